@@ -1,0 +1,52 @@
+# Every command sets up what it needs on a machine that has only python3 and make.
+PYTHON ?= python3
+BIN := .venv/bin
+ORACLE := .venv-oracle/bin
+# On two cores two workers halve the time; the cost tests count instead of timing, so neighbours do not disturb them.
+PYTEST := -m pytest -q -n 2
+
+.PHONY: tour test smoke oracle bench lint clean help
+
+help:
+	@echo "make tour    a dozen mutating programs, their gradients, and what PyTorch does with them"
+	@echo "make test    all tests that need no PyTorch        make smoke   the quickest of them"
+	@echo "make oracle  all tests, with those that compare with PyTorch 2.13"
+	@echo "make bench   timings as ratios to PyTorch          make lint    ruff and mypy --strict"
+
+.venv/ready: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q --upgrade pip
+	$(BIN)/python -m pip install -q -e '.[dev]'
+	@touch $@
+
+# torch==2.13.0 stays out of every default install; pip finds its CPU build where there is one.
+.venv-oracle/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-oracle
+	$(ORACLE)/python -m pip install -q --upgrade pip
+	$(ORACLE)/python -m pip install -q torch==2.13.0
+	$(ORACLE)/python -m pip install -q -e '.[dev]' expecttest
+	@touch $@
+
+tour: .venv/ready
+	@$(BIN)/mutagrad tour
+
+test: .venv/ready
+	$(BIN)/python $(PYTEST) -m "not oracle" tests
+	$(BIN)/python -m pytest -q --doctest-modules src/mutagrad --ignore=src/mutagrad/__main__.py
+
+smoke: .venv/ready
+	$(BIN)/python -m pytest -q -m smoke tests
+
+oracle: .venv-oracle/ready
+	$(ORACLE)/python $(PYTEST) -m oracle tests
+
+bench: .venv-oracle/ready
+	$(ORACLE)/python -m compileall -q src
+	$(ORACLE)/python benchmarks/bench.py
+
+lint: .venv/ready
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/mypy
+
+clean:
+	rm -rf .venv .venv-oracle .pytest_cache .mypy_cache .ruff_cache
