@@ -1,0 +1,54 @@
+"""NumPy, set up for this library.
+
+`token = hush(QUIET); ...; unhush(token)` computes without floating point warnings, as PyTorch does.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+np: Any = numpy  # untyped on purpose: other array libraries will stand here, and their stubs differ
+
+__all__ = ["KNOWN", "QUIET", "constant", "hush", "np", "unhush"]
+
+
+try:
+    # A context variable of NumPy's holds the error state; setting it directly costs a tenth of `np.errstate`, which is more
+    # than a small operation itself. The user's own NumPy code keeps its settings: every use is reset at once.
+    from numpy._core.umath import _extobj_contextvar, _make_extobj
+
+    QUIET: Any = _make_extobj(all="ignore")
+    hush: Any = _extobj_contextvar.set
+    unhush: Any = _extobj_contextvar.reset
+except ImportError:  # a NumPy that keeps it elsewhere
+    QUIET = {"all": "ignore"}
+    hush, unhush = lambda setting: np.seterr(**setting), lambda old: np.seterr(**old)
+
+
+def _wrapped(value: bool | int | float | complex, dtype: Any) -> Any:
+    """A number in a type that may be too small for it: integers wrap and floats become inf, as in PyTorch."""
+    token = hush(QUIET)
+    try:
+        return np.array(value, dtype)
+    except OverflowError:
+        return np.array(value).astype(dtype)
+    finally:
+        unhush(token)
+
+
+# Python numbers as 0-d arrays, remembered: NumPy takes twice as long over a Python number as over an array. By the size of
+# the float type, then by value; never zero, because -0.0 == 0.0.
+KNOWN: dict[int, dict[float, Any]] = {2: {}, 4: {}, 8: {}}
+
+
+def constant(value: bool | int | float | complex, dtype: Any) -> Any:
+    """A Python number as a read-only 0-d array."""
+    made = np.array(value, dtype)
+    made.flags.writeable = False
+    if value and dtype.kind == "f":
+        known = KNOWN[dtype.itemsize]
+        if len(known) > 4096:
+            known.clear()
+        known[value] = made  # type: ignore[index]
+    return made

@@ -1,0 +1,177 @@
+"""Large arrays: memory that stays mapped, and several threads.
+
+For a million elements the arithmetic is the smallest part. First, fresh memory costs a page fault for every 4 KiB: glibc
+gives large blocks back to the system when they are freed, and the next array pays again. `keep_memory` tells it not to
+(MUTAGRAD_KEEP_MEMORY=0 in the environment leaves glibc as it is); that alone makes a chain of operations three times as
+fast. Second, NumPy uses one core. Elementwise work can be cut anywhere, and NumPy lets other threads run while it
+computes, so each thread takes one span (`set_num_threads`). Smaller blocks, that would keep what lies between two
+operations in the cache, were measured too: handing the interpreter lock over for each costs more than they save.
+"""
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable
+from functools import partial
+from queue import SimpleQueue
+from typing import Any
+
+from .host import QUIET, hush, np
+
+LARGE = 1 << 17  # elements from which an operation is worth splitting: below, waking a thread costs more than it saves
+HEAD_START = 0.1  # how much more the calling thread does: the others have to wake first
+
+
+def keep_memory() -> None:
+    """Asks glibc to keep up to 32 MiB blocks for reuse instead of unmapping them; does nothing elsewhere."""
+    if os.environ.get("MUTAGRAD_KEEP_MEMORY", "1") == "0":
+        return
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError, TypeError):  # not glibc
+        return
+    trim_threshold, mmap_threshold = -1, -3
+    mallopt(mmap_threshold, 32 << 20)
+    mallopt(trim_threshold, 1 << 30)
+
+
+_threads = 0
+
+
+def get_num_threads() -> int:
+    """How many threads share the work on a large array: as many as there are cores, unless set."""
+    global _threads
+    if not _threads:
+        _threads = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 8)
+    return _threads
+
+
+def set_num_threads(count: int) -> None:
+    """Sets how many threads share the work on a large array; 1 switches sharing off."""
+    global _threads
+    _threads = max(int(count), 1)
+
+
+class _Helper:
+    """A thread that waits for work. It is a daemon: it never keeps a program from ending."""
+
+    def __init__(self) -> None:
+        self.tasks: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self.results: SimpleQueue[BaseException | None] = SimpleQueue()
+        threading.Thread(target=self._loop, daemon=True, name="mutagrad").start()
+
+    def _loop(self) -> None:
+        hush(QUIET)
+        while True:
+            task = self.tasks.get()
+            try:
+                task()
+            except BaseException as error:  # handed to whoever asked
+                self.results.put(error)
+            else:
+                self.results.put(None)
+            del task
+
+
+_pool: list[_Helper] = []
+_busy = threading.Lock()
+if hasattr(os, "register_at_fork"):  # threads do not survive a fork
+    os.register_at_fork(after_in_child=_pool.clear)
+
+
+def in_spans(size: int, work: Callable[[slice], None]) -> None:
+    """Calls `work` with slices that together cover range(size), each on a thread of its own."""
+    count = get_num_threads()
+    if count == 1 or not _busy.acquire(blocking=False):  # a second thread of the user's works alone
+        return work(slice(0, size))
+    try:
+        while len(_pool) < count - 1:
+            _pool.append(_Helper())
+        first = int(size * (1 + HEAD_START) / count)
+        step = -(-(size - first) // (count - 1))
+        used = _pool[: count - 1]
+        for k, helper in enumerate(used):
+            helper.tasks.put(partial(work, slice(min(first + k * step, size), min(first + (k + 1) * step, size))))
+        try:
+            work(slice(0, first))
+        finally:
+            errors = [helper.results.get() for helper in used]
+        for error in errors:
+            if error is not None:
+                raise error
+    finally:
+        _busy.release()
+
+
+def flat(array: Any, shape: tuple[int, ...]) -> Any | None:
+    """An array as the vector that spans are cut from: itself if it is the same everywhere, None if it cannot be cut."""
+    if not isinstance(array, np.ndarray) or array.ndim == 0 or array.size == 1:
+        return array
+    if array.shape != shape:
+        return None
+    if array.flags.c_contiguous:
+        return array.reshape(-1)
+    return array[(0,) * array.ndim] if not any(array.strides) else None
+
+
+def cut(value: Any, part: slice) -> Any:
+    return value[part] if isinstance(value, np.ndarray) and value.ndim else value
+
+
+def apply(function: Callable[..., Any], arrays: tuple[Any, ...], settings: tuple[Any, ...], out: Any) -> bool:
+    """`out[...] = function(*arrays, *settings)` on several threads; False, with nothing done, where they cannot be cut."""
+    shape = out.shape
+    vectors = [flat(a, shape) for a in arrays]
+    if any(v is None for v in vectors) or not out.flags.c_contiguous:
+        return False
+    target = out.reshape(-1)
+    direct = isinstance(function, np.ufunc)
+
+    def work(part: slice) -> None:
+        pieces = [cut(v, part) for v in vectors]
+        if direct:
+            function(*pieces, out=target[part])
+        else:
+            target[part] = function(*pieces, *settings)
+
+    in_spans(target.size, work)
+    return True
+
+
+def compute(function: Callable[..., Any], arrays: tuple[Any, ...]) -> Any | None:
+    """`function(*arrays)` on several threads as a fresh array; None where they cannot be cut."""
+    out = np.empty(arrays[0].shape, arrays[0].dtype)
+    return out if apply(function, arrays, (), out) else None
+
+
+def copy(array: Any) -> Any:
+    """A C-contiguous copy."""
+    found = compute(np.positive, (array,)) if array.dtype.kind in "fciu" else None
+    return array.copy() if found is None else found
+
+
+def reverse(rules: Callable[..., tuple[Any, ...]], xp: Any, g: Any, saved: tuple[Any, ...], inputs: list[Any]) -> list[Any] | None:
+    """The adjoints that an elementwise operation's rules give, on several threads; None where they cannot be cut."""
+    shape = g.shape
+    vectors = [flat(v, shape) if isinstance(v, np.ndarray) else v for v in saved]
+    incoming = flat(g, shape)
+    if incoming is None or any(v is None and s is not None for v, s in zip(vectors, saved)):
+        return None
+    outs = [None if k is None else np.empty(shape, g.dtype) for k in inputs]
+    targets = [None if o is None else o.reshape(-1) for o in outs]
+
+    def work(part: slice) -> None:
+        for target, piece in zip(targets, rules(xp, cut(incoming, part), [cut(v, part) for v in vectors], inputs)):
+            if target is not None:
+                target[part] = piece
+
+    in_spans(g.size, work)
+    return outs
+
+
+def total(array: Any) -> Any:
+    """The sum of all elements of a C-contiguous array."""
+    vector, parts = array.reshape(-1), []
+    in_spans(array.size, lambda part: parts.append(np.add.reduce(vector[part], dtype=array.dtype)))
+    return np.add.reduce(np.stack(parts), dtype=array.dtype)

@@ -1,0 +1,190 @@
+"""Element types under PyTorch's names, and PyTorch's promotion between them.
+
+>>> import mutagrad as mg
+>>> mg.promote_types(mg.int64, mg.float16)
+mutagrad.float16
+>>> (mg.ones(2, dtype=mg.int32) * 2.5).dtype
+mutagrad.float32
+
+NumPy's own rules differ (`int64 + float32` is float64 there), so promotion is decided here and the operands are cast
+before NumPy sees them; operands of one type, the common case, never come here.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from .backends import np
+from .errors import BadArgument, DTypeError
+
+BOOL, INTEGER, FLOAT, COMPLEX = range(4)
+_CATEGORY = {"b": BOOL, "u": INTEGER, "i": INTEGER, "f": FLOAT, "c": COMPLEX}
+
+
+class dtype:
+    """The type of a tensor's elements, such as `mutagrad.float32`."""
+
+    __slots__ = ("name", "array_type", "category", "itemsize")
+    name: str
+    array_type: Any
+    category: int
+    itemsize: int
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.array_type = np.dtype(name)
+        self.category = _CATEGORY[self.array_type.kind]
+        self.itemsize = self.array_type.itemsize
+
+    @property
+    def is_floating_point(self) -> bool:
+        return self.category == FLOAT
+
+    @property
+    def is_complex(self) -> bool:
+        return self.category == COMPLEX
+
+    @property
+    def is_signed(self) -> bool:
+        return self.array_type.kind in "ifc"
+
+    def to_complex(self) -> dtype:
+        return self if self.is_complex else complex128 if self is float64 else complex64
+
+    def to_real(self) -> dtype:
+        return {complex128: float64, complex64: float32}.get(self, self)
+
+    def __repr__(self) -> str:
+        return f"mutagrad.{self.name}"
+
+    def __reduce__(self) -> str:  # pickled as the name of its global
+        return "bool_" if self is bool_ else self.name
+
+
+bool_ = dtype("bool")
+uint8, uint16, uint32, uint64 = map(dtype, ("uint8", "uint16", "uint32", "uint64"))
+int8, int16, int32, int64 = map(dtype, ("int8", "int16", "int32", "int64"))
+float16, float32, float64 = map(dtype, ("float16", "float32", "float64"))
+complex64, complex128 = map(dtype, ("complex64", "complex128"))
+half, float_, double, cfloat, cdouble = float16, float32, float64, complex64, complex128
+short, int_, long = int16, int32, int64
+
+ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, float32, float64, complex64, complex128)
+_BY_ARRAY_TYPE = {d.array_type: d for d in ALL}
+_BY_CHAR = {d.array_type.char: d for d in ALL}
+_PYTHON_TYPES: dict[type, dtype] = {bool: bool_, int: int64, complex: complex128}
+
+_default_float = float32
+
+
+def get_default_dtype() -> dtype:
+    return _default_float
+
+
+def set_default_dtype(d: dtype) -> None:
+    """Makes `d` the type of new float tensors.
+
+    >>> import mutagrad as mg
+    >>> mg.set_default_dtype(mg.float64); print(mg.zeros(1).dtype); mg.set_default_dtype(mg.float32)
+    mutagrad.float64
+    """
+    global _default_float
+    if not isinstance(d, dtype) or not d.is_floating_point:
+        raise DTypeError(f"set_default_dtype: {d} is not a floating point type", fix="mutagrad.set_default_dtype(mutagrad.float64)")
+    _default_float = d
+
+
+def of_array(array_type: Any) -> dtype:
+    """Our name for an array's element type."""
+    found = _BY_CHAR.get(array_type.char) or _BY_ARRAY_TYPE.get(array_type)
+    if found is None:
+        raise BadArgument(f"no tensor can hold elements of type {array_type}",
+                          why="supported are " + ", ".join(d.name for d in ALL), fix="array.astype('float32')")
+    return found
+
+
+def as_dtype(d: Any) -> dtype:
+    """Any spelling of an element type: ours, a Python type, a NumPy type or its name."""
+    if isinstance(d, dtype):
+        return d
+    if d is float:
+        return float64 if _default_float is float64 else float32
+    if isinstance(d, type) and d in _PYTHON_TYPES:
+        return _PYTHON_TYPES[d]
+    try:
+        return of_array(np.dtype(d))
+    except TypeError:
+        raise BadArgument(f"{d!r} is not an element type", fix="dtype=mutagrad.float32") from None
+
+
+def promote_types(a: dtype, b: dtype) -> dtype:
+    """The smallest type that PyTorch converts both to."""
+    if a is b:
+        return a
+    if a.category < b.category:
+        a, b = b, a
+    if a.category == b.category == INTEGER and {a, b} & {uint16, uint32, uint64}:
+        return a if a.itemsize >= b.itemsize else b
+    if a.category == b.category:
+        return of_array(np.promote_types(a.array_type, b.array_type))
+    if a is complex64 and b is float64:
+        return complex128
+    return a
+
+
+def scalar_dtype(value: bool | int | float | complex) -> dtype:
+    """The type that a bare Python number promotes as, when it is of a higher category than every tensor."""
+    if isinstance(value, bool):
+        return bool_
+    if isinstance(value, int):
+        return int64
+    return _default_float if isinstance(value, float) else _default_float.to_complex()
+
+
+def _combine(higher: dtype | None, lower: dtype | None) -> dtype | None:
+    if higher is None or lower is None:
+        return higher or lower
+    if lower.category <= higher.category:
+        return higher
+    return higher.to_complex() if higher.is_floating_point else promote_types(higher, lower)
+
+
+def result_dtype(dimensioned: list[dtype], zero_dim: list[dtype], scalars: list[dtype]) -> dtype:
+    """PyTorch's rule: 0-d tensors count only by category against tensors with dimensions, bare numbers only against both."""
+    found = None
+    for group in (dimensioned, zero_dim, scalars):
+        total: dtype | None = None
+        for d in group:
+            total = d if total is None else promote_types(total, d)
+        found = _combine(found, total)
+    assert found is not None
+    return found
+
+
+class finfo:
+    """Limits of a floating point type: `finfo(mutagrad.float32).eps`."""
+
+    def __init__(self, d: dtype | None = None) -> None:
+        d = d or _default_float
+        if d.category < FLOAT:
+            raise BadArgument(f"finfo: {d} is not a floating point type", fix=f"mutagrad.iinfo({d})")
+        info = np.finfo(d.to_real().array_type)
+        self.dtype, self.bits = d.name, info.bits
+        self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
+        self.tiny = self.smallest_normal = float(info.tiny)
+        self.resolution = float(info.resolution)
+
+    def __repr__(self) -> str:
+        return f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, dtype={self.dtype})"
+
+
+class iinfo:
+    """Limits of an integer type: `iinfo(mutagrad.int8).max`."""
+
+    def __init__(self, d: dtype) -> None:
+        if d.category != INTEGER:
+            raise BadArgument(f"iinfo: {d} is not an integer type", fix="mutagrad.iinfo(mutagrad.int64)")
+        info = np.iinfo(d.array_type)
+        self.dtype, self.bits, self.max, self.min = d.name, info.bits, int(info.max), int(info.min)
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"

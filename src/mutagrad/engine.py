@@ -1,0 +1,333 @@
+"""The backward sweep.
+
+A program is a sequence of writes, and the sweep runs it in reverse: it visits nodes newest first (a heap on their order)
+and reverses each write by **take, then accumulate**. *Take*: the adjoint of the written window is what the rest of the
+program wants from the values written there; the values before had no influence through that window any more, so it is
+cleared, and what remains of the buffer, the adjoint of the storage as the write found it, is handed down to the writer
+before, without copying. *Accumulate*: the operation's rules turn what was taken into adjoints of its inputs, each added
+into the window through which the input was read.
+
+Take `y = x * 2; y[0] = 5; y.sum().backward()`. `sum` gives [1,1,1] to y as `y[0] = 5` left it. That write takes window [0],
+leaving [0,1,1], and hands the buffer to `*`, which gives [0,2,2] to x.
+
+Why it is right: an adjoint belongs to a *version* of a storage, and is keyed by the node that wrote the version. Everything
+that read a version is newer than its writer, so when a node is popped its adjoint is complete. Why it is linear: a buffer
+moves down a chain of writes and is touched only inside windows. Adjoints that arrive through a window before the buffer
+does wait in a list (`pending`) and are added when it comes; otherwise each version of a long chain would get a buffer
+of its own, as happens in double backward, where newer nodes read older versions.
+
+Who may change an adjoint in place? Only its sole owner: the reference count says so (see `Arithmetic.own`), which spares
+every rule from declaring whether its result is fresh.
+
+All state of one backward lives in the call: sweeps nest and run in threads. One that raises has freed what it has visited,
+as a finished one has, and leaves nothing else behind.
+The same loop runs on raw arrays and, for `create_graph=True`, on tensors, whose operations are recorded in turn: the
+backward pass is then one more mutating program. `Arithmetic` is what the two differ in.
+"""
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from heapq import heappop, heappush
+from itertools import repeat
+from typing import Any
+
+from .backends import large, np
+from .errors import GradientError
+from .graph import Freed, Leaf, Node
+from .stats import counters
+from .where import Where, describe
+from .window import Shape, Window, broadcast_axes, covers
+
+
+class Output:
+    """The operation of a node that stands for one of several results; its input is the node that made them all."""
+
+    name = "output"
+    frees = False
+    adds = False
+
+
+OUTPUT = Output()
+SMALL = 1024
+
+
+class Arithmetic:
+    """What a sweep does to adjoints, on raw arrays. (second_order has the same on tensors.)"""
+
+    xp: Any = None  # the operations by name on raw arrays; set where they are declared
+
+    restore: Callable[[Node], Any] | None = None  # how to make what rules compute with out of `node.saved`, if it is not that
+    small: type | None = np.ndarray  # of which type small adjoints may simply be added with +
+
+    def reshape(self, g: Any, shape: Shape) -> Any:
+        return g.reshape(shape)
+
+    def sum_to(self, g: Any, shape: Shape) -> Any:
+        axes, squeeze = broadcast_axes(g.shape, shape)
+        g = np.add.reduce(g, axes, keepdims=True)
+        return g.reshape(shape) if squeeze else g
+
+    def zeros(self, window: Window) -> Any:
+        buffer = np.zeros(window[3], window[4])
+        counters.allocated += buffer.nbytes
+        return buffer
+
+    def own(self, holder: list[Any], dtype: Any) -> Any:
+        """The one adjoint in `holder` as a C-contiguous buffer that nobody else can see; copied only if need be."""
+        g = holder.pop()
+        if _sole(g) and g.__class__ is np.ndarray and g.base is None and g.dtype == dtype and g.flags.c_contiguous:
+            return g
+        counters.allocated += g.nbytes
+        return np.array(g.real if g.dtype.kind == "c" and dtype.kind != "c" else g, dtype, order="C")
+
+    def view(self, buffer: Any, window: Window) -> Any:
+        offset, shape, strides, *_ = window
+        return np.ndarray(shape, buffer.dtype, buffer, offset, strides)
+
+    def take(self, buffer: Any, window: Window, clear: bool) -> Any:
+        """What stands in the window (a copy), which is cleared if asked."""
+        index = window[5]
+        if index is None and not window[1]:  # one element: far cheaper by number than by window
+            flat, item = buffer if buffer.ndim == 1 else buffer.reshape(-1), buffer.itemsize
+            g = flat[window[0] // item]
+            if clear:
+                flat[window[0] // item] = 0
+            counters.touched += item
+            return g
+        view = self.view(buffer, window)
+        g = view.copy() if index is None else view[index]
+        if clear:
+            view[... if index is None else index] = 0
+        counters.touched += g.nbytes
+        return g
+
+    def add_window(self, buffer: Any, window: Window, g: Any) -> None:
+        index = window[5]
+        if index is None and not window[1]:
+            item = buffer.itemsize
+            flat = buffer if buffer.ndim == 1 else buffer.reshape(-1)
+            flat[window[0] // item] += g
+            counters.touched += item
+            return
+        counters.touched += g.nbytes
+        view = self.view(buffer, window)
+        if index is None:
+            np.add(view, g, view)
+        else:
+            np.add.at(view, index, g)
+
+    def add(self, holder: list[Any], g: Any) -> Any:
+        """Their sum, in the memory of the one in `holder` where nobody else can see that."""
+        a = holder.pop()
+        if a.size > SMALL and _sole(a) and a.base is None and a.dtype == g.dtype and a.flags.writeable:
+            return a if a.size >= large.LARGE and large.apply(np.add, (a, g), (), a) else np.add(a, g, a)
+        return a + g
+
+    def call_hook(self, hook: Callable[..., Any], g: Any, window: Window | None) -> Any:
+        raise AssertionError("autograd gives this")
+
+
+def _count_of_sole(a: Any) -> int:
+    return sys.getrefcount(a)
+
+
+def _calibrate() -> int:
+    holder = [np.zeros(1)]
+    a = holder.pop()
+    return _count_of_sole(a)
+
+
+# How many references an array has when `a` in the functions above is the only name for it: measured, because it
+# differs between versions of the interpreter.
+_SOLE = _calibrate()
+
+
+def _sole(a: Any) -> bool:
+    return sys.getrefcount(a) <= _SOLE
+
+
+class Sweep:
+    """The adjoints of one backward pass, and the nodes that wait to be visited.
+
+    `adjoints` holds for a node a buffer; or a list of what arrived through windows, pending; or, for a node with several
+    outputs, {number: adjoint}. `mine` are the nodes whose buffer nobody else can see. `useful`, if given, holds the only
+    nodes worth visiting.
+    """
+
+    __slots__ = ("arithmetic", "adjoints", "mine", "heap", "useful")
+
+    def __init__(self, arithmetic: Arithmetic, useful: set[Any] | None) -> None:
+        self.arithmetic, self.useful = arithmetic, useful
+        self.adjoints: dict[Any, Any] = {}
+        self.mine: set[Any] = set()
+        self.heap: list[tuple[int, Any]] = []
+
+    def accumulate(self, node: Any, window: Window | None, g: Any) -> None:
+        """Adds g to the adjoint of what `node` wrote."""
+        adjoints, arithmetic = self.adjoints, self.arithmetic
+        if self.useful is not None and node not in self.useful:
+            return
+        if window is not None:
+            if g.shape != window[1] and window[5] is None:
+                g = arithmetic.sum_to(g, window[1])
+            if node in self.mine:
+                return arithmetic.add_window(adjoints[node], window, g)
+            if covers(window):
+                g = arithmetic.reshape(g, window[3]) if window[1] != window[3] else g
+                window = None
+        if node not in adjoints:
+            adjoints[node] = g if window is None else [(window, g)]
+            heappush(self.heap, (node.order, node))
+        elif adjoints[node].__class__ is list:
+            adjoints[node].append((window, g))
+        elif window is None:
+            adjoints[node] = arithmetic.add([adjoints.pop(node)], g)
+            self.mine.discard(node)
+        else:
+            adjoints[node] = arithmetic.own([adjoints.pop(node)], window[4])
+            self.mine.add(node)
+            arithmetic.add_window(adjoints[node], window, g)
+
+    def settle(self, pending: list[tuple[Window | None, Any]]) -> Any:
+        """One buffer out of all that arrived: whole (accumulated or handed down) or through windows."""
+        arithmetic = self.arithmetic
+        whole = [g for window, g in pending if window is None]
+        parts = [(window, g) for window, g in pending if window is not None]
+        pending.clear()
+        while len(whole) > 1:
+            whole.append(arithmetic.add([whole.pop()], whole.pop()))
+        first = parts[0][0]
+        buffer = arithmetic.own(whole, first[4]) if whole else arithmetic.zeros(first)
+        for window, g in parts:
+            arithmetic.add_window(buffer, window, g)
+        return buffer
+
+    def hand_down(self, node: Any, holder: list[Any]) -> None:
+        """The buffer that a write has taken from, which nobody else can see, goes to the writer before it."""
+        adjoints = self.adjoints
+        if self.useful is not None and node not in self.useful:
+            return
+        if node not in adjoints:
+            adjoints[node] = holder.pop()
+            heappush(self.heap, (node.order, node))
+        elif adjoints[node].__class__ is list:
+            pending = adjoints[node]
+            pending.append((None, holder.pop()))
+            adjoints[node] = self.settle(pending)
+        else:
+            adjoints[node] = self.arithmetic.add(holder, adjoints[node])
+            return  # a sum may be a bare number, which cannot be changed in place
+        self.mine.add(node)
+
+    def take_written(self, node: Node, holder: list[Any]) -> tuple[Any, Any]:
+        """Reverses the write of a part: takes what is wanted of it, hands the rest down; and the inputs left to serve.
+
+        Of an accumulating write, `x += y`, what x was still counts: there is nothing to clear and nothing to add to x.
+        """
+        window, before = node.windows[-1], node[-1]  # type: ignore[index]
+        adds = node.op.adds and before is not None and node.windows[0] is window  # type: ignore[index]
+        inputs = [None, *node[1:]] if adds else node
+        if node not in self.mine:
+            holder.append(self.arithmetic.own(holder, window[4]))  # type: ignore[index]
+        g = None
+        if not adds or any(k is not None for k in inputs[:-1]):
+            g = self.arithmetic.take(holder[0], window, not adds and before is not None)  # type: ignore[arg-type]
+        if before is not None:
+            self.hand_down(before, holder)
+        return g, inputs
+
+
+def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *, where: Where, retain: bool,
+          deposit: Callable[[Leaf, list[Any]], None] | None, wanted: dict[Any, Callable[[Any], None]], useful: set[Any] | None) -> None:
+    """Runs backwards from `seeds`, each a writer, a window and an adjoint.
+
+    Leaves get their adjoint by `deposit`, and whoever else is `wanted` by a callback.
+    """
+    state = Sweep(arithmetic, useful)
+    adjoints, mine, heap, accumulate = state.adjoints, state.mine, state.heap, state.accumulate
+    xp, restore, small = arithmetic.xp, arithmetic.restore, arithmetic.small
+    freed, nodes = Freed(where), 0
+    g = gx = grads = found = None  # type: Any
+    while seeds:
+        accumulate(*seeds.pop())
+    while heap:
+        node = heappop(heap)[1]
+        g = adjoints.pop(node)
+        nodes += 1
+        if g.__class__ is list:
+            g = state.settle(g)
+        if node.hooks is not None:
+            for hook, window in node.hooks:
+                g = arithmetic.call_hook(hook, g, window)
+        if wanted and node in wanted:
+            wanted[node](g)
+        op = node.op
+        if op is None:
+            holder, g = [g], None
+            if deposit is not None:
+                deposit(node, holder)
+            continue
+        inputs, windows = node, node.windows
+        if windows is not None and windows[-1] is not None:
+            holder, g = [g], None
+            g, inputs = state.take_written(node, holder)
+            if g is None:
+                continue
+        if op is OUTPUT:
+            if inputs[0] not in adjoints:
+                adjoints[inputs[0]] = {}
+                heappush(heap, (inputs[0].order, inputs[0]))
+            adjoints[inputs[0]][node.saved] = g
+            continue
+        saved = node.saved
+        if saved.__class__ is Freed:
+            raise already_freed(node)
+        grads = op.reverse(xp, g, restore(node) if restore else saved, inputs)
+        if windows is not None or useful is not None:
+            for before, window, gx in zip(inputs, windows or repeat(None), grads):
+                if gx is not None:
+                    accumulate(before, window, gx)
+        else:  # the plainest case, of most nodes of most programs: no calls
+            for before, gx in zip(inputs, grads):
+                if gx is not None:
+                    found = adjoints.get(before)
+                    if found is None:
+                        adjoints[before] = gx
+                        heappush(heap, (before.order, before))
+                    elif found.__class__ is small and found.size <= SMALL:  # type: ignore[attr-defined]
+                        adjoints[before] = found + gx
+                        mine.discard(before)
+                    else:
+                        found = None
+                        accumulate(before, None, gx)
+        gx = grads = found = None  # or the newest adjoint would seem to have another owner
+        if not retain and op.frees:
+            node.saved = freed
+    counters.nodes += nodes
+
+
+def already_freed(node: Node) -> GradientError:
+    return GradientError(
+        f"backward: the values saved by {node.op.name} at {describe(node.where)} are gone",
+        why=f"an earlier backward() at {describe(node.saved.where)} freed them",
+        fix="call that earlier backward() with retain_graph=True",
+    )
+
+
+def reaching(seeds: Iterable[Any], targets: Iterable[Any]) -> set[Any]:
+    """The nodes from which a target can be reached: all that a sweep for these targets must visit."""
+    useful = set(targets)
+    oldest = max((t.order for t in useful), default=0)
+    seen: set[Any] = set()
+    stack: list[tuple[Any, bool]] = [(node, False) for node in seeds]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            if node not in useful and any(p in useful for p in node.inputs):
+                useful.add(node)
+        elif node is not None and node not in seen and node.order <= oldest:
+            seen.add(node)
+            stack.append((node, True))
+            stack.extend((p, False) for p in node.inputs)
+    return useful

@@ -1,0 +1,71 @@
+"""Every exception of this package: what failed, where in the user's program, why, and the corrected code.
+
+>>> import mutagrad as mg
+>>> try:
+...     mg.ones(3) + mg.ones(4)
+... except RuntimeError as error:
+...     print(error.what)
+add: shapes (3,) and (4,) do not broadcast
+
+Each class is also the built-in class that PyTorch raises in the same place, so existing `except` clauses keep working.
+"""
+from .where import Where, describe, here
+
+
+class MutagradError(Exception):
+    """Base of all: `what` happened, `where`, `why`, and how to `fix` it."""
+
+    def __init__(self, what: str, *, why: str = "", fix: str = "", where: Where | None = None) -> None:
+        self.what, self.why, self.fix = what, why, fix
+        self.where = describe(where or here())
+        super().__init__(what)
+
+    def __str__(self) -> str:
+        rows = [self.what, f"  at {self.where}"]
+        rows += [f"  why: {self.why}"] if self.why else []
+        rows += [f"  fix: {self.fix}"] if self.fix else []
+        return "\n".join(rows)
+
+
+class ShapeError(MutagradError, RuntimeError):
+    """Shapes that do not fit each other or the operation."""
+
+
+class DTypeError(MutagradError, NotImplementedError, TypeError):
+    """An element type that the operation cannot take or cannot store. (NotImplementedError is a RuntimeError.)"""
+
+
+class GradientError(MutagradError, RuntimeError):
+    """A derivative that was asked for and does not exist."""
+
+
+class BadSeed(GradientError, ValueError):
+    """A gradient to start from that would make every derivative meaningless."""
+
+
+class WriteError(MutagradError, RuntimeError):
+    """A write that has no defined meaning, such as one through a window that overlaps itself."""
+
+
+class BadIndex(MutagradError, IndexError, RuntimeError):
+    """An index out of range, of the wrong type or of the wrong shape. PyTorch's functions raise now one class, now the other."""
+
+
+class BadIndexType(BadIndex, TypeError):
+    """An index of a kind that cannot be one, such as a string: NumPy raises IndexError for some, PyTorch TypeError."""
+
+
+class BadArgument(MutagradError, TypeError):
+    """An argument of the wrong kind."""
+
+
+class BadValue(MutagradError, ValueError, RuntimeError):
+    """An argument of the right kind with an impossible value. PyTorch's functions raise now one class, now the other."""
+
+
+class BadData(BadArgument, BadValue):
+    """Data that no tensor can hold. PyTorch raises one of three classes, depending on how far into the data it had got."""
+
+
+class NotSupported(MutagradError, NotImplementedError):
+    """Something that PyTorch has and this library does not (yet); names the nearest supported form."""

@@ -1,0 +1,90 @@
+"""Geometry without data: what part of a storage is meant, in bytes.
+
+The same window laid over a storage's adjoint is the adjoint of the tensor, which is why views need no node and no rule.
+"""
+from collections.abc import Sequence
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+Shape = tuple[int, ...]
+
+# offset, shape and strides of the window; shape and element type of the storage, so that an adjoint for all of it can be
+# made; and an index of what is picked inside the window, if not all. A plain tuple: see graph.Node.
+Window = tuple[int, Shape, Shape, Shape, Any, Any]
+
+
+@lru_cache(maxsize=4096)
+def dense_strides(shape: Shape, itemsize: int) -> Shape:
+    """The strides of a C-contiguous array."""
+    strides, step = [], itemsize
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(strides))
+
+
+def is_dense(shape: Shape, strides: Shape, itemsize: int) -> bool:
+    """C-contiguous, whatever the strides of dimensions of size one say."""
+    step = itemsize
+    for size, stride in zip(reversed(shape), reversed(strides)):
+        if size != 1:
+            if stride != step:
+                return size == 0 or 0 in shape
+            step *= size
+    return True
+
+
+def covers(window: Window) -> bool:
+    """Whether the window is the whole storage, in order, perhaps under another shape."""
+    _, shape, strides, whole, dtype, index = window
+    if not shape and len(whole) == 1:  # one element of a vector, the commonest by far
+        return whole[0] == 1 and index is None
+    return index is None and prod(shape) == prod(whole) and is_dense(shape, strides, dtype.itemsize)
+
+
+def extent(offset: int, shape: Shape, strides: Shape, itemsize: int) -> tuple[int, int]:
+    """The first byte that the window touches and the first that it no longer does."""
+    if 0 in shape:
+        return offset, offset
+    low = high = offset
+    for size, stride in zip(shape, strides):
+        if stride < 0:
+            low += (size - 1) * stride
+        else:
+            high += (size - 1) * stride
+    return low, high + itemsize
+
+
+def overlaps_itself(shape: Shape, strides: Shape, itemsize: int) -> bool:
+    """Whether two positions of the window can be the same memory (`expand`, some `as_strided` and `unfold`)."""
+    if not shape:
+        return False
+    if len(shape) == 1:
+        return -itemsize < strides[0] < itemsize and shape[0] > 1
+    if 0 in shape:
+        return False
+    reach = itemsize
+    for stride, size in sorted((abs(t), n) for n, t in zip(shape, strides) if n > 1):
+        if stride < reach:
+            return True
+        reach = stride * (size - 1) + reach
+    return False
+
+
+def broadcast_axes(shape: Shape, target: Shape) -> tuple[tuple[int, ...], bool]:
+    """Which axes of `shape` to sum (keeping them) so that it becomes `target`, and whether leading axes then go."""
+    lead = len(shape) - len(target)
+    axes = tuple(range(lead)) + tuple(i + lead for i, n in enumerate(target) if n == 1 and shape[i + lead] != 1)
+    return axes, lead > 0
+
+
+def infer_size(shape: Sequence[int], size: int) -> Shape | None:
+    """Fills in the one -1 of a reshape; None where the sizes cannot agree."""
+    wanted = tuple(int(n) for n in shape)
+    if wanted.count(-1) == 1 and min(wanted) >= -1:
+        known = prod(n for n in wanted if n != -1)
+        if known == 0 or size % known:
+            return None
+        return tuple(size // known if n == -1 else n for n in wanted)
+    return wanted if min(wanted, default=0) >= 0 and prod(wanted) == size else None
