@@ -1,0 +1,206 @@
+"""Writes: changes of memory begin and end here, recorded if they are part of the differentiable program."""
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from .backends import large, np
+from .backends.host import QUIET, hush, unhush
+from .construct import window_or_none
+from .dtypes import of_array
+from .errors import BadArgument, DTypeError, MutagradError, ShapeError, WriteError
+from .graph import Node, Writer, mode, next_order, window_of
+from .op import Op
+from .promote import NOTHING, dtype_error, promote, shape_error
+from .storage import Storage, TensorBase, move_aside, save
+from .where import OURS
+from .window import Window, covers, overlaps_itself
+
+
+def new_node(op: Op | Any, inputs: Sequence[Writer | None], windows: tuple[Window | None, ...] | None = None) -> Node:
+    frame = sys._getframe(1)
+    code = frame.f_code
+    while code.co_filename in OURS and frame.f_back is not None:
+        frame = frame.f_back
+        code = frame.f_code
+    node = Node(inputs)
+    node.op = op
+    node.windows = windows
+    node.saved = ()
+    node.order = next_order()
+    node.code = code
+    node.at = frame.f_lasti
+    node.hooks = None
+    return node
+
+
+def linked(tensors: Sequence[TensorBase]) -> tuple[tuple[Writer | None, ...], tuple[Window | None, ...]]:
+    """Inputs and windows of a fresh result of `tensors`."""
+    return tuple(t._storage.writer for t in tensors), (*map(window_or_none, tensors), None)
+
+
+def check_writable(target: Any, name: str) -> None:
+    """Raises where a write through this window has no defined meaning."""
+    if not isinstance(target, TensorBase):
+        raise BadArgument(f"{name}: can only write into a tensor, not into {type(target).__name__}")
+    array = target._array
+    if target._offset is not None and array.ndim and overlaps_itself(array.shape, array.strides, array.itemsize):
+        raise WriteError(f"{name}: cannot write through a window of shape {array.shape} that overlaps itself",
+                         why="several of its elements are the same memory (expand, unfold or as_strided made it)",
+                         fix="x = x.clone() before writing")
+
+
+def writer_before(target: TensorBase, window: Window | None) -> Writer | None:
+    """The writer that a write through `window` leaves influence to: none if it covers the storage, which cuts off the past."""
+    return None if window is None or covers(window) else target._storage.writer
+
+
+def set_write(node: Node, before: Writer | None, window: Window) -> None:
+    """Makes the node of a fresh result the write of `window` of a storage whose writer was `before`."""
+    windows = node.windows
+    node.windows = (*windows[:-1], window) if windows is not None else (*(None,) * len(node), window)
+    node.append(before)
+
+
+def begin_write(op: Op, target: Any, tensors: Sequence[Any], arrays: Sequence[Any], settings: Sequence[Any], index: Any = None,
+                shape: tuple[int, ...] | None = None, record: bool = True) -> Node | None:
+    """Before memory changes at the window of `target` (at `index` in it): moves saved values aside and makes the node.
+
+    `shape` is what the inputs broadcast to, if it is not the target's. Everything that can fail must have failed before:
+    nothing is lost by an error. None where the write is not part of the differentiable program.
+    """
+    storage = target._storage
+    memory = storage.root or storage
+    node = None
+    if record and mode.grad:
+        recorded = storage.writer is not None
+        for t in tensors:
+            if t._storage.writer is not None:
+                recorded = True
+        if recorded and target._array.dtype.kind in "fc":
+            node = _write_node(op, target, tensors, index, target._array.shape if shape is None else shape)
+            if op.saves:
+                node.saved = save_all(op, node, tensors, arrays, settings)
+    if memory.ledger is not None and memory.ledger.records:
+        move_aside(memory, target)  # what was just saved of the target itself, too
+    memory.version += 1
+    return node
+
+
+def _write_node(op: Op, target: Any, tensors: Sequence[Any], index: Any, shape: tuple[int, ...]) -> Node:
+    window = None if index is None and target._offset is None else window_of(target, index)
+    inputs: list[Writer | None] = []
+    windows: list[Window | None] = []
+    for t in tensors:
+        writer = t._storage.writer
+        inputs.append(writer)
+        if t is target and (index is None or op.adds and not windows):
+            windows.append(window)
+        else:
+            windows.append(None if writer is None or t._offset is None and t._array.shape == shape else window_of(t))
+    if window is not None:
+        inputs.append(writer_before(target, window))
+    windows.append(window)
+    array = target._array
+    return new_node(op.conjugate if array.dtype.kind == "c" else op if array.size < large.LARGE else op.threaded, inputs, tuple(windows))
+
+
+def end_write(target: Any, node: Node | None) -> Any:
+    """After memory has changed: the node becomes the storage's writer.
+
+    Without one, a leaf is a leaf again, with the value that it has now (an optimizer's update).
+    """
+    storage = target._storage
+    if node is not None:
+        storage.writer = node
+        save_out(node, target)
+        return target
+    for memory in (storage, storage.root):
+        if memory is not None and memory.leaf is not None:
+            memory.writer = memory.leaf
+    return target
+
+
+def save_out(node: Node, result: Any) -> None:
+    """Puts the result itself into `node.saved`, where a rule asks for it."""
+    if node.op.frees:
+        for slot, (kind, _) in enumerate(node.op.saves):
+            if kind == "out":
+                node.saved = (*node.saved[:slot], save(result, node, slot), *node.saved[slot + 1:])
+
+
+def compute_into(storage: Storage, node: Node, before: Writer | None, window: Window | None) -> None:
+    """Makes the node of a fresh result that nobody has seen the write of that result into `window` of a storage.
+
+    It becomes the newest write: what wrote there since the result was computed comes before it.
+    """
+    if window is not None:
+        set_write(node, before, window)
+    node.order = next_order()
+    storage.writer = node
+
+
+def save_all(op: Op, node: Node, tensors: Sequence[TensorBase], arrays: Sequence[Any], settings: Sequence[Any]) -> tuple[Any, ...]:
+    """`node.saved`, all but `out`, for what does not go through generated code."""
+    saved: list[Any] = []
+    for slot, ((kind, i), users) in enumerate(zip(op.saves, op.needed)):
+        if kind == "setting":
+            saved.append(settings[i])
+        elif kind == "shape":
+            saved.append(arrays[i].shape)
+        elif kind == "out" or not any(node[u] is not None for u in users):
+            saved.append(None)
+        else:
+            saved.append(arrays[i] if tensors[i] is NOTHING else save(tensors[i], node, slot))
+    return tuple(saved)
+
+
+# What an operation without derivatives writes is a constant.
+_CONSTANT = Op("constant", None, (), (), {})
+
+
+def into(op: Op, target: Any, arguments: tuple[Any, ...], settings: tuple[Any, ...] = ()) -> Any:
+    """Computes an elementwise operation and writes the result into `target`: in-place forms and `out=` are both this."""
+    check_writable(target, op.name)
+    n = len(op.inputs)
+    promoted = promote(op, arguments)
+    tensors, arrays = promoted[:n], promoted[n:]
+    array = target._array
+    _check_shape(op, arrays, array.shape)
+    token = hush(QUIET)
+    try:
+        direct = op.into and all(a.dtype is array.dtype for a in arrays)
+        if not direct:
+            result = op.forward(*arrays, *settings)  # type: ignore[misc]
+            check_cast(op.name, result.dtype, array.dtype)
+        node = begin_write(op, target, tensors, arrays, settings) if op.rules else begin_write(_CONSTANT, target, (), (), ())
+        if direct:
+            if array.size < large.LARGE or not large.apply(op.forward, arrays, (), array):  # type: ignore[arg-type]
+                op.forward(*arrays, out=array)  # type: ignore[misc]
+        else:
+            array[...] = result
+        return end_write(target, node)
+    except TypeError as error:
+        if isinstance(error, MutagradError):
+            raise
+        raise dtype_error(op, arrays) from None
+    finally:
+        unhush(token)
+
+
+def _check_shape(op: Op, arrays: Sequence[Any], shape: tuple[int, ...]) -> None:
+    try:
+        found = np.broadcast_shapes(*(a.shape for a in arrays))
+    except ValueError as error:
+        raise shape_error(op, tuple(arrays), error) from None
+    if found != shape:
+        raise ShapeError(f"{op.name}: a result of shape {found} cannot be written into a tensor of shape {shape}",
+                         why="a write never changes the shape of its target", fix=f"y = mutagrad.{op.name}(x, ...)")
+
+
+def check_cast(name: str, source: Any, target: Any) -> None:
+    """Writes may lose precision but not kind: PyTorch's rule."""
+    if source is not target and of_array(source).category > of_array(target).category:
+        raise DTypeError(f"{name}: a result of type {of_array(source).name} can't be cast to the desired output type {of_array(target).name}",
+                         why="the fraction would be lost without a word", fix="x = x.float() first, or write value.to(x.dtype)")
