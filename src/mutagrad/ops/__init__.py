@@ -1,0 +1,1 @@
+"""The operations, one file a family, forward and derivative side by side."""

@@ -1,0 +1,305 @@
+"""Reading and writing by index.
+
+A view needs no node. Picked elements are copied when they are read, and the copy's node reads through a window with the
+index in it; writing them is a write through such a window. Either way a sweep touches only the elements picked.
+"""
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from ..backends import np
+from ..backends.host import QUIET, hush, unhush
+from ..construct import SCOPE, make, view_of, window_or_none
+from ..errors import BadArgument, DTypeError, ShapeError
+from ..graph import Node, mode, window_of
+from ..op import RECORDED, Op, same
+from ..promote import operand_dtype
+from ..storage import TensorBase, memory_of, move_aside, new_storage, share_memory
+from ..window import overlaps_itself
+from ..write import begin_write, check_writable, compute_into, end_write, new_node, writer_before
+from .elementwise import cast, where_values
+from .index import index_shape, plain_slice, split_index
+from .shape import expand, reshape
+
+ndarray, new_object = np.ndarray, object.__new__
+
+# The operations of this file. Both pass adjoints through unchanged: what they mean is in the windows.
+_read = Op("index", None, ("x",), (), {"x": same})
+_put = Op("copy", None, ("value",), (), {"value": same})
+_put.adds = False
+_accumulate = Op("accumulate", None, ("x", "value"), (), {"x": same, "value": same})
+
+
+def read(x: Any, index: tuple[Any, ...]) -> Any:
+    """A copy of the elements that `index` picks."""
+    result = make(x._array[index])
+    node = x._storage.writer
+    if mode.grad and node is not None:
+        made = new_node(_read, (node,), (window_of(x, index), None))
+        result._storage.writer = made
+    return result
+
+
+def getitem(x: Any, key: Any) -> Any:
+    """`x[key]`."""
+    array = x._array
+    if key.__class__ is int and array.ndim:  # the commonest by far, in loops over elements: no calls
+        n = array.shape[0]
+        if -n <= key < n:
+            offset = (x._offset or 0) + (key if key >= 0 else key + n) * array.strides[0]
+            if not mode.grad:
+                return view_of(x, array[key, ...], offset)
+            found = new_object(SCOPE["Tensor"])
+            found._array = array[key, ...]
+            found._storage = x._storage
+            found._offset = offset
+            found._grad = None
+            return found
+    elif key.__class__ is slice and array.ndim and (key.step is None or key.step.__class__ is int and key.step > 0):
+        key = plain_slice(key)
+        start, stop, _ = key.indices(array.shape[0])
+        return view_of(x, array[key], (x._offset or 0) + (start * array.strides[0] if start < stop else 0))
+    view, index = split_index(x, key)
+    return view if index is None else read(view, index)
+
+
+def as_value(value: Any, target: Any, name: str) -> Any:
+    """What is to be written, as a tensor of the target's type."""
+    if not isinstance(value, TensorBase):
+        if isinstance(value, (list, tuple)):
+            value = RECORDED.as_tensor(value)
+        elif isinstance(value, (bool, int, float, complex, np.generic)):
+            token = hush(QUIET)  # a number too large for the type becomes inf without a word
+            try:
+                return make(np.array(value, target._array.dtype))
+            except (TypeError, OverflowError) as error:
+                raise DTypeError(f"{name}: {value!r} cannot be stored as {target._array.dtype.name}", why=str(error)) from None
+            finally:
+                unhush(token)
+        else:
+            value = make(np.array(value)) if isinstance(value, ndarray) else _no_value(name, value)
+    return value if value._array.dtype is target._array.dtype else cast(value, target._array.dtype)
+
+
+def _no_value(name: str, value: Any) -> Any:
+    raise BadArgument(f"{name}: can't assign a {type(value).__name__} to a tensor", fix="assign a tensor or a number")
+
+
+def put(target: Any, index: Any, value: Any, name: str, accumulate: bool = False) -> Any:
+    """Writes `value` through the window of `target`, at `index` if not None; `accumulate` adds instead."""
+    check_writable(target, name)
+    array = target._array
+    value = as_value(value, target, name)
+    v = value._array
+    shape = array.shape if index is None else index_shape(array.shape, index)
+    if v.ndim > len(shape) and v.shape[: v.ndim - len(shape)] == (1,) * (v.ndim - len(shape)):
+        value = reshape(value, v.shape[v.ndim - len(shape):])  # NumPy and PyTorch both drop leading ones
+        v = value._array
+    if v.shape != shape and not _fits(v.shape, shape):
+        raise ShapeError(f"{name}: a value of shape {v.shape} cannot be written into shape {shape}",
+                         why="it must have that shape or broadcast to it", fix="value.reshape(...), or index the part that has its shape")
+    if memory_of(value) is memory_of(target) and share_memory(v, array):  # a statement reads before it writes
+        v = v.copy()
+    if accumulate:
+        return _put_accumulate(target, index, value, v, shape)
+    if index is not None:
+        return _put_at(target, index, value, v, shape)
+    node = begin_write(_put, target, (value,), (v,), ())
+    array[...] = v
+    return end_write(target, node)
+
+
+def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    return len(shape) <= len(target) and all(a in (1, b) for a, b in zip(reversed(shape), reversed(target)))
+
+
+def _put_at(target: Any, index: tuple[Any, ...], value: Any, v: Any, shape: tuple[int, ...]) -> Any:
+    array = target._array
+    if mode.grad and value._storage.writer is not None:
+        losers = _overwritten(array.shape, index)
+        if losers is not None:  # of several writes to one place the last wins, and only its value has influence
+            value = where_values(make(losers), 0.0, expand(value, *shape))
+    node = begin_write(_put, target, (value,), (v,), (), index, shape)
+    array[_in_order(index)] = v
+    return end_write(target, node)
+
+
+def _in_order(index: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Index arrays in C order, which is then the order in which NumPy writes: the last of duplicates wins."""
+    return tuple(np.ascontiguousarray(p) if isinstance(p, ndarray) else p for p in index)
+
+
+def _overwritten(shape: tuple[int, ...], index: tuple[Any, ...]) -> Any | None:
+    """Which picks are overwritten by a later pick of the same place; None if no place is picked twice."""
+    arrays = np.broadcast_arrays(*(p for p in index if isinstance(p, ndarray)))
+    if not arrays or arrays[0].size < 2:
+        return None
+    dims = tuple(shape[d] for d, p in enumerate(index) if isinstance(p, ndarray))
+    places = np.ravel_multi_index(tuple(a.reshape(-1) for a in arrays), dims)
+    _, last = np.unique(places[::-1], return_index=True)
+    if last.size == places.size:
+        return None
+    losers = np.ones(places.size, bool)
+    losers[places.size - 1 - last] = False
+    picked = losers.reshape(arrays[0].shape)
+    spread = [d for d, p in enumerate(index) if isinstance(p, ndarray)]
+    together = spread[-1] - spread[0] + 1 == len(spread)
+    result = index_shape(shape, index)
+    lead = spread[0] if together else 0
+    expanded = picked.reshape((1,) * lead + picked.shape + (1,) * (len(result) - lead - picked.ndim))
+    return np.broadcast_to(expanded, result).copy()
+
+
+def _put_accumulate(target: Any, index: Any, value: Any, v: Any, shape: tuple[int, ...]) -> Any:
+    array = target._array
+    node = begin_write(_accumulate, target, (target, value), (array, v), (), index, shape)
+    if index is None:
+        np.add(array, v, array)
+    else:
+        np.add.at(array, index, v)
+    return end_write(target, node)
+
+
+def setitem(x: Any, key: Any, value: Any) -> None:
+    """`x[key] = value`."""
+    unnamed = sys.getrefcount(value) <= UNNAMED
+    if isinstance(value, TensorBase) and not value._array.ndim and value._array.dtype is x._array.dtype:
+        offset = _element_offset(x, key)
+        if offset is not None:
+            return _set_element(x, key, offset, value, unnamed)
+    view, index = split_index(x, key)
+    if index is None and isinstance(value, TensorBase):
+        array, v = view._array, value._array
+        if value._storage is view._storage and _is_same_window(view, value):
+            return  # the last step of `x[key] += v`, which has already been written through the view
+        if v.dtype is array.dtype and v.shape == array.shape and not overlaps_itself(v.shape, array.strides, v.itemsize):
+            node = value._storage.writer if unnamed else None
+            if node.__class__ is Node and array.dtype.kind in "fc" and _is_nobodys(value, node):
+                begin_write(_put, view, (), (), (), record=False)
+                window = window_or_none(view)
+                compute_into(view._storage, node, writer_before(view, window), window)
+            else:
+                node = begin_write(_put, view, (value,), (), ())
+                end_write(view, node)
+            array[()] = v if memory_of(value) is not memory_of(view) else v.copy()  # NumPy's own care for overlaps has gaps
+            return
+    put(view, index, value, "setitem")
+
+
+def _element_offset(x: Any, key: Any) -> int | None:
+    """Where in the storage the one element that `key` means is; None if it means anything else."""
+    shape, strides = x._array.shape, x._array.strides
+    offset: int = x._offset or 0
+    if key.__class__ is int:
+        if len(shape) != 1 or not -shape[0] <= key < shape[0] or not strides[0]:
+            return None
+        offset += (key if key >= 0 else key + shape[0]) * strides[0]
+        return offset
+    if key.__class__ is not tuple or len(key) != len(shape):
+        return None
+    for k, n, stride in zip(key, shape, strides):
+        if k.__class__ is not int or not -n <= k < n or not stride:
+            return None
+        offset += (k if k >= 0 else k + n) * stride
+    return offset
+
+
+def _set_element(x: Any, key: Any, offset: int, value: Any, unnamed: bool) -> None:
+    """One element, written from a 0-d tensor: the step of every loop over elements, so without a view and with few calls."""
+    array, storage = x._array, x._storage
+    if value._storage is storage and (value._offset or 0) == offset:
+        return  # the last step of `x[i] += v`
+    memory = storage.root or storage
+    if memory.ledger is not None and memory.ledger.records:
+        move_aside(memory, getitem(x, key))
+    memory.version += 1
+    writer = value._storage.writer
+    if mode.grad and (writer is not None or storage.writer is not None):
+        buffer = storage.buffer
+        window = (offset, (), (), buffer.shape, array.dtype, None)
+        before = storage.writer if buffer.size > 1 else None
+        if unnamed and writer.__class__ is Node and _is_nobodys(value, writer):
+            compute_into(storage, writer, before, window)
+        else:
+            storage.writer = new_node(_put, (writer, before), (None if writer is None or value._offset is None else window_of(value), window))
+    else:
+        end_write(x, None)
+    array[key] = value._array
+
+
+def _reference_counts() -> tuple[int, int]:
+    """How many references a value has inside `__setitem__` when it is unnamed, and when it has a name outside."""
+    counts = []
+
+    class Probe:
+        def __setitem__(self, key: Any, value: Any) -> None:
+            counts.append(sys.getrefcount(value))
+
+    probe, named = Probe(), object()
+    probe[0] = object()
+    probe[0] = named
+    return counts[0], counts[1]
+
+
+# In `y[i] = a + b` the sum has no name: nobody can ever see it but y. Its node can then *be* the write to y[i], which halves
+# the nodes of every loop that fills a buffer. Interpreters that do not count references from the stack cannot tell; there
+# it is never taken to be unnamed.
+_unnamed, _named = _reference_counts()
+UNNAMED = _unnamed if _unnamed < _named else -1
+
+
+def _holders(value: Any, node: Any) -> tuple[int, int]:
+    storage = value._storage
+    return sys.getrefcount(storage), sys.getrefcount(node)
+
+
+def _holders_of_nobodys() -> tuple[int, int]:
+    """What `_holders` finds for a result that nothing else refers to."""
+    value, node = TensorBase(), Node()
+    value._storage = new_storage(np.zeros(1))
+    value._storage.writer = node
+    return _holders(value, node)
+
+
+_STORAGE_HOLDERS, _NODE_HOLDERS = _holders_of_nobodys()
+
+
+def _is_nobodys(value: Any, node: Node) -> bool:
+    """Whether an unnamed value is the whole result of an operation that nothing else refers to."""
+    storage_holders, node_holders = _holders(value, node)
+    return (storage_holders <= _STORAGE_HOLDERS and node_holders <= _NODE_HOLDERS + 1  # this function is one more than was counted
+            and value._offset is None and value._storage.root is None and mode.grad
+            and node.hooks is None and (node.windows is None or node.windows[-1] is None))
+
+
+def _is_same_window(a: Any, b: Any) -> bool:
+    return (a._offset or 0) == (b._offset or 0) and a._array.shape == b._array.shape and a._array.strides == b._array.strides
+
+
+def copy_(x: Any, src: Any, non_blocking: bool = False) -> Any:
+    """Overwrites `x` with `src`, which is broadcast and cast to fit."""
+    return put(x, None, src, "copy_")
+
+
+def fill_(x: Any, value: Any) -> Any:
+    """Overwrites every element with one value."""
+    if isinstance(value, TensorBase) and value._array.ndim:
+        raise ShapeError(f"fill_: the value must be a number or a 0-d tensor, not of shape {value._array.shape}", fix="x.copy_(value)")
+    return put(x, None, value, "fill_")
+
+
+def zero_(x: Any) -> Any:
+    return put(x, None, 0, "zero_")
+
+
+def copy_into(out: Any, result: Any) -> Any:
+    """What `out=` does for operations that have no in-place form of their own."""
+    if out._array.shape != result._array.shape:
+        raise ShapeError(f"out: a result of shape {result._array.shape} cannot be written into shape {out._array.shape}",
+                         fix="out=mutagrad.empty_like(...) of the result's shape")
+    return put(out, None, result, "out")
+
+
+RECORDED.copy_into = copy_into
+RECORDED.common_dtype = lambda tensors: operand_dtype(tensors).array_type

@@ -1,0 +1,263 @@
+"""Products of matrices and vectors."""
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from ..backends import np
+from ..call import primitive
+from ..construct import make
+from ..dtypes import of_array
+from ..errors import BadArgument, BadValue, DTypeError, ShapeError
+from ..graph import mode
+from ..op import RAW, RECORDED
+from ..promote import as_operand
+from ..storage import TensorBase, save
+from ..write import linked, new_node
+from .reduce import sum as total
+from .reduce import sum_dims
+from .shape import diagonal, expand, permute, reshape, unsqueeze, variadic
+
+
+def _swap(xp: Any, x: Any) -> Any:
+    n = len(x.shape)
+    return xp.transpose(x, n - 2, n - 1)
+
+
+def _sum_to(xp: Any, g: Any, shape: tuple[int, ...]) -> Any:
+    """Sums over batch dimensions that were broadcast."""
+    lead = len(g.shape) - len(shape)
+    dims = tuple(range(lead)) + tuple(i + lead for i, n in enumerate(shape[:-2]) if n == 1 and g.shape[i + lead] != 1)
+    return xp.reshape(xp.sum(g, dims, True), shape) if dims else g
+
+
+def _left(xp: Any, g: Any, y: Any, shape: tuple[int, ...]) -> Any:
+    if len(y.shape) == 1:
+        return xp.unsqueeze(g, len(g.shape)) * y
+    if len(shape) == 1:
+        return _sum_to(xp, xp.sum(xp.unsqueeze(g, len(g.shape) - 1) * y, (len(y.shape) - 1,), False), shape)
+    return _sum_to(xp, xp.matmul(g, _swap(xp, y)), shape)
+
+
+def _right(xp: Any, g: Any, x: Any, shape: tuple[int, ...]) -> Any:
+    if len(x.shape) == 1:
+        rows = xp.unsqueeze(x, 1) * xp.unsqueeze(g, len(g.shape) - 1) if len(shape) > 1 else x * g
+        return _sum_to(xp, rows, shape)
+    if len(shape) == 1:
+        rows = xp.unsqueeze(g, len(g.shape)) * x
+        return xp.sum(rows, tuple(range(len(rows.shape) - 1)), False)
+    return _sum_to(xp, xp.matmul(_swap(xp, x), g), shape)
+
+
+matmul_values = primitive("matmul", np.matmul, x=lambda xp, g, y, x_shape: _left(xp, g, y, x_shape),
+                          y=lambda xp, g, x, y_shape: _right(xp, g, x, y_shape))
+
+
+def _check(name: str, x: Any, y: Any) -> None:
+    for v in (x, y):
+        if not isinstance(v, TensorBase):
+            raise BadArgument(f"{name}: expects two tensors, got {type(v).__name__}", fix=f"mutagrad.{name}(x, mutagrad.tensor(y))")
+    a, b = x._array, y._array
+    if a.dtype is not b.dtype:
+        raise DTypeError(f"{name}: the operands have types {of_array(a.dtype).name} and {of_array(b.dtype).name}",
+                         why="products do not promote", fix=f"y.to({of_array(a.dtype)})")
+
+
+def _mismatch(name: str, x: Any, y: Any, why: str) -> ShapeError:
+    a, b = x._array.shape, y._array.shape
+    fix = "x @ y.T" if len(b) == 2 and a and a[-1] == b[-1] else "check which operand should be transposed: x.T, y.T"
+    return ShapeError(f"{name}: shapes {a} and {b} cannot be multiplied", why=why, fix=fix)
+
+
+def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
+    """`x @ y`: of vectors, matrices, or batches of matrices, whose batch dimensions broadcast.
+
+    >>> import mutagrad as mg
+    >>> mg.eye(2) @ mg.tensor([1., 2.])
+    tensor([1., 2.])
+    """
+    input, other = (as_operand(v, "matmul") if isinstance(v, np.ndarray) else v for v in (input, other))
+    _check("matmul", input, other)
+    a, b = input._array, other._array
+    if not a.ndim or not b.ndim:
+        raise _mismatch("matmul", input, other, "0-d tensors have no product of this kind; use *")
+    inner = b.shape[-2] if b.ndim > 1 else b.shape[0]
+    if a.shape[-1] != inner:
+        raise _mismatch("matmul", input, other, f"the inner sizes {a.shape[-1]} and {inner} differ")
+    result = matmul_values(input, other)
+    return result if out is None else RECORDED.copy_into(out, result)
+
+
+def _ranked(name: str, dims_x: int, dims_y: int, x: Any, y: Any) -> Any:
+    _check(name, x, y)
+    if x._array.ndim != dims_x or y._array.ndim != dims_y:
+        raise _mismatch(name, x, y, f"{name} takes {dims_x} and {dims_y} dimensions")
+    if name == "bmm" and x._array.shape[0] != y._array.shape[0]:
+        raise _mismatch(name, x, y, "bmm does not broadcast: the batch sizes must be equal")
+    return matmul(x, y)
+
+
+def mm(input: Any, mat2: Any) -> Any:
+    """The product of two matrices."""
+    return _ranked("mm", 2, 2, input, mat2)
+
+
+def bmm(input: Any, mat2: Any) -> Any:
+    """The products of two batches of matrices."""
+    return _ranked("bmm", 3, 3, input, mat2)
+
+
+def mv(input: Any, vec: Any) -> Any:
+    """The product of a matrix and a vector."""
+    return _ranked("mv", 2, 1, input, vec)
+
+
+def dot(input: Any, tensor: Any) -> Any:
+    """The sum of the products of two vectors."""
+    return _ranked("dot", 1, 1, input, tensor)
+
+
+def outer(input: Any, vec2: Any) -> Any:
+    """The matrix of all products of two vectors."""
+    if input._array.ndim != 1 or vec2._array.ndim != 1:
+        raise _mismatch("outer", input, vec2, "outer takes two vectors")
+    return unsqueeze(input, 1) * vec2
+
+
+def addmm(input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+    """`beta * x + alpha * (mat1 @ mat2)`."""
+    product = mm(mat1, mat2)
+    product = product if alpha == 1 else product * alpha
+    return product if beta == 0 else (input if beta == 1 else input * beta) + product
+
+
+# ---------------------------------------------------------------------------------------------------------------- einsum
+
+def _einsum_reverse(xp: Any, g: Any, saved: Any, links: Any) -> list[Any]:
+    *operands, (terms, result) = saved
+    grads: list[Any] = []
+    for i, k in enumerate(links):
+        if k is None:
+            grads.append(None)
+            continue
+        others = [j for j in range(len(links)) if j != i]
+        grads.append(xp.conjugate_einsum((result, *(terms[j] for j in others)), terms[i], (g, *(operands[j] for j in others))))
+    return grads
+
+
+def _einsum_arrays(terms: tuple[str, ...], result: str, arrays: tuple[Any, ...]) -> Any:
+    return np.einsum(f"{','.join(terms)}->{result}", *arrays, optimize=len(arrays) > 2 or "greedy")
+
+
+_einsum = variadic("einsum", None, _einsum_reverse, True)
+
+
+def _einsum_recorded(terms: tuple[str, ...], result: str, tensors: tuple[Any, ...]) -> Any:
+    """Every letter of a term stands in the result or in another term, so each adjoint is an einsum again."""
+    out = make(np.array(_einsum_arrays(terms, result, tuple(x._array for x in tensors)), order="C"))
+    if mode.grad and any(x._storage.writer is not None for x in tensors):
+        node = new_node(_einsum, *linked(tensors))
+        node.saved = (*(save(x, node, i) for i, x in enumerate(tensors)), (terms, result))
+        out._storage.writer = node
+    return out
+
+
+RAW.conjugate_einsum = lambda terms, result, arrays: _einsum_arrays(terms, result, (arrays[0], *(a.conj() for a in arrays[1:])))
+RECORDED.conjugate_einsum = lambda terms, result, xs: _einsum_recorded(
+    terms, result, (xs[0], *(x if x._array.dtype.kind != "c" else RECORDED.conj(x) for x in xs[1:])))
+
+
+def _parse(equation: str, tensors: tuple[Any, ...]) -> tuple[list[str], str]:
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    terms = left.split(",")
+    if len(terms) != len(tensors):
+        raise BadValue(f"einsum: {equation!r} names {len(terms)} operands, but {len(tensors)} were given", fix="one term for each, between commas")
+    spare = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if c not in equation]
+    width = max((x._array.ndim - len(s.replace("...", "")) for s, x in zip(terms, tensors) if "..." in s), default=0)
+    dots = "".join(spare[:width])
+    full = []
+    for s, x in zip(terms, tensors):
+        missing = x._array.ndim - len(s.replace("...", ""))
+        s = s.replace("...", dots[width - missing:] if missing > 0 else "") if "..." in s else s
+        if len(s) != x._array.ndim:
+            raise ShapeError(f"einsum: {s!r} of {equation!r} names {len(s)} dimensions, but its operand has shape {x._array.shape}",
+                             fix="a letter for each dimension, or ... for those that need none")
+        full.append(s)
+    if not arrow:
+        letters = "".join(full)
+        right = dots + "".join(sorted(c for c in set(letters) - set(dots) if letters.count(c) == 1))
+    return full, right.replace("...", dots)
+
+
+def einsum(equation: str, *operands: Any) -> Any:
+    """Sums of products named by letters.
+
+    >>> import mutagrad as mg
+    >>> mg.einsum("ij,j->i", mg.eye(2), mg.tensor([3., 4.]))
+    tensor([3., 4.])
+    """
+    tensors = tuple(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
+    terms, result = _parse(equation, tensors)
+    sizes: dict[str, int] = {}
+    for s, x in zip(terms, tensors):
+        for c, n in zip(s, x._array.shape):
+            if sizes.setdefault(c, n) != n and 1 not in (n, sizes[c]):
+                raise ShapeError(f"einsum: {c!r} of {equation!r} has size {sizes[c]} in one operand and {n} in another",
+                                 fix="another letter for one of them, if they are different dimensions")
+            sizes[c] = n if sizes[c] == 1 else sizes[c]
+    ready = [_plain(s, x, sizes) for s, x in zip(terms, tensors)]
+    ready = [_sum_lonely(s, x, result + "".join(o for j, (o, _) in enumerate(ready) if j != i)) for i, (s, x) in enumerate(ready)]
+    absent = set(result) - set("".join(s for s, _ in ready))
+    if absent or len(set(result)) != len(result):
+        raise BadValue(f"einsum: the result of {equation!r} repeats a letter or names one that no operand has", fix="each letter after -> once")
+    if len(ready) == 1:
+        s, x = ready[0]
+        return permute(x, *(s.index(c) for c in result)) if s != result else x
+    return _einsum_recorded(tuple(s for s, _ in ready), result, tuple(x for _, x in ready))
+
+
+def _plain(s: str, x: Any, sizes: dict[str, int]) -> tuple[str, Any]:
+    """The operand with each letter once (diagonals taken) and at its full size."""
+    for c in dict.fromkeys(s):
+        while s.count(c) > 1:
+            i = s.index(c)
+            j = s.index(c, i + 1)
+            x = diagonal(x, 0, i, j)
+            s = s[:i] + s[i + 1:j] + s[j + 1:] + c
+    if any(n != sizes[c] for c, n in zip(s, x._array.shape)):
+        x = expand(x, *(sizes[c] for c in s))
+    return s, x
+
+
+def _sum_lonely(s: str, x: Any, elsewhere: str) -> tuple[str, Any]:
+    """The operand without letters that stand nowhere else, which are summed right away."""
+    lonely = tuple(i for i, c in enumerate(s) if c not in elsewhere)
+    return ("".join(c for c in s if c in elsewhere), total(x, lonely)) if lonely else (s, x)
+
+
+def tensordot(x: Any, y: Any, dims: Any = 2) -> Any:
+    """Sums of products over pairs of dimensions."""
+    a, b = x._array.ndim, y._array.ndim
+    if isinstance(dims, int):
+        left, right = tuple(range(a - dims, a)), tuple(range(dims))
+    else:
+        left, right = (tuple(d % n for d in side) for side, n in zip(dims, (a, b)))
+    x, y = _matched(x, y, left, right)
+    free_x, free_y = [d for d in range(a) if d not in left], [d for d in range(b) if d not in right]
+    outer_x, outer_y = tuple(x._array.shape[d] for d in free_x), tuple(y._array.shape[d] for d in free_y)
+    inner = prod(x._array.shape[d] for d in left)
+    rows = reshape(permute(x, *free_x, *left), prod(outer_x), inner)
+    columns = reshape(permute(y, *right, *free_y), inner, prod(outer_y))
+    return reshape(matmul(rows, columns), outer_x + outer_y)
+
+
+def _matched(x: Any, y: Any, left: tuple[int, ...], right: tuple[int, ...]) -> tuple[Any, Any]:
+    """Paired dimensions of one size: against a size of 1 the other is summed first, as if the 1 had been repeated."""
+    for i, j in zip(left, right):
+        m, n = x._array.shape[i], y._array.shape[j]
+        if m != n and 1 not in (m, n):
+            raise ShapeError(f"tensordot: dimension {i} of size {m} and dimension {j} of size {n} cannot be paired",
+                             why=f"the shapes are {x._array.shape} and {y._array.shape}", fix="dims=([dimensions of x], [dimensions of y])")
+        x = sum_dims(x, (i,), True) if n == 1 != m else x
+        y = sum_dims(y, (j,), True) if m == 1 != n else y
+    return x, y
