@@ -1,0 +1,141 @@
+"""Switching recording on and off, for a block or a function."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ..graph import mode as current
+
+F = TypeVar("F", bound=Callable[..., Any])
+_GENERATOR = 0x20  # the flag of a generator's code object, as inspect names it
+
+
+class _Mode:
+    """A context manager that is also a decorator; entering sets the mode and leaving restores it."""
+
+    grad = True
+
+    def __new__(cls, function: Any = None, *arguments: Any, **settings: Any) -> Any:
+        made = super().__new__(cls)
+        if callable(function):  # @no_grad without parentheses
+            made.__init__()  # type: ignore[misc]
+            return made(function)
+        return made
+
+    def __init__(self, function: Any = None) -> None:
+        self._before: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._before.append(current.grad)
+        current.grad = self.grad
+
+    def __exit__(self, *error: Any) -> None:
+        current.grad = self._before.pop()
+
+    def __call__(self, function: F) -> F:
+        if getattr(getattr(function, "__code__", None), "co_flags", 0) & _GENERATOR:
+            return self._around_generator(function)
+
+        @functools.wraps(function)
+        def wrapped(*arguments: Any, **settings: Any) -> Any:
+            with self.again():
+                return function(*arguments, **settings)
+
+        return wrapped  # type: ignore[return-value]
+
+    def _around_generator(self, function: F) -> F:
+        """The mode holds while the generator runs, not while it waits."""
+        @functools.wraps(function)
+        def wrapped(*arguments: Any, **settings: Any) -> Any:
+            generator = function(*arguments, **settings)
+            resume: Callable[[], Any] = functools.partial(next, generator)
+            while True:
+                try:
+                    with self.again():
+                        answer = resume()
+                except StopIteration as stop:
+                    return stop.value
+                try:
+                    resume = functools.partial(generator.send, (yield answer))
+                except GeneratorExit:
+                    generator.close()
+                    raise
+                except BaseException as error:
+                    resume = functools.partial(generator.throw, error)
+
+        return wrapped  # type: ignore[return-value]
+
+    def again(self) -> _Mode:
+        return type(self)()
+
+
+class no_grad(_Mode):
+    """Nothing is recorded inside; writes made there are not part of the differentiated program.
+
+    >>> import mutagrad as mg
+    >>> x = mg.ones(2, requires_grad=True)
+    >>> with mg.no_grad():
+    ...     x -= 0.5
+    >>> x
+    tensor([0.5000, 0.5000], requires_grad=True)
+    """
+
+    grad = False
+
+
+class enable_grad(_Mode):
+    """Recording is on inside, whatever it was outside."""
+
+
+class set_grad_enabled(_Mode):
+    """Sets recording at once; as a context manager, restores it afterwards; as a decorator, acts inside the function."""
+
+    def __new__(cls, mode: Any) -> Any:
+        return object.__new__(cls)
+
+    def __init__(self, mode: bool) -> None:
+        self.grad = bool(mode)
+        self._before = [current.grad]
+        current.grad = self.grad
+
+    def __enter__(self) -> None:
+        current.grad = self.grad
+
+    def __exit__(self, *error: Any) -> None:
+        current.grad = self._before[0]
+
+    def __call__(self, function: F) -> F:
+        current.grad = self._before[0]
+        return super().__call__(function)
+
+    def again(self) -> _Mode:
+        return enable_grad() if self.grad else no_grad()
+
+
+class inference_mode(_Mode):
+    """As no_grad here: saved values are protected all the same, so there is no more to switch off."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        if callable(mode):
+            return cls()(mode)
+        return object.__new__(cls)
+
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__()
+        self.wanted = mode
+
+    def __enter__(self) -> None:
+        self._before.append(current.grad)
+        current.grad = current.grad and not self.wanted
+
+    def again(self) -> inference_mode:
+        return inference_mode(self.wanted)
+
+
+def is_grad_enabled() -> bool:
+    return current.grad
+
+
+def is_inference_mode_enabled() -> bool:
+    return False

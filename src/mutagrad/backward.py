@@ -1,0 +1,308 @@
+"""Asking for derivatives: `backward`, `grad`, and hooks on what a sweep brings."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from weakref import ref
+
+from .backends import np
+from .backends.host import QUIET, hush, unhush
+from .construct import make, window_or_none
+from .engine import Arithmetic, reaching, sweep
+from .errors import BadArgument, BadSeed, DTypeError, GradientError, ShapeError
+from .graph import Leaf, Node, mode, window_of
+from .ops.indexing import put
+from .ops.shape import clone
+from .second_order import Recorded
+from .storage import TensorBase, before_write
+from .where import here
+from .window import Window, overlaps_itself
+
+
+class Raw(Arithmetic):
+    """Arithmetic on arrays, plus what needs tensors: hooks."""
+
+    def call_hook(self, hook: Any, g: Any, window: Window | None) -> Any:
+        buffer = self.own([g], g.dtype)
+        shown = make(buffer.copy() if window is None else self.take(buffer, window, False))
+        answer = hook(shown)
+        part = (shown if answer is None else _checked(answer, shown))._array
+        if window is None:
+            return part
+        self.take(buffer, window, True)
+        self.add_window(buffer, window, part)
+        return buffer
+
+
+class RecordedWithHooks(Recorded):
+    def call_hook(self, hook: Any, g: Any, window: Window | None) -> Any:
+        buffer = clone(g)
+        if window is None:
+            answer = hook(buffer)
+            return buffer if answer is None else _checked(answer, buffer)
+        answer = hook(self.take(buffer, window, False))
+        if answer is not None:
+            put(self.view(buffer, window), None, answer, "hook")
+        return buffer
+
+
+def _checked(answer: Any, shown: Any) -> Any:
+    if not isinstance(answer, TensorBase) or answer._array.shape != shown._array.shape:
+        raise BadArgument(f"hook: must return None or a gradient of shape {shown._array.shape}, not {getattr(answer, 'shape', type(answer).__name__)}")
+    return answer
+
+
+RAW_SWEEP, RECORDED_SWEEP = Raw(), RecordedWithHooks()
+
+
+# -------------------------------------------------------------------------------------------------------------- the seeds
+
+def _seed(tensor: Any, gradient: Any, create_graph: bool) -> Any:
+    """The adjoint to start from: given, or ones."""
+    if not isinstance(tensor, TensorBase):
+        raise BadArgument(f"backward: can only differentiate tensors, not {type(tensor).__name__}")
+    if tensor._storage.writer is None:
+        raise _no_history(tensor)
+    array = tensor._array
+    if gradient is None:
+        return make(np.ones(array.shape, array.dtype))
+    if not isinstance(gradient, TensorBase):
+        raise BadArgument(f"backward: the gradient must be a tensor, not {type(gradient).__name__}", fix="y.backward(mutagrad.ones_like(y))")
+    if gradient._array.shape != array.shape:
+        raise ShapeError(f"backward: the gradient has shape {gradient._array.shape}, the tensor {array.shape}",
+                         why="it weighs every element of the tensor", fix="y.backward(mutagrad.ones_like(y))")
+    if gradient._array.dtype.kind not in "fc":
+        raise DTypeError(f"backward: the gradient must be of a floating point type, not {gradient._array.dtype.name}", fix="gradient.float()")
+    if np.isnan(gradient._array).any():
+        raise BadSeed("backward: the gradient to start from has nan in it", why="every derivative would be nan", fix="mutagrad.nan_to_num(gradient)")
+    return gradient if gradient._array.dtype == array.dtype else make(gradient._array.astype(array.dtype))
+
+
+def _no_history(tensor: Any) -> GradientError:
+    kind = tensor._array.dtype
+    if kind.kind not in "fc":
+        why = f"it is of type {kind.name}, which has no derivatives"
+    else:
+        why = ("nothing that it was computed from requires a gradient; or it was computed inside no_grad, from .data, "
+               "from .detach() or from .item()")
+    return GradientError("backward: this tensor has no history to differentiate", why=why,
+                         fix="x = mutagrad.tensor(..., requires_grad=True) before computing with x")
+
+
+def _listed(tensors: Any) -> list[Any]:
+    return [tensors] if isinstance(tensors, TensorBase) else list(tensors)
+
+
+def _seeds(tensors: Any, gradients: Any, create_graph: bool) -> list[tuple[Any, Any, Any]]:
+    tensors = _listed(tensors)
+    gradients = [None] * len(tensors) if gradients is None else _listed(gradients)
+    if len(gradients) != len(tensors):
+        raise BadArgument(f"backward: {len(tensors)} tensors but {len(gradients)} gradients")
+    seeds = [_seed(t, g, create_graph) for t, g in zip(tensors, gradients)]
+    return [(t._storage.writer, window_or_none(t), g if create_graph else g._array) for t, g in zip(tensors, seeds)]
+
+
+def _run(seeds: list[tuple[Any, Any, Any]], create_graph: bool, retain: bool, deposit: Any, wanted: dict[Any, Any], only: bool) -> None:
+    arithmetic = RECORDED_SWEEP if create_graph else RAW_SWEEP
+    useful = reaching([node for node, _, _ in seeds], wanted) if only else None
+    before, mode.grad = mode.grad, create_graph
+    token = hush(QUIET)
+    try:
+        sweep(seeds, arithmetic, where=here(), retain=retain, deposit=deposit, wanted=wanted, useful=useful)
+    finally:
+        unhush(token)
+        mode.grad = before
+
+
+# ------------------------------------------------------------------------------------------------------------- the answers
+
+def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
+    """Adds the derivatives of the sum of `tensors` to `.grad` of the leaves (or only of `inputs`)."""
+    seeds = _seeds(tensors, grad_tensors, create_graph)
+    retain = create_graph if retain_graph is None else retain_graph
+    if inputs is None:
+        return _run(seeds, create_graph, retain, _deposit_recorded if create_graph else _deposit, {}, False)
+    inputs = _listed(inputs)
+    if not inputs:
+        raise BadArgument("backward: inputs must not be empty", fix="leave it out to differentiate with respect to all leaves")
+    found = _derivatives(seeds, inputs, create_graph, retain)
+    for tensor, g in zip(inputs, found):
+        if g is not None:
+            _add_grad(tensor, g, create_graph)
+
+
+def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
+         only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False) -> tuple[Any, ...]:
+    """The derivatives of the sum of `outputs` with respect to `inputs` as they are now.
+
+    >>> import mutagrad as mg
+    >>> x = mg.tensor(2., requires_grad=True)
+    >>> g, = mg.autograd.grad(x ** 3, x, create_graph=True)
+    >>> mg.autograd.grad(g, x)
+    (tensor(12.),)
+    """
+    if is_grads_batched:
+        raise BadArgument("grad: is_grads_batched is not supported", fix="call grad once for each row")
+    seeds = _seeds(outputs, grad_outputs, create_graph)
+    inputs = _listed(inputs)
+    found = _derivatives(seeds, inputs, create_graph, create_graph if retain_graph is None else retain_graph)
+    for i, g in enumerate(found):
+        if g is None and materialize_grads:
+            found[i] = make(np.zeros_like(inputs[i]._array))
+        elif g is None and not allow_unused:
+            raise GradientError(f"grad: input {i}, of shape {inputs[i]._array.shape}, has no influence on the outputs as it is now",
+                                why="it was not used, or it was written to after it was used", fix="allow_unused=True gives None for it")
+    return tuple(found)
+
+
+def _derivatives(seeds: list[tuple[Any, Any, Any]], inputs: Sequence[Any], create_graph: bool, retain: bool) -> list[Any]:
+    found: list[Any] = [None] * len(inputs)
+    by_node: dict[Any, list[int]] = {}
+    for i, tensor in enumerate(inputs):
+        if not isinstance(tensor, TensorBase):
+            raise BadArgument(f"grad: input {i} is {type(tensor).__name__}, not a tensor")
+        if tensor._storage.writer is None:
+            raise GradientError(f"grad: input {i}, of shape {tensor._array.shape}, does not require a gradient",
+                                fix="x.requires_grad_() before computing with it")
+        check_separate(tensor, "grad")
+        by_node.setdefault(tensor._storage.writer, []).append(i)
+
+    def keep(numbers: list[int]) -> Callable[[Any], None]:
+        def take(g: Any) -> None:
+            for i in numbers:
+                found[i] = _part(inputs[i], g, create_graph)
+        return take
+
+    _run(seeds, create_graph, retain, None, {node: keep(numbers) for node, numbers in by_node.items()}, True)
+    return found
+
+
+def check_separate(tensor: Any, what: str) -> None:
+    """Raises where elements of a tensor are the same memory, and so have no gradients of their own."""
+    array = tensor._array
+    if overlaps_itself(array.shape, array.strides, array.itemsize):
+        raise GradientError(f"{what}: a tensor of shape {array.shape} whose elements share memory has no gradient of its own",
+                            why="expand, unfold or as_strided made several of its elements the same", fix="x = x.clone() first")
+
+
+def _part(tensor: Any, g: Any, create_graph: bool) -> Any:
+    """The adjoint of the tensor out of that of its storage."""
+    if create_graph:
+        return clone(g if tensor._offset is None else RECORDED_SWEEP.view(clone(g), window_of(tensor)))
+    if tensor._offset is None:
+        return make(np.array(g, tensor._array.dtype, order="C"))
+    return make(RAW_SWEEP.take(RAW_SWEEP.own([g], tensor._array.dtype), window_of(tensor), False))
+
+
+def _deposit(leaf: Leaf, holder: list[Any]) -> None:
+    tensor = leaf.tensor()
+    if tensor is None:
+        return
+    g = RAW_SWEEP.own(holder, tensor._array.dtype)
+    if leaf.window is not None:
+        g = np.asarray(RAW_SWEEP.take(g, leaf.window, False))
+    _add_grad(tensor, make(_shaped(g, tensor)), False)
+    for hook in leaf.after or ():
+        hook(tensor)
+
+
+def _shaped(g: Any, tensor: Any) -> Any:
+    if g.size != tensor._array.size:
+        raise GradientError(f"backward: a leaf of shape {tensor._array.shape} cannot take a gradient of shape {g.shape}",
+                            why="its .data was set to a tensor of another shape after it was used", fix="compute again after x.data = ...")
+    return g.reshape(tensor._array.shape)
+
+
+def _deposit_recorded(leaf: Leaf, holder: list[Any]) -> None:
+    tensor = leaf.tensor()
+    if tensor is None:
+        return
+    g = holder.pop()
+    if g._array.dtype != tensor._array.dtype:
+        g = RECORDED_SWEEP.own([g], tensor._array.dtype)
+    if leaf.window is not None:
+        g = RECORDED_SWEEP.view(clone(g), leaf.window)
+    _add_grad(tensor, clone(g), True)
+    for hook in leaf.after or ():
+        hook(tensor)
+
+
+def _add_grad(tensor: Any, g: Any, create_graph: bool) -> None:
+    """Into `.grad`: in its memory, so whoever holds it sees it; as a new tensor where the sum must have a history."""
+    old = tensor._grad
+    if old is None:
+        tensor._grad = g
+    elif create_graph or old._storage.writer is not None:
+        tensor._grad = old + g
+    else:
+        before_write(old)
+        np.add(old._array, g._array, old._array)
+
+
+# ------------------------------------------------------------------------------------------------------------------ hooks
+
+class RemovableHandle:
+    """What registering a hook returns: `handle.remove()`."""
+
+    def __init__(self, hooks: list[Any], entry: Any) -> None:
+        self._hooks, self._entry = hooks, entry
+
+    def remove(self) -> None:
+        self._hooks[:] = [h for h in self._hooks if h is not self._entry]
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.remove()
+
+
+def _writer(tensor: Any, what: str) -> Node | Leaf:
+    writer = tensor._storage.writer
+    if writer is None:
+        raise GradientError(f"{what}: this tensor does not require a gradient", fix="x.requires_grad_()")
+    return writer  # type: ignore[no-any-return]
+
+
+def register_hook(tensor: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
+    """`hook` sees the adjoint of the tensor as it is now: of this version of its storage, through its window."""
+    writer = _writer(tensor, "register_hook")
+    check_separate(tensor, "register_hook")
+    entry = (hook, window_or_none(tensor))
+    if writer.hooks is None:
+        writer.hooks = []
+    writer.hooks.append(entry)
+    return RemovableHandle(writer.hooks, entry)
+
+
+def register_after(tensor: Any, hook: Callable[[Any], None]) -> RemovableHandle:
+    writer = _writer(tensor, "register_post_accumulate_grad_hook")
+    if not isinstance(writer, Leaf):
+        raise GradientError("register_post_accumulate_grad_hook: only leaves accumulate gradients", fix="x.register_hook(hook)")
+    if writer.after is None:
+        writer.after = []
+    writer.after.append(hook)
+    return RemovableHandle(writer.after, hook)
+
+
+class _Keeper:
+    """The hook that puts a computed tensor's gradient into its `.grad`."""
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = ref(tensor)
+
+    def __call__(self, g: Any) -> None:
+        tensor = self.tensor()
+        if tensor is not None:
+            _add_grad(tensor, clone(g), mode.grad)
+
+
+def retain_grad(tensor: Any) -> None:
+    _writer(tensor, "retain_grad")
+    if not tensor.is_leaf and not retains_grad(tensor):
+        register_hook(tensor, _Keeper(tensor))
+
+
+def retains_grad(tensor: Any) -> bool:
+    writer = tensor._storage.writer
+    return writer is not None and any(isinstance(h, _Keeper) and h.tensor() is tensor for h, _ in writer.hooks or ())

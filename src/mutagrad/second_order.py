@@ -1,0 +1,111 @@
+"""A sweep whose steps are recorded: the arithmetic of `create_graph=True`.
+
+Adjoints are tensors here, so taking, clearing and accumulating are reads and in-place writes like a user's, and the engine
+differentiates them like any other program.
+"""
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from .backends import np
+from .construct import make, view
+from .engine import Arithmetic, _sole
+from .graph import Node, Writer
+from .op import RECORDED, Op, same
+from .ops.elementwise import cast
+from .ops.indexing import put, read
+from .ops.reduce import sum_dims
+from .ops.shape import clone, reshape
+from .promote import NOTHING
+from .storage import export_for_good
+from .window import Shape, Window, broadcast_axes
+from .write import new_node
+
+_seen_through = Op("saved", None, ("x",), (), {"x": same})
+
+
+class Recorded(Arithmetic):
+    """What a sweep does to adjoints, on tensors."""
+
+    xp = RECORDED
+
+    small = None
+
+    def restore(self, node: Node) -> Any:  # type: ignore[override]
+        """The saved values as tensors with the history that they had."""
+        saves = node.op.saves
+        if not saves:  # an operation on a list: its inputs come first, if it saves them
+            if not node.op.frees:
+                return node.saved
+            saves = [("input", i) for i in range(len(node))] + [("setting", 0)]
+        return [v if kind in ("setting", "shape") or v is None else _with_history(v, *_source(node, kind, i))
+                for (kind, i), v in zip(saves, node.saved)]
+
+    def reshape(self, g: Any, shape: Shape) -> Any:
+        return reshape(g, *shape)
+
+    def sum_to(self, g: Any, shape: Shape) -> Any:
+        axes, squeeze = broadcast_axes(g._array.shape, shape)
+        g = sum_dims(g, axes, True)
+        return reshape(g, *shape) if squeeze else g
+
+    def zeros(self, window: Window) -> Any:
+        return make(np.zeros(window[3], window[4]))
+
+    def own(self, holder: list[Any], dtype: Any) -> Any:
+        g = holder.pop()
+        if g._array.dtype != dtype:
+            return cast(g, dtype)
+        if _sole(g) and g._offset is None and _sole_storage(g):
+            return g
+        return clone(g)
+
+    def view(self, buffer: Any, window: Window) -> Any:
+        offset, shape, strides, *_ = window
+        return view(buffer, shape, strides, offset)
+
+    def take(self, buffer: Any, window: Window, clear: bool) -> Any:
+        part, index = self.view(buffer, window), window[5]
+        g = clone(part) if index is None else read(part, index)
+        if clear:
+            put(part, index, 0, "take")
+        return g
+
+    def add_window(self, buffer: Any, window: Window, g: Any) -> None:
+        put(self.view(buffer, window), window[5], g, "accumulate", accumulate=True)
+
+    def add(self, holder: list[Any], g: Any) -> Any:
+        return RECORDED.add(holder.pop(), g)
+
+
+def _count_of_storage(tensor: Any) -> int:
+    return sys.getrefcount(tensor._storage)
+
+
+_SOLE_STORAGE = _count_of_storage(NOTHING)
+
+
+def _sole_storage(tensor: Any) -> bool:
+    """No view of it exists."""
+    return sys.getrefcount(tensor._storage) <= _SOLE_STORAGE
+
+
+def _source(node: Node, kind: str, i: int) -> tuple[Writer | None, Window | None]:
+    """The writer of a saved value, and the window through which it was read; of `out`, that through which it was written."""
+    if kind == "input":
+        return node[i], None if node.windows is None else node.windows[i]
+    return node, None if node.windows is None else node.windows[-1]
+
+
+def _with_history(value: Any, writer: Writer | None, window: Window | None) -> Any:
+    """A saved value as a tensor that has the history it had.
+
+    Its memory may be another storage's, whose ledger does not know this tensor: what is saved of it is saved by copy.
+    """
+    tensor = make(value)
+    if tensor._array is value:
+        export_for_good(tensor)
+    if writer is not None:
+        tensor._storage.writer = writer if window is None else new_node(_seen_through, (writer,), (window, None))
+    return tensor
