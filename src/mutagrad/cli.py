@@ -1,0 +1,55 @@
+"""The command line: `mutagrad COMMAND`, one table entry for each command."""
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from . import __version__, tour
+
+
+class Command(NamedTuple):
+    """What a command is for, which options it takes, and what it does; `run` returns the exit status."""
+
+    summary: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+COMMANDS = {
+    "tour": Command(tour.SUMMARY, tour.add_arguments, tour.run),
+}
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line, built from the table."""
+    top = argparse.ArgumentParser(
+        prog="mutagrad",
+        description="Tensors with PyTorch's API in which mutation is an ordinary differentiable operation.",
+        epilog="`mutagrad COMMAND --help` explains a command.",
+    )
+    top.add_argument("--version", action="version", version=f"mutagrad {__version__}")
+    commands = top.add_subparsers(title="commands", metavar="COMMAND")
+    for name, command in COMMANDS.items():
+        sub = commands.add_parser(name, help=command.summary, description=command.summary.capitalize() + ".")
+        command.add_arguments(sub)
+        sub.set_defaults(run=command.run)
+    return top
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Carry out a command line and return its exit status; with no command, print the help."""
+    top = parser()
+    options = top.parse_args(argv)
+    if not hasattr(options, "run"):
+        top.print_help()
+        return 0
+    try:
+        status: int = options.run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, `| head` say, has seen enough: what is still buffered must go somewhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return status
