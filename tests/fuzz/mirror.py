@@ -1,0 +1,397 @@
+"""NumPy arrays under PyTorch's names: the library that finite differences are taken of.
+
+A program of `programs.py` runs unchanged on this module, on mutagrad and on torch. Nothing here knows what a derivative
+is; NumPy aliases and mutates as a tensor library should, and that is the whole point. Two things go beyond NumPy, both
+kept on the `Tape` of a run:
+
+- *decisions*: every comparison, argmax and sort order. Where a perturbed run decides otherwise than the unperturbed
+  one, there is a kink between them and finite differences say nothing.
+- *constants*: what `detach()` cuts off. A value cloned from it is recorded once and replayed in the perturbed runs. An
+  unrecorded write (`no_grad`, `.data`) replays as `a += recorded change`: the value moves, and the derivative does
+  not notice.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import numpy as np
+
+float64, int64 = np.float64, np.int64
+Picked = namedtuple("Picked", "values indices")
+
+
+class Tape:
+    def __init__(self, constants=None):
+        self.decisions: list[bytes] = []
+        self.constants: list[np.ndarray] = []
+        self.replay = None if constants is None else iter(constants)
+
+    def constant(self, value):
+        """A copy each time: the program may write into what it gets."""
+        if self.replay is not None:
+            return next(self.replay).copy()
+        self.constants.append(value.copy())
+        return value
+
+
+tape = Tape()
+recording = True
+
+
+@contextmanager
+def taped(new):
+    """Let one run write its decisions on `new`."""
+    global tape
+    old, tape = tape, new
+    try:
+        yield new
+    finally:
+        tape = old
+
+
+@contextmanager
+def no_grad():
+    global recording
+    old, recording = recording, False
+    try:
+        yield
+    finally:
+        recording = old
+
+
+def decide(choice):
+    tape.decisions.append(choice.tobytes())
+    return choice
+
+
+def raw(x):
+    if isinstance(x, Mirror):
+        return x.a
+    if isinstance(x, tuple):
+        return tuple(raw(i) for i in x)
+    return x
+
+
+def fresh(a):
+    """A result: its own memory, in C order, whatever the order of the operands."""
+    return Mirror(np.asarray(a, order="C"))
+
+
+def is_basic(index):
+    return all(i is None or i is ... or isinstance(i, (int, slice)) for i in index)
+
+
+def along(index, dim):
+    """The index tuple with which `a[...]` reads or writes what gather and scatter do."""
+    grid = list(np.ogrid[tuple(slice(n) for n in index.shape)])
+    grid[dim] = index
+    return tuple(grid)
+
+
+def at(dim, index):
+    return (slice(None),) * dim + (index,)
+
+
+class Mirror:
+    """An array under a tensor's method names. A `name_` that is not defined is `name`, written back."""
+
+    __slots__ = ("a", "live")
+
+    def __init__(self, a, live=True):
+        self.a, self.live = a, live
+
+    shape = property(lambda self: self.a.shape)
+    ndim = property(lambda self: self.a.ndim)
+
+    def __len__(self):
+        return len(self.a)
+
+    def __iter__(self):
+        return iter(self.unbind(0))
+
+    # Writes: one way in.
+
+    def write(self, new):
+        if recording and self.live:
+            self.a[...] = new
+        elif tape.replay is None:
+            tape.constant(new - self.a)
+            self.a[...] = new
+        else:
+            self.a[...] = self.a + tape.constant(None)
+        return self
+
+    def __getattr__(self, name):
+        if not name.endswith("_") or name.endswith("__"):
+            raise AttributeError(name)
+        op = getattr(Mirror, name[:-1])
+
+        def in_place(*args, **kwargs):
+            out = op(self, *args, **kwargs).a
+            if out.shape != self.a.shape:
+                raise ValueError(f"{name}: {out.shape} does not fit {self.a.shape}")
+            return self.write(out)
+
+        return in_place
+
+    def __setitem__(self, index, value):
+        new = self.a.copy()
+        new[raw(index)] = raw(value)
+        self.write(new)
+
+    def copy_(self, x):
+        return self.write(np.broadcast_to(x.a, self.a.shape))
+
+    def fill_(self, x):
+        return self.write(np.full(self.a.shape, raw(x)))
+
+    def zero_(self):
+        return self.fill_(0.0)
+
+    # Aliases and views.
+
+    def view_of(self, a):
+        return Mirror(a, self.live)
+
+    def detach(self):
+        return Mirror(self.a, live=False)
+
+    data = property(detach)
+
+    def __getitem__(self, index):
+        index = raw(index)
+        index = index if isinstance(index, tuple) else (index,)
+        if not is_basic(index):
+            return fresh(self.a[index])
+        return self.view_of(self.a[index if ... in index else (*index, ...)])
+
+    T = property(lambda self: self.view_of(self.a.T))
+
+    def transpose(self, i, j):
+        return self.view_of(self.a.swapaxes(i, j))
+
+    def permute(self, *dims):
+        return self.view_of(self.a.transpose(dims))
+
+    def reshape(self, *shape):
+        return self.view_of(self.a.reshape(shape))
+
+    def view(self, *shape):
+        out = self.a.reshape(shape)
+        if not np.may_share_memory(out, self.a):
+            raise ValueError("view: would copy")
+        return self.view_of(out)
+
+    def flatten(self):
+        return self.reshape(-1)
+
+    def contiguous(self):
+        return self if self.a.flags.c_contiguous else self.clone()
+
+    def unsqueeze(self, dim):
+        return self.view_of(np.expand_dims(self.a, dim))
+
+    def squeeze(self, dim=None):
+        return self.view_of(self.a.squeeze(dim))
+
+    def narrow(self, dim, start, length):
+        return self[(slice(None),) * dim + (slice(start, start + length),)]
+
+    def select(self, dim, i):
+        return self[(slice(None),) * dim + (i,)]
+
+    def diagonal(self, offset=0):
+        a = self.a[:, offset:] if offset >= 0 else self.a[-offset:]
+        return self.view_of(np.lib.stride_tricks.as_strided(
+            a, (min(a.shape),), (sum(a.strides),), writeable=a.flags.writeable))
+
+    def expand(self, *shape):
+        return self.view_of(np.broadcast_to(self.a, shape))
+
+    def unbind(self, dim=0):
+        return tuple(self.select(dim, i) for i in range(self.a.shape[dim]))
+
+    def split(self, size, dim=0):
+        n = self.a.shape[dim]
+        return tuple(self.narrow(dim, i, min(size, n - i)) for i in range(0, n, size))
+
+    def chunk(self, count, dim=0):
+        return self.split(-(-self.a.shape[dim] // count), dim)
+
+    # Elementwise.
+
+    def clone(self):
+        return fresh(self.a.copy() if self.live else tape.constant(self.a.copy()))
+
+    def add(self, x, alpha=1):
+        return fresh(self.a + alpha * raw(x))
+
+    def sub(self, x, alpha=1):
+        return fresh(self.a - alpha * raw(x))
+
+    def mul(self, x):
+        return fresh(self.a * raw(x))
+
+    def div(self, x):
+        return fresh(self.a / raw(x))
+
+    def __add__(self, x): return self.add(x)
+    def __sub__(self, x): return self.sub(x)
+    def __mul__(self, x): return self.mul(x)
+    def __truediv__(self, x): return self.div(x)
+    def __radd__(self, x): return fresh(x + self.a)
+    def __rsub__(self, x): return fresh(x - self.a)
+    def __rmul__(self, x): return fresh(x * self.a)
+    def __rtruediv__(self, x): return fresh(x / self.a)
+    def __iadd__(self, x): return self.add_(x)
+    def __isub__(self, x): return self.sub_(x)
+    def __imul__(self, x): return self.mul_(x)
+    def __itruediv__(self, x): return self.div_(x)
+    def __neg__(self): return fresh(-self.a)
+    def __matmul__(self, x): return fresh(np.matmul(self.a, x.a))
+    def __gt__(self, x): return fresh(decide(np.asarray(self.a > raw(x))))
+    def __lt__(self, x): return fresh(decide(np.asarray(self.a < raw(x))))
+
+    def sin(self): return fresh(np.sin(self.a))
+    def cos(self): return fresh(np.cos(self.a))
+    def exp(self): return fresh(np.exp(self.a))
+    def tanh(self): return fresh(np.tanh(self.a))
+    def sigmoid(self): return fresh(1 / (1 + np.exp(-self.a)))
+    def square(self): return fresh(self.a * self.a)
+    def neg(self): return fresh(-self.a)
+    def abs(self): return fresh(self.a * decide(np.sign(self.a)))
+    def relu(self): return fresh(self.a * decide(np.asarray(self.a > 0)))
+
+    def clamp(self, min, max):
+        decide(np.sign(self.a - min)), decide(np.sign(self.a - max))
+        return fresh(np.clip(self.a, min, max))
+
+    # Reductions and rearrangements.
+
+    def sum(self, dim=None, keepdim=False):
+        return fresh(self.a.sum(dim, keepdims=keepdim))
+
+    def mean(self, dim=None, keepdim=False):
+        return fresh(self.a.mean(dim, keepdims=keepdim))
+
+    def prod(self, dim=None, keepdim=False):
+        return fresh(self.a.prod(dim, keepdims=keepdim))
+
+    def amax(self, dim, keepdim=False):
+        decide(self.a.argmax(dim))
+        return fresh(self.a.max(dim, keepdims=keepdim))
+
+    def amin(self, dim, keepdim=False):
+        return -(-self).amax(dim, keepdim)
+
+    def max(self, dim=None, keepdim=False):
+        if dim is None:
+            decide(np.asarray(self.a.argmax()))
+            return fresh(self.a.max())
+        return Picked(self.amax(dim, keepdim), fresh(self.a.argmax(dim, keepdims=keepdim)))
+
+    def min(self, dim=None, keepdim=False):
+        if dim is None:
+            return -(-self).max()
+        values, indices = (-self).max(dim, keepdim)
+        return Picked(-values, indices)
+
+    def logsumexp(self, dim, keepdim=False):
+        return fresh(np.log(np.exp(self.a).sum(dim, keepdims=keepdim)))
+
+    def softmax(self, dim):
+        e = np.exp(self.a)
+        return fresh(e / e.sum(dim, keepdims=True))
+
+    def cumsum(self, dim):
+        return fresh(self.a.cumsum(dim))
+
+    def sort(self, dim=-1):
+        order = decide(self.a.argsort(dim, kind="stable"))
+        return Picked(fresh(np.take_along_axis(self.a, order, dim)), fresh(order))
+
+    def flip(self, dim):
+        return fresh(np.flip(self.a, dim).copy())
+
+    def roll(self, shift, dim):
+        return fresh(np.roll(self.a, shift, dim))
+
+    # Indexed reads and writes.
+
+    def gather(self, dim, index):
+        return fresh(self.a[along(index.a, dim)])
+
+    def take_along_dim(self, index, dim):
+        return fresh(np.take_along_axis(self.a, index.a, dim))
+
+    def index_select(self, dim, index):
+        return fresh(self.a[at(dim, index.a)])
+
+    def put(self, index, value, accumulate=False):
+        new = self.a.copy()
+        if accumulate:
+            np.add.at(new, raw(index), raw(value))
+        else:
+            new[raw(index)] = raw(value)
+        return fresh(new)
+
+    index_put = put
+
+    def index_add(self, dim, index, x):
+        return self.put(at(dim, index.a), x, accumulate=True)
+
+    def index_copy(self, dim, index, x):
+        return self.put(at(dim, index.a), x)
+
+    def index_fill(self, dim, index, x):
+        return self.put(at(dim, index.a), x)
+
+    def scatter(self, dim, index, x):
+        return self.put(along(index.a, dim), x)
+
+    def scatter_add(self, dim, index, x):
+        return self.put(along(index.a, dim), x, accumulate=True)
+
+    def masked_fill(self, mask, x):
+        return fresh(np.where(mask.a, raw(x), self.a))
+
+
+def tensor(values, dtype=None, requires_grad=False):
+    return fresh(np.array(values, dtype=dtype))
+
+
+def sin(x): return x.sin()
+def cos(x): return x.cos()
+def exp(x): return x.exp()
+def tanh(x): return x.tanh()
+
+
+def where(mask, x, y):
+    return fresh(np.where(mask.a, raw(x), raw(y)))
+
+
+def maximum(x, y):
+    decide(np.sign(x.a - y.a))
+    return fresh(np.maximum(x.a, y.a))
+
+
+def cat(xs, dim=0):
+    return fresh(np.concatenate([x.a for x in xs], dim))
+
+
+def stack(xs, dim=0):
+    return fresh(np.stack([x.a for x in xs], dim))
+
+
+class Function:
+    """Runs the forward; what it saves and marks for a backward is of no interest here."""
+
+    @classmethod
+    def apply(cls, *args):
+        return cls.forward(SimpleNamespace(save_for_backward=lambda *xs: None, mark_dirty=lambda *xs: None), *args)
+
+
+autograd = SimpleNamespace(Function=Function)

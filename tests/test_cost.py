@@ -1,0 +1,249 @@
+"""Cost by counting, not by clock: what a sweep does must grow with what the program touched, and with nothing else."""
+import gc
+import math
+import tracemalloc
+import weakref
+
+import pytest
+
+import mutagrad as mg
+
+
+def cost(program, n):
+    """What building, sweeping and protecting cost, for a program of size n."""
+    before = mg.stats()
+    program(n)
+    return mg.stats() - before
+
+
+def grows_linearly(program, sizes=(200, 400, 800)):
+    """Each count is an affine function of n: second differences vanish (up to what is constant in n)."""
+    small, middle, large = (cost(program, n) for n in sizes)
+    for name, a, b, c in zip(small._fields, small, middle, large):
+        slope = (b - a) / (sizes[1] - sizes[0])
+        assert c <= b + slope * (sizes[2] - sizes[1]) * 1.01 + 64, f"{name}: {a}, {b}, {c} for n = {sizes}"
+    return small, middle, large
+
+
+def element_writes(n):
+    x = mg.ones(n, requires_grad=True)
+    y = x.clone()
+    for i in range(1, n):
+        y[i] = y[i] * 0.5 + y[i - 1]
+    y.sum().backward()
+
+
+def writes_from_names(n):
+    x = mg.ones(n, requires_grad=True)
+    y = x.clone()
+    for i in range(n):
+        value = y[i] * 2
+        y[i] = value
+    y.sum().backward()
+
+
+def constant_writes(n):
+    x = mg.ones(n, requires_grad=True)
+    y = x * 2
+    for i in range(n):
+        y[i] = 1.0
+    y.sum().backward()
+
+
+def writes_of_a_mask(n):
+    x = mg.ones(n, requires_grad=True)
+    y = x * 2
+    for i in range(0, n - 1, 2):
+        y[[i, i + 1]] = y[[i + 1, i]]
+    y.sum().backward()
+
+
+def writes_into_a_leaf(n):
+    x = mg.ones(n, requires_grad=True)
+    for i in range(1, n):
+        x[i] += x[i - 1]
+    x.sum().backward()
+
+
+def element_reads(n):
+    x = mg.ones(n, requires_grad=True)
+    s = mg.zeros(())
+    for i in range(n):
+        s = s + x[i]
+    s.backward()
+
+
+def reads_only_of_what_was_written(n):
+    x = mg.ones(n, requires_grad=True)
+    y, s = mg.zeros(n), mg.zeros(())
+    for i in range(n):
+        y[i] = x[i] * 2
+        s = s + y[i]
+    s.backward()
+
+
+def table_by_cells(n):
+    x = mg.ones(n, requires_grad=True)
+    table = mg.zeros(n, 2)
+    for i in range(1, n):
+        table[i, 0] = table[i - 1, 1] + x[i]
+        table[i, 1] = mg.maximum(table[i - 1, 0], table[i, 0])
+    table[-1, -1].backward()
+
+
+def recurrence_over_rows(n):
+    w = mg.eye(50, requires_grad=True)
+    h = mg.zeros(n, 50)
+    h[0] = 1.0
+    for t in range(1, n):
+        h[t] = mg.tanh(h[t - 1] @ w)
+    h.sum().backward()
+
+
+@pytest.mark.parametrize("program", [element_writes, writes_from_names, constant_writes, writes_of_a_mask, writes_into_a_leaf, element_reads,
+                                     reads_only_of_what_was_written, table_by_cells, recurrence_over_rows], ids=lambda p: p.__name__)
+def test_linear(program):
+    grows_linearly(program)
+
+
+def test_second_order_is_linear():
+    """In double backward newer nodes read older versions; each must not get a buffer of its own."""
+    def twice(n):
+        x = mg.full((n,), 0.1, requires_grad=True)
+        y = x.clone()
+        for i in range(1, n):
+            y[i] = mg.sin(y[i]) * y[i - 1]
+        g, = mg.autograd.grad(y.sum(), x, create_graph=True)
+        (g * g).sum().backward()
+
+    grows_linearly(twice, (100, 200, 400))
+
+
+def test_a_buffer_is_not_copied_down_a_chain_of_writes():
+    n = 500
+    assert cost(element_writes, n).allocated <= 3 * 4 * n  # float32; a few whole buffers, not one a write
+
+
+def test_a_kv_cache_copies_nothing():
+    """K[:t+1] is saved at every step and K[t+1] written at the next: no write meets a saved value."""
+    steps, width = 60, 64
+    keys, values, queries = (mg.randn(steps, width, requires_grad=True) for _ in range(3))
+    cache_k, cache_v, outs = mg.zeros(steps, width), mg.zeros(steps, width), []
+    before = mg.stats()
+    for t in range(steps):
+        cache_k[t], cache_v[t] = keys[t], values[t]
+        attention = mg.softmax(queries[t] @ cache_k[: t + 1].T, 0)
+        outs.append(attention @ cache_v[: t + 1])
+    mg.stack(outs).sum().backward()
+    assert (mg.stats() - before).protected == 0
+    assert keys.grad.abs().sum() > 0 and values.grad.abs().sum() > 0
+
+
+def test_protection_copies_at_most_what_was_read():
+    x = mg.ones(1000, requires_grad=True)
+    y, w = x * 1, mg.ones(1000)
+    before = mg.stats()
+    for _ in range(20):
+        z = y * w  # reads y and w: 8,000 bytes, of which w's rule needs nothing and y's needs w
+        w += 1
+        y = z
+    assert 0 < (mg.stats() - before).protected <= 20 * 4000
+    y.sum().backward()
+    assert x.grad[0].item() == pytest.approx(math.factorial(20), rel=1e-5)
+
+
+def test_writes_beside_saved_windows_copy_nothing():
+    x = mg.ones(100, 64, requires_grad=True).clone()
+    before = mg.stats()
+    squares = [(x[i] * x[i]).sum() for i in range(0, 100, 2)]
+    columns = x[:, 1::2]
+    for i in range(1, 100, 2):
+        x[i] = 0.0
+    assert (mg.stats() - before).protected == 0
+    del squares, columns
+
+
+def test_interleaved_columns_do_not_overlap():
+    x = mg.ones(64, 64, requires_grad=True).clone()
+    before = mg.stats()
+    s = (x[:, 0::2] ** 3).sum()
+    x[:, 1::2] = 0.0
+    assert (mg.stats() - before).protected == 0
+    x[:, 2] = 0.0
+    assert (mg.stats() - before).protected == 64 * 32 * 4
+    s.backward()
+
+
+def test_a_reused_buffer_forgets_its_past():
+    x = mg.ones(10, requires_grad=True)
+    buffer = mg.zeros(10)
+    for _ in range(1000):
+        buffer.copy_(x * 2)
+        buffer.mul_(buffer)
+    before = mg.stats()
+    buffer.sum().backward()
+    assert (mg.stats() - before).nodes <= 6
+    assert x.grad.tolist() == [8.0] * 10
+
+
+def test_a_reused_buffer_frees_its_past():
+    x = mg.ones(10, requires_grad=True)
+    buffer = mg.zeros(10)
+    buffer.copy_(x * 2)
+    first = weakref.ref(buffer._storage.writer)
+    buffer[...] = x * 3
+    assert first() is None
+
+
+def test_a_million_nodes():
+    x = mg.ones(2, requires_grad=True)
+    y = x
+    for _ in range(1_000_000):
+        y = y + 1.0
+    y.sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+    del y
+
+
+def test_nothing_is_kept_alive():
+    gc.collect()
+    gc.disable()
+    try:
+        x = mg.ones(100, requires_grad=True)
+        y = x * 2
+        y[3] = (y[1:4] * x[:3]).sum()
+        z = mg.sin(y).sum()
+        z.backward(retain_graph=True)
+        g, = mg.autograd.grad(z, x, create_graph=True)
+        g.sum().backward()
+        alive = [weakref.ref(t) for t in (y, z, g, y._storage.writer, z._storage.writer, g._storage.writer)]
+        x.grad = None
+        del y, z, g
+        assert [r() for r in alive] == [None] * len(alive)
+    finally:
+        gc.enable()
+
+
+def test_steps_of_training_do_not_grow():
+    w = mg.randn(64, 64, requires_grad=True)
+    x = mg.randn(32, 64)
+
+    def step():
+        h = mg.tanh(x @ w)
+        h[:, 0] = 0.0
+        (h * h).mean().backward()
+        with mg.no_grad():
+            w.sub_(w.grad * 0.1)
+        w.grad = None
+
+    for _ in range(20):
+        step()
+    gc.collect()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    for _ in range(200):
+        step()
+    gc.collect()
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert grown < 20_000

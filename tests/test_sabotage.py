@@ -1,0 +1,73 @@
+"""Does a broken engine get caught? Each mechanism is switched off in turn, and the fuzz programs must then come out wrong."""
+import itertools
+
+import pytest
+
+import mutagrad.engine
+import mutagrad.ops.indexing
+import mutagrad.storage
+import mutagrad.write
+from fuzz.judge import count_failures
+from mutagrad.construct import SCOPE
+from mutagrad.op import TABLE
+
+SEEDS = range(300)
+
+
+def patch(monkeypatch, name, value, *modules):
+    """Replaces a function under its name in every module that imported it, and in the generated code."""
+    for module in modules:
+        monkeypatch.setattr(module, name, value)
+    if name in SCOPE:
+        monkeypatch.setitem(SCOPE, name, value)
+
+
+def save_everything_by_reference(monkeypatch):
+    """Small values are copied when they are saved; the programs are small, so turn that off to let records do the work."""
+    patch(monkeypatch, "SMALL", -1, mutagrad.storage)
+
+
+def no_clearing(monkeypatch):
+    take = mutagrad.engine.Arithmetic.take
+    monkeypatch.setattr(mutagrad.engine.Arithmetic, "take", lambda self, buffer, window, clear: take(self, buffer, window, False))
+
+
+def no_moving_aside(monkeypatch):
+    save_everything_by_reference(monkeypatch)
+    patch(monkeypatch, "move_aside", lambda memory, tensor: None, mutagrad.storage, mutagrad.write, mutagrad.ops.indexing)
+
+
+def no_program_order(monkeypatch):
+    patch(monkeypatch, "next_order", itertools.count().__next__, mutagrad.write)
+
+
+def no_constant_writes(monkeypatch):
+    begin = mutagrad.write.begin_write
+
+    def begin_write(op, target, tensors, *rest, **settings):
+        constant = all(t._storage.writer is None for t in tensors)
+        return begin(op, target, tensors, *rest, **{**settings, "record": not constant})
+
+    patch(monkeypatch, "begin_write", begin_write, mutagrad.write, mutagrad.ops.indexing)
+
+
+def wrong_factor(monkeypatch):
+    op = TABLE["sin"]
+    right = op.reverse
+    monkeypatch.setattr(op, "reverse", lambda xp, g, saved, inputs: tuple(1.01 * gx for gx in right(xp, g, saved, inputs)))
+
+
+def test_nothing_fails_unbroken():
+    assert count_failures(SEEDS) == 0
+
+
+def test_nothing_fails_with_everything_saved_by_reference(monkeypatch):
+    save_everything_by_reference(monkeypatch)
+    assert count_failures(range(1000)) == 0
+    assert count_failures(range(1_000_000, 1_000_100), order=2) == 0
+
+
+@pytest.mark.parametrize("sabotage", [no_clearing, no_moving_aside, no_program_order, no_constant_writes, wrong_factor])
+def test_each_sabotage_is_caught(monkeypatch, sabotage):
+    sabotage(monkeypatch)
+    assert count_failures(SEEDS) >= 5
