@@ -1,0 +1,380 @@
+"""The API of differentiation: leaves, graphs, hooks, modes, `grad` and `backward`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import mutagrad as mg
+from tools import N, leaf, ramp, same
+
+# ---------------------------------------------------------------------------------------------------- autograd: what tensors say
+
+def test_leaves_and_computed_tensors() -> None:
+    x = leaf(1.0, 2.0)
+    y = x * 2
+    assert x.is_leaf and x.grad_fn is None and x.grad is None and not y.is_leaf and y.requires_grad
+    assert mg.ones(1).is_leaf and not mg.ones(1).requires_grad
+    assert x.requires_grad_(False) is x and not x.requires_grad
+    x.requires_grad = True
+    assert x.requires_grad
+    with pytest.raises(RuntimeError):
+        y.requires_grad_(False)
+    assert y.requires_grad_() is y
+
+
+def test_a_view_can_be_a_leaf() -> None:
+    base = mg.zeros(2, 3)
+    row = base[1].requires_grad_()
+    assert row.is_leaf and not base.requires_grad
+    (row * mg.tensor([1.0, 2.0, 3.0])).sum().backward()
+    same(row.grad, [1, 2, 3])
+
+
+def test_grad_fn() -> None:
+    x = leaf(1.0, 2.0)
+    y = x * 2
+    z = y.sum()
+    assert z.grad_fn.name() == "SumBackward0" and y.grad_fn.name() == "MulBackward0" and mg.cat([x, x]).grad_fn.name() == "CatBackward0"
+    (made, number), = z.grad_fn.next_functions
+    assert made is y.grad_fn and number == 0
+    accumulate = y.grad_fn.next_functions[0][0]
+    assert "AccumulateGrad" in accumulate.name() and accumulate.variable is x and accumulate.next_functions == ()
+    assert "test_autograd.py" in y.grad_fn.metadata["where"] and "y = x * 2" in repr(y.grad_fn)
+    view = x[0].grad_fn
+    assert view.name() and view.next_functions[0][0] is accumulate
+    y[0] = 1.0
+    assert y.grad_fn is not made and made in [f for f, _ in y.grad_fn.next_functions]
+
+
+def test_versions() -> None:
+    x = mg.zeros(4)
+    assert x._version == 0
+    x.add_(1)
+    x[0] = 2.0
+    x[1:].mul_(2)
+    assert x._version == x[2]._version == x.detach()._version == 3
+    x.detach().zero_()
+    with mg.no_grad():
+        x += 1
+    assert x._version == 5
+    x + 1
+    assert x._version == 5
+
+
+def test_data_setter() -> None:
+    x = leaf(1.0, 2.0)
+    old = x * x
+    x.data = mg.tensor([5.0, 6.0])
+    assert x.is_leaf and x.requires_grad and x.tolist() == [5, 6]
+    (x * x).sum().backward()
+    old.sum().backward()  # the graph of the old value still leads to x
+    same(x.grad, [10 + 2, 12 + 4])
+    old, x.data, x.grad = x * x, mg.ones(3), None
+    assert x.shape == (3,)
+    with pytest.raises(RuntimeError):  # a gradient of the old shape has no place any more
+        old.sum().backward()
+    plain, other = mg.zeros(2), mg.ones(2)
+    plain.data = other
+    other[0] = 9.0
+    assert plain.tolist() == [9, 1]
+    with pytest.raises((TypeError, RuntimeError)):
+        x.data = "a"
+
+
+def test_grad_setter() -> None:
+    x = leaf(1.0, 2.0)
+    x.grad = mg.ones(2)
+    (x * 2).sum().backward()
+    same(x.grad, [3, 3])
+    held, version = x.grad, x.grad._version
+    (x * 2).sum().backward()
+    assert held is x.grad and held._version > version
+    x.grad = None
+    assert x.grad is None
+    for wrong in (mg.ones(3), mg.ones(2, dtype=mg.float64), 1.0):
+        with pytest.raises((RuntimeError, TypeError)):
+            x.grad = wrong
+    del x.grad
+    assert x.grad is None
+
+
+def test_retain_grad() -> None:
+    x = leaf(1.0, 2.0)
+    y = x * 2
+    y.retain_grad()
+    y.retain_grad()
+    x.retain_grad()
+    assert y.retains_grad and not (x * 2).retains_grad
+    z = y * y
+    v = z[:1]
+    v.retain_grad()
+    (z * 3).sum().backward()
+    same(y.grad, [12, 24])
+    same(v.grad, [3])
+    same(x.grad, [24, 48])
+    with pytest.raises(RuntimeError):
+        mg.ones(1).retain_grad()
+
+
+# ------------------------------------------------------------------------------------------------------------------- hooks
+
+def test_hooks_on_leaves_computed_tensors_and_views() -> None:
+    x = ramp(4)
+    y = x * 2
+    seen: dict[str, Any] = {}
+    x.register_hook(lambda g: seen.__setitem__("x", g.tolist()))
+    y.register_hook(lambda g: seen.__setitem__("y", g.tolist()))
+    y[1:3].register_hook(lambda g: seen.__setitem__("view", g.tolist()))
+    (y * mg.tensor([1.0, 2.0, 3.0, 4.0])).sum().backward()
+    assert seen == {"x": [2, 4, 6, 8], "y": [1, 2, 3, 4], "view": [2, 3]}
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_hooks_replace_the_gradient(create_graph: bool) -> None:
+    x = ramp(4)
+    x.register_hook(lambda g: g + 100)
+    y = x * 2
+    y.register_hook(lambda g: g * 10)
+    y[1:3].register_hook(lambda g: -g)
+    y.sum().backward(create_graph=create_graph)
+    same(x.grad, [120, 80, 80, 120])
+
+
+def test_hooks_see_the_version_that_they_were_registered_on() -> None:
+    x, seen = ramp(3), []
+    y = x * 2
+    y.register_hook(lambda g: seen.append(g.tolist()))
+    y[0] = 5.0
+    y.register_hook(lambda g: seen.append(g.tolist()))
+    y.sum().backward()
+    assert seen == [[1, 1, 1], [0, 1, 1]]
+
+
+def test_what_hooks_see_is_theirs_to_keep() -> None:
+    x, kept = ramp(N), []
+    y = x * 2
+    y[0] = 5.0
+    y.register_hook(kept.append)
+    x.register_hook(kept.append)
+    y.sum().backward()
+    x.grad.zero_()
+    same(kept[0], [1] * N)
+    same(kept[1], [0] + [2] * (N - 1))
+
+
+def test_hooks_run_in_order_and_can_be_removed() -> None:
+    x, calls = ramp(2), []
+    first = x.register_hook(lambda g: calls.append("first"))
+    with x.register_hook(lambda g: calls.append("second")):
+        x.sum().backward()
+    x.sum().backward()
+    first.remove()
+    first.remove()
+    x.sum().backward()
+    assert calls == ["first", "second", "first"]
+
+
+def test_a_hook_cannot_change_the_gradient_in_place_by_accident() -> None:
+    x, y = ramp(3), ramp(3)
+    z = x + y
+    x.register_hook(lambda g: g.mul_(5))
+    z.sum().backward()
+    same(x.grad, [5, 5, 5])
+    same(y.grad, [1, 1, 1])
+
+
+def test_bad_hooks() -> None:
+    x = ramp(2)
+    x.register_hook(lambda g: mg.ones(3))
+    with pytest.raises((TypeError, RuntimeError)):
+        x.sum().backward()
+    assert x.grad is None
+    with pytest.raises(RuntimeError):
+        mg.ones(1).register_hook(print)
+
+
+def test_an_exception_in_a_hook_leaves_nothing_behind() -> None:
+    x, y = ramp(N), ramp(N)
+    x.register_hook(lambda g: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        (x * y).sum().backward()
+    assert mg.is_grad_enabled()
+    (y * y).sum().backward()
+
+
+def test_hooks_after_accumulation() -> None:
+    x, seen = ramp(2), []
+    handle = x.register_post_accumulate_grad_hook(lambda t: seen.append(t.grad.tolist()))
+    x.sum().backward()
+    x.sum().backward()
+    handle.remove()
+    x.sum().backward()
+    assert seen == [[1, 1], [2, 2]]
+    with pytest.raises(RuntimeError):
+        (x * 2).register_post_accumulate_grad_hook(print)
+
+
+# ------------------------------------------------------------------------------------------------------------------- modes
+
+@pytest.fixture(autouse=True)
+def recording() -> Iterator[None]:
+    """Whatever a test that fails left behind."""
+    yield
+    mg.set_grad_enabled(True)
+
+
+OFF = {"no_grad": mg.no_grad, "inference_mode": mg.inference_mode, "set_grad_enabled": lambda: mg.set_grad_enabled(False)}
+
+
+@pytest.mark.parametrize("mode", OFF.values(), ids=OFF)
+def test_modes_as_context_managers_and_decorators(mode: Any) -> None:
+    x = leaf(1.0)
+    with mode():
+        assert not mg.is_grad_enabled() and not (x * 2).requires_grad
+        with mg.enable_grad():
+            assert mg.is_grad_enabled() or mode is mg.inference_mode
+        assert not mg.is_grad_enabled()
+    assert mg.is_grad_enabled()
+    with pytest.raises(ZeroDivisionError), mode():
+        raise ZeroDivisionError
+    assert mg.is_grad_enabled()
+
+    @mode()
+    def f(v: Any, *, scale: float = 1) -> Any:
+        """Doubles."""
+        assert not mg.is_grad_enabled()
+        return v * 2 * scale
+
+    assert mg.is_grad_enabled() and not f(x, scale=3).requires_grad and mg.is_grad_enabled() and f.__name__ == "f" and f.__doc__ == "Doubles."
+
+
+@pytest.mark.parametrize("mode", [mg.no_grad, mg.inference_mode])
+def test_modes_as_decorators_without_parentheses(mode: Any) -> None:
+    @mode
+    def f(v: Any) -> Any:
+        return v * 2
+
+    assert not f(leaf(1.0)).requires_grad and f.__name__ == "f"
+
+
+def test_one_mode_object_can_be_nested() -> None:
+    off = mg.no_grad()
+    with off, off:
+        assert not mg.is_grad_enabled()
+    assert mg.is_grad_enabled()
+
+
+def test_set_grad_enabled_acts_at_once() -> None:
+    try:
+        mg.set_grad_enabled(False)
+        assert not mg.is_grad_enabled()
+        with mg.set_grad_enabled(True):
+            assert mg.is_grad_enabled()
+        assert not mg.is_grad_enabled()
+    finally:
+        mg.set_grad_enabled(True)
+    with mg.set_grad_enabled(mode=False):
+        assert not mg.is_grad_enabled()
+    with mg.inference_mode(mode=False):
+        assert mg.is_grad_enabled()
+
+
+def test_a_decorated_generator_keeps_its_mode() -> None:
+    @mg.no_grad()
+    def numbers() -> Iterator[bool]:
+        for _ in range(2):
+            yield mg.is_grad_enabled()
+
+    found = []
+    for value in numbers():
+        found.append(value)
+        assert mg.is_grad_enabled()
+    assert found == [False, False]
+
+
+# -------------------------------------------------------------------------------------------------------- grad and backward
+
+def test_grad_options() -> None:
+    x, y, z = leaf(1.0, 2.0), leaf(3.0, 4.0), leaf(5.0)
+    out = x * y
+    gx, gy = mg.autograd.grad(out, (x, y), mg.tensor([1.0, 10.0]), retain_graph=True)
+    same(gx, [3, 40])
+    same(gy, [1, 20])
+    assert x.grad is None and not gx.requires_grad
+    with pytest.raises(RuntimeError, match="influence"):
+        mg.autograd.grad(out, z, retain_graph=True)
+    assert mg.autograd.grad(out, [z], retain_graph=True, allow_unused=True) == (None,)
+    same(mg.autograd.grad(out, z, retain_graph=True, materialize_grads=True)[0], [0])
+    a, b = mg.autograd.grad([out, out * out], [x, x], [mg.ones(2), mg.ones(2)], retain_graph=True)
+    same(a, [3 + 18, 4 + 64])
+    same(b, [3 + 18, 4 + 64])
+    same(mg.autograd.grad(outputs=out, inputs=out)[0], [1, 1])
+    with pytest.raises(RuntimeError):
+        mg.autograd.grad(out, mg.ones(2))
+    with pytest.raises(RuntimeError):
+        mg.autograd.grad(mg.ones(2), x)
+
+
+def test_grad_through_computed_tensors_visits_only_what_is_needed() -> None:
+    x = ramp(N)
+    y = x * x
+    z = (y * 3).sum()
+    before = mg.stats()
+    same(mg.autograd.grad(z, y, retain_graph=True)[0], [3.0] * N)
+    assert (mg.stats() - before).nodes <= 3
+    z.backward()
+
+
+def test_higher_orders() -> None:
+    x = mg.tensor(2.0, dtype=mg.float64, requires_grad=True)
+    y, expected = x**5, [80, 160, 240, 240, 120, 0]
+    for e in expected[:-1]:
+        y, = mg.autograd.grad(y, x, create_graph=True)
+        assert math.isclose(y.item(), e)
+
+
+def test_backward_with_create_graph() -> None:
+    x = leaf(2.0, 3.0)
+    (x**3).sum().backward(create_graph=True)
+    assert x.grad.requires_grad
+    g = x.grad
+    x.grad = None
+    g.sum().backward()
+    same(x.grad, [12, 18])
+
+
+def test_backward_arguments() -> None:
+    x, y = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    out = x * y
+    out.backward(mg.tensor([1.0, 10.0]), retain_graph=True, inputs=[x])
+    assert y.grad is None
+    same(x.grad, [3, 40])
+    middle = x * 2
+    (middle * y).backward(gradient=mg.ones(2), inputs=middle, retain_graph=True)
+    same(middle.grad, [3, 4])
+    mg.autograd.backward([out, out], [mg.ones(2), mg.ones(2)])
+    same(y.grad, [2, 4])
+    for wrong in (mg.ones(3), 1.0, mg.tensor([math.nan, 1.0]), mg.ones(2, dtype=mg.int64)):
+        with pytest.raises((RuntimeError, TypeError)):
+            (x * y).backward(wrong)
+    with pytest.raises((RuntimeError, TypeError)):
+        (x * y).backward(inputs=[])
+    with pytest.raises(RuntimeError, match="history"):
+        mg.ones(2).backward()
+
+
+def test_gradients_accumulate_and_are_the_users_own() -> None:
+    x, y = ramp(N), ramp(N)
+    z = x + y
+    z.sum().backward()
+    x.grad.mul_(5)
+    same(y.grad, [1] * N)
+    seed = mg.ones(N, dtype=mg.float64)
+    x.grad = y.grad = None
+    (x + 0).backward(seed)
+    x.grad.zero_()
+    same(seed, [1] * N)

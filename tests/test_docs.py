@@ -1,0 +1,111 @@
+"""The documents cannot rot: their programs run, their output is real, their quotations and links exist.
+
+In every document, blocks of `python` run from top to bottom in one namespace. One with `>>>` is a doctest; any other is executed, and if a
+block of `text` follows at once, that is what it must have printed. A block that begins with `# NAME.py` runs under that name, so
+that errors in it say where. A block of `py` quotes the file that its first line names.
+"""
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import linecache
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from mutagrad import tour
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+
+
+class Block(NamedTuple):
+    kind: str
+    text: str
+    line: int  # of the document, where the text begins
+    printed: str | None  # the block of `text` that follows at once
+
+
+def blocks(document: Path) -> Iterator[Block]:
+    text = document.read_text(encoding="utf-8")
+    found = list(FENCE.finditer(text))
+    for fence, after in zip(found, [*found[1:], None]):
+        follows = after is not None and after[1] == "text" and not text[fence.end():after.start()].strip()
+        yield Block(fence[1], fence[2], text.count("\n", 0, fence.start(2)) + 1, after[2] if follows else None)
+
+
+def each(kind: str) -> Any:
+    """Parametrizes over the documents that have blocks of this kind."""
+    found = [d for d in DOCUMENTS if any(b.kind == kind for b in blocks(d))]
+    return pytest.mark.parametrize("document", found, ids=lambda d: d.name)
+
+
+def run(block: Block, document: Path, names: dict[str, Any]) -> str:
+    """Executes a block and returns what it printed."""
+    named = re.match(r"# (\w+\.py)\n", block.text)
+    filename, source = (named[1], block.text) if named else (str(document), "\n" * (block.line - 1) + block.text)
+    if named:
+        linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(source, filename, "exec"), names)
+    return printed.getvalue()
+
+
+def check_session(block: Block, document: Path, names: dict[str, Any]) -> None:
+    """Types the lines after `>>>` and compares what comes back."""
+    session = doctest.DocTestParser().get_doctest(block.text, names, document.name, str(document), block.line - 1)
+    failures = io.StringIO()
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(session, out=failures.write, clear_globs=False)
+    names.update(session.globs)
+    assert not failures.getvalue(), failures.getvalue()
+
+
+@pytest.mark.smoke
+@each("python")
+def test_programs_run_and_print_what_is_shown(document: Path) -> None:
+    names: dict[str, Any] = {"__name__": "document"}
+    for block in blocks(document):
+        if block.kind == "python" and ">>> " in block.text:
+            check_session(block, document, names)
+        elif block.kind == "python":
+            printed = run(block, document, names)
+            assert block.printed is None or printed == block.printed, f"{document.name}:{block.line}"
+
+
+@each("py")
+def test_quotations_are_in_the_file_that_they_name(document: Path) -> None:
+    for block in blocks(document):
+        if block.kind == "py":
+            name, *lines = block.text.splitlines()
+            source = (ROOT / name.removeprefix("# ")).read_text(encoding="utf-8")
+            assert not [line for line in lines if line.strip() not in source], f"{document.name}:{block.line}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
+def test_links_lead_somewhere(document: Path) -> None:
+    prose = FENCE.sub("", document.read_text(encoding="utf-8"))
+    targets = [t.partition("#")[0] for t in re.findall(r"\]\(([^)\s]+)\)", prose) if not t.startswith(("http", "#"))]
+    assert [t for t in targets if not (document.parent / t).exists()] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
+def test_make_commands_exist(document: Path) -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M))
+    named = set(re.findall(r"`make ([a-z]+)`|^make ([a-z]+)", document.read_text(encoding="utf-8"), re.M))
+    assert {a or b for a, b in named} <= targets
+
+
+def test_the_table_in_the_readme_is_from_the_tour(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    assert tour.main([]) == 0
+    printed = capsys.readouterr().out
+    shown = next(b.text for b in blocks(ROOT / "README.md") if b.text.startswith("   program"))
+    rows = [line for line in shown.splitlines() if line.strip() not in ("", "...")]
+    assert len(rows) > 8
+    assert [line for line in rows if line not in printed] == []

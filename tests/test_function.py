@@ -1,0 +1,281 @@
+"""`autograd.Function`: operations that users define."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mutagrad as mg
+from mutagrad.autograd import Function
+from tools import N, leaf, ramp, same
+
+# ---------------------------------------------------------------------------------------------------------------- Function
+
+class Multiply(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, y: Any, scale: float) -> Any:
+        ctx.save_for_backward(x, y)
+        ctx.scale = scale
+        return x * y * scale
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, y = ctx.saved_tensors
+        Multiply.needed = ctx.needs_input_grad
+        return g * y * ctx.scale, g * x * ctx.scale, None
+
+
+@pytest.mark.parametrize("size", [2, N])
+def test_function(size: int) -> None:
+    x, y = ramp(size), ramp(size)
+    out = Multiply.apply(x, y, 3.0)
+    assert out.grad_fn.name().startswith("Multiply")
+    out.sum().backward()
+    same(x.grad, 3 * np.arange(1, size + 1))
+    assert Multiply.needed == (True, True, False)
+    Multiply.apply(x, y.detach(), 3.0).sum().backward()
+    assert Multiply.needed == (True, False, False)
+    assert not Multiply.apply(x.detach(), y.detach(), 3.0).requires_grad
+    with mg.no_grad():
+        assert not Multiply.apply(x, y, 3.0).requires_grad
+
+
+@pytest.mark.parametrize("size", [2, N])
+def test_function_saves_values_that_are_overwritten_later(size: int) -> None:
+    x = ramp(size)
+    a, b = x * 1, x * 2
+    out = Multiply.apply(a, b, 1.0)
+    a.zero_()
+    b.data.zero_()
+    out.sum().backward()
+    same(x.grad, 4 * np.arange(1, size + 1))
+
+
+def test_double_backward_through_a_function() -> None:
+    x, y = leaf(2.0, 3.0), leaf(5.0, 7.0)
+    g, = mg.autograd.grad((Multiply.apply(x, y, 2.0) ** 2).sum(), x, create_graph=True)
+    same(g, [8 * 2 * 25, 8 * 3 * 49])
+    gxx, gxy = mg.autograd.grad(g.sum(), (x, y))
+    same(gxx, [8 * 25, 8 * 49])
+    same(gxy, [16 * 2 * 5, 16 * 3 * 7])
+
+
+def test_function_in_the_setup_context_style() -> None:
+    class Square(Function):
+        @staticmethod
+        def forward(x: Any, power: int) -> Any:
+            return x**power
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            x, ctx.power = inputs
+            ctx.save_for_backward(x, output)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, output = ctx.saved_tensors
+            return ctx.power * g * output / x, None
+
+    x = leaf(2.0, 3.0)
+    g, = mg.autograd.grad(Square.apply(x, 3).sum(), x, create_graph=True)
+    same(g, [12, 27])
+    same(mg.autograd.grad(g.sum(), x)[0], [12, 18])  # through the saved output, too
+
+
+class Several(Function):
+    """Sum, difference and order of two inputs."""
+
+    seen: Any = None
+    materialize = True
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, y: Any) -> Any:
+        ctx.set_materialize_grads(Several.materialize)
+        bigger, kept = x > y, (x * 1)
+        ctx.mark_non_differentiable(bigger, kept)
+        return x + y, x - y, bigger, kept
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        Several.seen = [None if g is None else g.tolist() for g in grads]
+        total = [mg.zeros(2) if g is None else g for g in grads[:2]]
+        return total[0] + total[1], total[0] - total[1]
+
+
+@pytest.mark.parametrize("materialize", [True, False])
+def test_functions_with_several_outputs(materialize: bool) -> None:
+    Several.materialize = materialize
+    x, y = leaf(1.0, 2.0), leaf(2.0, 1.0)
+    total, difference, bigger, kept = Several.apply(x, y)
+    assert total.requires_grad and difference.requires_grad and not bigger.requires_grad and not kept.requires_grad and bigger.tolist() == [False, True]
+    (difference * 3).sum().backward()
+    same(x.grad, [3, 3])
+    same(y.grad, [-3, -3])
+    assert Several.seen[1] == [3, 3] and Several.seen[0] == ([0, 0] if materialize else None)
+    total, difference, *_ = Several.apply(x, y)
+    (total * difference).sum().backward()
+    same(x.grad, [3 + 2, 3 + 4])
+
+
+def in_place_function(mark: bool, save_out: bool) -> type[Function]:
+    class Doubled(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            x.mul_(x)
+            if mark:
+                ctx.mark_dirty(x)
+            if save_out:
+                ctx.save_for_backward(x)
+            return x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return 2 * g * (ctx.saved_tensors[0].sqrt() if save_out else 1)
+
+    return Doubled
+
+
+@pytest.mark.parametrize("size", [2, N])
+@pytest.mark.parametrize("mark", [True, False], ids=["marked", "unmarked"])
+def test_functions_that_change_their_input(mark: bool, size: int) -> None:
+    """One that does not say so is noticed by the version."""
+    x = ramp(size)
+    y = x * 1
+    before = y * y
+    z = in_place_function(mark, True).apply(y)
+    assert z is y and y._version > 0 and not y.is_leaf
+    same(y, np.arange(1, size + 1) ** 2)
+    (y * 3 + before).sum().backward()
+    same(x.grad, 6 * np.arange(1, size + 1) + 2 * np.arange(1, size + 1))
+
+
+@pytest.mark.parametrize("mark", [True, False], ids=["marked", "unmarked"])
+def test_functions_that_change_a_view(mark: bool) -> None:
+    x = ramp(N)
+    y = x * 1
+    in_place_function(mark, True).apply(y[: N // 2])
+    y.sum().backward()
+    expected = np.ones(N)
+    expected[: N // 2] = 2 * np.arange(1, N // 2 + 1)
+    same(x.grad, expected)
+
+
+def test_function_that_changes_a_leaf() -> None:
+    x = ramp(3)
+    in_place_function(False, True).apply(x)
+    (x * 2).sum().backward()
+    same(x.grad, [4, 8, 12])
+
+
+def test_function_that_returns_its_input_or_a_view() -> None:
+    class Same(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 7
+
+    class Flat(Same):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.view(-1)
+
+    for function in (Same, Flat):
+        x = ramp(2, 2)
+        out = function.apply(x)
+        out.sum().backward()
+        same(x.grad, [[7, 7], [7, 7]])
+
+
+def test_function_errors() -> None:
+    def returning(*answers: Any) -> Any:
+        class Wrong(Function):
+            @staticmethod
+            def forward(ctx: Any, x: Any, y: Any) -> Any:
+                return x * y
+
+            @staticmethod
+            def backward(ctx: Any, g: Any) -> Any:
+                return answers
+
+        return Wrong
+
+    x = leaf(1.0, 2.0)
+    for answers in ((mg.ones(2),), (mg.ones(2),) * 3, (mg.ones(3), None), (1.0, None)):
+        with pytest.raises((RuntimeError, TypeError)):
+            returning(*answers).apply(x, x).sum().backward()
+    returning(None, mg.ones(2)).apply(x, x).sum().backward()
+    same(x.grad, [1, 1])
+    returning(mg.ones(2), None, None).apply(x, x).sum().backward()
+    with pytest.raises(TypeError):
+        class Saves(Function):
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                ctx.save_for_backward(3)
+
+        Saves.apply(x)
+    with pytest.raises(NotImplementedError):
+        Function.apply(x)
+
+
+def test_a_failing_forward_leaves_recording_on() -> None:
+    class Fails(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            assert not mg.is_grad_enabled()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        Fails.apply(leaf(1.0))
+    assert mg.is_grad_enabled()
+
+
+def test_once_differentiable() -> None:
+    class Once(Multiply):
+        @staticmethod
+        @mg.autograd.function.once_differentiable
+        def backward(ctx: Any, g: Any) -> Any:
+            x, y = ctx.saved_tensors
+            return g * y, g * x, None
+
+    x = leaf(2.0, 3.0)
+    Once.apply(x, x, 1.0).sum().backward()
+    same(x.grad, [4, 6])
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        g, = mg.autograd.grad(Once.apply(x, x, 1.0).sum(), x, create_graph=True)
+        g.sum().backward()
+
+
+def test_a_freed_function_says_so() -> None:
+    x = leaf(1.0)
+    out = Multiply.apply(x, x, 1.0)
+    out.backward()
+    with pytest.raises(RuntimeError, match="retain_graph"):
+        out.backward()
+
+
+def test_a_backward_inside_a_backward() -> None:
+    class Root(Function):
+        """The root of y^3 = x by Newton, differentiated by a sweep of its own."""
+
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            y = x.detach().abs() ** (1 / 3)
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            y, = ctx.saved_tensors
+            with mg.enable_grad():
+                z = y.detach().requires_grad_()
+                slope, = mg.autograd.grad((z**3).sum(), z)
+            return g / slope
+
+    x = mg.tensor([8.0, 27.0], requires_grad=True)
+    Root.apply(x).sum().backward()
+    same(x.grad, [1 / 12, 1 / 27])

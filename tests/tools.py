@@ -1,0 +1,26 @@
+"""What the tests of behaviour share: leaves with known values, and a comparison."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import mutagrad as mg
+
+N = 40  # more elements than are saved by copy
+
+
+def leaf(*values: Any, **settings: Any) -> mg.Tensor:
+    return mg.tensor(list(values), requires_grad=True, **settings)
+
+
+def ramp(*shape: int) -> mg.Tensor:
+    """A leaf with the values 1, 2, 3, ..."""
+    return mg.arange(1.0, math.prod(shape) + 1, dtype=mg.float64).reshape(*shape).clone().requires_grad_()
+
+
+def same(tensor: Any, expected: Any, tolerance: float = 1e-6) -> None:
+    assert tensor is not None
+    np.testing.assert_allclose(tensor.detach().numpy(), np.asarray(expected, float), tolerance, tolerance)
