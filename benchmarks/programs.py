@@ -1,0 +1,432 @@
+"""The programs that are timed: each a function of the library, so that both run the same statements.
+
+    @row("x * w", target=0.65, per=300)
+    def small_mul(lib):
+        x, w = leaf(lib, 10), leaf(lib, 10)
+        def run():              # what is timed: forward, backward, and the graph's end
+            ...
+            return x.grad       # compared between the libraries, so that nobody is fast and wrong
+        return run
+
+`per` is the number of operations in one run, where a figure per operation says more than one per run.
+Every input comes from NumPy with a fixed seed, so that the libraries see equal numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+Run = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    title: str
+    group: str
+    make: Callable[[Any], Run] | None = None  # None: bench.py measures it in its own way
+    target: float | None = None
+    per: int = 1
+    rounds: int = 15  # at most, and fewer where they are slow
+
+
+ROWS: dict[str, Row] = {}
+GROUP = ""
+
+
+def add(name: str, title: str, make: Callable[[Any], Run] | None = None, **settings: Any) -> None:
+    assert name not in ROWS, f"two rows are called {name}"
+    ROWS[name] = Row(name, title, GROUP, make, **settings)
+
+
+def row(title: str, **settings: Any) -> Callable[[Callable[[Any], Run]], Callable[[Any], Run]]:
+    def declare(make: Callable[[Any], Run]) -> Callable[[Any], Run]:
+        add(make.__name__, title, make, **settings)
+        return make
+
+    return declare
+
+
+def leaf(lib: Any, *shape: int, mean: float = 1.0, spread: float = 1e-3, seed: int = 0) -> Any:
+    """A float32 leaf of values near `mean`: long products of numbers near 1 stay near 1."""
+    values = np.random.default_rng(seed).normal(mean, spread, shape).astype(np.float32)
+    return lib.tensor(values, requires_grad=True)
+
+
+def indices(lib: Any, high: int, *shape: int) -> Any:
+    return lib.tensor(np.random.default_rng(1).integers(0, high, shape))
+
+
+# --------------------------------------------------------------------------------------------------
+GROUP = "Small ops: 10 float32 elements, a chain of 300, forward + backward, per op"
+
+
+@row("x*w, +b, sin, exp, *0.3, tanh in turn", target=0.65, per=300)
+def small_mix(lib: Any) -> Run:
+    x, w, b = leaf(lib, 10), leaf(lib, 10, seed=1), leaf(lib, 10, mean=0.1, seed=2)
+    sin, exp, tanh = lib.sin, lib.exp, lib.tanh
+
+    def run() -> Any:
+        x.grad = w.grad = b.grad = None
+        h = x
+        for _ in range(50):
+            h = tanh(exp(sin(h * w + b)) * 0.3)
+        h.sum().backward()
+        return w.grad
+
+    return run
+
+
+@row("x * w", target=0.65, per=300)
+def small_mul(lib: Any) -> Run:
+    x, w = leaf(lib, 10), leaf(lib, 10, seed=1)
+
+    def run() -> Any:
+        x.grad = w.grad = None
+        h = x
+        for _ in range(300):
+            h = h * w
+        h.sum().backward()
+        return w.grad
+
+    return run
+
+
+@row("x + w", target=0.65, per=300)
+def small_add(lib: Any) -> Run:
+    x, w = leaf(lib, 10), leaf(lib, 10, seed=1)
+
+    def run() -> Any:
+        x.grad = w.grad = None
+        h = x
+        for _ in range(300):
+            h = h + w
+        h.sum().backward()
+        return w.grad
+
+    return run
+
+
+@row("x * 0.999", target=0.65, per=300)
+def small_scale(lib: Any) -> Run:
+    x = leaf(lib, 10)
+
+    def run() -> Any:
+        x.grad = None
+        h = x
+        for _ in range(300):
+            h = h * 0.999
+        h.sum().backward()
+        return x.grad
+
+    return run
+
+
+@row("sin(x)", target=0.65, per=300)
+def small_sin(lib: Any) -> Run:
+    x, sin = leaf(lib, 10), lib.sin
+
+    def run() -> Any:
+        x.grad = None
+        h = x
+        for _ in range(300):
+            h = sin(h)
+        h.sum().backward()
+        return x.grad
+
+    return run
+
+
+# --------------------------------------------------------------------------------------------------
+GROUP = "Element loops: forward + backward, per element"
+
+# `y[i] = y[i] * y[i-1]` itself is an error in PyTorch: the product saves what the assignment overwrites.
+# The sum makes the same reads and the same write, and saves nothing.
+# The product stands below as it must be written there.
+
+
+def write_loop(lib: Any, n: int) -> Run:
+    x = leaf(lib, n, mean=0.0)
+
+    def run() -> Any:
+        x.grad = None
+        y = x.clone()
+        for i in range(1, n):
+            y[i] = y[i] + y[i - 1]
+        y.sum().backward()
+        return x.grad
+
+    return run
+
+
+for n, target in (10_000, None), (30_000, 0.3), (100_000, 0.1):
+    add(
+        f"writes_{n // 1000}k",
+        f"y[i] = y[i] + y[i-1], N = {n:,}",
+        partial(write_loop, n=n),
+        target=target,
+        per=n,
+        rounds=2 if n > 50_000 else 15,
+    )
+
+
+@row("y[i] = y[i] * 2, N = 30,000", target=0.3, per=30_000)
+def writes_scale_30k(lib: Any) -> Run:
+    x = leaf(lib, 30_000)
+
+    def run() -> Any:
+        x.grad = None
+        y = x.clone()
+        for i in range(30_000):
+            y[i] = y[i] * 2
+        y.sum().backward()
+        return x.grad
+
+    return run
+
+
+@row("y[i] = y[i].clone() * y[i-1].clone(), N = 10,000", per=10_000)
+def writes_product_10k(lib: Any) -> Run:
+    x = leaf(lib, 10_000)
+
+    def run() -> Any:
+        x.grad = None
+        y = x.clone()
+        for i in range(1, 10_000):
+            y[i] = y[i].clone() * y[i - 1].clone()
+        y.sum().backward()
+        return x.grad
+
+    return run
+
+
+@row("s = s + x[i], N = 10,000", target=0.6, per=10_000)
+def reads_10k(lib: Any) -> Run:
+    x = leaf(lib, 10_000)
+
+    def run() -> Any:
+        x.grad = None
+        s = x[0]
+        for i in range(1, 10_000):
+            s = s + x[i]
+        s.backward()
+        return x.grad
+
+    return run
+
+
+@row("h[t] = tanh(x[t]), 1,000 rows of 64", per=1_000)
+def writes_rows(lib: Any) -> Run:
+    x, tanh = leaf(lib, 1_000, 64), lib.tanh
+
+    def run() -> Any:
+        x.grad = None
+        h = lib.zeros(1_000, 64)
+        for t in range(1_000):
+            h[t] = tanh(x[t])
+        h.sum().backward()
+        return x.grad
+
+    return run
+
+
+# --------------------------------------------------------------------------------------------------
+GROUP = "Large arrays: one million float32, forward + backward"
+
+
+@row("10 ops: *, +, sin, exp, tanh, -, sum", target=1.1)
+def large_mix(lib: Any) -> Run:
+    x, w = leaf(lib, 1_000_000, spread=0.3), leaf(lib, 1_000_000, spread=0.3, seed=1)
+    sin, exp, tanh = lib.sin, lib.exp, lib.tanh
+
+    def run() -> Any:
+        x.grad = w.grad = None
+        h = sin(x * w + 0.5)
+        h = tanh(exp(h * 0.5) - w)
+        (h * x + w).sum().backward()
+        return w.grad
+
+    return run
+
+
+@row("8 ops: *, +, -, sum", target=1.1)
+def large_arithmetic(lib: Any) -> Run:
+    x, w = leaf(lib, 1_000_000, spread=0.3), leaf(lib, 1_000_000, spread=0.3, seed=1)
+
+    def run() -> Any:
+        x.grad = w.grad = None
+        h = x * w + x
+        h = (h * 0.5 - w) * h
+        (h + x * 2.0).sum().backward()
+        return w.grad
+
+    return run
+
+
+@row("in place: y *= 2, y += x, y -= 1, y.neg_(), sum")
+def large_in_place(lib: Any) -> Run:
+    x = leaf(lib, 1_000_000)
+
+    def run() -> Any:
+        x.grad = None
+        y = x.clone()
+        y *= 2.0
+        y += x
+        y -= 1.0
+        y.neg_()
+        y.sum().backward()
+        return x.grad
+
+    return run
+
+
+# --------------------------------------------------------------------------------------------------
+GROUP = "Networks and matrices: forward + backward"
+
+
+def mlp(lib: Any, layers: int, width: int, batch: int) -> Run:
+    scale = (2.0 / width) ** 0.5
+    weights = [leaf(lib, width, width, mean=0, spread=scale, seed=i) for i in range(layers)]
+    biases = [leaf(lib, width, mean=0, seed=i) for i in range(layers)]
+    data = leaf(lib, batch, width, mean=0, spread=1, seed=99).detach()
+    relu = lib.relu
+
+    def run() -> Any:
+        h = data
+        for w, b in zip(weights, biases, strict=True):
+            w.grad = b.grad = None
+            h = relu(h @ w + b)
+        (h * h).mean().backward()
+        return weights[0].grad
+
+    return run
+
+
+add("mlp_small", "MLP, 4 layers of 64, batch 32", partial(mlp, layers=4, width=64, batch=32))
+add("mlp_medium", "MLP, 4 layers of 512, batch 256", partial(mlp, layers=4, width=512, batch=256))
+
+
+@row("chain of 8 matmuls, 256 x 256")
+def matmul_chain(lib: Any) -> Run:
+    x = leaf(lib, 256, 256, mean=0, spread=0.1)
+    w = leaf(lib, 256, 256, mean=0, spread=1 / 16, seed=1)
+
+    def run() -> Any:
+        x.grad = w.grad = None
+        h = x
+        for _ in range(8):
+            h = h @ w
+        h.sum().backward()
+        return x.grad
+
+    return run
+
+
+# --------------------------------------------------------------------------------------------------
+GROUP = "Reductions and indexing: 256 x 1,024 float32, forward + backward"
+
+
+@row("sum, mean, var, amax over rows")
+def reductions(lib: Any) -> Run:
+    x = leaf(lib, 256, 1024, spread=1)
+
+    def run() -> Any:
+        x.grad = None
+        (x.sum(1) + x.mean(1) + x.var(1) + x.amax(1)).sum().backward()
+        return x.grad
+
+    return run
+
+
+@row("softmax(x, -1), weighted sum")
+def softmax(lib: Any) -> Run:
+    x, w = leaf(lib, 256, 1024, spread=1), leaf(lib, 256, 1024, spread=1, seed=1)
+
+    def run() -> Any:
+        x.grad = w.grad = None
+        (lib.softmax(x, -1) * w).sum().backward()
+        return w.grad
+
+    return run
+
+
+@row("x[rows, columns], 100,000 reads")
+def index_read(lib: Any) -> Run:
+    x, rows, columns = leaf(lib, 256, 1024), indices(lib, 256, 100_000), indices(lib, 1024, 100_000)
+
+    def run() -> Any:
+        x.grad = None
+        x[rows, columns].sum().backward()
+        return x.grad
+
+    return run
+
+
+@row("index_put_ with accumulate, 100,000 writes")
+def index_put(lib: Any) -> Run:
+    x, v = leaf(lib, 256, 1024), leaf(lib, 100_000)
+    where = indices(lib, 256, 100_000), indices(lib, 1024, 100_000)
+
+    def run() -> Any:
+        x.grad = v.grad = None
+        x.clone().index_put_(where, v, accumulate=True).sum().backward()
+        return v.grad
+
+    return run
+
+
+@row("y[mask] = v, a scalar")
+def mask_write(lib: Any) -> Run:
+    x = leaf(lib, 256, 1024, mean=0, spread=1)
+
+    def run() -> Any:
+        x.grad = None
+        y = x.clone()
+        y[x > 0] = 0.5
+        y.sum().backward()
+        return x.grad
+
+    return run
+
+
+@row("gather(1, index)")
+def gather(lib: Any) -> Run:
+    x, index = leaf(lib, 256, 1024), indices(lib, 1024, 256, 1024)
+
+    def run() -> Any:
+        x.grad = None
+        x.gather(1, index).sum().backward()
+        return x.grad
+
+    return run
+
+
+@row("scatter_add_(1, index, v)")
+def scatter_add(lib: Any) -> Run:
+    v, index = leaf(lib, 256, 1024), indices(lib, 1024, 256, 1024)
+
+    def run() -> Any:
+        v.grad = None
+        y = lib.zeros(256, 1024).scatter_add_(1, index, v)
+        (y * y).sum().backward()
+        return v.grad
+
+    return run
+
+
+# --------------------------------------------------------------------------------------------------
+GROUP = "Import and memory: fresh processes"
+
+add("import", "import", target=0.1)
+add(
+    "memory",
+    "peak of a 50-layer MLP, width 512, batch 512",
+    partial(mlp, layers=50, width=512, batch=512),
+    target=1.1,
+)
+add("memory_process", "the same, whole process", ROWS["memory"].make)
