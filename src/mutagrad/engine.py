@@ -33,6 +33,7 @@ from itertools import repeat
 from typing import Any
 
 from .backends import large, np
+from .backends.host import add_at
 from .errors import GradientError
 from .graph import Freed, Leaf, Node
 from .stats import counters
@@ -115,7 +116,7 @@ class Arithmetic:
         if index is None:
             np.add(view, g, view)
         else:
-            np.add.at(view, index, g)
+            add_at(view, index, g)
 
     def add(self, holder: list[Any], g: Any) -> Any:
         """Their sum, in the memory of the one in `holder` where nobody else can see that."""

@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 from ..backends import np
-from ..backends.host import QUIET, hush, unhush
+from ..backends.host import QUIET, add_at, hush, unhush
 from ..construct import SCOPE, make, view_of, window_or_none
 from ..errors import BadArgument, DTypeError, ShapeError
 from ..graph import Node, mode, window_of
@@ -157,7 +157,7 @@ def _put_accumulate(target: Any, index: Any, value: Any, v: Any, shape: tuple[in
     if index is None:
         np.add(array, v, array)
     else:
-        np.add.at(array, index, v)
+        add_at(array, index, v)
     return end_write(target, node)
 
 

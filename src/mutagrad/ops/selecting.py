@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..backends import np
+from ..backends.host import add_at
 from ..call import primitive
 from ..construct import make
 from ..errors import BadArgument, BadIndex, BadIndexType, BadValue, NotSupported, ShapeError
@@ -260,7 +261,7 @@ def _untouched(g: Any, index: Any, include_self: bool) -> Any:
 
 def _put_add(a: Any, index: Any, b: Any) -> Any:
     out = a.copy()
-    np.add.at(out, index, b)
+    add_at(out, index, b)
     return out
 
 
