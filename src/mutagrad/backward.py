@@ -74,7 +74,8 @@ def _seed(tensor: Any, gradient: Any, create_graph: bool) -> Any:
     if gradient._array.dtype.kind not in "fc":
         raise DTypeError(f"backward: the gradient must be of a floating point type, not {gradient._array.dtype.name}", fix="gradient.float()")
     if np.isnan(gradient._array).any():
-        raise BadSeed("backward: the gradient to start from has nan in it", why="every derivative would be nan", fix="mutagrad.nan_to_num(gradient)")
+        raise BadSeed("backward: the gradient to start from has nan in it", why="every derivative would be nan",
+                      fix="mutagrad.where(gradient.isnan(), 0.0, gradient)")
     return gradient if gradient._array.dtype == array.dtype else make(gradient._array.astype(array.dtype))
 
 
