@@ -378,3 +378,10 @@ def test_gradients_accumulate_and_are_the_users_own() -> None:
     (x + 0).backward(seed)
     x.grad.zero_()
     same(seed, [1] * N)
+
+
+def test_an_element_of_another_type_than_its_result() -> None:
+    """abs of a complex element is real; the adjoint of the storage it was read from is complex."""
+    c = mg.tensor([3 + 4j, 1 - 1j, 2j], dtype=mg.complex128, requires_grad=True)
+    (c[0].abs() * 5 + c[2].abs()).backward()
+    assert mg.allclose(c.grad, mg.tensor([3 + 4j, 0, 1j], dtype=mg.complex128))

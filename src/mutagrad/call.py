@@ -31,7 +31,6 @@ from .write import begin_write, end_write, into, new_node, save_all, save_out
 ARGUMENTS = ("input", "other", "third")
 
 
-
 def _saved_value(op: Op, slot: int, arrays: list[str], how: str) -> str:
     """The expression for one slot of `node.saved`; `how` makes a safe value out of an array ("" for by reference)."""
     (kind, i), users = op.saves[slot], op.needed[slot]
@@ -74,7 +73,7 @@ def _window_code(op: Op, arrays: list[str]) -> list[str]:
     windows = [f"None if w{i} is None or {x}._offset is None else window_of({x})" for i, x in enumerate(names)]
     elements = []
     if op.promotes:
-        element = "None if w{0} is None or {1}._offset is None else ({1}._offset, (), (), {1}._storage.buffer.shape, r.dtype, None)"
+        element = "None if w{0} is None or {1}._offset is None else ({1}._offset, (), (), {1}._storage.buffer.shape, a{0}.dtype, None)"
         elements = ["            elif not r.ndim:",  # elements of something, as in loops: no call for each
                     f"                n.windows = ({', '.join(element.format(i, x) for i, x in enumerate(names))}, None)"]
     if op.promotes and len(names) > 1:  # inputs may have been broadcast
@@ -184,7 +183,6 @@ def _coerce_code(op: Op) -> list[str]:
     return [f"    {promote}"]
 
 
-
 def elementwise(name: str, forward: Callable[..., Any], *, promotes: str = "any", settings: Sequence[str] = (),
                 inputs: Sequence[str] | None = None, **rules: Rule | None) -> Any:
     """Declares an operation on corresponding elements; inputs broadcast and promote.
@@ -269,7 +267,6 @@ def _conjugated(op: Op) -> Op:
     return other
 
 
-
 # ---------------------------------------------------------------------------------------------------------- large arrays
 
 def _large(op: Op, tensors: tuple[Any, ...], arrays: tuple[Any, ...], settings: tuple[Any, ...]) -> Any:
@@ -299,11 +296,9 @@ def _large(op: Op, tensors: tuple[Any, ...], arrays: tuple[Any, ...], settings: 
     return result
 
 
-
 # Rules that are one operation, known by their compiled form: for large arrays it can write its result straight into place.
 _ONE_STEP = {rule.__code__.co_code: ufunc for rule, ufunc in
              ((lambda g, y: g * y, np.multiply), (lambda g, y: g / y, np.true_divide), (lambda g: -g, np.negative))}
-
 
 
 def _threaded(op: Op) -> Op:
@@ -339,7 +334,6 @@ def _threaded(op: Op) -> Op:
     return other
 
 
-
 VARIANTS.update(conjugate=_conjugated, threaded=_threaded)
 
 
@@ -354,11 +348,9 @@ def _quietly(forward: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         unhush(token)
 
 
-
 # PyTorch computes inf and nan without a word, and so do we. Silencing NumPy around each call would take longer than many
 # calls; a filter costs nothing until there is something to silence.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"mutagrad(\.|$)")
-
 
 
 SCOPE.update(

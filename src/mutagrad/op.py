@@ -101,7 +101,6 @@ def parameters(rule: Rule) -> tuple[str, ...]:
     return code.co_varnames[: code.co_argcount]
 
 
-
 def _generate_reverse(op: Op) -> Callable[..., tuple[Any, ...]]:
     """`reverse(xp, g, s, i)`: the adjoints of all inputs whose link `i[k]` is not None, out of the saved values `s`."""
     closure: dict[str, Any] = {"missing": lambda name: _no_derivative(op, name)}
@@ -124,9 +123,7 @@ def _no_derivative(op: Op, name: str) -> None:
                         why="the operation was declared without one for this input", fix=f"pass {name}.detach()")
 
 
-
 _factories: dict[str, Any] = {}
-
 
 
 def define(source: str, name: str, **closure: Any) -> Any:

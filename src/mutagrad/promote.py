@@ -19,11 +19,9 @@ class _Nothing(TensorBase):
     __slots__ = ()
 
 
-
 NOTHING = _Nothing()
 NOTHING._storage = new_storage(np.zeros(0))
 NOTHING._offset = None
-
 
 
 def as_operand(value: Any, op_name: str) -> Any:
