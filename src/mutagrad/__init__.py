@@ -8,8 +8,9 @@
 tensor([0., 4., 6.])
 """
 from math import e, inf, nan, pi
+from typing import Any as _Any
 
-from . import autograd
+from . import autograd, rooms
 from ._tensor import Size, Tensor, can_cast, is_complex, is_floating_point, is_tensor, numel, result_type
 from .autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from .backends.large import get_num_threads, keep_memory, set_num_threads
@@ -248,3 +249,13 @@ concat = concatenate = cat
 swapaxes = swapdims = transpose
 moveaxis = movedim
 ger = outer
+
+
+def __getattr__(name: str) -> _Any:
+    """What is loaded when first asked for: rooms.py says from where."""
+    found = globals()[name] = rooms.find(name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *rooms.FUNCTIONS, *rooms.MODULES})

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from math import prod
 from typing import Any
 
-from . import printing
+from . import printing, rooms
 from .backends import np
 from .backward import backward, check_separate, register_after, register_hook, retain_grad, retains_grad
 from .call import in_place
@@ -698,7 +698,8 @@ _ufuncs: dict[Any, Any] = {}
 
 
 def _by_ufunc() -> dict[Any, Any]:
-    if not _ufuncs:
+    if _ufuncs.get("of") != len(TABLE):  # rooms are loaded when first used
+        _ufuncs["of"] = len(TABLE)
         _ufuncs.update({op.forward: op.function for op in TABLE.values() if isinstance(op.forward, np.ufunc)})
         _ufuncs.update({np.matmul: linalg.matmul, np.power: elementwise.pow, np.sign: elementwise.sgn, np.conjugate: elementwise.conj,
                         np.remainder: elementwise.remainder, np.fmod: elementwise.fmod, np.floor_divide: elementwise.floor_divide})
@@ -737,6 +738,7 @@ def _rebuild(cls: type[Tensor], storage: Storage, size: Any, strides: Any, offse
 
 
 results_are(Tensor)
+rooms.furnish(Tensor)
 
 
 def is_tensor(value: Any) -> bool:

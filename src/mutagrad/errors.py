@@ -69,3 +69,7 @@ class BadData(BadArgument, BadValue):
 
 class NotSupported(MutagradError, NotImplementedError):
     """Something that PyTorch has and this library does not (yet); names the nearest supported form."""
+
+
+class MissingExtra(MutagradError, ImportError):
+    """An optional library that is not installed; names the extra that brings it."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..backends import np
 from ..backends.host import QUIET, hush, unhush
-from ..backends.special import erf as _erf
+from ..backends.science import erf as _erf
 from ..call import elementwise, in_place, primitive
 from ..construct import make
 from ..dtypes import BOOL, FLOAT

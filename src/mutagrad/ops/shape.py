@@ -127,6 +127,21 @@ def stride(x: Any, dim: int | None = None) -> Any:
     return strides if dim is None else strides[whole_dim(dim, array.ndim, "stride")]
 
 
+# ---------------------------------------------------------------------------------------------------------- several results
+
+def pack(parts: Sequence[Any]) -> Any:
+    """Arrays of one type, end to end: an operation with several results writes them into one storage."""
+    return np.concatenate([part.reshape(-1) for part in parts])
+
+
+def unpack(packed: Any, shapes: Sequence[tuple[int, ...]]) -> tuple[Any, ...]:
+    """The windows on it that are the results; for arrays and tensors alike."""
+    places = accumulate((prod(s) for s in shapes), initial=0)
+    return tuple(packed[at:at + prod(s)].reshape(s) for at, s in zip(places, shapes))
+
+
+RAW.unpack = RECORDED.unpack = unpack
+
 # --------------------------------------------------------------------------------------------------- order of dimensions
 
 def permute(input: Any, *dims: Any) -> Any:

@@ -1,0 +1,6 @@
+"""Building blocks of networks."""
+from __future__ import annotations
+
+from . import functional
+
+__all__ = ["functional"]

@@ -1,0 +1,4 @@
+"""The functions that layers are made of, under PyTorch's names."""
+from __future__ import annotations
+
+__all__: list[str] = []

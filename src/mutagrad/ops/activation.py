@@ -1,0 +1,2 @@
+"""Activations, and dropout."""
+from __future__ import annotations

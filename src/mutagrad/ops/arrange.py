@@ -1,0 +1,2 @@
+"""Joining, splitting, repeating and turning."""
+from __future__ import annotations

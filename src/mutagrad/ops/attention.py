@@ -1,0 +1,2 @@
+"""Attention."""
+from __future__ import annotations

@@ -1,0 +1,2 @@
+"""Complex numbers: their parts, angles and views."""
+from __future__ import annotations

@@ -1,0 +1,2 @@
+"""Convolution, and its transpose."""
+from __future__ import annotations

@@ -1,0 +1,2 @@
+"""Random numbers of the common distributions."""
+from __future__ import annotations

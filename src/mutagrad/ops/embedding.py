@@ -1,0 +1,2 @@
+"""Rows of a table by number."""
+from __future__ import annotations

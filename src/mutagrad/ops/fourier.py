@@ -1,0 +1,2 @@
+"""Fourier transforms."""
+from __future__ import annotations

@@ -1,0 +1,2 @@
+"""Losses and distances."""
+from __future__ import annotations

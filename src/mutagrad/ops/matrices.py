@@ -1,0 +1,2 @@
+"""Triangles, diagonals and other rearrangements of matrices."""
+from __future__ import annotations

@@ -1,0 +1,2 @@
+"""Normalisation over batches, layers, groups and instances."""
+from __future__ import annotations

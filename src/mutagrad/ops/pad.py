@@ -1,0 +1,2 @@
+"""Padding, and the blocks of an image: unfold, fold, pixel_shuffle."""
+from __future__ import annotations

@@ -1,0 +1,2 @@
+"""Pooling."""
+from __future__ import annotations

@@ -1,0 +1,2 @@
+"""Products of matrices and vectors that are made of other products."""
+from __future__ import annotations

@@ -1,0 +1,2 @@
+"""Resampling of images: interpolate, grid_sample, affine_grid."""
+from __future__ import annotations

@@ -1,0 +1,4 @@
+"""Special functions, under PyTorch's names."""
+from __future__ import annotations
+
+__all__: list[str] = []
