@@ -1,2 +1,4 @@
 """Activations, and dropout."""
 from __future__ import annotations
+
+__all__: list[str] = []

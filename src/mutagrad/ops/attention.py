@@ -1,2 +1,4 @@
 """Attention."""
 from __future__ import annotations
+
+__all__: list[str] = []

@@ -1,2 +1,4 @@
 """Convolution, and its transpose."""
 from __future__ import annotations
+
+__all__: list[str] = []

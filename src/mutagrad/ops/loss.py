@@ -1,2 +1,4 @@
 """Losses and distances."""
 from __future__ import annotations
+
+__all__: list[str] = []

@@ -1,2 +1,4 @@
 """Normalisation over batches, layers, groups and instances."""
 from __future__ import annotations
+
+__all__: list[str] = []

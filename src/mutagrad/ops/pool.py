@@ -1,2 +1,4 @@
 """Pooling."""
 from __future__ import annotations
+
+__all__: list[str] = []

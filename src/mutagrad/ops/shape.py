@@ -19,6 +19,13 @@ from ..write import linked, new_node
 clone = primitive("clone", lambda a: a.copy() if a.size < large.LARGE else large.copy(a), x=same)
 
 
+def tensor_argument(value: Any, name: str) -> Any:
+    """The tensor itself, or a TypeError for what is none."""
+    if not isinstance(value, TensorBase):
+        raise BadArgument(f"{name}: expects a tensor, got {type(value).__name__}", fix=f"mutagrad.{name}(mutagrad.as_tensor(x))")
+    return value
+
+
 def whole_dim(dim: int, ndim: int, name: str) -> int:
     """`dim` counted from the front."""
     top = max(ndim, 1)
