@@ -6,7 +6,7 @@ from typing import Any
 from weakref import ref
 
 from .backends import np
-from .backends.host import QUIET, hush, unhush
+from .backends.host import ALARM, QUIET, hush, unhush
 from .construct import make, window_or_none
 from .engine import Arithmetic, reaching, sweep
 from .errors import BadArgument, BadSeed, DTypeError, GradientError, ShapeError
@@ -107,7 +107,7 @@ def _run(seeds: list[tuple[Any, Any, Any]], create_graph: bool, retain: bool, de
     arithmetic = RECORDED_SWEEP if create_graph else RAW_SWEEP
     useful = reaching([node for node, _, _ in seeds], wanted) if only else None
     before, mode.grad = mode.grad, create_graph
-    token = hush(QUIET)
+    token = hush(ALARM.setting if mode.strong_zeros else QUIET)
     try:
         sweep(seeds, arithmetic, where=here(), retain=retain, deposit=deposit, wanted=wanted, useful=useful)
     finally:

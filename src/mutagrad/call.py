@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .backends import large, np
-from .backends.host import KNOWN, QUIET, constant, hush, unhush
+from .backends.host import ALARM, KNOWN, QUIET, constant, hush, unhush
 from .construct import SCOPE, make, window_as
 from .graph import Node, mode, next_order, window_of
 from .op import RAW, VARIANTS, Op, Rule, define_later, parameters, register, same
@@ -271,7 +271,7 @@ def _conjugated(op: Op) -> Op:
 
 def _large(op: Op, tensors: tuple[Any, ...], arrays: tuple[Any, ...], settings: tuple[Any, ...]) -> Any:
     """The same as the generated code for arrays that are worth splitting: there the call path does not matter."""
-    token = hush(QUIET)
+    token = hush(ALARM.setting)
     try:
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
         out = np.empty(shape, arrays[-1].dtype)

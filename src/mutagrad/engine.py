@@ -28,12 +28,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from functools import reduce
 from heapq import heappop, heappush
 from itertools import repeat
+from operator import or_
 from typing import Any
 
 from .backends import large, np
-from .backends.host import add_at
+from .backends.host import ALARM, add_at
 from .errors import GradientError
 from .graph import Freed, Leaf, Node
 from .stats import counters
@@ -248,7 +250,8 @@ def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *
     state = Sweep(arithmetic, useful)
     adjoints, mine, heap, accumulate = state.adjoints, state.mine, state.heap, state.accumulate
     xp, restore, small = arithmetic.xp, arithmetic.restore, arithmetic.small
-    freed, nodes = Freed(where), 0
+    freed, nodes, alarm = Freed(where), 0, ALARM.rung
+    alarm.clear()
     g = gx = grads = found = None  # type: Any
     while seeds:
         accumulate(*seeds.pop())
@@ -284,7 +287,12 @@ def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *
         saved = node.saved
         if saved.__class__ is Freed:
             raise already_freed(node)
-        grads = op.reverse(xp, g, restore(node) if restore else saved, inputs)
+        if restore is not None:
+            saved = restore(node)
+        grads = op.reverse(xp, g, saved, inputs)
+        if alarm:
+            grads = strong_zeros(node, xp, g, saved, inputs, grads)
+        saved = None
         if windows is not None or useful is not None:
             for before, window, gx in zip(inputs, windows or repeat(None), grads):
                 if gx is not None:
@@ -306,6 +314,29 @@ def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *
         if not retain and op.frees:
             node.saved = freed
     counters.nodes += nodes
+
+
+def strong_zeros(node: Any, xp: Any, g: Any, saved: Any, inputs: Any, grads: Any) -> Any:
+    """What nothing depends on has no influence, however steep the function is there: 0 times infinite or undefined is 0.
+
+    So `where(x > 0, sqrt(x), 0.)` has a finite gradient. Only elementwise operations are looked at, and only when a
+    division by zero or something undefined occurred (`ALARM`). Finite values are left alone: a recorded sweep differentiates
+    them, and must not find a constant where the adjoint happens to be zero. What a recorded rule has computed out of the
+    undefined would be undefined again in the next sweep, so there the rule is applied once more to harmless numbers.
+    """
+    op = node.op
+    ALARM.rung.clear()
+    wrong = [~xp.isfinite(gx) for gx in grads if gx is not None and gx.shape == g.shape] if op.promotes else []
+    if not wrong:
+        return grads
+    wrong = (g == 0) & reduce(or_, wrong)
+    for harmless in (0.5, 1.5) if saved is not node.saved else ():
+        kept = [v if v is None or kind in ("setting", "shape") else xp.where(wrong, harmless, v) for (kind, _), v in zip(op.saves, saved)]
+        grads = op.reverse(xp, g, kept, inputs)
+        if not ALARM.rung:
+            break
+        ALARM.rung.clear()
+    return [gx if gx is None or gx.shape != g.shape else xp.where(wrong, xp.zeros_like(gx), gx) for gx in grads]
 
 
 def already_freed(node: Node) -> GradientError:

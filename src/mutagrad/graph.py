@@ -19,9 +19,10 @@ from .window import Shape, Window, overlaps_itself
 
 
 class Mode(threading.local):
-    """Whether operations are recorded: per thread, so it is one attribute read for every operation."""
+    """Whether operations are recorded, and whether a zero adjoint stays zero in a sweep. Per thread."""
 
     grad = True
+    strong_zeros = True
 
 
 mode = Mode()

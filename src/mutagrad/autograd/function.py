@@ -97,6 +97,7 @@ class Applied:
 
     adds = False
     frees = True
+    promotes = ""
     saves: tuple[Any, ...] = ()
 
     def __init__(self, function: type[Function], ctx: Context, count: int) -> None:

@@ -133,6 +133,42 @@ class inference_mode(_Mode):
         return inference_mode(self.wanted)
 
 
+class strong_zeros(_Mode):
+    """Whether an adjoint that is exactly zero stays zero where the derivative is infinite or undefined: on, unless set.
+
+    Sets it at once; as a context manager, restores it afterwards. Off, gradients are PyTorch's, nan included.
+
+    >>> import mutagrad as mg
+    >>> x = mg.tensor([0., 4.], requires_grad=True)
+    >>> mg.where(x > 0, x.sqrt(), 0.).sum().backward()
+    >>> x.grad
+    tensor([0.0000, 0.2500])
+    >>> with mg.autograd.strong_zeros(False):
+    ...     mg.autograd.grad(mg.where(x > 0, x.sqrt(), 0.).sum(), x)[0]
+    tensor([   nan, 0.2500])
+    """
+
+    def __new__(cls, mode: bool = True) -> Any:
+        return object.__new__(cls)
+
+    def __init__(self, mode: bool = True) -> None:
+        self.wanted, self._before = bool(mode), [current.strong_zeros]
+        current.strong_zeros = self.wanted
+
+    def __enter__(self) -> None:
+        current.strong_zeros = self.wanted
+
+    def __exit__(self, *error: Any) -> None:
+        current.strong_zeros = self._before[0]
+
+    def __call__(self, function: F) -> F:
+        current.strong_zeros = self._before[0]
+        return super().__call__(function)
+
+    def again(self) -> strong_zeros:
+        return strong_zeros(self.wanted)
+
+
 def is_grad_enabled() -> bool:
     return current.grad
 

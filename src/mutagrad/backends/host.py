@@ -1,17 +1,22 @@
 """NumPy, set up for this library.
 
-`token = hush(QUIET); ...; unhush(token)` computes without floating point warnings, as PyTorch does.
+`token = hush(QUIET); ...; unhush(token)` computes without floating point warnings, as PyTorch does. With `ALARM.setting` instead
+it is as quiet, but `ALARM.rung` is no longer empty once something was divided by zero or undefined: the processor
+notices that for free.
 """
 from __future__ import annotations
 
+from threading import local
 from typing import Any
 
 import numpy
 
 np: Any = numpy  # untyped on purpose: other array libraries will stand here, and their stubs differ
 
-__all__ = ["KNOWN", "QUIET", "add_at", "constant", "hush", "np", "unhush"]
+__all__ = ["ALARM", "KNOWN", "QUIET", "add_at", "constant", "hush", "np", "unhush"]
 
+
+_CALL = {"divide": "call", "invalid": "call", "over": "ignore", "under": "ignore"}
 
 try:
     # A context variable of NumPy's holds the error state; setting it directly costs a tenth of `np.errstate`, which is more
@@ -22,8 +27,29 @@ try:
     hush: Any = _extobj_contextvar.set
     unhush: Any = _extobj_contextvar.reset
 except ImportError:  # a NumPy that keeps it elsewhere
-    QUIET = {"all": "ignore"}
-    hush, unhush = lambda setting: np.seterr(**setting), lambda old: np.seterr(**old)
+    QUIET, _make_extobj = {"all": "ignore"}, dict
+
+    def hush(setting: Any) -> Any:
+        state = np.errstate(**setting)
+        state.__enter__()
+        return state
+
+    def unhush(state: Any) -> None:
+        state.__exit__()
+
+
+class _Alarm(local):
+    """Of one thread: the setting that rings, and whether it has rung."""
+
+    def __init__(self) -> None:
+        self.rung: list[bool] = []
+        self.setting = _make_extobj(**_CALL, call=lambda *_: self.ring())
+
+    def ring(self) -> None:
+        self.rung[:] = (True,)
+
+
+ALARM = _Alarm()
 
 
 def _wrapped(value: bool | int | float | complex, dtype: Any) -> Any:

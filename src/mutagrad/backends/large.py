@@ -17,7 +17,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
-from .host import QUIET, hush, np
+from .host import ALARM, hush, np
 
 LARGE = 1 << 17  # elements from which an operation is worth splitting: below, waking a thread costs more than it saves
 HEAD_START = 0.1  # how much more the calling thread does: the others have to wake first
@@ -59,10 +59,12 @@ class _Helper:
     def __init__(self) -> None:
         self.tasks: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self.results: SimpleQueue[BaseException | None] = SimpleQueue()
+        self.rung: list[bool] = []  # the alarm of that thread
         threading.Thread(target=self._loop, daemon=True, name="mutagrad").start()
 
     def _loop(self) -> None:
-        hush(QUIET)
+        hush(ALARM.setting)
+        self.rung = ALARM.rung
         while True:
             task = self.tasks.get()
             try:
@@ -97,7 +99,10 @@ def in_spans(size: int, work: Callable[[slice], None]) -> None:
             work(slice(0, first))
         finally:
             errors = [helper.results.get() for helper in used]
-        for error in errors:
+        for helper, error in zip(used, errors):
+            if helper.rung:
+                helper.rung.clear()
+                ALARM.ring()
             if error is not None:
                 raise error
     finally:
@@ -106,8 +111,10 @@ def in_spans(size: int, work: Callable[[slice], None]) -> None:
 
 def flat(array: Any, shape: tuple[int, ...]) -> Any | None:
     """An array as the vector that spans are cut from: itself if it is the same everywhere, None if it cannot be cut."""
-    if not isinstance(array, np.ndarray) or array.ndim == 0 or array.size == 1:
+    if not isinstance(array, np.ndarray):
         return array
+    if array.size == 1:
+        return array.reshape(())
     if array.shape != shape:
         return None
     if array.flags.c_contiguous:

@@ -83,7 +83,7 @@ def _power_of_base(xp: Any, g: Any, out: Any, x: Any, flat: Any) -> Any:
 add_values = elementwise("add", np.add, x=same, y=same)
 sub_values = elementwise("sub", np.subtract, x=same, y=lambda g: -g)
 mul = elementwise("mul", np.multiply, x=lambda g, y: g * y, y=lambda g, x: g * x)
-div_values = elementwise("div", np.true_divide, promotes="float", x=lambda g, y: g / y, y=lambda g, y, out: -g * (out / y))
+div_values = elementwise("div", np.true_divide, promotes="float", x=lambda g, y: g / y, y=lambda g, y, out: -(g / y) * out)
 pow_values = elementwise(
     "pow", lambda a, b: _power(a, b),
     x=lambda xp, g, x, y: xp.where(y == 0, 0.0, g * y * xp.pow(x, y - 1)),
@@ -124,8 +124,9 @@ def _sgn_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
 
 # -------------------------------------------------------------------------------------------------- powers and logarithms
 
-sqrt = elementwise("sqrt", np.sqrt, promotes="float", x=lambda g, out: g / (out + out))
-rsqrt = elementwise("rsqrt", lambda a: 1 / np.sqrt(a), promotes="float", x=lambda g, out: -0.5 * g * out * out * out)
+# By x, not by the result: of a negative number that is nan, which passes through the rule without ringing the alarm.
+sqrt = elementwise("sqrt", np.sqrt, promotes="float", x=lambda xp, g, x: 0.5 * g / xp.sqrt(x))
+rsqrt = elementwise("rsqrt", lambda a: 1 / np.sqrt(a), promotes="float", x=lambda xp, g, x: -0.5 * g / (x * xp.sqrt(x)))
 exp = elementwise("exp", np.exp, promotes="float", x=lambda g, out: g * out)
 exp2 = elementwise("exp2", np.exp2, promotes="float", x=lambda g, out: g * out * _ln(2))
 expm1 = elementwise("expm1", np.expm1, promotes="float", x=lambda g, out: g * (out + 1))
