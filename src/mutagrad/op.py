@@ -101,6 +101,11 @@ def parameters(rule: Rule) -> tuple[str, ...]:
     return code.co_varnames[: code.co_argcount]
 
 
+# The commonest rules, known by their compiled form, are written out instead of called.
+_AS_TEXT = {rule.__code__.co_code: text for rule, text in (
+    (same, "{0}"), (lambda g, y: g * y, "{0} * {1}"), (lambda g, y: g / y, "{0} / {1}"), (lambda g: -g, "-{0}"))}
+
+
 def _generate_reverse(op: Op) -> Callable[..., tuple[Any, ...]]:
     """`reverse(xp, g, s, i)`: the adjoints of all inputs whose link `i[k]` is not None, out of the saved values `s`."""
     closure: dict[str, Any] = {"missing": lambda name: _no_derivative(op, name)}
@@ -110,9 +115,12 @@ def _generate_reverse(op: Op) -> Callable[..., tuple[Any, ...]]:
         if rule is None:
             terms.append(f"None if i[{k}] is None else missing({name!r})")
             continue
-        closure[f"rule{k}"] = rule
         given = [p if p in ("g", "xp") else f"s[{op.saves.index(op.source(p))}]" for p in parameters(rule)]
-        terms.append(f"None if i[{k}] is None else rule{k}({', '.join(given)})")
+        applied = _AS_TEXT.get(rule.__code__.co_code, "").format(*given)
+        if not applied:
+            closure[f"rule{k}"] = rule
+            applied = f"rule{k}({', '.join(given)})"
+        terms.append(f"None if i[{k}] is None else {applied}")
     source = f"def call(xp, g, s, i):\n    return ({''.join(term + ', ' for term in terms)})\n"
     reverse: Callable[..., tuple[Any, ...]] = define(source, f"{op.name}_reverse", **closure)
     return reverse
