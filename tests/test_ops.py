@@ -55,15 +55,27 @@ def close(got: Any, expected: Any, tolerance: float = 1e-6) -> None:
     np.testing.assert_allclose(got, expected, rtol=tolerance, atol=tolerance)
 
 
+def parts(results: tuple[Any, ...]) -> list[Any]:
+    """Complex results as their real and imaginary parts, so that all that is weighted is real."""
+    found = []
+    for r in results:
+        if isinstance(r, mg.Tensor) and r.is_complex():
+            found += [r.to(r.dtype.to_real()), (r * -1j).to(r.dtype.to_real())]
+        else:
+            found += [r.real, r.imag] if r.dtype in (np.complex128, np.complex64) else [r]
+    return found
+
+
 def weights(sample: Sample, results: tuple[Any, ...], seed: int = 7) -> list[Array | None]:
     """A random weight for every element of the float results; None for the others."""
     rng = np.random.default_rng(seed)
-    return [rng.normal(size=tuple(r.shape)) if r.dtype in (np.float64, np.float32, mg.float64, mg.float32) else None for r in results]
+    return [rng.normal(size=tuple(r.shape)) if r.dtype in (np.float64, np.float32, mg.float64, mg.float32) else None for r in parts(results)]
 
 
 def weighted(results: tuple[Any, ...], w: list[Any]) -> Any:
     """The number to differentiate."""
-    return sum((r * (mg.tensor(v) if isinstance(v, np.ndarray) and isinstance(r, mg.Tensor) else v)).sum() for r, v in zip(results, w) if v is not None)
+    return sum((r * (mg.tensor(v) if isinstance(v, np.ndarray) and isinstance(r, mg.Tensor) else v)).sum()
+               for r, v in zip(parts(results), w) if v is not None)
 
 
 def grads(tensors: list[Any]) -> list[Array]:
@@ -112,7 +124,7 @@ def nodes(tensor: Any) -> set[str]:
 def test_every_declared_operation_has_a_sample() -> None:
     for room in rooms.ROOMS:
         rooms.load(room)
-    sampled = {s.name for s in SAMPLES}
+    sampled = {s.name for s in SAMPLES} | UNSAMPLED
     for s in SAMPLES:
         if s.grad:
             for r in s.call(mg, leaves(s.arrays())):
@@ -247,6 +259,22 @@ def test_rules_keep_float32(sample: Sample, recorded: bool) -> None:
     assert all(x.grad is None or x.grad.dtype is mg.float32 for x in xs)
 
 
+@samples(lambda s: s.grad and not s.once)
+def test_forward_mode(sample: Sample) -> None:
+    """The Jacobian times a direction, against differences of the reference along it."""
+    arrays = sample.arrays()
+    rng = np.random.default_rng(9)
+    direction = [rng.normal(size=a.shape) for a in arrays]
+
+    def call(*tensors: Any) -> Any:
+        return tuple(r for r in sample.call(mg, list(tensors)) if isinstance(r, mg.Tensor) and r.requires_grad)
+
+    _, tangents = mg.autograd.functional.jvp(call, tuple(map(mg.tensor, arrays)), tuple(map(mg.tensor, direction)))
+    ends = [sample.reference([a + h * v for a, v in zip(arrays, direction)]) for h in (STEP, -STEP)]
+    expected = [(a - b) / (2 * STEP) for a, b in zip(*ends) if a.dtype.kind in "fc"]
+    close(_flat([t.numpy() for t in tangents]), _flat(expected)[: sum(t.numel() for t in tangents)], 2e-5)
+
+
 @samples(lambda s: s.grad)
 def test_second_order(sample: Sample) -> None:
     """The Hessian of sum(w * f(x)) in x and w times a direction, against differences of the gradient."""
@@ -296,8 +324,8 @@ def base_for(layout: str, array: Array) -> Array:
     return base
 
 
-BY_MEMORY = {"as_strided"}  # what it means depends on how the input lies in memory
-NEEDS_ORDER = {"view", "view_as"}  # raise where only a copy could have the shape
+BY_MEMORY = {"as_strided", "as_strided_copy", "as_strided_scatter"}  # what it means depends on how the input lies in memory
+NEEDS_ORDER = {"view", "view_as", "view_copy"}  # raise where only a copy could have the shape
 
 
 @samples(lambda s: s.grad and s.name not in BY_MEMORY)
@@ -413,7 +441,8 @@ def test_in_place(sample: Sample, layout: str) -> None:
     target = window(layout, buffer, shape)
     version = buffer._version
     arguments, settings = sample.bind([target, *xs[1:]], mg.tensor)
-    result = getattr(mg.Tensor, in_place_name(sample))(*arguments, **settings)
+    name = in_place_name(sample)
+    result = (getattr(mg.Tensor, name, None) or named(mg, name))(*arguments, **settings)
     assert result is target or sample.name == "__setitem__"
     assert buffer._version > version or not target.numel()
     close(buffer.detach().numpy(), program(arrays), 1e-10)
@@ -452,7 +481,10 @@ def test_in_place_on_a_leaf(sample: Sample) -> None:
 
 def takes_out(sample: Sample) -> bool:
     function = named(mg, sample.name)
-    return function is not None and "out" in inspect.signature(function).parameters and len(sample.reference(sample.arrays())) == 1
+    if function is None or "out" not in inspect.signature(function).parameters:
+        return False
+    results = sample.reference(sample.arrays())
+    return len(results) == 1 and results[0].dtype.kind != "c"
 
 
 @samples(takes_out)

@@ -1,4 +1,7 @@
-"""Differentiation: `grad`, `backward`, `Function`, and the modes that switch recording."""
+"""Differentiation: `grad`, `backward`, `Function`, the modes that switch recording, and what is made of these."""
+from importlib import import_module
+from typing import Any
+
 from ..backward import backward, grad
 from . import function
 from .function import Function
@@ -6,3 +9,15 @@ from .modes import enable_grad, inference_mode, is_grad_enabled, is_inference_mo
 
 __all__ = ["Function", "backward", "enable_grad", "function", "grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled",
            "no_grad", "set_grad_enabled", "strong_zeros"]
+
+# What is loaded when first asked for, and from where. (`gradcheck` is PyTorch's name for a module and for the function in it.)
+_LATER = {"functional": ("functional",), "gradcheck": ("gradcheck", "gradgradcheck", "GradcheckError")}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _LATER.items():
+        if name in names:
+            loaded = import_module(f".{module}", __name__)
+            globals().update({n: getattr(loaded, n, loaded) for n in names})
+            return globals()[name]
+    raise AttributeError(f"module 'mutagrad.autograd' has no attribute {name!r}")

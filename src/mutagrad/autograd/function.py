@@ -219,7 +219,7 @@ def _record(cls: type[Function], ctx: Context, outputs: tuple[Any, ...], tensors
                                 why="its gradient could not reach backward", fix="return the changed input, too")
     op = Applied(cls, ctx, len(outputs))
     node = new_node(op, *links)
-    differentiable = [isinstance(o, TensorBase) and o._array.dtype.kind in "fc" and not _is(o, ctx._constant) for o in outputs]
+    differentiable = [isinstance(o, TensorBase) and o._array.dtype.kind in "fcV" and not _is(o, ctx._constant) for o in outputs]
     several = sum(differentiable) > 1 or len(outputs) > 1
     results = []
     for i, (o, yes) in enumerate(zip(outputs, differentiable)):

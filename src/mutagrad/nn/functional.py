@@ -1,7 +1,15 @@
 """The functions that layers are made of, under PyTorch's names. Each room of `ops/` lists its own."""
 from __future__ import annotations
 
-from ..ops import activation, attention, conv, embedding, loss, normalize, pad, pool, resample
+from ..ops import activation as _activation
+from ..ops import attention as _attention
+from ..ops import conv as _conv
+from ..ops import embedding as _embedding
+from ..ops import loss as _loss
+from ..ops import normalize as _normalize
+from ..ops import pad as _pad
+from ..ops import pool as _pool
+from ..ops import resample as _resample
 from ..ops.activation import *
 from ..ops.attention import *
 from ..ops.conv import *
@@ -13,12 +21,12 @@ from ..ops.pool import *
 from ..ops.resample import *
 
 __all__: list[str] = []
-__all__ += activation.__all__
-__all__ += attention.__all__
-__all__ += conv.__all__
-__all__ += embedding.__all__
-__all__ += loss.__all__
-__all__ += normalize.__all__
-__all__ += pad.__all__
-__all__ += pool.__all__
-__all__ += resample.__all__
+__all__ += _activation.__all__
+__all__ += _attention.__all__
+__all__ += _conv.__all__
+__all__ += _embedding.__all__
+__all__ += _loss.__all__
+__all__ += _normalize.__all__
+__all__ += _pad.__all__
+__all__ += _pool.__all__
+__all__ += _resample.__all__

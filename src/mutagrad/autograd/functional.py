@@ -1,0 +1,137 @@
+"""Derivatives of a function as values: products with its Jacobian from either side, the Jacobian, the Hessian.
+
+>>> import mutagrad as mg
+>>> from mutagrad.autograd.functional import jacobian
+>>> jacobian(lambda x: x ** 2, mg.tensor([1., 2.]))
+tensor([[2., 0.],
+        [0., 4.]])
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..backward import grad
+from ..errors import BadArgument, GradientError, ShapeError
+from ..ops.create import ones_like, zeros_like
+from ..ops.shape import reshape, stack
+from ..storage import TensorBase
+from .modes import enable_grad
+
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+
+
+def _tuple(values: Any, what: str, name: str) -> tuple[Any, ...]:
+    values = values if isinstance(values, tuple) else (values,)
+    for v in values:
+        if not isinstance(v, TensorBase):
+            raise BadArgument(f"{name}: {what} must be a tensor or a tuple of tensors, not {type(v).__name__}")
+    return values
+
+
+def _fresh(inputs: tuple[Any, ...], create_graph: bool) -> tuple[Any, ...]:
+    """The inputs as tensors of their own, so that only what `func` does with them counts."""
+    return tuple(x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in inputs)
+
+
+def _call(func: Callable[..., Any], inputs: Any, create_graph: bool, name: str) -> tuple[tuple[Any, ...], tuple[Any, ...], bool]:
+    xs = _fresh(_tuple(inputs, "inputs", name), create_graph)
+    with enable_grad():
+        result = func(*(x.clone() for x in xs)) if not create_graph else func(*xs)
+    return xs, _tuple(result, "the outputs of func", name), isinstance(result, tuple)
+
+
+def _direction(v: Any, like: tuple[Any, ...], what: str, name: str) -> tuple[Any, ...]:
+    if v is None:
+        if len(like) != 1 or like[0].numel() != 1:
+            raise ShapeError(f"{name}: v is needed, because {what} has more than one element", fix=f"{name}(func, inputs, v)")
+        return (ones_like(like[0]),)
+    found = _tuple(v, "v", name)
+    if [tuple(t.shape) for t in found] != [tuple(t.shape) for t in like]:
+        raise ShapeError(f"{name}: v has shapes {[tuple(t.shape) for t in found]}, {what} {[tuple(t.shape) for t in like]}",
+                         why="v must have the shape of what it is multiplied with")
+    return found
+
+
+def _gradients(outputs: Sequence[Any], inputs: Sequence[Any], weights: Sequence[Any], create_graph: bool, strict: bool, name: str) -> tuple[Any, ...]:
+    """Zeros where there is no influence, or an error where `strict`."""
+    pairs = [(o, w) for o, w in zip(outputs, weights) if o.requires_grad]
+    found: Sequence[Any] = [None] * len(inputs)
+    if pairs:
+        found = grad([o for o, _ in pairs], list(inputs), [w for _, w in pairs], create_graph=create_graph, retain_graph=True, allow_unused=True)
+    if strict and any(g is None for g in found):
+        raise GradientError(f"{name}: some output does not depend on some input", why="strict=True asks for all to", fix="strict=False gives zeros")
+    return tuple(zeros_like(x) if g is None else g for g, x in zip(found, inputs))
+
+
+def _plain(values: tuple[Any, ...], create_graph: bool, several: bool) -> Any:
+    values = values if create_graph else tuple(v.detach() for v in values)
+    return values if several else values[0]
+
+
+def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+    """The outputs, and v (of their shape) times the Jacobian."""
+    xs, outputs, several = _call(func, inputs, create_graph, "vjp")
+    found = _gradients(outputs, xs, _direction(v, outputs, "the output", "vjp"), create_graph, strict, "vjp")
+    return _plain(outputs, create_graph, several), _plain(found, create_graph, isinstance(inputs, tuple))
+
+
+def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+    """The outputs, and the Jacobian times v (of the inputs' shape): forward mode, by differentiating the reverse twice.
+
+    The reverse is linear in what it starts from, and its derivative with respect to that is the Jacobian itself.
+    """
+    xs, outputs, several = _call(func, inputs, create_graph, "jvp")
+    direction = _direction(v, xs, "the input", "jvp")
+    seeds = tuple(ones_like(o).requires_grad_() for o in outputs)
+    reverse = _gradients(outputs, xs, seeds, True, strict, "jvp")
+    found = _gradients(reverse, seeds, direction, create_graph, strict, "jvp")
+    return _plain(outputs, create_graph, several), _plain(found, create_graph, several)
+
+
+def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
+             strategy: str = "reverse-mode") -> Any:
+    """All derivatives of all outputs: of shape output + input, for each pair of them."""
+    xs, outputs, several = _call(func, inputs, create_graph, "jacobian")
+    table = []
+    for out in outputs:
+        flat = reshape(out, -1)
+        rows = [_gradients((flat[i],), xs, (ones_like(flat[i]),), create_graph, strict, "jacobian") for i in range(flat.numel())]
+        blocks = tuple(reshape(stack([r[k] for r in rows]), *out.shape, *x.shape) if rows else zeros_like(x).new_zeros((*out.shape, *x.shape))
+                       for k, x in enumerate(xs))
+        table.append(_plain(blocks, create_graph, isinstance(inputs, tuple)))
+    return tuple(table) if several else table[0]
+
+
+def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
+            outer_jacobian_strategy: str = "reverse-mode") -> Any:
+    """All second derivatives of a function with one number as its result."""
+    def gradient(*xs: Any) -> Any:
+        found = _gradients((_number(func(*xs), "hessian"),), xs, (ones_like(xs[0]).new_ones(()),), True, strict, "hessian")
+        return found if isinstance(inputs, tuple) else found[0]
+
+    return jacobian(gradient, inputs, create_graph, strict)
+
+
+def _number(out: Any, name: str) -> Any:
+    if not isinstance(out, TensorBase) or out._array.size != 1:
+        raise ShapeError(f"{name}: func must return one number, not {getattr(out, 'shape', type(out).__name__)}", fix="return loss.sum()")
+    return reshape(out, ())
+
+
+def _gradient_product(func: Callable[..., Any], inputs: Any, v: Any, create_graph: bool, strict: bool, name: str) -> tuple[Any, Any]:
+    xs, outputs, _ = _call(func, inputs, create_graph, name)
+    out = _number(outputs[0], name)
+    first = _gradients((out,), xs, (ones_like(out),), True, strict, name)
+    found = _gradients(first, xs, _direction(v, xs, "the input", name), create_graph, strict, name)
+    return _plain((out,), create_graph, False), _plain(found, create_graph, isinstance(inputs, tuple))
+
+
+def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+    """The result, and v times the Hessian."""
+    return _gradient_product(func, inputs, v, create_graph, strict, "vhp")
+
+
+def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+    """The result, and the Hessian times v: the same, because a Hessian is symmetric."""
+    return _gradient_product(func, inputs, v, create_graph, strict, "hvp")

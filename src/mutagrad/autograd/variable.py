@@ -1,0 +1,24 @@
+"""`Variable`, from when tensors had no derivatives of their own."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..construct import detached
+from ..errors import BadArgument, NotSupported
+from ..storage import TensorBase
+
+
+class _IsTensor(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, TensorBase)
+
+
+class Variable(metaclass=_IsTensor):
+    """Called, a tensor over the same memory; every tensor is an instance."""
+
+    def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
+        if volatile:
+            raise NotSupported("Variable: volatile is no longer a property of tensors", fix="with mutagrad.no_grad(): ...")
+        if not isinstance(data, TensorBase):
+            raise BadArgument(f"Variable: expects a tensor, got {type(data).__name__}", fix="mutagrad.tensor(data, requires_grad=True)")
+        return detached(data).requires_grad_(requires_grad)

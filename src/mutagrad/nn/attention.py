@@ -1,0 +1,30 @@
+"""Which kernel computes attention: a choice that PyTorch has. Here there is one, and every choice gives it."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import IntEnum
+
+from ..errors import BadArgument
+
+__all__ = ["SDPBackend", "sdpa_kernel"]
+
+
+class SDPBackend(IntEnum):
+    """PyTorch's kernels for `scaled_dot_product_attention`."""
+
+    ERROR = -1
+    MATH = 0
+    FLASH_ATTENTION = 1
+    EFFICIENT_ATTENTION = 2
+    CUDNN_ATTENTION = 3
+    OVERRIDEABLE = 4
+
+
+@contextmanager
+def sdpa_kernel(backends: SDPBackend | Sequence[SDPBackend], set_priority: bool = False) -> Iterator[None]:
+    """Accepts the choice of one or several kernels, for code that makes it; the result is the same for all."""
+    chosen = [backends] if isinstance(backends, SDPBackend) else backends
+    if not isinstance(chosen, (list, tuple)) or not all(isinstance(b, SDPBackend) for b in chosen):
+        raise BadArgument(f"sdpa_kernel: expects a SDPBackend or a list of them, got {backends!r}", fix="sdpa_kernel(SDPBackend.MATH)")
+    yield
