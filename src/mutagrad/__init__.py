@@ -17,6 +17,7 @@ from .backends.large import get_num_threads, keep_memory, set_num_threads
 from .device import device
 from .dtypes import bool_ as bool
 from .dtypes import (
+                     bfloat16,
                      cdouble,
                      cfloat,
                      complex64,
@@ -46,6 +47,7 @@ from .dtypes import (
 from .dtypes import float_ as float
 from .dtypes import int_ as int
 from .errors import MutagradError
+from .layout import channels_last, channels_last_3d, contiguous_format, layout, memory_format, preserve_format, sparse_coo, strided
 from .ops.create import (
                      arange,
                      as_tensor,
@@ -203,13 +205,13 @@ from .ops.selecting import (
                      take_along_dim,
 )
 from .ops.selecting import put_copy as put
+from .ops.shape import copied as clone
 from .ops.shape import (
                      as_strided,
                      broadcast_tensors,
                      broadcast_to,
                      cat,
                      chunk,
-                     clone,
                      diagonal,
                      expand_as,
                      flatten,

@@ -15,8 +15,10 @@ from .call import in_place
 from .construct import detached, make, results_are
 from .device import CPU, check_device, device
 from .dtypes import (
+    CLASS_NAMES,
     FLOAT,
     as_dtype,
+    bfloat16,
     bool_,
     complex64,
     complex128,
@@ -32,8 +34,9 @@ from .dtypes import (
     of_array,
     uint8,
 )
-from .errors import BadArgument, BadValue, DTypeError, GradientError, NotSupported, ShapeError
+from .errors import BadArgument, BadValue, DTypeError, GradientError, NoDevice, NotSupported, ShapeError
 from .graph import Leaf, Node
+from .layout import layout, preserve_format, strided
 from .op import TABLE
 from .ops import create, elementwise, indexing, linalg, reduce, selecting, sorting
 from .ops import shape as shapes
@@ -55,6 +58,9 @@ class Size(tuple[int, ...]):
 
     def __add__(self, other: Any) -> Size:
         return Size(tuple.__add__(self, tuple(other)))
+
+    def __radd__(self, other: Any) -> Size:
+        return Size(other + tuple(self)) if isinstance(other, tuple) else NotImplemented
 
     def __repr__(self) -> str:
         return f"mutagrad.Size([{', '.join(map(str, self))}])"
@@ -144,7 +150,12 @@ class Tensor(TensorBase):
         return self.dtype.is_signed
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        return bool(self._array.flags.c_contiguous)
+        """Whether the elements lie in memory row by row, or with the channels last."""
+        return shapes.has_format(self, memory_format)
+
+    @property
+    def layout(self) -> layout:
+        return strided
 
     def storage_offset(self) -> int:
         return (self._offset or 0) // self._array.itemsize  # type: ignore[no-any-return]
@@ -171,7 +182,7 @@ class Tensor(TensorBase):
         storage = self._storage
         if requires_grad:
             if storage.writer is None:
-                if self._array.dtype.kind not in "fc":
+                if self._array.dtype.kind not in "fcV":
                     raise DTypeError(f"requires_grad: only floating point and complex tensors have gradients, this one is {self.dtype.name}",
                                      why="an integer or boolean cannot change by a little", fix="x.float().requires_grad_()")
                 check_separate(self, "requires_grad")
@@ -287,6 +298,8 @@ class Tensor(TensorBase):
         """A NumPy array over the same memory."""
         if self.requires_grad and not force:
             raise GradientError("numpy: this tensor requires a gradient, which NumPy would lose", fix="x.detach().numpy()")
+        if self.dtype is bfloat16:
+            raise BadArgument("numpy: got a tensor of bfloat16", why="NumPy has no such type", fix="x.float().numpy()")
         return export(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -372,7 +385,7 @@ class Tensor(TensorBase):
         root = memory_of(self)
         if id(root) not in memo:
             memo[id(root)] = new_storage(root.buffer.copy())
-        copied = _rebuild(type(self), memo[id(root)], self._array.shape, self._array.strides, self._offset, self.requires_grad)
+        copied = _rebuild(type(self), memo[id(root)], self._array.shape, self._array.strides, self._offset, self.requires_grad, self._array.dtype)
         copied._grad = None if self._grad is None else self._grad.__deepcopy__(memo)  # type: ignore[attr-defined]
         if hasattr(self, "__dict__") and self.__dict__:
             copied.__dict__.update(self.__dict__)
@@ -382,7 +395,7 @@ class Tensor(TensorBase):
     def __reduce_ex__(self, protocol: Any) -> Any:
         if not self.is_leaf:
             raise GradientError("pickle: this tensor was computed, and its history cannot be pickled", fix="x.detach()")
-        return _rebuild, (type(self), memory_of(self), self._array.shape, self._array.strides, self._offset, self.requires_grad)
+        return _rebuild, (type(self), memory_of(self), self._array.shape, self._array.strides, self._offset, self.requires_grad, self._array.dtype)
 
     # ---------------------------------------------------------------------------------------------------- element types
 
@@ -397,12 +410,11 @@ class Tensor(TensorBase):
                 dtype = target
         check_device(device)
         wanted = self._array.dtype if dtype is None else as_dtype(dtype).array_type
-        if self._array.dtype is not wanted:
-            return elementwise.cast(self, wanted)  # type: ignore[no-any-return]
-        return self.clone() if copy else self
+        found = elementwise.cast(self, wanted) if self._array.dtype is not wanted else self.clone() if copy else self
+        return found if memory_format is None or memory_format is preserve_format else shapes.contiguous(found, memory_format)  # type: ignore[no-any-return]
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
-        return f"mutagrad.{_TYPE_NAMES.get(self.dtype.name, self.dtype.name)}Tensor" if dtype is None else self.to(as_dtype(dtype))
+        return f"mutagrad.{CLASS_NAMES.get(self.dtype, self.dtype.name + 'Tensor')}" if dtype is None else self.to(as_dtype(dtype))
 
     def type_as(self, other: Tensor) -> Tensor:
         return self.to(other.dtype)
@@ -411,40 +423,43 @@ class Tensor(TensorBase):
         return self
 
     def cuda(self, *arguments: Any, **settings: Any) -> Tensor:
-        raise NotSupported("cuda: this build computes on the CPU only", fix="x.cpu(), or leave the device out")
+        raise NoDevice("cuda: this build computes on the CPU only", fix="x.cpu(), or leave the device out")
 
-    def float(self) -> Tensor:
-        return self.to(float32)
+    def float(self, memory_format: Any = None) -> Tensor:
+        return self.to(float32, memory_format=memory_format)
 
-    def double(self) -> Tensor:
-        return self.to(float64)
+    def bfloat16(self, memory_format: Any = None) -> Tensor:
+        return self.to(bfloat16, memory_format=memory_format)
 
-    def half(self) -> Tensor:
-        return self.to(float16)
+    def double(self, memory_format: Any = None) -> Tensor:
+        return self.to(float64, memory_format=memory_format)
 
-    def long(self) -> Tensor:
-        return self.to(int64)
+    def half(self, memory_format: Any = None) -> Tensor:
+        return self.to(float16, memory_format=memory_format)
 
-    def int(self) -> Tensor:
-        return self.to(int32)
+    def long(self, memory_format: Any = None) -> Tensor:
+        return self.to(int64, memory_format=memory_format)
 
-    def short(self) -> Tensor:
-        return self.to(int16)
+    def int(self, memory_format: Any = None) -> Tensor:
+        return self.to(int32, memory_format=memory_format)
 
-    def char(self) -> Tensor:
-        return self.to(int8)
+    def short(self, memory_format: Any = None) -> Tensor:
+        return self.to(int16, memory_format=memory_format)
 
-    def byte(self) -> Tensor:
-        return self.to(uint8)
+    def char(self, memory_format: Any = None) -> Tensor:
+        return self.to(int8, memory_format=memory_format)
 
-    def bool(self) -> Tensor:
-        return self.to(bool_)
+    def byte(self, memory_format: Any = None) -> Tensor:
+        return self.to(uint8, memory_format=memory_format)
 
-    def cfloat(self) -> Tensor:
-        return self.to(complex64)
+    def bool(self, memory_format: Any = None) -> Tensor:
+        return self.to(bool_, memory_format=memory_format)
 
-    def cdouble(self) -> Tensor:
-        return self.to(complex128)
+    def cfloat(self, memory_format: Any = None) -> Tensor:
+        return self.to(complex64, memory_format=memory_format)
+
+    def cdouble(self, memory_format: Any = None) -> Tensor:
+        return self.to(complex128, memory_format=memory_format)
 
     # --------------------------------------------------------------------------------------------------------- operators
 
@@ -486,6 +501,8 @@ class Tensor(TensorBase):
 
     def __rtruediv__(self, other: Any) -> Any:
         return elementwise.div_values(other, self)
+
+    __rdiv__ = __rtruediv__
 
     def __rfloordiv__(self, other: Any) -> Any:
         return elementwise.floor_divide(other, self)
@@ -580,6 +597,8 @@ class Tensor(TensorBase):
     logical_xor_, logical_not_ = in_place(logical_xor), in_place(logical_not)
     bitwise_and_, bitwise_or_ = in_place(bitwise_and), in_place(bitwise_or)
     bitwise_xor_, bitwise_not_ = in_place(bitwise_xor), in_place(bitwise_not)
+    arcsin_, arccos_, arctan_, arctan2_, arcsinh_, arccosh_, arctanh_ = asin_, acos_, atan_, atan2_, asinh_, acosh_, atanh_
+    not_equal_, less_, less_equal_, greater_, greater_equal_, fix_ = ne_, lt_, le_, gt_, ge_, trunc_
 
     def clamp_min(self, min: Any) -> Tensor:
         return elementwise.clamp(self, as_operand(min, "clamp_min"))  # type: ignore[no-any-return]
@@ -630,14 +649,14 @@ class Tensor(TensorBase):
 
     def clone(self, *, memory_format: Any = None) -> Tensor:
         """A copy with history: gradients pass through."""
+        if memory_format is not None:
+            return shapes.copied(self, memory_format=memory_format)  # type: ignore[no-any-return]
         return shapes.clone(self)  # type: ignore[no-any-return]
 
     def view(self, *shape_or_dtype: Any) -> Tensor:
-        """A view of another shape; never a copy."""
+        """A view of another shape, or of the same bytes as elements of another type; never a copy."""
         if len(shape_or_dtype) == 1 and isinstance(shape_or_dtype[0], dtype):
-            if shape_or_dtype[0] is not self.dtype:
-                raise NotSupported(f"view: reading {self.dtype} as {shape_or_dtype[0]} is not supported", fix="x.to(dtype) converts")
-            return self
+            return self if shape_or_dtype[0] is self.dtype else rooms.load("complex").view_as_dtype(self, shape_or_dtype[0])  # type: ignore[no-any-return]
         return shapes.view_as_shape(self, *shape_or_dtype)  # type: ignore[no-any-return]
 
     def view_as(self, other: Tensor) -> Tensor:
@@ -648,6 +667,24 @@ class Tensor(TensorBase):
 
     def ravel(self) -> Tensor:
         return shapes.reshape(self, -1)  # type: ignore[no-any-return]
+
+    @property
+    def real(self) -> Tensor:
+        """The real parts: a view that can be written through."""
+        return rooms.load("complex").real(self)  # type: ignore[no-any-return]
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        self.real.copy_(value)
+
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary parts: a view that can be written through."""
+        return rooms.load("complex").imag(self)  # type: ignore[no-any-return]
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        self.imag.copy_(value)
 
     T = property(shapes.reverse_dims)
 
@@ -666,6 +703,8 @@ class Tensor(TensorBase):
 
     def transpose_(self, dim0: Any, dim1: Any) -> Tensor:
         return self._become(shapes.transpose(self, dim0, dim1))
+
+    swapaxes_ = swapdims_ = transpose_
 
     def _become(self, other: Tensor) -> Tensor:
         """Takes over another window on the same storage: how forms like `squeeze_` change shape in place."""
@@ -692,8 +731,6 @@ class Tensor(TensorBase):
 
 
 _Device = device
-_TYPE_NAMES = {"float32": "Float", "float64": "Double", "float16": "Half", "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char",
-               "uint8": "Byte", "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble"}
 _ufuncs: dict[Any, Any] = {}
 
 
@@ -729,10 +766,10 @@ class ViewOfLeaf:
         return "<ViewBackward0>"
 
 
-def _rebuild(cls: type[Tensor], storage: Storage, size: Any, strides: Any, offset: int | None, requires_grad: bool) -> Any:
+def _rebuild(cls: type[Tensor], storage: Storage, size: Any, strides: Any, offset: int | None, requires_grad: bool, dtype: Any) -> Any:
     made = object.__new__(cls)
     made._storage = storage if offset is None and storage.writer is None else new_storage(storage.buffer, storage)
-    made._array = storage.buffer if offset is None else np.ndarray(size, storage.buffer.dtype, storage.buffer, offset, strides)
+    made._array = storage.buffer if offset is None else np.ndarray(size, dtype, storage.buffer, offset, strides)
     made._offset, made._grad = offset, None
     return made.requires_grad_(requires_grad)
 
@@ -747,15 +784,15 @@ def is_tensor(value: Any) -> bool:
 
 
 def is_floating_point(x: Tensor) -> bool:
-    return x.is_floating_point()
+    return shapes.tensor_argument(x, "is_floating_point").is_floating_point()  # type: ignore[no-any-return]
 
 
 def is_complex(x: Tensor) -> bool:
-    return x.is_complex()
+    return shapes.tensor_argument(x, "is_complex").is_complex()  # type: ignore[no-any-return]
 
 
 def numel(x: Tensor) -> int:
-    return x.numel()
+    return shapes.tensor_argument(x, "numel").numel()  # type: ignore[no-any-return]
 
 
 def result_type(x: Any, y: Any) -> dtype:

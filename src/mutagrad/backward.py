@@ -23,7 +23,7 @@ class Raw(Arithmetic):
     """Arithmetic on arrays, plus what needs tensors: hooks."""
 
     def call_hook(self, hook: Any, g: Any, window: Window | None) -> Any:
-        buffer = self.own([g], g.dtype)
+        buffer = self.own([g], g.dtype if window is None else window[4])
         shown = make(buffer.copy() if window is None else self.take(buffer, window, False))
         answer = hook(shown)
         part = (shown if answer is None else _checked(answer, shown))._array
@@ -71,7 +71,7 @@ def _seed(tensor: Any, gradient: Any, create_graph: bool) -> Any:
     if gradient._array.shape != array.shape:
         raise ShapeError(f"backward: the gradient has shape {gradient._array.shape}, the tensor {array.shape}",
                          why="it weighs every element of the tensor", fix="y.backward(mutagrad.ones_like(y))")
-    if gradient._array.dtype.kind not in "fc":
+    if gradient._array.dtype.kind not in "fcV":
         raise DTypeError(f"backward: the gradient must be of a floating point type, not {gradient._array.dtype.name}", fix="gradient.float()")
     if np.isnan(gradient._array).any():
         raise BadSeed("backward: the gradient to start from has nan in it", why="every derivative would be nan",
@@ -81,7 +81,7 @@ def _seed(tensor: Any, gradient: Any, create_graph: bool) -> Any:
 
 def _no_history(tensor: Any) -> GradientError:
     kind = tensor._array.dtype
-    if kind.kind not in "fc":
+    if kind.kind not in "fcV":
         why = f"it is of type {kind.name}, which has no derivatives"
     else:
         why = ("nothing that it was computed from requires a gradient; or it was computed inside no_grad, from .data, "
@@ -192,14 +192,15 @@ def _part(tensor: Any, g: Any, create_graph: bool) -> Any:
         return clone(g if tensor._offset is None else RECORDED_SWEEP.view(clone(g), window_of(tensor)))
     if tensor._offset is None:
         return make(np.array(g, tensor._array.dtype, order="C"))
-    return make(RAW_SWEEP.take(RAW_SWEEP.own([g], tensor._array.dtype), window_of(tensor), False))
+    window = window_of(tensor)
+    return make(RAW_SWEEP.take(RAW_SWEEP.own([g], window[4]), window, False))
 
 
 def _deposit(leaf: Leaf, holder: list[Any]) -> None:
     tensor = leaf.tensor()
     if tensor is None:
         return
-    g = RAW_SWEEP.own(holder, tensor._array.dtype)
+    g = RAW_SWEEP.own(holder, tensor._array.dtype if leaf.window is None else leaf.window[4])
     if leaf.window is not None:
         g = np.asarray(RAW_SWEEP.take(g, leaf.window, False))
     _add_grad(tensor, make(_shaped(g, tensor)), False)
@@ -219,8 +220,9 @@ def _deposit_recorded(leaf: Leaf, holder: list[Any]) -> None:
     if tensor is None:
         return
     g = holder.pop()
-    if g._array.dtype != tensor._array.dtype:
-        g = RECORDED_SWEEP.own([g], tensor._array.dtype)
+    dtype = tensor._array.dtype if leaf.window is None else leaf.window[4]
+    if g._array.dtype != dtype:
+        g = RECORDED_SWEEP.own([g], dtype)
     if leaf.window is not None:
         g = RECORDED_SWEEP.view(clone(g), leaf.window)
     _add_grad(tensor, clone(g), True)

@@ -18,9 +18,10 @@ from typing import Any
 
 from .backends import large, np
 from .backends.host import ALARM, KNOWN, QUIET, constant, hush, unhush
+from .backends.short import in_single, rounded, widened
 from .construct import SCOPE, make, window_as
 from .graph import Node, mode, next_order, window_of
-from .op import RAW, VARIANTS, Op, Rule, define_later, parameters, register, same
+from .op import ABOUT_TYPES, RAW, VARIANTS, Op, Rule, define_later, forward_for, parameters, register, same, variant
 from .promote import NOTHING, dtype_error, promote, shape_error
 from .storage import SMALL, Storage, ndarray, save
 from .where import OURS
@@ -28,7 +29,7 @@ from .write import begin_write, end_write, into, new_node, save_all, save_out
 
 # What the inputs are called in the generated functions: PyTorch's names, which people use as keywords. (The names in a
 # declaration are what its rules call them.) That they are the same everywhere is what lets operations share their source.
-ARGUMENTS = ("input", "other", "third")
+ARGUMENTS = ("input", "other", "third", "fourth")
 
 
 def _saved_value(op: Op, slot: int, arrays: list[str], how: str) -> str:
@@ -73,7 +74,8 @@ def _window_code(op: Op, arrays: list[str]) -> list[str]:
     windows = [f"None if w{i} is None or {x}._offset is None else window_of({x})" for i, x in enumerate(names)]
     elements = []
     if op.promotes:
-        element = "None if w{0} is None or {1}._offset is None else ({1}._offset, (), (), {1}._storage.buffer.shape, a{0}.dtype, None)"
+        element = ("None if w{0} is None or {1}._offset is None else ({1}._offset, (), (), b.shape, e, None)"
+                   " if (e := a{0}.dtype) is (b := {1}._storage.buffer).dtype else window_of({1})")
         elements = ["            elif not r.ndim:",  # elements of something, as in loops: no call for each
                     f"                n.windows = ({', '.join(element.format(i, x) for i, x in enumerate(names))}, None)"]
     if op.promotes and len(names) > 1:  # inputs may have been broadcast
@@ -103,7 +105,7 @@ def _record_code(op: Op, arrays: list[str]) -> list[str]:
         "                c = f.f_code",
         f"            n = Node(({', '.join(f'w{i}' for i in range(len(names)))},))",
         "            d = r.dtype",
-        "            n.op = OP if d is FLOAT32 or d is FLOAT64 or d.kind != 'c' else OP.conjugate",
+        "            n.op = OP if d is FLOAT32 or d is FLOAT64 else variant(OP, d)",
         "            n.order = next_order()",
         "            n.code = c",
         "            n.at = f.f_lasti",
@@ -117,7 +119,11 @@ def _record_code(op: Op, arrays: list[str]) -> list[str]:
 def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: bool, elementwise: bool) -> str:
     names = ARGUMENTS[:len(op.inputs)]
     arguments = ", ".join([*names, *op.settings])
-    forward = f"forward({', '.join([*arrays, *op.settings])})"
+    forward, widening = f"forward({', '.join([*arrays, *op.settings])})", []
+    if not op.into and op.name not in ABOUT_TYPES:  # what is not NumPy's own computes bfloat16 in float32
+        forward = forward.replace("forward", "f", 1)
+        widening = [f"    d = {arrays[-1] if elementwise else arrays[0]}.dtype",
+                    "    f = forward if d is FLOAT32 or d is FLOAT64 or d.kind != 'V' else in_single(forward)"]
     lines = [
         f"def call({arguments}{', *, out=None' if elementwise else ''}):",
         *(["    if out is not None:", f"        return into(OP, out, ({', '.join(names)},), ({''.join(s + ', ' for s in op.settings)}))"]
@@ -125,6 +131,7 @@ def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: boo
         *coerce,
         *(["    if a0.size >= LARGE:", f"        return large(OP, ({', '.join(names)},), ({', '.join(arrays)},), ({''.join(s + ', ' for s in op.settings)}))"]
           if elementwise and differentiable else []),
+        *widening,
         "    try:",
         f"        r = {forward}",
         "    except ValueError as error:",
@@ -132,7 +139,7 @@ def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: boo
         "    except TypeError:",
         f"        raise dtype_error(OP, ({', '.join(arrays)},)) from None",
         "    except (RuntimeWarning, FloatingPointError):",
-        f"        r = quietly(forward, ({', '.join([*arrays, *op.settings])},))",
+        f"        r = quietly({forward.partition('(')[0]}, ({', '.join([*arrays, *op.settings])},))",
         "    if r.__class__ is not ndarray:",
         "        r = r.__array__()",  # NumPy's scalar as a 0-d array, at a third of the cost of np.array
         "    elif r.ndim > 1 and not r.flags.c_contiguous:",
@@ -154,7 +161,7 @@ def _coerce_code(op: Op) -> list[str]:
     n = len(op.inputs)
     names = ARGUMENTS[:n]
     promote = f"{', '.join(names)}, {', '.join(f'a{i}' for i in range(n))} = promote(OP, ({', '.join(names)},))"
-    floats = " or a0.dtype.kind != 'f'" if op.promotes == "float" else ""
+    floats = {"float": " or a0.dtype.kind != 'f'", "real": " or a0.dtype.kind == 'c'"}.get(op.promotes, "")
     if n == 1:
         test = f"if not isinstance({names[0]}, Tensor){floats.replace('a0', names[0] + '._array')}:"
         return [f"    {test}", f"        {names[0]}, a0 = promote(OP, ({names[0]},))", "    else:", f"        a0 = {names[0]}._array"]
@@ -187,7 +194,8 @@ def elementwise(name: str, forward: Callable[..., Any], *, promotes: str = "any"
                 inputs: Sequence[str] | None = None, **rules: Rule | None) -> Any:
     """Declares an operation on corresponding elements; inputs broadcast and promote.
 
-    `promotes`: "any" keeps integers, "float" turns them into the default float type, "mask" leaves the first input out.
+    `promotes`: "any" keeps integers, "float" turns them into the default float type, "mask" leaves the first input out, "real"
+    refuses complex numbers (which have no order, though NumPy gives them one).
     Without rules the result has no derivative (comparisons, integer operations).
     """
     names = tuple(inputs or rules)
@@ -198,10 +206,15 @@ def elementwise(name: str, forward: Callable[..., Any], *, promotes: str = "any"
     return _function(op, _coerce_code(op), [f"a{i}" for i in range(len(names))], differentiable, True)
 
 
+_LOCALS = {"OP", "forward", "t", "s", "r", "n", "f", "c", "d"}
+
+
 def primitive(name: str, forward: Callable[..., Any], *, settings: Sequence[str] = (), inputs: Sequence[str] | None = None,
               **rules: Rule | None) -> Any:
     """Declares any other operation: inputs are tensors of the right types, settings follow by position."""
     names = tuple(inputs or rules)
+    taken = set(settings) & (_LOCALS | SCOPE.keys())
+    assert not taken, f"{name}: the generated function needs the names {taken} for itself"
     op = Op(name, forward, names, settings, rules)
     if any(rule is not None for rule in rules.values()):
         op.declared = True
@@ -267,6 +280,22 @@ def _conjugated(op: Op) -> Op:
     return other
 
 
+def _widened(op: Op) -> Op:
+    """The same for bfloat16: rules compute in float32, and what they give is rounded once. (On tensors, operations do that.)"""
+    if op.name in ABOUT_TYPES:
+        return op
+    other = Op(op.name, op.forward, op.inputs, op.settings, op.rules, op.promotes)
+    single = op.reverse
+
+    def reverse(xp: Any, g: Any, s: Any, i: Any) -> tuple[Any, ...]:
+        if xp is not RAW:
+            return single(xp, g, s, i)  # type: ignore[no-any-return]
+        return tuple(None if gx is None else rounded(gx) for gx in single(xp, widened(g), [widened(v) for v in s], i))
+
+    other.reverse = reverse
+    return other
+
+
 # ---------------------------------------------------------------------------------------------------------- large arrays
 
 def _large(op: Op, tensors: tuple[Any, ...], arrays: tuple[Any, ...], settings: tuple[Any, ...]) -> Any:
@@ -275,8 +304,9 @@ def _large(op: Op, tensors: tuple[Any, ...], arrays: tuple[Any, ...], settings: 
     try:
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
         out = np.empty(shape, arrays[-1].dtype)
-        if out.dtype.kind == "c" or not large.apply(op.forward, arrays, settings, out):  # type: ignore[arg-type]
-            out = op.forward(*arrays, *settings)  # type: ignore[misc]
+        forward = forward_for(op, out.dtype)
+        if out.dtype.kind == "c" or not large.apply(forward, arrays, settings, out):
+            out = forward(*arrays, *settings)
     except ValueError as error:
         raise shape_error(op, arrays, error) from None
     except TypeError:
@@ -287,7 +317,7 @@ def _large(op: Op, tensors: tuple[Any, ...], arrays: tuple[Any, ...], settings: 
     if mode.grad and any(t._storage.writer is not None for t in tensors):
         writers = tuple(t._storage.writer for t in tensors)
         windows = (*(None if w is None else window_as(t, shape) for t, w in zip(tensors, writers)), None)
-        chosen = op.conjugate if out.dtype.kind == "c" else op.threaded if arrays[-1].dtype.kind == "f" else op
+        chosen = op.threaded if arrays[-1].dtype.kind == "f" and out.dtype.kind != "c" else variant(op, out.dtype)
         node = new_node(chosen, writers, None if windows.count(None) == len(windows) else windows)
         if op.saves:
             node.saved = save_all(op, node, tensors, arrays, settings)
@@ -334,7 +364,7 @@ def _threaded(op: Op) -> Op:
     return other
 
 
-VARIANTS.update(conjugate=_conjugated, threaded=_threaded)
+VARIANTS.update(conjugate=_conjugated, threaded=_threaded, widened=_widened)
 
 
 # ------------------------------------------------------------------------------------------- what the generated code names
@@ -356,6 +386,6 @@ warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"mutagrad(\.|
 SCOPE.update(
     FLOAT32=np.dtype("float32"), FLOAT64=np.dtype("float64"), KNOWN=KNOWN, LARGE=large.LARGE, NOTHING=NOTHING, Node=Node, OURS=OURS, QUIET=QUIET,
     SMALL=SMALL, Storage=Storage, __name__="mutagrad.call", begin_write=begin_write, constant=constant, contiguous=np.ascontiguousarray,
-    dtype_error=dtype_error, end_write=end_write, getframe=sys._getframe, hush=hush, into=into, large=_large, mode=mode, ndarray=ndarray,
-    new=object.__new__, next_order=next_order, promote=promote, quietly=_quietly, save=save, shape_error=shape_error, unhush=unhush,
+    dtype_error=dtype_error, end_write=end_write, getframe=sys._getframe, hush=hush, in_single=in_single, into=into, large=_large, mode=mode, ndarray=ndarray,
+    new=object.__new__, next_order=next_order, promote=promote, quietly=_quietly, save=save, shape_error=shape_error, unhush=unhush, variant=variant,
     window_as=window_as, window_of=window_of)

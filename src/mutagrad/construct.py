@@ -38,10 +38,9 @@ def view_of(tensor: TensorBase, array: Any, offset: int) -> Any:
     return result
 
 
-def view(tensor: TensorBase, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
-    """The same by geometry: shape, byte strides and byte offset."""
-    buffer = tensor._storage.buffer
-    return view_of(tensor, ndarray(shape, buffer.dtype, buffer, offset, strides), offset)
+def view(tensor: TensorBase, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, dtype: Any = None) -> Any:
+    """The same by geometry: shape, byte strides and byte offset; and element type, if it is another."""
+    return view_of(tensor, ndarray(shape, dtype or tensor._array.dtype, tensor._storage.buffer, offset, strides), offset)
 
 
 def detached(tensor: TensorBase) -> Any:

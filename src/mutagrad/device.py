@@ -3,16 +3,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from .errors import NotSupported
+from .errors import BadArgument, BadValue, NoDevice
+
+# What PyTorch knows a name for. That there is such a device is another matter.
+TYPES = frozenset(["cpu", "cuda", "fpga", "hip", "hpu", "ideep", "ipu", "lazy", "maia", "meta", "mkldnn", "mps", "mtia", "opencl", "opengl", "privateuseone",
+                   "ve", "vulkan", "xla", "xpu"])
 
 
 class device:
-    """`device("cpu")`."""
+    """The name of a place where tensors can live: `device("cpu")`, `device("cuda:0")`, `device("cuda", 0)`."""
 
     __slots__ = ("type", "index")
 
     def __init__(self, type: Any, index: int | None = None) -> None:
-        name, _, number = str(type).partition(":")
+        if isinstance(type, int) and not isinstance(type, bool):
+            raise NoDevice(f"device {type}: there is no accelerator that a number could mean", fix='device("cpu")')
+        if not isinstance(type, (str, device)):
+            raise BadArgument(f"device: expects a name, got {type.__class__.__name__}", fix='device("cpu")')
+        name, colon, number = str(type).partition(":")
+        if name not in TYPES:
+            raise BadValue(f"device: {name!r} is no type of device", why="known are " + ", ".join(sorted(TYPES)), fix='device("cpu")')
+        if colon and not (number.isdecimal() and index is None) or index is not None and index < 0:
+            raise BadValue(f"device: {str(type)!r} with index {index} names no device", why="an index is a number from 0, given once",
+                           fix=f'device("{name}:0")')
         self.type, self.index = name, int(number) if number else index
 
     def __eq__(self, other: object) -> bool:
@@ -30,6 +43,14 @@ class device:
     def __reduce__(self) -> Any:
         return device, (self.type, self.index)
 
+    def __enter__(self) -> device:
+        """`with device("cpu"):` makes new tensors there."""
+        check_device(self)
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        return None
+
 
 CPU = device("cpu")
 
@@ -37,4 +58,4 @@ CPU = device("cpu")
 def check_device(wanted: Any) -> None:
     """Raises unless `wanted` is None or the CPU."""
     if wanted is not None and (wanted if isinstance(wanted, device) else device(wanted)).type != "cpu":
-        raise NotSupported(f"device {wanted}: only the CPU is supported", fix='device="cpu", or leave it out')
+        raise NoDevice(f"device {wanted}: only the CPU is supported", fix='device="cpu", or leave it out')

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from .backends import np
+from .backends.short import bfloat16_type
 from .errors import BadArgument, DTypeError
 
 BOOL, INTEGER, FLOAT, COMPLEX = range(4)
@@ -45,7 +46,7 @@ class dtype:
 
     @property
     def is_signed(self) -> bool:
-        return self.array_type.kind in "ifc"
+        return self.category >= FLOAT or self.array_type.kind == "i"
 
     def to_complex(self) -> dtype:
         return self if self.is_complex else complex128 if self is float64 else complex64
@@ -60,17 +61,36 @@ class dtype:
         return "bool_" if self is bool_ else self.name
 
 
+class _Bfloat16(dtype):
+    """The one type that NumPy lacks: it comes from a library that is looked for when the first such tensor is made."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self.name, self.category, self.itemsize = "bfloat16", FLOAT, 2
+
+    @property
+    def array_type(self) -> Any:  # type: ignore[override]
+        return bfloat16_type()
+
+
 bool_ = dtype("bool")
 uint8, uint16, uint32, uint64 = map(dtype, ("uint8", "uint16", "uint32", "uint64"))
 int8, int16, int32, int64 = map(dtype, ("int8", "int16", "int32", "int64"))
 float16, float32, float64 = map(dtype, ("float16", "float32", "float64"))
+bfloat16 = _Bfloat16()
 complex64, complex128 = map(dtype, ("complex64", "complex128"))
 half, float_, double, cfloat, cdouble = float16, float32, float64, complex64, complex128
 short, int_, long = int16, int32, int64
 
 ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, float32, float64, complex64, complex128)
 _BY_ARRAY_TYPE = {d.array_type: d for d in ALL}
-_BY_CHAR = {d.array_type.char: d for d in ALL}
+_BY_CHAR = {d.array_type.char: d for d in ALL} | {"E": bfloat16}
+# PyTorch's names of the classes of tensors with such elements.
+CLASS_NAMES = {float32: "FloatTensor", float64: "DoubleTensor", float16: "HalfTensor", bfloat16: "BFloat16Tensor", bool_: "BoolTensor", uint8: "ByteTensor",
+               int8: "CharTensor", int16: "ShortTensor", int32: "IntTensor", int64: "LongTensor", complex64: "ComplexFloatTensor",
+               complex128: "ComplexDoubleTensor"}
+_BY_CLASS = {name: d for d, name in CLASS_NAMES.items()} | {"bfloat16": bfloat16}
 _PYTHON_TYPES: dict[type, dtype] = {bool: bool_, int: int64, complex: complex128}
 
 _default_float = float32
@@ -98,7 +118,7 @@ def of_array(array_type: Any) -> dtype:
     found = _BY_CHAR.get(array_type.char) or _BY_ARRAY_TYPE.get(array_type)
     if found is None:
         raise BadArgument(f"no tensor can hold elements of type {array_type}",
-                          why="supported are " + ", ".join(d.name for d in ALL), fix="array.astype('float32')")
+                          why="supported are " + ", ".join(d.name for d in (*ALL, bfloat16)), fix="array.astype('float32')")
     return found
 
 
@@ -110,10 +130,18 @@ def as_dtype(d: Any) -> dtype:
         return float64 if _default_float is float64 else float32
     if isinstance(d, type) and d in _PYTHON_TYPES:
         return _PYTHON_TYPES[d]
+    if isinstance(d, str) and (d == "bfloat16" or d.endswith("Tensor")):
+        return _BY_CLASS.get(d.rpartition(".")[2]) or _not_a_type(d)
+    if isinstance(d, type) and isinstance(getattr(d, "dtype", None), dtype):  # mutagrad.FloatTensor
+        return d.dtype  # type: ignore[attr-defined,no-any-return]
     try:
         return of_array(np.dtype(d))
     except TypeError:
-        raise BadArgument(f"{d!r} is not an element type", fix="dtype=mutagrad.float32") from None
+        return _not_a_type(d)
+
+
+def _not_a_type(d: Any) -> dtype:
+    raise BadArgument(f"{d!r} is not an element type", fix="dtype=mutagrad.float32") from None
 
 
 def promote_types(a: dtype, b: dtype) -> dtype:
@@ -124,6 +152,8 @@ def promote_types(a: dtype, b: dtype) -> dtype:
         a, b = b, a
     if a.category == b.category == INTEGER and {a, b} & {uint16, uint32, uint64}:
         return a if a.itemsize >= b.itemsize else b
+    if {a, b} == {bfloat16, float16}:  # neither holds the other: one has more range, one more precision
+        return float32
     if a.category == b.category:
         return of_array(np.promote_types(a.array_type, b.array_type))
     if a is complex64 and b is float64:
@@ -160,6 +190,10 @@ def result_dtype(dimensioned: list[dtype], zero_dim: list[dtype], scalars: list[
     return found
 
 
+_BFLOAT16_LIMITS = {"dtype": "bfloat16", "bits": 16, "eps": 2.0**-7, "max": (2 - 2.0**-7) * 2.0**127, "min": -(2 - 2.0**-7) * 2.0**127,
+                    "tiny": 2.0**-126, "smallest_normal": 2.0**-126, "resolution": 0.01}
+
+
 class finfo:
     """Limits of a floating point type: `finfo(mutagrad.float32).eps`."""
 
@@ -167,6 +201,9 @@ class finfo:
         d = d or _default_float
         if d.category < FLOAT:
             raise BadArgument(f"finfo: {d} is not a floating point type", fix=f"mutagrad.iinfo({d})")
+        if d is bfloat16:
+            self.__dict__.update(_BFLOAT16_LIMITS)
+            return
         info = np.finfo(d.to_real().array_type)
         self.dtype, self.bits = d.name, info.bits
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)

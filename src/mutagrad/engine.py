@@ -40,7 +40,7 @@ from .errors import GradientError
 from .graph import Freed, Leaf, Node
 from .stats import counters
 from .where import Where, describe
-from .window import Shape, Window, broadcast_axes, covers
+from .window import As, Shape, Window, broadcast_axes, covers
 
 
 class Output:
@@ -68,7 +68,10 @@ class Arithmetic:
 
     def sum_to(self, g: Any, shape: Shape) -> Any:
         axes, squeeze = broadcast_axes(g.shape, shape)
-        g = np.add.reduce(g, axes, keepdims=True)
+        if g.dtype.char in "eE":  # in a short type a running sum sticks: 2048 + 1 is 2048, or 256 + 1 is 256
+            g = np.add.reduce(g.astype(np.float32), axes, keepdims=True).astype(g.dtype)
+        else:
+            g = np.add.reduce(g, axes, keepdims=True)
         return g.reshape(shape) if squeeze else g
 
     def zeros(self, window: Window) -> Any:
@@ -85,8 +88,8 @@ class Arithmetic:
         return np.array(g.real if g.dtype.kind == "c" and dtype.kind != "c" else g, dtype, order="C")
 
     def view(self, buffer: Any, window: Window) -> Any:
-        offset, shape, strides, *_ = window
-        return np.ndarray(shape, buffer.dtype, buffer, offset, strides)
+        offset, shape, strides, _, _, index = window
+        return np.ndarray(shape, index.dtype if index.__class__ is As else buffer.dtype, buffer, offset, strides)
 
     def take(self, buffer: Any, window: Window, clear: bool) -> Any:
         """What stands in the window (a copy), which is cleared if asked."""
@@ -99,6 +102,8 @@ class Arithmetic:
             counters.touched += item
             return g
         view = self.view(buffer, window)
+        if index.__class__ is As:
+            index = index.index
         g = view.copy() if index is None else view[index]
         if clear:
             view[... if index is None else index] = 0
@@ -115,6 +120,8 @@ class Arithmetic:
             return
         counters.touched += g.nbytes
         view = self.view(buffer, window)
+        if index.__class__ is As:
+            index = index.index
         if index is None:
             np.add(view, g, view)
         else:
@@ -172,7 +179,7 @@ class Sweep:
         if self.useful is not None and node not in self.useful:
             return
         if window is not None:
-            if g.shape != window[1] and window[5] is None:
+            if g.shape != window[1] and (window[5] is None or window[5].__class__ is As and window[5].index is None):
                 g = arithmetic.sum_to(g, window[1])
             if node in self.mine:
                 return arithmetic.add_window(adjoints[node], window, g)

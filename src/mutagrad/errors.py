@@ -35,6 +35,10 @@ class DTypeError(MutagradError, NotImplementedError, TypeError):
     """An element type that the operation cannot take or cannot store. (NotImplementedError is a RuntimeError.)"""
 
 
+class LinAlgError(MutagradError, RuntimeError):
+    """A matrix for which the factorization or inverse does not exist."""
+
+
 class GradientError(MutagradError, RuntimeError):
     """A derivative that was asked for and does not exist."""
 
@@ -69,6 +73,10 @@ class BadData(BadArgument, BadValue):
 
 class NotSupported(MutagradError, NotImplementedError):
     """Something that PyTorch has and this library does not (yet); names the nearest supported form."""
+
+
+class NoDevice(NotSupported, AssertionError):
+    """A device that is not there. PyTorch's build for the CPU asserts that it is."""
 
 
 class MissingExtra(MutagradError, ImportError):

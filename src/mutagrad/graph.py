@@ -15,7 +15,7 @@ from weakref import ref
 from .backends import np
 from .storage import TensorBase
 from .where import Where, describe
-from .window import Shape, Window, overlaps_itself
+from .window import As, Shape, Window, overlaps_itself
 
 
 class Mode(threading.local):
@@ -125,12 +125,23 @@ class Freed:
 def window_of(tensor: TensorBase, index: Any = None) -> Window:
     """What part of its storage a tensor is, and of that, what `index` picks."""
     array, buffer = tensor._array, tensor._storage.buffer
+    if array.dtype is not buffer.dtype and array.dtype != buffer.dtype:
+        return _window_as(tensor, array, buffer, index)
     if index is None and not array.ndim:
         return tensor._offset or 0, (), (), buffer.shape, buffer.dtype, None
     shape, strides = array.shape, array.strides
     if overlaps_itself(shape, strides, array.itemsize):
         return _untangled(tensor._offset or 0, shape, strides, buffer, index)
     return tensor._offset or 0, shape, strides, buffer.shape, buffer.dtype, index
+
+
+def _window_as(tensor: TensorBase, array: Any, buffer: Any, index: Any) -> Window:
+    """The same where elements are of another type than the storage's: found on the storage seen as of theirs."""
+    shape, strides = array.shape, array.strides
+    window: Window = tensor._offset or 0, shape, strides, (), None, index
+    if overlaps_itself(shape, strides, array.itemsize):
+        window = _untangled(tensor._offset or 0, shape, strides, buffer.reshape(-1).view(array.dtype), index)
+    return (*window[:3], buffer.shape, buffer.dtype, As(array.dtype, window[5]))
 
 
 def _untangled(offset: int, shape: Shape, strides: Shape, buffer: Any, index: Any) -> Window:

@@ -114,7 +114,7 @@ class _Cell(NamedTuple):
 def _cell(array: np.ndarray) -> _Cell:
     if array.dtype.kind == "c":
         return _complex_cell(_float_cell(array.real), _float_cell(array.imag))
-    if array.dtype.kind == "f":
+    if array.dtype.kind in "fV":
         return _float_cell(array)
     return _aligned(str, array)
 

@@ -7,7 +7,7 @@ from typing import Any
 from .backends import np
 from .backends.host import constant
 from .construct import SCOPE
-from .dtypes import FLOAT, dtype, get_default_dtype, of_array, result_dtype, scalar_dtype
+from .dtypes import COMPLEX, FLOAT, dtype, get_default_dtype, of_array, result_dtype, scalar_dtype
 from .errors import BadArgument, DTypeError, ShapeError
 from .op import RECORDED, Op
 from .storage import TensorBase, ndarray, new_storage
@@ -54,6 +54,8 @@ def promote(op: Op, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     common = operand_dtype(operands[free:])
     if op.promotes == "float" and common.category < FLOAT:
         common = get_default_dtype()
+    if op.promotes == "real" and common.category == COMPLEX:
+        raise DTypeError(f"{op.name}: not defined for {common.name}", why="complex numbers have no order", fix="x.abs() or x.real first")
     tensors, arrays = [], []
     for k, v in enumerate(operands):
         if isinstance(v, TensorBase):

@@ -3,12 +3,17 @@ from __future__ import annotations
 
 import operator
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
 from .backends import np
 from .construct import make
+from .device import CPU, check_device
 from .errors import BadArgument, BadValue
+
+FIRST_SEED = 67280421310721  # a fresh generator's, as in PyTorch
 
 
 class Generator:
@@ -20,8 +25,11 @@ class Generator:
     True
     """
 
+    device = CPU
+
     def __init__(self, device: Any = "cpu") -> None:
-        self._seed = 0
+        check_device(device)
+        self._seed = FIRST_SEED
 
     @cached_property
     def source(self) -> Any:
@@ -48,6 +56,8 @@ class Generator:
         return make(np.frombuffer(b"".join(n.to_bytes(16, "little") for n in numbers), np.uint8).copy())
 
     def set_state(self, state: Any) -> Generator:
+        if not hasattr(state, "_array") or state._array.dtype != np.uint8:
+            raise BadArgument(f"set_state: a state is a tensor of bytes, not {type(state).__name__}", fix="generator.set_state(generator.get_state())")
         numbers = [int.from_bytes(chunk, "little") for chunk in _chunks(state._array.tobytes())]
         self.manual_seed(numbers[0])
         whole = self.source.bit_generator.state
@@ -55,6 +65,10 @@ class Generator:
         whole["has_uint32"], whole["uinteger"] = numbers[3], numbers[4]
         self.source.bit_generator.state = whole
         return self
+
+    def clone_state(self) -> Generator:
+        """Another generator that will give the same numbers."""
+        return Generator().set_state(self.get_state())
 
 
 def _chunks(data: bytes) -> list[bytes]:
@@ -80,20 +94,59 @@ def manual_seed(seed: int) -> Generator:
 
 
 def seed() -> int:
+    """Seeds the default generator from the operating system's randomness."""
     return default_generator.seed()
 
 
 def initial_seed() -> int:
+    """What the default generator was last seeded with."""
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> Any:
+    """The default generator's state, for `set_rng_state`."""
     return default_generator.get_state()
 
 
-def set_rng_state(state: Any) -> None:
-    default_generator.set_state(state)
+def set_rng_state(new_state: Any) -> None:
+    """Puts the default generator into a state that `get_rng_state` gave."""
+    default_generator.set_state(new_state)
+
+
+@contextmanager
+def fork_rng(devices: Any = None, enabled: bool = True, _caller: str = "fork_rng", _devices_kw: str = "devices", device_type: str = "cpu") -> Iterator[None]:
+    """Within it random numbers may be drawn at will: afterwards the default generator is as it was.
+
+    >>> import mutagrad as mg
+    >>> state = mg.random.get_rng_state()
+    >>> with mg.random.fork_rng():
+    ...     drawn = mg.rand(3)
+    >>> mg.equal(state, mg.random.get_rng_state())
+    True
+    """
+    state = default_generator.get_state()
+    try:
+        yield
+    finally:
+        if enabled:
+            default_generator.set_state(state)
 
 
 def source(generator: Generator | None) -> Any:
-    return (generator or default_generator).source
+    """NumPy's generator behind ours, or behind the default one."""
+    if generator is None:
+        return default_generator.source
+    if not isinstance(generator, Generator):
+        raise BadArgument(f"generator: expected a mutagrad.Generator, not {type(generator).__name__}", fix="generator=mutagrad.Generator().manual_seed(0)")
+    return generator.source
+
+
+_DIGITS = {"float16": 11, "bfloat16": 8}
+
+
+def uniform(generator: Generator | None, shape: tuple[int, ...], array_type: Any = np.float64) -> Any:
+    """Numbers in [0, 1). In a short type they are multiples of its precision: rounding others could give 1."""
+    digits = _DIGITS.get(np.dtype(array_type).name)
+    if digits is None:
+        return np.asarray(source(generator).random(shape, dtype=array_type))
+    return (source(generator).integers(0, 1 << digits, shape) * 0.5**digits).astype(array_type)

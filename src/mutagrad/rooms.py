@@ -17,46 +17,67 @@ class Room(NamedTuple):
 
 ROOMS: dict[str, Room] = {
     "special": Room(
-        functions="""""",
-        methods=""""""),
+        functions="""clamp_max clamp_min copysign digamma erfc erfinv float_power frexp gcd heaviside i0 igamma igammac isin isneginf isposinf isreal
+                     lcm ldexp lgamma logaddexp2 mvlgamma nan_to_num nextafter polygamma sinc xlogy""",
+        methods="""bitwise_left_shift_ bitwise_right_shift_ copysign copysign_ digamma digamma_ erfc erfc_ erfinv erfinv_ float_power float_power_
+                   frexp gcd gcd_ heaviside heaviside_ i0 i0_ igamma igamma_ igammac igammac_ isneginf isposinf isreal lcm lcm_ ldexp ldexp_
+                   lgamma lgamma_ logaddexp2 logit_ mvlgamma mvlgamma_ nan_to_num nan_to_num_ nextafter nextafter_ polygamma polygamma_ sinc
+                   sinc_ xlogy xlogy_"""),
     "complex": Room(
-        functions="""""",
-        methods=""""""),
+        functions="""angle complex conj_physical imag is_conj is_neg polar real resolve_conj resolve_neg view_as_complex view_as_real""",
+        methods="""angle chalf conj_physical conj_physical_ is_conj is_neg resolve_conj resolve_neg"""),
     "statistics": Room(
-        functions="""""",
-        methods=""""""),
+        functions="""nansum nanmean median nanmedian mode quantile nanquantile kthvalue cummax cummin logcumsumexp diff trapezoid trapz
+            cumulative_trapezoid gradient cov corrcoef renorm cdist""",
+        methods="""nansum nanmean median nanmedian mode quantile nanquantile kthvalue cummax cummin logcumsumexp diff cov corrcoef renorm renorm_
+            sum_to_size"""),
     "searching": Room(
-        functions="""""",
-        methods=""""""),
+        functions="""msort unique unique_consecutive isin searchsorted bucketize histc histogram histogramdd bincount nonzero_static unravel_index
+            index_reduce""",
+        methods="""msort unique unique_consecutive histc histogram bincount nonzero_static index_reduce index_reduce_"""),
     "matrices": Room(
-        functions="""""",
-        methods=""""""),
+        functions="""adjoint diag diag_embed diagflat trace tril tril_indices triu triu_indices vander""",
+        methods="""H adjoint diag diag_embed diagflat fill_diagonal_ mH trace tril tril_ triu triu_"""),
+    "solving": Room(
+        functions="""det inverse logdet matrix_exp matrix_power slogdet triangular_solve""",
+        methods="""det inverse logdet matrix_exp matrix_power slogdet triangular_solve"""),
     "decompose": Room(
-        functions="""""",
-        methods=""""""),
+        functions="""cholesky cholesky_inverse cholesky_solve geqrf lu lu_solve lu_unpack orgqr ormqr pca_lowrank qr svd svd_lowrank""",
+        methods="""cholesky cholesky_inverse cholesky_solve geqrf lu lu_solve orgqr ormqr qr svd"""),
+    "norms": Room(
+        functions="""pinverse""",
+        methods="""pinverse"""),
     "products": Room(
-        functions="""""",
-        methods=""""""),
+        functions="""addbmm addmv addr baddbmm chain_matmul cross inner kron vdot""",
+        methods="""addbmm addbmm_ addmm_ addmv addmv_ addr addr_ baddbmm baddbmm_ cross inner kron vdot"""),
     "fourier": Room(
-        functions="""""",
-        methods=""""""),
+        functions="""istft stft""",
+        methods="""istft stft"""),
+    "windows": Room(
+        functions="""bartlett_window blackman_window hamming_window hann_window kaiser_window"""),
     "arrange": Room(
-        functions="""""",
-        methods=""""""),
+        functions="""alias_copy as_strided_copy atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes cartesian_prod column_stack combinations
+            detach diagonal_copy dsplit dstack empty_permuted empty_strided expand_copy fill fliplr flipud hsplit hstack meshgrid narrow_copy
+            permute_copy ravel repeat_interleave rot90 row_stack scalar_tensor select_copy slice slice_copy split_with_sizes split_with_sizes_copy
+            squeeze_copy t_copy tensor_split transpose_copy unbind_copy unfold_copy unsafe_chunk unsafe_split unsqueeze_copy view_copy vsplit
+            vstack""",
+        methods="""as_strided_ dsplit fliplr flipud hsplit narrow_copy new_empty_strided repeat_interleave resize_ resize_as_ rot90 set_
+            split_with_sizes tensor_split unsafe_chunk unsafe_split vsplit"""),
     "scattering": Room(
-        functions="""""",
-        methods=""""""),
+        functions="""as_strided_scatter diagonal_scatter select_scatter slice_scatter""",
+        methods="""as_strided_scatter diagonal_scatter select_scatter slice_scatter"""),
     "draws": Room(
-        functions="""""",
-        methods=""""""),
+        functions="""bernoulli binomial multinomial normal poisson""",
+        methods="""bernoulli bernoulli_ cauchy_ exponential_ geometric_ log_normal_ multinomial random_"""),
     "activation": Room(
-        functions="""""",
-        methods=""""""),
+        functions="""_softmax_backward_data alpha_dropout alpha_dropout_ bilinear celu celu_ dropout dropout_ feature_alpha_dropout feature_alpha_dropout_
+            feature_dropout feature_dropout_ hardshrink native_dropout native_dropout_backward prelu relu_ rrelu rrelu_ selu selu_ threshold threshold_""",
+        methods="""hardshrink prelu"""),
     "loss": Room(
-        functions="""""",
+        functions="""cosine_similarity pairwise_distance pdist""",
         methods=""""""),
     "normalize": Room(
-        functions="""""",
+        functions="""_batch_norm_with_update _native_batch_norm_legit group_norm layer_norm native_batch_norm native_layer_norm rms_norm""",
         methods=""""""),
     "attention": Room(
         functions="""""",
@@ -65,23 +86,49 @@ ROOMS: dict[str, Room] = {
         functions="""""",
         methods=""""""),
     "conv": Room(
-        functions="""""",
+        functions="""conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d""",
         methods=""""""),
     "pool": Room(
-        functions="""""",
+        functions="""adaptive_avg_pool1d avg_pool1d max_pool1d max_pool1d_with_indices max_pool2d max_pool3d""",
         methods=""""""),
     "pad": Room(
-        functions="""""",
+        functions="""channel_shuffle constant_pad_nd pixel_shuffle pixel_unshuffle""",
         methods=""""""),
+    "recurrent": Room(
+        functions="""gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell"""),
     "resample": Room(
-        functions="""""",
+        functions="""affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d""",
         methods=""""""),
 }
 
 # Modules of the package that load when first named: `mutagrad.linalg`.
-MODULES = frozenset(["fft", "linalg", "nn", "special"])
+MODULES = frozenset([
+    "__config__", "accelerator", "amp", "compiler", "cpu", "cuda", "distributed", "fft", "jit", "linalg", "masked", "mps",
+    "multiprocessing", "nn", "overrides", "random", "signal", "special", "testing", "utils", "version", "xpu"])
 
-FUNCTIONS = {name: room for room, names in ROOMS.items() for name in names.functions.split()}
+# In-place methods of `Tensor` that are functions of `mutagrad`, too: `mutagrad.exp_(x)`.
+_WRITES = """
+    abs_ acos_ acosh_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ asin_ asinh_ atan_ atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_
+    conj_physical_ cos_ cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ exp_ expm1_ fill_ fix_ floor_ frac_ gcd_ i0_ lcm_ ldexp_ log10_ log1p_ log2_
+    log_ logit_ nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ relu_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_
+    trunc_ xlogy_ zero_"""
+
+# Names of `mutagrad` that are no operations, and the module of the package that has them.
+OTHERS = {name: module for module, names in {
+    "compiler": "compile",
+    "legacy": """
+        BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor ShortTensor is_storage typename""",
+    "settings": """
+        are_deterministic_algorithms_enabled clear_autocast_cache get_default_device get_deterministic_debug_mode get_float32_matmul_precision
+        get_num_interop_threads is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled is_deterministic_algorithms_warn_only_enabled
+        is_warn_always_enabled set_default_device set_default_tensor_type set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal
+        set_num_interop_threads set_warn_always use_deterministic_algorithms""",
+    "amp": "autocast",
+}.items() for name in names.split()}
+
+WRITES = frozenset(_WRITES.split())
+
+FUNCTIONS = {name: room for room, names in ROOMS.items() for name in names.functions.split()} | dict.fromkeys(WRITES, "Tensor") | OTHERS
 
 
 def load(room: str) -> ModuleType:
@@ -90,6 +137,10 @@ def load(room: str) -> ModuleType:
 
 def find(name: str) -> Any:
     """A function or module of `mutagrad` that has not been asked for before."""
+    if name in WRITES:
+        return getattr(import_module("mutagrad").Tensor, name)
+    if name in OTHERS:
+        return getattr(import_module(f"mutagrad.{OTHERS[name]}"), name)
     if name in FUNCTIONS:
         return getattr(load(FUNCTIONS[name]), name)
     if name in MODULES:

@@ -19,7 +19,7 @@ from .ops.reduce import sum_dims
 from .ops.shape import clone, reshape
 from .promote import NOTHING
 from .storage import export_for_good
-from .window import Shape, Window, broadcast_axes
+from .window import As, Shape, Window, broadcast_axes
 from .write import new_node
 
 _seen_through = Op("saved", None, ("x",), (), {"x": same})
@@ -62,21 +62,26 @@ class Recorded(Arithmetic):
         return clone(g)
 
     def view(self, buffer: Any, window: Window) -> Any:
-        offset, shape, strides, *_ = window
-        return view(buffer, shape, strides, offset)
+        offset, shape, strides, _, _, index = window
+        return view(buffer, shape, strides, offset, index.dtype if index.__class__ is As else None)
 
     def take(self, buffer: Any, window: Window, clear: bool) -> Any:
-        part, index = self.view(buffer, window), window[5]
+        part, index = self.view(buffer, window), _picked(window)
         g = clone(part) if index is None else read(part, index)
         if clear:
             put(part, index, 0, "take")
         return g
 
     def add_window(self, buffer: Any, window: Window, g: Any) -> None:
-        put(self.view(buffer, window), window[5], g, "accumulate", accumulate=True)
+        put(self.view(buffer, window), _picked(window), g, "accumulate", accumulate=True)
 
     def add(self, holder: list[Any], g: Any) -> Any:
         return RECORDED.add(holder.pop(), g)
+
+
+def _picked(window: Window) -> Any:
+    index = window[5]
+    return index.index if index.__class__ is As else index
 
 
 def _count_of_storage(tensor: Any) -> int:

@@ -5,13 +5,24 @@ The same window laid over a storage's adjoint is the adjoint of the tensor, whic
 from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 Shape = tuple[int, ...]
 
 # offset, shape and strides of the window; shape and element type of the storage, so that an adjoint for all of it can be
 # made; and an index of what is picked inside the window, if not all. A plain tuple: see graph.Node.
 Window = tuple[int, Shape, Shape, Shape, Any, Any]
+
+
+class As(NamedTuple):
+    """Stands in the place of the index where elements of the window are of another type than those of the storage.
+
+    The real parts of complex numbers are such a window. Its bytes in the storage's adjoint are its adjoint, as everybody's are:
+    the gradient by a complex number is that by its real part and i times that by its imaginary part.
+    """
+
+    dtype: Any
+    index: Any
 
 
 @lru_cache(maxsize=4096)

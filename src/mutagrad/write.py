@@ -11,7 +11,7 @@ from .construct import window_or_none
 from .dtypes import of_array
 from .errors import BadArgument, DTypeError, MutagradError, ShapeError, WriteError
 from .graph import Node, Writer, mode, next_order, window_of
-from .op import Op
+from .op import Op, forward_for, variant
 from .promote import NOTHING, dtype_error, promote, shape_error
 from .storage import Storage, TensorBase, move_aside, save
 from .where import OURS
@@ -79,7 +79,7 @@ def begin_write(op: Op, target: Any, tensors: Sequence[Any], arrays: Sequence[An
         for t in tensors:
             if t._storage.writer is not None:
                 recorded = True
-        if recorded and target._array.dtype.kind in "fc":
+        if recorded and target._array.dtype.kind in "fcV":
             node = _write_node(op, target, tensors, index, target._array.shape if shape is None else shape)
             if op.saves:
                 node.saved = save_all(op, node, tensors, arrays, settings)
@@ -104,7 +104,8 @@ def _write_node(op: Op, target: Any, tensors: Sequence[Any], index: Any, shape: 
         inputs.append(writer_before(target, window))
     windows.append(window)
     array = target._array
-    return new_node(op.conjugate if array.dtype.kind == "c" else op if array.size < large.LARGE else op.threaded, inputs, tuple(windows))
+    chosen = op.threaded if array.size >= large.LARGE and array.dtype.kind == "f" else variant(op, array.dtype)
+    return new_node(chosen, inputs, tuple(windows))
 
 
 def end_write(target: Any, node: Node | None) -> Any:
@@ -173,7 +174,7 @@ def into(op: Op, target: Any, arguments: tuple[Any, ...], settings: tuple[Any, .
     try:
         direct = op.into and all(a.dtype is array.dtype for a in arrays)
         if not direct:
-            result = op.forward(*arrays, *settings)  # type: ignore[misc]
+            result = forward_for(op, arrays[-1].dtype)(*arrays, *settings)
             check_cast(op.name, result.dtype, array.dtype)
         node = begin_write(op, target, tensors, arrays, settings) if op.rules else begin_write(_CONSTANT, target, (), (), ())
         if direct:

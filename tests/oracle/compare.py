@@ -14,13 +14,13 @@ torch = pytest.importorskip("torch", reason="make oracle installs it")
 
 DTYPES = {getattr(torch, name): getattr(mg, name) for name in
           ("bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64",
-           "float16", "float32", "float64", "complex64", "complex128")}
+           "float16", "bfloat16", "float32", "float64", "complex64", "complex128")}
 # Relative and absolute: what is left of two ways to compute the same in float32 and float64.
-TOLERANCE = {"float16": (2e-3, 1e-3), "float32": (3e-5, 1e-5), "complex64": (5e-5, 2e-5), "float64": (1e-9, 1e-9), "complex128": (1e-9, 1e-9)}
+TOLERANCE = {"float16": (2e-3, 1e-3), "bfloat16": (1e-2, 8e-3), "float32": (3e-5, 1e-5), "complex64": (5e-5, 2e-5), "float64": (1e-9, 1e-9), "complex128": (1e-9, 1e-9)}
 
 
 class Unmapped(Exception):
-    """A value of PyTorch's that has no counterpart here, such as a bfloat16 tensor."""
+    """A value of PyTorch's that has no counterpart here, such as a quantized tensor."""
 
 
 # ------------------------------------------------------------------------------------------------------- from PyTorch to us
@@ -35,6 +35,8 @@ def ours(value: Any) -> Any:
         return str(value)
     if isinstance(value, torch.Size):
         return mg.Size(value)
+    if isinstance(value, (torch.memory_format, torch.layout)):
+        return getattr(mg, name_of(value), value)
     if isinstance(value, slice):
         return slice(ours(value.start), ours(value.stop), ours(value.step))
     if isinstance(value, (tuple, list)):
@@ -57,9 +59,10 @@ def our_tensor(t: Any) -> Any:
     plain = t.detach().resolve_conj().resolve_neg()
     stored = plain.untyped_storage().nbytes() // plain.itemsize
     if plain.is_contiguous() and stored == plain.numel():
-        made = mg.tensor(plain.numpy())
+        made = mg.tensor(array(plain)).to(_our_dtype(t.dtype))
     else:
-        made = mg.tensor(plain.as_strided((stored,), (1,), 0).numpy()).as_strided(plain.shape, plain.stride(), plain.storage_offset())
+        made = mg.tensor(array(plain.as_strided((stored,), (1,), 0))).to(_our_dtype(t.dtype))
+        made = made.as_strided(plain.shape, plain.stride(), plain.storage_offset())
     return made.requires_grad_(t.requires_grad)
 
 
@@ -78,6 +81,8 @@ def tensors(tree: Any) -> Iterator[Any]:
 
 
 def array(t: Any) -> Any:
+    if name_of(t.dtype) == "bfloat16":  # which NumPy has not
+        t = t.float()
     return t.numpy(force=True) if isinstance(t, torch.Tensor) else np.array(t.detach().numpy())
 
 
@@ -108,6 +113,7 @@ def _tensor_difference(expected: Any, found: Any, values: bool, tolerance: tuple
         return f"dtype {name_of(found.dtype)}, not {name_of(expected.dtype)}"
     if tuple(found.shape) != tuple(expected.shape):
         return f"shape {tuple(found.shape)}, not {tuple(expected.shape)}"
+    tolerance = tolerance or TOLERANCE.get(name_of(expected.dtype))
     return value_difference(array(expected), array(found), tolerance) if values else ""
 
 

@@ -119,7 +119,8 @@ def test_tensor_and_number(first: str) -> None:
              for kind, value in itertools.product(KINDS, SCALARS)]
     check(cases, {name: f for name, f in (OPERATIONS | IN_PLACE).items() if name not in OF_TENSORS | {"clamp", "copy_"}})
     swapped = [(f"{value!r}, {first} {kind}:", lambda library, kind=kind, value=value: (value, operand(library, first, kind)))
-               for kind, value in itertools.product(KINDS, SCALARS)]
+               for kind, value in itertools.product(KINDS, SCALARS)
+               if (first, value) != ("bfloat16", 1.5j)]  # PyTorch rounds 1 / x to bfloat16 on its way to a complex quotient
     check(swapped, {name: OPERATIONS[name] for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lt", "eq", "and_", "where", "result_type")})
 
 

@@ -11,7 +11,7 @@ __all__ = ["Function", "backward", "enable_grad", "function", "grad", "inference
            "no_grad", "set_grad_enabled", "strong_zeros"]
 
 # What is loaded when first asked for, and from where. (`gradcheck` is PyTorch's name for a module and for the function in it.)
-_LATER = {"functional": ("functional",), "gradcheck": ("gradcheck", "gradgradcheck", "GradcheckError")}
+_LATER = {"functional": ("functional",), "variable": ("Variable",), "gradcheck": ("gradcheck", "gradgradcheck", "GradcheckError")}
 
 
 def __getattr__(name: str) -> Any:

@@ -22,11 +22,11 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 
 def _tuple(values: Any, what: str, name: str) -> tuple[Any, ...]:
-    values = values if isinstance(values, tuple) else (values,)
-    for v in values:
+    found: tuple[Any, ...] = values if isinstance(values, tuple) else (values,)
+    for v in found:
         if not isinstance(v, TensorBase):
             raise BadArgument(f"{name}: {what} must be a tensor or a tuple of tensors, not {type(v).__name__}")
-    return values
+    return found
 
 
 def _fresh(inputs: tuple[Any, ...], create_graph: bool) -> tuple[Any, ...]:

@@ -18,9 +18,13 @@ class GradcheckError(GradientError):
     """The derivative by the rules and the one by differences are not the same."""
 
 
+def _wants_grad(x: Any) -> bool:
+    return isinstance(x, TensorBase) and x._storage.writer is not None
+
+
 def _outputs(func: Callable[..., Any], inputs: tuple[Any, ...]) -> list[Any]:
     result = func(*inputs)
-    return [o for o in (result if isinstance(result, (tuple, list)) else (result,)) if isinstance(o, TensorBase) and o._array.dtype.kind in "fc"]
+    return [o for o in (result if isinstance(result, (tuple, list)) else (result,)) if isinstance(o, TensorBase) and o._array.dtype.kind in "fcV"]
 
 
 def _numeric(func: Callable[..., Any], inputs: tuple[Any, ...], which: int, eps: float) -> list[Any]:
@@ -73,7 +77,7 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
     if check_batched_grad or check_batched_forward_grad or check_forward_ad:
         raise NotSupported("gradcheck: only reverse mode, one vector at a time, is checked",
                            why="check_batched_grad, check_batched_forward_grad or check_forward_ad was given", fix="autograd.functional.jvp")
-    wanted = [i for i, x in enumerate(inputs) if isinstance(x, TensorBase) and x.requires_grad]
+    wanted = [i for i, x in enumerate(inputs) if _wants_grad(x)]
     if not wanted:
         raise BadArgument("gradcheck: no input requires a gradient", fix="mutagrad.rand(3, dtype=mutagrad.float64, requires_grad=True)")
     with enable_grad():
@@ -104,11 +108,10 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
     count = len(inputs)
 
     def first(*values: Any) -> Any:
-        xs = tuple(x if not isinstance(x, TensorBase) or not old.requires_grad or x.requires_grad else x.requires_grad_()
-                   for x, old in zip(values[:count], inputs))
+        xs = tuple(x.requires_grad_() if _wants_grad(old) and not _wants_grad(x) else x for x, old in zip(values[:count], inputs))
         with enable_grad():
             results = [o for o in _outputs(func, xs) if o.requires_grad]
-            wanted = [x for x in xs if isinstance(x, TensorBase) and x.requires_grad]
+            wanted = [x for x in xs if _wants_grad(x)]
             return grad(results, wanted, list(values[count:]), create_graph=True, materialize_grads=True)
 
     return gradcheck(first, (*inputs, *grad_outputs), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception)

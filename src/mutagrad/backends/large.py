@@ -109,6 +109,27 @@ def in_spans(size: int, work: Callable[[slice], None]) -> None:
         _busy.release()
 
 
+BLOCK = 1 << 15  # elements of which several arrays fit the cache of one core
+
+
+def in_blocks(count: int, size: int, work: Callable[[slice], None], threads: bool = True) -> None:
+    """Calls `work` with slices that cover range(count), each of about BLOCK elements where an item has `size`; on threads if that pays.
+
+    For work that goes over the same items several times: what one step leaves in the cache, the next finds there. Products of
+    matrices have threads of their own, and two sets of them hinder each other: work with such products goes without ours.
+    """
+    step = max(BLOCK // max(size, 1), 1)
+
+    def span(part: slice) -> None:
+        for start in range(part.start, part.stop, step):
+            work(slice(start, min(start + step, part.stop)))
+
+    if threads and count > 1 and count * size >= LARGE:
+        in_spans(count, span)
+    else:
+        span(slice(0, count))
+
+
 def flat(array: Any, shape: tuple[int, ...]) -> Any | None:
     """An array as the vector that spans are cut from: itself if it is the same everywhere, None if it cannot be cut."""
     if not isinstance(array, np.ndarray):

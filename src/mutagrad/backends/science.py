@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -31,3 +32,48 @@ def _find(name: str) -> Any:
 
 def erf(a: Any) -> Any:
     return np.asarray(_find("erf")(a)).astype(a.dtype, copy=False)
+
+
+def erfc(a: Any) -> Any:
+    return np.asarray(_find("erfc")(a)).astype(a.dtype, copy=False)
+
+
+def _lgamma(value: float) -> float:
+    try:
+        return math.lgamma(value)
+    except (OverflowError, ValueError):  # a pole, or too large
+        return math.inf
+
+
+@cache
+def _find_lgamma() -> Any:
+    try:
+        return import_module("scipy.special").gammaln
+    except ImportError:
+        return np.frompyfunc(_lgamma, 1, 1)
+
+
+def lgamma(a: Any) -> Any:
+    found = np.asarray(_find_lgamma()(a)).astype(a.dtype, copy=False)
+    return np.where(a == -math.inf, a.dtype.type(math.inf), found)
+
+
+def special(name: str, wanted_by: str = "") -> Callable[..., Any]:
+    """SciPy's special function of this name, found when it is first called; what it returns has the type of what it is given."""
+    def function(*arrays: Any) -> Any:
+        return np.asarray(getattr(scipy("special", wanted_by or name), name)(*arrays)).astype(arrays[0].dtype, copy=False)
+
+    return function
+
+
+@cache
+def has_scipy() -> bool:
+    try:
+        return import_module("scipy.linalg") is not None
+    except ImportError:
+        return False
+
+
+def lapack(name: str, dtype: Any, wanted_by: str) -> Any:
+    """LAPACK's routine of this name for an element type: `lapack("getrf", a.dtype, "lu")` is dgetrf for doubles."""
+    return getattr(scipy("linalg.lapack", wanted_by), {"f": "s", "d": "d", "F": "c", "D": "z"}[dtype.char] + name)

@@ -1,4 +1,8 @@
-"""New tensors: from data, filled, counted, random."""
+"""New tensors: from data, filled, counted, random.
+
+What all of them take besides (`layout`, `pin_memory`, `out` and the like) goes through `finish`, which knows what of it has a
+meaning here.
+"""
 from __future__ import annotations
 
 import math
@@ -8,25 +12,42 @@ from typing import Any
 from ..backends import np
 from ..construct import make, view
 from ..device import check_device
-from ..dtypes import FLOAT, as_dtype, get_default_dtype, of_array, promote_types, scalar_dtype
+from ..dtypes import COMPLEX, FLOAT, as_dtype, finfo, get_default_dtype, of_array, promote_types, scalar_dtype
 from ..dtypes import dtype as DType
 from ..errors import BadArgument, BadData, BadValue, DTypeError, ShapeError
+from ..layout import check_format, check_layout
 from ..op import RECORDED
-from ..random import source
+from ..random import source, uniform
 from ..storage import TensorBase, export_for_good
 from .elementwise import cast, cast_array
-from .shape import sizes
+from .shape import sizes, tensor_argument
 
 MAX_BYTES = 1 << 46
 
 
-def finish(array: Any, requires_grad: bool, device: Any = None) -> Any:
+def finish(array: Any, requires_grad: bool, device: Any = None, name: str = "tensor", *, layout: Any = None, pin_memory: bool = False,
+           memory_format: Any = None, out: Any = None, **unknown: Any) -> Any:
+    """The array as a tensor that is what was asked for."""
     check_device(device)
-    return make(array).requires_grad_(requires_grad)
+    if layout is not None or pin_memory or memory_format is not None or unknown:
+        check_layout(name, layout, pin_memory)
+        check_format(name, memory_format)
+        if unknown:
+            raise BadArgument(f"{name}: unexpected argument {next(iter(unknown))!r}", fix=f"leave out {', '.join(unknown)}")
+    result = make(array) if out is None else RECORDED.copy_into(out, make(array))
+    return result.requires_grad_() if requires_grad else result
+
+
+def _wanted(dtype: Any, settings: dict[str, Any]) -> DType:
+    """The element type asked for, else that of `out`, else the default."""
+    if dtype is not None:
+        return as_dtype(dtype)
+    out = settings.get("out")
+    return get_default_dtype() if out is None else of_array(out._array.dtype)
 
 
 def _shape(arguments: tuple[Any, ...], name: str) -> tuple[int, ...]:
-    shape = sizes(arguments)
+    shape = sizes(arguments, name)
     if min(shape, default=0) < 0:
         raise ShapeError(f"{name}: negative size in {shape}", fix=f"mutagrad.{name}(3, 4)")
     return shape
@@ -57,7 +78,7 @@ def as_array(data: Any, to: DType | None, name: str = "tensor") -> Any:
         found = np.array(_unwrapped(data))
     except ValueError as error:
         raise BadData(f"{name}: nested sequences must have equal lengths", why=str(error), fix="pad the rows to one length") from None
-    if found.dtype.kind not in "biufc":
+    if found.dtype.kind not in "biufcV" or found.dtype.names:
         raise BadData(f"{name}: cannot make a tensor of {type(data).__name__} with elements of type {found.dtype}",
                       why="elements must be numbers or booleans of at most 64 bits", fix=f"mutagrad.{name}([1.0, 2.0])")
     to = to or inferred(data)
@@ -108,7 +129,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     tensor([[0.5000, 1.0000],
             [1.5000, 2.0000]])
     """
-    return finish(as_array(data, as_dtype(dtype) if dtype is not None else None), requires_grad, device)
+    return finish(as_array(data, as_dtype(dtype) if dtype is not None else None), requires_grad, device, pin_memory=pin_memory)
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
@@ -147,106 +168,119 @@ def from_numpy(array: Any) -> Any:
 
 # ----------------------------------------------------------------------------------------------------------------- filled
 
-def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **ignored: Any) -> Any:
+def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """A tensor whose values are whatever the memory held."""
-    to = as_dtype(dtype) if dtype is not None else get_default_dtype()
-    return finish(_allocate(np.empty, _shape(_size(size, ignored), "empty"), to, "empty"), requires_grad, device)
+    to = _wanted(dtype, settings)
+    return finish(_allocate(np.empty, _shape(_size(size, settings), "empty"), to, "empty"), requires_grad, device, "empty", **settings)
 
 
-def _size(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
-    """`size=` by keyword, and the layout settings that have one meaning here."""
-    size = keywords.pop("size", None)
-    for name in keywords:
-        if name not in ("layout", "memory_format", "pin_memory", "out"):
-            raise BadArgument(f"unexpected argument {name!r}")
-    return arguments if size is None else (tuple(size),)
+def _size(arguments: tuple[Any, ...], settings: dict[str, Any]) -> tuple[Any, ...]:
+    """Sizes by position, or as `size=`."""
+    size = settings.pop("size", None)
+    return arguments if size is None else (size,)
 
 
-def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **ignored: Any) -> Any:
+def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Zeros: `zeros(2, 3)` or `zeros((2, 3))`."""
-    to = as_dtype(dtype) if dtype is not None else get_default_dtype()
-    return finish(_allocate(np.zeros, _shape(_size(size, ignored), "zeros"), to, "zeros"), requires_grad, device)
+    to = _wanted(dtype, settings)
+    return finish(_allocate(np.zeros, _shape(_size(size, settings), "zeros"), to, "zeros"), requires_grad, device, "zeros", **settings)
 
 
-def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **ignored: Any) -> Any:
+def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Ones: `ones(2, 3)` or `ones((2, 3))`."""
-    to = as_dtype(dtype) if dtype is not None else get_default_dtype()
-    return finish(_allocate(np.ones, _shape(_size(size, ignored), "ones"), to, "ones"), requires_grad, device)
+    to = _wanted(dtype, settings)
+    return finish(_allocate(np.ones, _shape(_size(size, settings), "ones"), to, "ones"), requires_grad, device, "ones", **settings)
 
 
-def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """One value everywhere; the type is that of the value."""
-    value = fill_value.item() if hasattr(fill_value, "item") else fill_value
-    to = as_dtype(dtype) if dtype is not None else inferred(value)
-    shape = _shape((size,), "full")
-    array = _allocate(np.empty, shape, to, "full")
+    value = _number(fill_value, "full")
+    to = _wanted(dtype, settings) if dtype is not None or settings.get("out") is not None else inferred(value)
+    array = _allocate(np.empty, _shape((size,), "full"), to, "full")
+    if isinstance(value, complex) and to.category < COMPLEX:
+        raise DTypeError(f"full: {value} cannot be stored as {to.name}", fix="dtype=mutagrad.complex64")
     array.fill(value)
-    return finish(array, requires_grad, device)
+    return finish(array, requires_grad, device, "full", **settings)
 
 
-def _like(x: Any, dtype: Any) -> DType:
-    if not isinstance(x, TensorBase):
-        raise BadArgument(f"expected a tensor, got {type(x).__name__}", fix="mutagrad.zeros_like(mutagrad.tensor(data))")
-    return as_dtype(dtype) if dtype is not None else of_array(x._array.dtype)
+def _like(x: Any, dtype: Any, name: str) -> DType:
+    """The element type asked for, else that of x."""
+    return of_array(tensor_argument(x, name)._array.dtype) if dtype is None else as_dtype(dtype)
 
 
-def empty_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Any:
-    return empty(input._array.shape, dtype=_like(input, dtype), device=device, requires_grad=requires_grad)
+def empty_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
+    """Whatever the memory held, in the shape and type of another tensor."""
+    to = _like(input, dtype, "empty_like")
+    return empty(input._array.shape, dtype=to, device=device, requires_grad=requires_grad, **settings)
 
 
-def zeros_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Any:
-    to = _like(input, dtype)
-    return zeros(input._array.shape, dtype=to, device=device, requires_grad=requires_grad)
+def zeros_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
+    """Zeros in the shape and type of another tensor."""
+    to = _like(input, dtype, "zeros_like")
+    return zeros(input._array.shape, dtype=to, device=device, requires_grad=requires_grad, **settings)
 
 
-def ones_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None) -> Any:
-    to = _like(input, dtype)
-    return ones(input._array.shape, dtype=to, device=device, requires_grad=requires_grad)
+def ones_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
+    """Ones in the shape and type of another tensor."""
+    to = _like(input, dtype, "ones_like")
+    return ones(input._array.shape, dtype=to, device=device, requires_grad=requires_grad, **settings)
 
 
-def full_like(input: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
-    to = _like(input, dtype)
-    return full(input._array.shape, fill_value, dtype=to, device=device, requires_grad=requires_grad)
+def full_like(input: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
+    """One value everywhere, in the shape and type of another tensor."""
+    to = _like(input, dtype, "full_like")
+    return full(input._array.shape, fill_value, dtype=to, device=device, requires_grad=requires_grad, **settings)
 
 
 RECORDED.zeros_like = zeros_like
 RECORDED.as_tensor = as_tensor
 
 
-def new_tensor(x: Any, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
-    return tensor(data, dtype=_like(x, dtype), device=device, requires_grad=requires_grad)
+def new_tensor(x: Any, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
+    """A tensor of data, of the type of x."""
+    return finish(as_array(data, _like(x, dtype, "new_tensor")), requires_grad, device, "new_tensor", **settings)
 
 
-def new_zeros(x: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **ignored: Any) -> Any:
-    return zeros(*size, dtype=_like(x, dtype), device=device, requires_grad=requires_grad, **ignored)
+def new_zeros(x: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
+    """Zeros, of the type of x."""
+    return zeros(*size, dtype=_like(x, dtype, "new_zeros"), device=device, requires_grad=requires_grad, **settings)
 
 
-def new_ones(x: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **ignored: Any) -> Any:
-    return ones(*size, dtype=_like(x, dtype), device=device, requires_grad=requires_grad, **ignored)
+def new_ones(x: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
+    """Ones, of the type of x."""
+    return ones(*size, dtype=_like(x, dtype, "new_ones"), device=device, requires_grad=requires_grad, **settings)
 
 
-def new_empty(x: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **ignored: Any) -> Any:
-    return empty(*size, dtype=_like(x, dtype), device=device, requires_grad=requires_grad, **ignored)
+def new_empty(x: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
+    """Whatever the memory held, of the type of x."""
+    return empty(*size, dtype=_like(x, dtype, "new_empty"), device=device, requires_grad=requires_grad, **settings)
 
 
-def new_full(x: Any, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
-    return full(size, fill_value, dtype=_like(x, dtype), device=device, requires_grad=requires_grad)
+def new_full(x: Any, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
+    """One value everywhere, of the type of x."""
+    return full(size, fill_value, dtype=_like(x, dtype, "new_full"), device=device, requires_grad=requires_grad, **settings)
 
 
 # ---------------------------------------------------------------------------------------------------------------- counted
 
-def _number(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
+def _number(value: Any, name: str) -> Any:
+    """A Python number, NumPy's, or that of a tensor of one element."""
+    if isinstance(value, (TensorBase, np.generic)):
+        value = value.item()  # type: ignore[union-attr]
+    if not isinstance(value, (bool, int, float, complex)):
+        raise BadArgument(f"{name}: expects a number, got {type(value).__name__}", why=f"it was {value!r}", fix="float(value)")
+    return value
 
 
-def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+           **settings: Any) -> Any:
     """Numbers from start (0 if left out) up to, not including, end."""
-    first, last = (0, start) if end is None else (start, end)
-    first, last, step = _number(first), _number(last), _number(step)
+    first, last = (0, start) if end is None else (0 if start is None else start, end)
+    first, last, step = (_number(v, "arange") for v in (first, last, step))
     _check_range(first, last, step)
-    if dtype is None:
+    if dtype is None and settings.get("out") is None:
         dtype = get_default_dtype() if any(isinstance(v, float) for v in (first, last, step)) else as_dtype("int64")
-    to = as_dtype(dtype)
+    to = _wanted(dtype, settings)
     if to.name == "int64":  # where PyTorch drops the fractions first; for other integers it counts with them
         first, last, step = int(first), int(last), int(step)
         _check_range(first, last, step)
@@ -254,7 +288,7 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, dev
     if to.category < FLOAT:
         first, step = int(first), int(step)
     wide = np.arange(count, dtype=np.float64 if to.category >= FLOAT else np.int64)
-    return finish((first + wide * step).astype(to.array_type), requires_grad, device)
+    return finish((first + wide * step).astype(to.array_type), requires_grad, device, "arange", **settings)
 
 
 def _check_range(first: Any, last: Any, step: Any) -> None:
@@ -263,38 +297,39 @@ def _check_range(first: Any, last: Any, step: Any) -> None:
                        fix=f"mutagrad.arange({first}, {last})")
 
 
-def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """So many numbers from start to end, both included."""
-    to = as_dtype(dtype) if dtype is not None else get_default_dtype()
+    to = _wanted(dtype, settings)
     first, last = _ends("linspace", start, end, steps, to)
-    return finish(np.linspace(first, last, int(steps)).astype(to.array_type), requires_grad, device)
+    return finish(np.linspace(first, last, int(steps)).astype(to.array_type), requires_grad, device, "linspace", **settings)
 
 
 def _ends(name: str, start: Any, end: Any, steps: int, to: DType) -> tuple[Any, Any]:
     """Bounds of a range, whole numbers where its elements are."""
-    if steps < 0:
+    if sizes((steps,), name)[0] < 0:
         raise BadValue(f"{name}: the number of steps must not be negative, got {steps}", fix=f"mutagrad.{name}(0, 1, 5)")
-    first, last = _number(start), _number(end)
+    first, last = _number(start, name), _number(end, name)
     return (first, last) if to.category >= FLOAT else (int(first), int(last))
 
 
-def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+             **settings: Any) -> Any:
     """So many powers of `base`, with exponents from start to end."""
-    to = as_dtype(dtype) if dtype is not None else get_default_dtype()
+    to = _wanted(dtype, settings)
     first, last = _ends("logspace", start, end, steps, to)
-    return finish(np.logspace(first, last, int(steps), base=base).astype(to.array_type), requires_grad, device)
+    return finish(np.logspace(first, last, int(steps), base=base).astype(to.array_type), requires_grad, device, "logspace", **settings)
 
 
-def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Ones on the diagonal, zeros elsewhere."""
-    to = as_dtype(dtype) if dtype is not None else get_default_dtype()
-    return finish(np.eye(*_shape((n, n if m is None else m), "eye"), dtype=to.array_type), requires_grad, device)
+    to = _wanted(dtype, settings)
+    return finish(np.eye(*_shape((n, n if m is None else m), "eye"), dtype=to.array_type), requires_grad, device, "eye", **settings)
 
 
 # ----------------------------------------------------------------------------------------------------------------- random
 
-def _float_type(dtype: Any, name: str) -> DType:
-    to = as_dtype(dtype) if dtype is not None else get_default_dtype()
+def _float_type(dtype: Any, settings: dict[str, Any], name: str) -> DType:
+    to = _wanted(dtype, settings)
     if to.category < FLOAT:
         raise DTypeError(f"{name}: needs a floating point type, not {to.name}", fix="mutagrad.randint(low, high, size)")
     return to
@@ -305,61 +340,95 @@ def _draw(method: str, generator: Any, shape: tuple[int, ...], to: DType) -> Any
     if to.is_complex:
         parts = draw((2, *shape)) / (math.sqrt(2) if method == "standard_normal" else 1)
         return (parts[0] + 1j * parts[1]).astype(to.array_type)
+    if method == "random":
+        return uniform(generator, shape, to.array_type)
     if to.name in ("float32", "float64"):
         return np.asarray(draw(shape, dtype=to.array_type))
     return np.asarray(draw(shape)).astype(to.array_type)
 
 
-def rand(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False, **ignored: Any) -> Any:
+def rand(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Uniform in [0, 1)."""
-    return finish(_draw("random", generator, _shape(_size(size, ignored), "rand"), _float_type(dtype, "rand")), requires_grad, device)
+    array = _draw("random", generator, _shape(_size(size, settings), "rand"), _float_type(dtype, settings, "rand"))
+    return finish(array, requires_grad, device, "rand", **settings)
 
 
-def randn(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False, **ignored: Any) -> Any:
+def randn(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Normal with mean 0 and variance 1."""
-    array = _draw("standard_normal", generator, _shape(_size(size, ignored), "randn"), _float_type(dtype, "randn"))
-    return finish(array, requires_grad, device)
+    array = _draw("standard_normal", generator, _shape(_size(size, settings), "randn"), _float_type(dtype, settings, "randn"))
+    return finish(array, requires_grad, device, "randn", **settings)
 
 
 def randint(low: int, high: Any = None, size: Any = None, *, generator: Any = None, dtype: Any = None, device: Any = None,
-            requires_grad: bool = False) -> Any:
+            requires_grad: bool = False, **settings: Any) -> Any:
     """Integers from low (0 if left out) up to, not including, high: `randint(10, (2, 3))`."""
     if size is None and isinstance(high, (tuple, list)):
         low, high, size = 0, low, high
     elif high is None:
         low, high = 0, low
+    low, high = sizes((low, high), "randint")
     if size is None or not low < high:
         raise BadValue(f"randint: needs low < high and a size, got low={low}, high={high}, size={size}", fix="mutagrad.randint(0, 10, (2, 3))")
-    to = as_dtype(dtype) if dtype is not None else as_dtype("int64")
-    return finish(source(generator).integers(low, high, _shape((size,), "randint")).astype(to.array_type), requires_grad, device)
+    array = source(generator).integers(low, high, _shape((size,), "randint"))
+    return finish(array.astype(_integer_type(dtype, settings).array_type), requires_grad, device, "randint", **settings)
 
 
-def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+def _integer_type(dtype: Any, settings: dict[str, Any]) -> DType:
+    return as_dtype("int64") if dtype is None and settings.get("out") is None else _wanted(dtype, settings)
+
+
+def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """The numbers from 0 to n - 1 in random order."""
-    to = as_dtype(dtype) if dtype is not None else as_dtype("int64")
-    return finish(source(generator).permutation(*_shape((n,), "randperm")).astype(to.array_type), requires_grad, device)
+    array = source(generator).permutation(*_shape((n,), "randperm"))
+    return finish(array.astype(_integer_type(dtype, settings).array_type), requires_grad, device, "randperm", **settings)
 
 
-def rand_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, generator: Any = None) -> Any:
-    return rand(input._array.shape, dtype=_like(input, dtype), device=device, requires_grad=requires_grad, generator=generator)
+def rand_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, generator: Any = None, **settings: Any) -> Any:
+    """Uniform in [0, 1), in the shape and type of another tensor."""
+    to = _like(input, dtype, "rand_like")
+    return rand(input._array.shape, dtype=to, device=device, requires_grad=requires_grad, generator=generator, **settings)
 
 
-def randn_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, generator: Any = None) -> Any:
-    return randn(input._array.shape, dtype=_like(input, dtype), device=device, requires_grad=requires_grad, generator=generator)
+def randn_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, generator: Any = None, **settings: Any) -> Any:
+    """Normal numbers, in the shape and type of another tensor."""
+    to = _like(input, dtype, "randn_like")
+    return randn(input._array.shape, dtype=to, device=device, requires_grad=requires_grad, generator=generator, **settings)
 
 
-def randint_like(input: Any, low: int, high: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+def randint_like(input: Any, low: int, high: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+                 generator: Any = None, **settings: Any) -> Any:
+    """Integers from low (0 if left out) up to, not including, high, in the shape and type of another tensor."""
     low, high = (0, low) if high is None else (low, high)
-    return randint(low, high, input._array.shape, dtype=_like(input, dtype), device=device, requires_grad=requires_grad)
+    to = _like(input, dtype, "randint_like")
+    return randint(low, high, input._array.shape, dtype=to, device=device, requires_grad=requires_grad, generator=generator, **settings)
 
 
-def uniform_(x: Any, from_: float = 0.0, to: float = 1.0, *, generator: Any = None) -> Any:
-    """Overwrites with numbers uniform between two bounds."""
-    return x.copy_(make((source(generator).random(x._array.shape) * (to - from_) + from_).astype(x._array.dtype)))
+def _drawable(x: Any, name: str) -> DType:
+    """The type of what is drawn into: it must hold fractions."""
+    to = of_array(x._array.dtype)
+    if to.category < FLOAT:
+        raise DTypeError(f"{name}: needs a floating point tensor, not {to.name}", fix="x.random_(from, to) draws whole numbers")
+    return to
+
+
+def uniform_(x: Any, *bounds: float, generator: Any = None, **named: float) -> Any:
+    """Overwrites with numbers uniform between two bounds, `from` (0 if left out) and `to` (1 if left out)."""
+    given = dict(zip(("from", "to"), bounds)) | named
+    if len(given) != len(bounds) + len(named) or set(given) - {"from", "to"}:
+        raise BadArgument(f"uniform_: takes from and to, got {bounds} and {named}", fix="x.uniform_(0, 1)")
+    low, high = given.get("from", 0.0), given.get("to", 1.0)
+    kind = _drawable(x, "uniform_")
+    limits = finfo(kind)
+    if not limits.min <= low <= high <= limits.max:
+        raise BadValue(f"uniform_: no numbers between {low} and {high} in {kind.name}",
+                       why=f"from must not exceed to, and it holds {limits.min} to {limits.max}", fix="x.uniform_(0, 1)")
+    start = low * (1 + 1j) if kind.is_complex else low  # both parts of a complex number are drawn
+    return x.copy_(make((_draw("random", generator, x._array.shape, kind) * (high - low) + start).astype(x._array.dtype)))
 
 
 def normal_(x: Any, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Any:
     """Overwrites with normal numbers."""
     if std < 0:
         raise BadValue(f"normal_: the standard deviation must not be negative, got {std}", fix=f"x.normal_({mean}, {-std})")
-    return x.copy_(make((source(generator).standard_normal(x._array.shape) * std + mean).astype(x._array.dtype)))
+    to = _drawable(x, "normal_")
+    return x.copy_(make((_draw("standard_normal", generator, x._array.shape, to) * std + mean).astype(x._array.dtype)))

@@ -9,7 +9,7 @@ from math import pi
 from typing import Any
 
 from ..backends import np
-from ..backends.host import QUIET, hush, unhush
+from ..backends.host import QUIET, choose, hush, unhush
 from ..backends.science import erf as _erf
 from ..call import elementwise, in_place, primitive
 from ..construct import make
@@ -36,7 +36,7 @@ def cast_array(a: Any, to: Any) -> Any:
 
 def cast(x: Any, to: Any) -> Any:
     """A copy of another element type (an array type); to a float or complex type it is differentiable."""
-    if to.kind in "fc" and x._array.dtype.kind in "fc":
+    if to.kind in "fcV" and x._array.dtype.kind in "fcV":
         return _cast(x, to, x._array.dtype)
     return make(cast_array(x._array, to))
 
@@ -87,7 +87,8 @@ div_values = elementwise("div", np.true_divide, promotes="float", x=lambda g, y:
 pow_values = elementwise(
     "pow", lambda a, b: _power(a, b),
     x=lambda xp, g, x, y: xp.where(y == 0, 0.0, g * y * xp.pow(x, y - 1)),
-    y=lambda xp, g, x, y, out: _power_of_base(xp, g, out, x, (x == 0) & (y >= 0)))
+    y=lambda xp, g, x, y, out: _power_of_base(xp, g, out, x, (x == 0) & xp.not_negative(y)))
+RAW.not_negative, RECORDED.not_negative = lambda a: a.real >= 0, lambda x: make(x._array.real >= 0)  # of a complex number, its real part
 remainder = elementwise("remainder", _divisible(np.remainder), x=same, y=lambda xp, g, x, y: -g * xp.floor_divide(x, y))
 fmod = elementwise("fmod", _divisible(np.fmod), x=same, y=lambda xp, g, x, y: -g * xp.trunc(x / y))
 floor_divide = elementwise("floor_divide", _divisible(np.floor_divide), x=zero, y=zero)
@@ -96,7 +97,7 @@ neg = elementwise("neg", np.negative, x=lambda g: -g)
 reciprocal = elementwise("reciprocal", np.reciprocal, promotes="float", x=lambda g, out: -g * out * out)
 square_values = elementwise("square", np.square, x=lambda g, x: g * (x + x))
 abs = elementwise("abs", np.abs, x=lambda xp, g, x: g * xp.sgn(x))
-sign = elementwise("sign", lambda a: _sign(a), x=zero)
+sign = elementwise("sign", lambda a: _sign(a), promotes="real", x=zero)
 sgn = elementwise("sgn", lambda a: _sign(a), x=lambda xp, g, x, out: _sgn_rule(xp, g, x, out))
 conj = elementwise("conj", lambda a: np.conjugate(a) if a.dtype.kind == "c" else a.copy(), x=lambda xp, g: xp.conj(g))
 positive = elementwise("positive", np.positive, x=same)
@@ -167,7 +168,7 @@ def _over_square(xp: Any, part: Any, x: Any, y: Any) -> Any:
 # ---------------------------------------------------------------------------------------------- activations and the like
 
 sigmoid = elementwise("sigmoid", lambda a: 1 / (1 + np.exp(-a)), promotes="float", x=lambda g, out: g * out * (1 - out))
-relu = elementwise("relu", lambda a: np.maximum(a, 0), x=lambda g, out: g * (out != 0))
+relu = elementwise("relu", lambda a: np.maximum(a, 0), promotes="real", x=lambda g, out: g * (out != 0))
 erf = elementwise("erf", _erf, promotes="float", x=lambda xp, g, x: g * xp.exp(-x * x) * (2 / pi**0.5))
 logit_values = elementwise("logit", lambda a: np.log(a / (1 - a)), promotes="float",
                            x=lambda xp, g, x: xp.where((x >= 0) & (x <= 1), g / (x * (1 - x)), float("nan")))
@@ -189,17 +190,17 @@ frac = elementwise("frac", lambda a: a - np.trunc(a), x=same)
 
 # ----------------------------------------------------------------------------------------------------- choosing, bounding
 
-where_values = elementwise("where", np.where, promotes="mask", inputs=("mask", "x", "y"), mask=None,
+where_values = elementwise("where", choose, promotes="mask", inputs=("mask", "x", "y"), mask=None,
                            x=lambda xp, g, mask: xp.where(mask, g, 0.0), y=lambda xp, g, mask: xp.where(mask, 0.0, g))
-maximum = elementwise("maximum", np.maximum, x=lambda xp, g, x, y: _share(xp, g, x < y, x == y),
+maximum = elementwise("maximum", np.maximum, promotes="real", x=lambda xp, g, x, y: _share(xp, g, x < y, x == y),
                       y=lambda xp, g, x, y: _share(xp, g, y < x, x == y))
-minimum = elementwise("minimum", np.minimum, x=lambda xp, g, x, y: _share(xp, g, x > y, x == y),
+minimum = elementwise("minimum", np.minimum, promotes="real", x=lambda xp, g, x, y: _share(xp, g, x > y, x == y),
                       y=lambda xp, g, x, y: _share(xp, g, y > x, x == y))
-fmax = elementwise("fmax", np.fmax, x=lambda xp, g, x, y: xp.where((x >= y) | xp.isnan(y), g, 0.0),
+fmax = elementwise("fmax", np.fmax, promotes="real", x=lambda xp, g, x, y: xp.where((x >= y) | xp.isnan(y), g, 0.0),
                    y=lambda xp, g, x, y: xp.where((x >= y) | xp.isnan(y), 0.0, g))
-fmin = elementwise("fmin", np.fmin, x=lambda xp, g, x, y: xp.where((x <= y) | xp.isnan(y), g, 0.0),
+fmin = elementwise("fmin", np.fmin, promotes="real", x=lambda xp, g, x, y: xp.where((x <= y) | xp.isnan(y), g, 0.0),
                    y=lambda xp, g, x, y: xp.where((x <= y) | xp.isnan(y), 0.0, g))
-clamp_values = elementwise("clamp", lambda a, low, high: np.clip(a, low, high), settings=("low", "high"),
+clamp_values = elementwise("clamp", lambda a, low, high: np.clip(a, low, high), promotes="real", settings=("low", "high"),
                            x=lambda xp, g, x, low, high: xp.where(_inside(x, low, high), g, 0.0))
 
 
@@ -225,10 +226,10 @@ addcdiv_values = elementwise("addcdiv", lambda a, b, c, value: a + value * b / c
 
 eq = elementwise("eq", np.equal, inputs=("x", "y"))
 ne = elementwise("ne", np.not_equal, inputs=("x", "y"))
-lt = elementwise("lt", np.less, inputs=("x", "y"))
-le = elementwise("le", np.less_equal, inputs=("x", "y"))
-gt = elementwise("gt", np.greater, inputs=("x", "y"))
-ge = elementwise("ge", np.greater_equal, inputs=("x", "y"))
+lt = elementwise("lt", np.less, promotes="real", inputs=("x", "y"))
+le = elementwise("le", np.less_equal, promotes="real", inputs=("x", "y"))
+gt = elementwise("gt", np.greater, promotes="real", inputs=("x", "y"))
+ge = elementwise("ge", np.greater_equal, promotes="real", inputs=("x", "y"))
 logical_and = elementwise("logical_and", np.logical_and, inputs=("x", "y"))
 logical_or = elementwise("logical_or", np.logical_or, inputs=("x", "y"))
 logical_xor = elementwise("logical_xor", np.logical_xor, inputs=("x", "y"))
@@ -301,7 +302,7 @@ _POWERS = {2: square_values, 0.5: sqrt, -1: reciprocal, 1: positive}
 
 def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """`x ** y`. The powers 2, 1/2 and -1 of float tensors go to the function that is exact and fast there."""
-    if exponent.__class__ in (int, float) and exponent in _POWERS and isinstance(input, TensorBase) and input._array.dtype.kind == "f":
+    if exponent.__class__ in (int, float) and exponent in _POWERS and isinstance(input, TensorBase) and input._array.dtype.kind in "fV":
         return _POWERS[exponent](input, out=out)
     if exponent.__class__ is int and exponent < 0 and isinstance(input, TensorBase) and input._array.dtype.kind in "iu":
         raise DTypeError(f"pow: integers have no power {exponent}", why="the result would be a fraction", fix="x.float() ** y")

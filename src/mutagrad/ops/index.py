@@ -41,7 +41,26 @@ def split_index(x: Any, key: Any) -> tuple[Any, tuple[Any, ...] | None]:
             if not isinstance(p, int):
                 index.append(ALL)
     view = basic_view(x, tuple(plain))
-    return view, _resolve(view._array.shape, index)
+    first = index[0]
+    if isinstance(first, tuple) and first[0].shape == view._array.shape and view._array.flags.c_contiguous:  # one mask for all elements
+        return vector_of(view), (np.flatnonzero(first[0]),)
+    return as_vector(view, _resolve(view._array.shape, index))
+
+
+def as_vector(x: Any, index: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """The same elements picked from a vector where that can be: NumPy is several times as fast over one index as over several."""
+    shape = x._array.shape
+    if len(shape) < 2 or len(index) != len(shape) or not x._array.flags.c_contiguous or not all(isinstance(part, ndarray) for part in index):
+        return x, index
+    places = index[0]
+    for part, size in zip(index[1:], shape[1:]):
+        places = places * size + part
+    return vector_of(x), (places,)
+
+
+def vector_of(x: Any) -> Any:
+    """A tensor whose memory is in order, as a vector."""
+    return view_of(x, x._array.reshape(-1), x._offset or 0)
 
 
 def _picks(part: Any) -> bool:

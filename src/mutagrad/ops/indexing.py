@@ -10,14 +10,15 @@ from typing import Any
 
 from ..backends import np
 from ..backends.host import QUIET, add_at, hush, unhush
+from ..backends.large import LARGE
 from ..construct import SCOPE, make, view_of, window_or_none
 from ..errors import BadArgument, DTypeError, ShapeError
 from ..graph import Node, mode, window_of
 from ..op import RECORDED, Op, same
 from ..promote import operand_dtype
 from ..storage import TensorBase, memory_of, move_aside, new_storage, share_memory
-from ..window import overlaps_itself
-from ..write import begin_write, check_writable, compute_into, end_write, new_node, writer_before
+from ..window import Window, overlaps_itself
+from ..write import begin_write, check_cast, check_writable, compute_into, end_write, new_node, writer_before
 from .elementwise import cast, where_values
 from .index import index_shape, plain_slice, split_index
 from .shape import expand, reshape
@@ -33,7 +34,8 @@ _accumulate = Op("accumulate", None, ("x", "value"), (), {"x": same, "value": sa
 
 def read(x: Any, index: tuple[Any, ...]) -> Any:
     """A copy of the elements that `index` picks."""
-    result = make(x._array[index])
+    array = x._array
+    result = make(array.take(index[0], 0) if len(index) == 1 and array.size >= LARGE else array[index])
     node = x._storage.writer
     if mode.grad and node is not None:
         made = new_node(_read, (node,), (window_of(x, index), None))
@@ -136,7 +138,9 @@ def _overwritten(shape: tuple[int, ...], index: tuple[Any, ...]) -> Any | None:
     if not arrays or arrays[0].size < 2:
         return None
     dims = tuple(shape[d] for d, p in enumerate(index) if isinstance(p, ndarray))
-    places = np.ravel_multi_index(tuple(a.reshape(-1) for a in arrays), dims)
+    places = np.ravel_multi_index(tuple(a.reshape(-1) for a in arrays), dims) if len(arrays) > 1 else arrays[0].reshape(-1)
+    if (places[1:] > places[:-1]).all():  # in order, as from a mask: none can be twice
+        return None
     _, last = np.unique(places[::-1], return_index=True)
     if last.size == places.size:
         return None
@@ -175,7 +179,7 @@ def setitem(x: Any, key: Any, value: Any) -> None:
             return  # the last step of `x[key] += v`, which has already been written through the view
         if v.dtype is array.dtype and v.shape == array.shape and not overlaps_itself(v.shape, array.strides, v.itemsize):
             node = value._storage.writer if unnamed else None
-            if node.__class__ is Node and array.dtype.kind in "fc" and _is_nobodys(value, node):
+            if node.__class__ is Node and array.dtype.kind in "fcV" and _is_nobodys(value, node):
                 begin_write(_put, view, (), (), (), record=False)
                 window = window_or_none(view)
                 compute_into(view._storage, node, writer_before(view, window), window)
@@ -217,8 +221,11 @@ def _set_element(x: Any, key: Any, offset: int, value: Any, unnamed: bool) -> No
     writer = value._storage.writer
     if mode.grad and (writer is not None or storage.writer is not None):
         buffer = storage.buffer
-        window = (offset, (), (), buffer.shape, array.dtype, None)
-        before = storage.writer if buffer.size > 1 else None
+        if (dtype := array.dtype) is buffer.dtype:
+            window: Window = (offset, (), (), buffer.shape, dtype, None)
+        else:  # real parts of complex numbers, for example
+            window = window_of(getitem(x, key))
+        before = storage.writer if buffer.size > 1 or window[5] is not None else None
         if unnamed and writer.__class__ is Node and _is_nobodys(value, writer):
             compute_into(storage, writer, before, window)
         else:
@@ -274,7 +281,8 @@ def _is_nobodys(value: Any, node: Node) -> bool:
 
 
 def _is_same_window(a: Any, b: Any) -> bool:
-    return (a._offset or 0) == (b._offset or 0) and a._array.shape == b._array.shape and a._array.strides == b._array.strides
+    return ((a._offset or 0) == (b._offset or 0) and a._array.shape == b._array.shape and a._array.strides == b._array.strides
+            and a._array.dtype is b._array.dtype)
 
 
 def copy_(x: Any, src: Any, non_blocking: bool = False) -> Any:
@@ -295,9 +303,11 @@ def zero_(x: Any) -> Any:
 
 def copy_into(out: Any, result: Any) -> Any:
     """What `out=` does for operations that have no in-place form of their own."""
+    check_writable(out, "out")
     if out._array.shape != result._array.shape:
         raise ShapeError(f"out: a result of shape {result._array.shape} cannot be written into shape {out._array.shape}",
                          fix="out=mutagrad.empty_like(...) of the result's shape")
+    check_cast("out", result._array.dtype, out._array.dtype)
     return put(out, None, result, "out")
 
 

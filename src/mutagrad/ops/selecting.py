@@ -15,9 +15,9 @@ from ..op import RAW, RECORDED
 from ..storage import TensorBase
 from ..write import check_cast
 from .elementwise import cast, where_values
-from .index import ALL, basic_view, index_shape, positions, split_index
+from .index import ALL, as_vector, basic_view, index_shape, positions, split_index, vector_of
 from .indexing import as_value, copy_, put, read
-from .shape import broadcast_tensors, clone, expand, flatten, reshape, whole_dim
+from .shape import broadcast_tensors, clone, expand, flatten, reshape, tensor_argument, whole_dim
 
 ndarray = np.ndarray
 
@@ -31,13 +31,14 @@ def _tuple_index(x: Any, indices: Any, name: str) -> tuple[Any, Any]:
 
 def index_put_(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
     """`x[indices] = values`, or, accumulating, `x[indices] += values` with every duplicate counted."""
-    view, index = _tuple_index(x, indices, "index_put_")
+    view, index = _tuple_index(tensor_argument(x, "index_put_"), indices, "index_put_")
     put(view, index, values, "index_put_", accumulate)
     return x
 
 
 def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
-    return index_put_(clone(input), indices, values, accumulate)
+    """`index_put_` on a copy."""
+    return index_put_(clone(tensor_argument(input, "index_put")), indices, values, accumulate)
 
 
 def _along(x: Any, dim: int, index: Any, name: str) -> tuple[Any, ...]:
@@ -59,7 +60,8 @@ def _lifted(x: Any) -> Any:
 
 def index_select(input: Any, dim: int, index: Any) -> Any:
     """The slices at `index` along a dimension."""
-    result = read(_lifted(input), _along(_lifted(input), dim, index, "index_select"))
+    lifted = _lifted(tensor_argument(input, "index_select"))
+    result = read(lifted, _along(lifted, dim, index, "index_select"))
     return result if input._array.ndim else reshape(result, ())
 
 
@@ -93,15 +95,18 @@ def index_fill_(x: Any, dim: int, index: Any, value: Any) -> Any:
 
 
 def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: float = 1) -> Any:
-    return index_add_(clone(input), dim, index, source, alpha=alpha)
+    """`index_add_` on a copy."""
+    return index_add_(clone(tensor_argument(input, "index_add")), dim, index, source, alpha=alpha)
 
 
 def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
-    return index_copy_(clone(input), dim, index, source)
+    """`index_copy_` on a copy."""
+    return index_copy_(clone(tensor_argument(input, "index_copy")), dim, index, source)
 
 
 def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
-    return index_fill_(clone(input), dim, index, value)
+    """`index_fill_` on a copy."""
+    return index_fill_(clone(tensor_argument(input, "index_fill")), dim, index, value)
 
 
 # ------------------------------------------------------------------------------------------------------- gather, scatter
@@ -125,15 +130,17 @@ def _grid(x: Any, dim: int, index: Any, name: str) -> tuple[Any, ...]:
 
 def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
     """`out[i][j] = x[index[i][j]][j]` for dim 0, and so on."""
-    if not input._array.ndim:
+    if not tensor_argument(input, "gather")._array.ndim:
         return reshape(gather(reshape(input, 1), 0, reshape(index, -1)), *index._array.shape)
     if isinstance(index, TensorBase) and not index._array.size:  # PyTorch lets an empty index have any number of dimensions
         return reshape(basic_view(flatten(input), (slice(0, 0),)), *index._array.shape)
-    return read(input, _grid(input, dim, index, "gather"))
+    return read(*as_vector(input, _grid(input, dim, index, "gather")))
 
 
 def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:
     """As gather, with the index broadcast against the tensor in the other dimensions."""
+    for x in (input, indices):
+        tensor_argument(x, "take_along_dim")
     if dim is None:
         return gather(flatten(input), 0, flatten(indices))
     dim = whole_dim(dim, input._array.ndim, "take_along_dim")
@@ -169,7 +176,7 @@ def scatter_(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None
         return scatter_reduce_(x, dim, index, src, "sum" if reduce == "add" else "prod")
     if not x._array.ndim:
         return scatter_one(x, index, src, "scatter_", False)
-    put(x, _grid(x, dim, index, "scatter_"), _scatter_source(x, index, src, "scatter_"), "scatter_")
+    put(*as_vector(x, _grid(x, dim, index, "scatter_")), _scatter_source(x, index, src, "scatter_"), "scatter_")
     return x
 
 
@@ -185,16 +192,18 @@ def scatter_add_(x: Any, dim: int, index: Any, src: Any) -> Any:
     """As scatter_, adding; duplicates add up."""
     if not x._array.ndim:
         return scatter_one(x, index, src, "scatter_add_", True)
-    put(x, _grid(x, dim, index, "scatter_add_"), _scatter_source(x, index, src, "scatter_add_"), "scatter_add_", accumulate=True)
+    put(*as_vector(x, _grid(x, dim, index, "scatter_add_")), _scatter_source(x, index, src, "scatter_add_"), "scatter_add_", accumulate=True)
     return x
 
 
 def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Any:
-    return scatter_(clone(input), dim, index, src, value=value, reduce=reduce)
+    """`scatter_` on a copy."""
+    return scatter_(clone(tensor_argument(input, "scatter")), dim, index, src, value=value, reduce=reduce)
 
 
 def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
-    return scatter_add_(clone(input), dim, index, src)
+    """`scatter_add_` on a copy."""
+    return scatter_add_(clone(tensor_argument(input, "scatter_add")), dim, index, src)
 
 
 _REDUCE = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
@@ -296,6 +305,7 @@ RAW.product_without, RECORDED.product_without = _product_without, _product_recor
 
 def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
     """Sources that meet in one place are combined: "sum", "prod", "mean", "amax" or "amin"."""
+    tensor_argument(input, "scatter_reduce")
     if reduce not in _REDUCE:
         raise BadValue(f"scatter_reduce: reduce={reduce!r} is none of {', '.join(_REDUCE)}", fix="reduce='sum'")
     if not input._array.ndim:
@@ -311,7 +321,8 @@ def scatter_reduce_(x: Any, dim: int, index: Any, src: Any, reduce: str, *, incl
 
 # ------------------------------------------------------------------------------------------------------------------ masks
 
-def _mask_index(x: Any, mask: Any, name: str) -> tuple[Any, ...]:
+def _mask_index(x: Any, mask: Any, name: str) -> tuple[Any, tuple[Any, ...]]:
+    """The elements where the mask holds, as a window and an index into it."""
     if not isinstance(mask, TensorBase) or mask._array.dtype.kind != "b":
         raise BadIndexType(f"{name}: the mask must be a boolean tensor", fix="mask.bool() or x > 0")
     try:
@@ -319,19 +330,20 @@ def _mask_index(x: Any, mask: Any, name: str) -> tuple[Any, ...]:
     except ValueError:
         raise ShapeError(f"{name}: a mask of shape {mask._array.shape} does not broadcast to shape {x._array.shape}",
                          fix="mask[:, None] where it is for rows") from None
-    return tuple(np.nonzero(full))
+    return (vector_of(x), (np.flatnonzero(full),)) if x._array.flags.c_contiguous else (x, tuple(np.nonzero(full)))
 
 
 def masked_fill_(x: Any, mask: Any, value: Any) -> Any:
     """Overwrites the elements where the mask holds with one value."""
     _check_filling(x, value, "masked_fill_")
     lifted, where = _lifted(x), mask if x._array.ndim else _lifted(mask)
-    put(lifted, _mask_index(lifted, where, "masked_fill_"), value, "masked_fill_")
+    put(*_mask_index(lifted, where, "masked_fill_"), value, "masked_fill_")
     return x
 
 
 def masked_fill(input: Any, mask: Any, value: Any) -> Any:
     """`value` where the mask holds, else x."""
+    tensor_argument(input, "masked_fill")
     if not isinstance(mask, TensorBase) or mask._array.dtype.kind != "b":
         raise BadIndexType("masked_fill: the mask must be a boolean tensor", fix="mask.bool() or x > 0")
     _check_filling(input, value, "masked_fill")
@@ -348,17 +360,17 @@ def _check_filling(x: Any, value: Any, name: str) -> None:
 def masked_select(input: Any, mask: Any) -> Any:
     """The elements where the mask holds, as a vector; both broadcast."""
     wide, where = map(_lifted, broadcast_tensors(input, mask))
-    return read(wide, _mask_index(wide, where, "masked_select"))
+    return read(*_mask_index(wide, where, "masked_select"))
 
 
 def masked_scatter_(x: Any, mask: Any, source: Any) -> Any:
     """Overwrites the elements where the mask holds with those of `source`, in order."""
     lifted, where = _lifted(x), mask if x._array.ndim else _lifted(mask)
-    index = _mask_index(lifted, where, "masked_scatter_")
+    target, index = _mask_index(lifted, where, "masked_scatter_")
     n = index[0].size
     if source._array.size < n:
         raise ShapeError(f"masked_scatter_: the mask picks {n} elements, but the source has {source._array.size}", fix="a source of at least as many")
-    put(lifted, index, basic_view(flatten(source), (slice(n),)), "masked_scatter_")
+    put(target, index, basic_view(flatten(source), (slice(n),)), "masked_scatter_")
     return x
 
 
@@ -377,7 +389,7 @@ def _flat_index(x: Any, index: Any, name: str) -> tuple[Any, ...]:
 
 def take(input: Any, index: Any) -> Any:
     """Elements by their number, as if the tensor were a vector."""
-    lifted = _lifted(input)
+    lifted = _lifted(tensor_argument(input, "take"))
     return read(lifted, _flat_index(lifted, index, "take"))
 
 
@@ -391,11 +403,12 @@ def put_(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
 
 
 def put_copy(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
-    return put_(clone(input), index, source, accumulate)
+    return put_(clone(tensor_argument(input, "put")), index, source, accumulate)
 
 
 def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
     """Where elements are not zero: a row for each, or a tuple of index tensors."""
+    tensor_argument(input, "nonzero")
     found = np.nonzero(input._array) if input._array.ndim else np.nonzero(np.atleast_1d(input._array))[:1] if as_tuple else ()
     if as_tuple:
         return tuple(make(i) for i in found)
@@ -403,4 +416,5 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
 
 
 def argwhere(input: Any) -> Any:
+    """Where elements are not zero, a row for each."""
     return nonzero(input)

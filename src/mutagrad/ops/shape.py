@@ -11,6 +11,7 @@ from ..call import primitive
 from ..construct import make, view, view_of
 from ..errors import BadArgument, BadIndex, BadValue, ShapeError
 from ..graph import mode
+from ..layout import channels_last, channels_last_3d, check_format
 from ..op import RAW, RECORDED, Op, same
 from ..storage import TensorBase
 from ..window import dense_strides, infer_size
@@ -22,8 +23,13 @@ clone = primitive("clone", lambda a: a.copy() if a.size < large.LARGE else large
 def tensor_argument(value: Any, name: str) -> Any:
     """The tensor itself, or a TypeError for what is none."""
     if not isinstance(value, TensorBase):
-        raise BadArgument(f"{name}: expects a tensor, got {type(value).__name__}", fix=f"mutagrad.{name}(mutagrad.as_tensor(x))")
+        raise no_tensor(value, name)
     return value
+
+
+def no_tensor(value: Any, name: str) -> Exception:
+    """What to raise for something that has no array. The commonest views find out by its absence, at no cost to tensors."""
+    return BadArgument(f"{name}: expects a tensor, got {type(value).__name__}", fix=f"mutagrad.{name}(mutagrad.as_tensor(x))")
 
 
 def whole_dim(dim: int, ndim: int, name: str) -> int:
@@ -39,7 +45,7 @@ def whole_dim(dim: int, ndim: int, name: str) -> int:
 
 def _as_int(value: Any, name: str) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise BadArgument(f"{name}: a dimension must be an integer, not {type(value).__name__}", why=f"got {value!r}", fix="int(n)")
+        raise BadArgument(f"{name}: expects an integer, got {type(value).__name__}", why=f"it was {value!r}", fix="int(n)")
     return int(value.__index__())
 
 
@@ -55,17 +61,20 @@ def whole_dims(dim: Any, ndim: int, name: str) -> tuple[int, ...]:
     return dims if ndim else ()
 
 
-def sizes(arguments: tuple[Any, ...]) -> tuple[int, ...]:
+def sizes(arguments: tuple[Any, ...], name: str = "size") -> tuple[int, ...]:
     """Sizes given one by one or as one sequence: `x.view(2, 3)`, `x.view((2, 3))`."""
     if len(arguments) == 1 and isinstance(arguments[0], (tuple, list)):
         arguments = tuple(arguments[0])
-    return tuple(n if n.__class__ is int else _as_int(n, "size") for n in arguments)
+    return tuple(n if n.__class__ is int else _as_int(n, name) for n in arguments)
 
 
 # ---------------------------------------------------------------------------------------------------------------- reshape
 
 def _fit(x: Any, shape: tuple[int, ...], name: str) -> tuple[int, ...]:
-    array = x._array
+    try:
+        array = x._array
+    except AttributeError:
+        raise no_tensor(x, name) from None
     found = infer_size(shape, array.size)
     if found is None:
         raise ShapeError(f"{name}: a tensor of shape {array.shape} with {array.size} elements has no shape {shape}",
@@ -82,7 +91,7 @@ def _try_view(x: Any, shape: tuple[int, ...]) -> Any | None:
     return view_of(x, reshaped, x._offset or 0)
 
 
-def reshape(input: Any, *shape: Any) -> Any:
+def reshape(input: Any, *lengths: Any, shape: Any = None) -> Any:
     """A view of another shape where the memory allows it, else a copy.
 
     >>> import mutagrad as mg
@@ -90,7 +99,7 @@ def reshape(input: Any, *shape: Any) -> Any:
     tensor([[0, 1, 2],
             [3, 4, 5]])
     """
-    wanted = _fit(input, sizes(shape), "reshape")
+    wanted = _fit(input, sizes(lengths if shape is None else (shape,)), "reshape")
     found = _try_view(input, wanted)
     return found if found is not None else _try_view(clone(input), wanted)
 
@@ -107,7 +116,7 @@ def view_as_shape(x: Any, *shape: Any) -> Any:
 
 def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     """Dimensions from start to end (included) as one."""
-    shape = input._array.shape
+    shape = tensor_argument(input, "flatten")._array.shape
     if not shape:
         return reshape(input, 1)
     start, end = whole_dim(start_dim, len(shape), "flatten"), whole_dim(end_dim, len(shape), "flatten")
@@ -118,7 +127,7 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
 
 def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
     """The reverse of flatten: one dimension as several."""
-    shape = input._array.shape
+    shape = tensor_argument(input, "unflatten")._array.shape
     dim = whole_dim(dim, len(shape), "unflatten")
     found = infer_size(sizes, shape[dim])
     if found is None:
@@ -151,19 +160,27 @@ RAW.unpack = RECORDED.unpack = unpack
 
 # --------------------------------------------------------------------------------------------------- order of dimensions
 
-def permute(input: Any, *dims: Any) -> Any:
-    """Dimensions in another order."""
-    array = input._array
-    order = tuple(whole_dim(d, array.ndim, "permute") for d in sizes(dims))
+def permute(input: Any, *axes: Any, dims: Any = None) -> Any:
+    """Dimensions in another order: `permute(x, 1, 0)` or `permute(x, dims=(1, 0))`."""
+    try:
+        array = input._array
+    except AttributeError:
+        raise no_tensor(input, "permute") from None
+    order = tuple(whole_dim(d, array.ndim, "permute") for d in sizes(axes if dims is None else (dims,)))
     if len(set(order)) != array.ndim or len(order) != array.ndim:
-        raise ShapeError(f"permute: {sizes(dims)} is not an order of the {array.ndim} dimensions of shape {array.shape}",
+        raise ShapeError(f"permute: {order} is not an order of the {array.ndim} dimensions of shape {array.shape}",
                          why="each dimension must appear once", fix=f"x.permute{tuple(reversed(range(array.ndim)))}")
     return view_of(input, array.transpose(order), input._offset or 0)
 
 
-def transpose(input: Any, dim0: int, dim1: int) -> Any:
-    """Two dimensions swapped."""
-    array = input._array
+def transpose(input: Any, dim0: Any = None, dim1: Any = None, *, axis0: Any = None, axis1: Any = None) -> Any:
+    """Two dimensions swapped. (`swapaxes` calls them axes.)"""
+    try:
+        array = input._array
+    except AttributeError:
+        raise no_tensor(input, "transpose") from None
+    if dim1 is None:
+        dim0, dim1 = axis0 if dim0 is None else dim0, axis1
     if not array.ndim:
         return view_of(input, array, input._offset or 0)
     a, b = whole_dim(dim0, array.ndim, "transpose"), whole_dim(dim1, array.ndim, "transpose")
@@ -172,7 +189,7 @@ def transpose(input: Any, dim0: int, dim1: int) -> Any:
 
 def t(input: Any) -> Any:
     """A matrix transposed; vectors and 0-d tensors as they are."""
-    if input._array.ndim > 2:
+    if tensor_argument(input, "t")._array.ndim > 2:
         raise ShapeError(f"t: expects at most 2 dimensions, got shape {input._array.shape}", fix="x.mT or x.transpose(-2, -1)")
     return view_of(input, input._array.T, input._offset or 0)
 
@@ -183,7 +200,7 @@ def reverse_dims(x: Any) -> Any:
 
 def movedim(input: Any, source: Any, destination: Any) -> Any:
     """Dimensions moved to other places, the rest in their order."""
-    n = input._array.ndim
+    n = tensor_argument(input, "movedim")._array.ndim
     a, b = whole_dims(source, n, "movedim"), whole_dims(destination, n, "movedim")
     if len(a) != len(b):
         raise BadValue(f"movedim: {len(a)} sources but {len(b)} destinations", fix="x.movedim((0, 1), (1, 0))")
@@ -195,27 +212,33 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:
 
 # --------------------------------------------------------------------------------------------------- number of dimensions
 
-def unsqueeze(input: Any, dim: int) -> Any:
+def unsqueeze(input: Any, dim: Any = None, *, axis: Any = None) -> Any:
     """A dimension of size one put in at `dim`."""
-    array = input._array
-    dim = whole_dim(dim, array.ndim + 1, "unsqueeze")
+    try:
+        array = input._array
+    except AttributeError:
+        raise no_tensor(input, "unsqueeze") from None
+    dim = whole_dim(axis if dim is None else dim, array.ndim + 1, "unsqueeze")
     shape, strides = array.shape, array.strides
     step = shape[dim] * strides[dim] if dim < len(shape) else array.itemsize  # PyTorch's, where any would do
     return view(input, (*shape[:dim], 1, *shape[dim:]), (*strides[:dim], step, *strides[dim:]), input._offset or 0)
 
 
-def squeeze(input: Any, dim: Any = None) -> Any:
+def squeeze(input: Any, dim: Any = None, *, axis: Any = None) -> Any:
     """Dimensions of size one left out: all, or those named that are of size one."""
-    array = input._array
+    array, dim = tensor_argument(input, "squeeze")._array, axis if dim is None else dim
     dims = range(array.ndim) if dim is None else whole_dims(dim, array.ndim, "squeeze") if dim != () else ()
     gone = tuple(d for d in dims if array.shape[d] == 1)
     return view_of(input, np.squeeze(array, gone), input._offset or 0)
 
 
-def expand(x: Any, *shape: Any) -> Any:
+def expand(x: Any, *shape: Any, size: Any = None) -> Any:
     """Dimensions of size one repeated without copying; -1 keeps a size. Read only: clone before writing."""
-    array = x._array
-    wanted = sizes(shape)
+    try:
+        array = x._array
+    except AttributeError:
+        raise no_tensor(x, "expand") from None
+    wanted = sizes(shape if size is None else (size,))
     lead = len(wanted) - array.ndim
     if lead < 0:
         raise ShapeError(f"expand: shape {array.shape} has more dimensions than {wanted}", fix="x.reshape(...) first")
@@ -234,16 +257,18 @@ def expand(x: Any, *shape: Any) -> Any:
 
 
 def expand_as(input: Any, other: Any) -> Any:
-    return expand(input, *other._array.shape)
+    """Expanded to the shape of another tensor."""
+    return expand(tensor_argument(input, "expand_as"), *tensor_argument(other, "expand_as")._array.shape)
 
 
 def broadcast_to(input: Any, size: Sequence[int]) -> Any:
-    return expand(input, *size)
+    """Expanded to a shape."""
+    return expand(tensor_argument(input, "broadcast_to"), *size)
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
     """All expanded to their common shape."""
-    shapes = [x._array.shape for x in tensors]
+    shapes = [tensor_argument(x, "broadcast_tensors")._array.shape for x in tensors]
     try:
         common = np.broadcast_shapes(*shapes)
     except ValueError:
@@ -255,7 +280,10 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
 
 def select(input: Any, dim: int, index: int) -> Any:
     """One position along a dimension, which goes away."""
-    array = input._array
+    try:
+        array = input._array
+    except AttributeError:
+        raise no_tensor(input, "select") from None
     if not array.ndim:
         raise BadIndex("select: a 0-d tensor has no dimension to select from", fix="x.item()")
     dim = whole_dim(dim, array.ndim, "select")
@@ -270,7 +298,7 @@ def select(input: Any, dim: int, index: int) -> Any:
 
 def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     """`length` positions from `start` along a dimension."""
-    array = input._array
+    array = tensor_argument(input, "narrow")._array
     dim = whole_dim(dim, array.ndim, "narrow")
     n = array.shape[dim] if array.ndim else 0
     if isinstance(start, TensorBase) and (start._array.ndim or start._array.dtype.kind not in "iu"):
@@ -286,12 +314,13 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
 def _slice(x: Any, dim: int, start: int, stop: int) -> Any:
     array = x._array
     part = array[(slice(None),) * dim + (slice(start, stop),)]
-    return view_of(x, part, (x._offset or 0) + start * array.strides[dim])
+    return view_of(x, part, (x._offset or 0) + (start * array.strides[dim] if start < stop else 0))  # an empty one must not begin beyond the memory
 
 
-def split(input: Any, split_size: Any, dim: int = 0) -> tuple[Any, ...]:
-    """Views of `split_size` positions each (the last may be shorter), or of the sizes given."""
-    array = input._array
+def split(input: Any, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None) -> tuple[Any, ...]:
+    """Views of so many positions each (the last may be shorter), or of the sizes given. (The method calls them `split_size`.)"""
+    array = tensor_argument(input, "split")._array
+    split_size = split_size_or_sections if split_size is None else split_size
     dim = whole_dim(dim, array.ndim, "split")
     n = array.shape[dim]
     if isinstance(split_size, (tuple, list)):
@@ -307,17 +336,22 @@ def split(input: Any, split_size: Any, dim: int = 0) -> tuple[Any, ...]:
     return tuple(_slice(input, dim, end - k, end) for end, k in zip(ends, lengths))
 
 
-def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
+def chunk(input: Any, chunks: int, dim: int = 0, *, axis: int | None = None) -> tuple[Any, ...]:
     """At most so many views of equal size (the last may be shorter)."""
-    if chunks <= 0:
+    dim = dim if axis is None else axis
+    if _as_int(chunks, "chunk") <= 0:
         raise BadValue(f"chunk: needs a positive number of chunks, not {chunks}", fix="x.chunk(2)")
-    n = input._array.shape[whole_dim(dim, input._array.ndim, "chunk")]
+    shape = tensor_argument(input, "chunk")._array.shape
+    if not shape:
+        raise ShapeError("chunk: a 0-d tensor has no dimension to split", fix="x.reshape(1)")
+    n = shape[whole_dim(dim, len(shape), "chunk")]
     return split(input, max(-(-n // chunks), 1), dim)
 
 
-def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
+def unbind(input: Any, dim: int = 0, *, axis: int | None = None) -> tuple[Any, ...]:
     """A view for each position along a dimension."""
-    if not input._array.ndim:
+    dim = dim if axis is None else axis
+    if not tensor_argument(input, "unbind")._array.ndim:
         raise BadIndex("unbind: a 0-d tensor has no dimension to unbind", fix="x.item()")
     dim = whole_dim(dim, input._array.ndim, "unbind")
     return tuple(select(input, dim, i) for i in range(input._array.shape[dim]))
@@ -325,7 +359,7 @@ def unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
 
 def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """The diagonal of two dimensions as a new last dimension: a view that can be written through."""
-    array = input._array
+    array = tensor_argument(input, "diagonal")._array
     a, b = whole_dim(dim1, array.ndim, "diagonal"), whole_dim(dim2, array.ndim, "diagonal")
     if a == b:
         raise BadValue(f"diagonal: dim1 and dim2 are both {dim1}", fix="x.diagonal(offset, 0, 1)")
@@ -339,7 +373,7 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
 
 def unfold(input: Any, dimension: int, size: int, step: int) -> Any:
     """All windows of `size` along a dimension, `step` apart, as a new last dimension."""
-    array = input._array
+    array = tensor_argument(input, "unfold")._array
     dim = whole_dim(dimension, array.ndim, "unfold")
     n = array.shape[dim] if array.ndim else 1
     if size > n or step <= 0 or size < 0:
@@ -354,7 +388,7 @@ def unfold(input: Any, dimension: int, size: int, step: int) -> Any:
 
 def as_strided(input: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:
     """Any window on the storage: shape, strides and offset counted in elements."""
-    item = input._array.itemsize
+    item = tensor_argument(input, "as_strided")._array.itemsize
     shape, steps = sizes((tuple(size),)), sizes((tuple(stride),))
     offset = (input._offset or 0) if storage_offset is None else storage_offset * item
     end = offset + sum((n - 1) * s * item for n, s in zip(shape, steps)) + item
@@ -383,7 +417,7 @@ def variadic(name: str, forward: Any, reverse: Any, frees: bool) -> Any:
 _cat = variadic("cat", None, _join_reverse, False)
 
 
-def cat(tensors: Sequence[Any], dim: int = 0, *, out: Any = None) -> Any:
+def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None, out: Any = None) -> Any:
     """Tensors joined along a dimension.
 
     >>> import mutagrad as mg
@@ -395,7 +429,7 @@ def cat(tensors: Sequence[Any], dim: int = 0, *, out: Any = None) -> Any:
     joined = [x for x in tensors if x._array.shape != (0,)] or tensors[:1]  # PyTorch ignores empty vectors
     if not joined[0]._array.ndim:
         raise ShapeError("cat: 0-d tensors cannot be concatenated", fix="mutagrad.stack(tensors)")
-    dim = whole_dim(dim, joined[0]._array.ndim, "cat")
+    dim = whole_dim(dim if axis is None else axis, joined[0]._array.ndim, "cat")
     try:
         array = np.concatenate([x._array for x in joined], dim)
     except ValueError:
@@ -410,6 +444,8 @@ def cat(tensors: Sequence[Any], dim: int = 0, *, out: Any = None) -> Any:
 
 
 def _same_types(name: str, given: Any) -> list[Any]:
+    if not isinstance(given, (list, tuple, TensorBase)) and not hasattr(given, "__next__"):
+        raise BadArgument(f"{name}: expects a list of tensors, got {type(given).__name__}", fix=f"mutagrad.{name}([x, y])")
     tensors: list[Any] = list(given)
     if not tensors:
         raise BadValue(f"{name}: expects at least one tensor, got an empty list", fix=f"mutagrad.{name}([x, y])")
@@ -423,8 +459,9 @@ def _same_types(name: str, given: Any) -> list[Any]:
     return tensors
 
 
-def stack(tensors: Sequence[Any], dim: int = 0, *, out: Any = None) -> Any:
+def stack(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None, out: Any = None) -> Any:
     """Tensors of one shape joined along a new dimension."""
+    dim = dim if axis is None else axis
     tensors = _same_types("stack", tensors)
     shapes = {x._array.shape for x in tensors}
     if len(shapes) > 1:
@@ -434,10 +471,10 @@ def stack(tensors: Sequence[Any], dim: int = 0, *, out: Any = None) -> Any:
 
 # -------------------------------------------------------------------------------------------------------- repeated, moved
 
-def repeat(input: Any, *repeats: Any) -> Any:
+def repeat(input: Any, *times: Any, repeats: Any = None) -> Any:
     """The tensor laid out so many times along each dimension: a copy."""
-    counts = sizes(repeats)
-    shape = input._array.shape
+    counts = sizes(times if repeats is None else (repeats,))
+    shape = tensor_argument(input, "repeat")._array.shape
     lead = len(counts) - len(shape)
     if lead < 0:
         raise ShapeError(f"repeat: {len(counts)} counts for a tensor of {len(shape)} dimensions", why="there must be one for each",
@@ -448,10 +485,10 @@ def repeat(input: Any, *repeats: Any) -> Any:
     return reshape(clone(wide), *(r * n for r, n in zip(counts, shape)))
 
 
-def tile(input: Any, *dims: Any) -> Any:
+def tile(input: Any, *times: Any, dims: Any = None) -> Any:
     """As repeat, with missing counts taken as 1."""
-    counts = sizes(dims)
-    return repeat(input, *((1,) * (input._array.ndim - len(counts)) + counts))
+    counts = sizes(times if dims is None else (dims,))
+    return repeat(input, *((1,) * (tensor_argument(input, "tile")._array.ndim - len(counts)) + counts))
 
 
 flip_dims = primitive("flip", lambda a, dims: np.flip(a, dims).copy(), settings=("dims",), x=lambda xp, g, dims: xp.flip(g, dims))
@@ -460,7 +497,7 @@ flip_dims = primitive("flip", lambda a, dims: np.flip(a, dims).copy(), settings=
 def flip(input: Any, *axes: Any, dims: Any = ()) -> Any:
     """A copy with the order along these dimensions reversed: `flip(x, 0, 1)` or `flip(x, dims=(0, 1))`."""
     wanted = sizes(axes or (dims,))
-    return flip_dims(input, whole_dims(wanted, input._array.ndim, "flip") if wanted else ())
+    return flip_dims(tensor_argument(input, "flip"), whole_dims(wanted, input._array.ndim, "flip") if wanted else ())
 
 
 roll_dims = primitive("roll", lambda a, shifts, dims: np.roll(a, shifts, dims), settings=("shifts", "dims"),
@@ -469,6 +506,7 @@ roll_dims = primitive("roll", lambda a, shifts, dims: np.roll(a, shifts, dims), 
 
 def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
     """A copy shifted along dimensions, what falls off coming back at the other end."""
+    tensor_argument(input, "roll")
     shifts = sizes((shifts,))
     whole = dims is None
     dims = (0,) if whole else whole_dims(dims, input._array.ndim, "roll")
@@ -477,8 +515,32 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
     return reshape(roll_dims(reshape(input, -1), shifts, dims), *input._array.shape) if whole else roll_dims(input, shifts, dims)
 
 
-def contiguous(x: Any) -> Any:
+RANKS = {channels_last: 4, channels_last_3d: 5}  # the dimensions that a tensor with channels has
+
+
+def copied(input: Any, *, memory_format: Any = None) -> Any:
+    """`clone`: a copy with history, so that gradients pass through; with `channels_last` it is a view of one in that order."""
+    tensor_argument(input, "clone")
+    if memory_format not in RANKS:
+        check_format("clone", memory_format)
+        return clone(input)
+    if input._array.ndim != RANKS[memory_format]:
+        raise ShapeError(f"clone: {memory_format} is for {RANKS[memory_format]} dimensions, got shape {input._array.shape}", fix="leave memory_format out")
+    return movedim(clone(movedim(input, 1, -1)), -1, 1)
+
+
+def has_format(x: Any, memory_format: Any) -> bool:
+    """Whether the elements lie in memory row by row, or with the channels last."""
+    if memory_format in RANKS:
+        return x._array.ndim == RANKS[memory_format] and bool(np.moveaxis(x._array, 1, -1).flags.c_contiguous)
+    check_format("is_contiguous", memory_format)
+    return bool(x._array.flags.c_contiguous)
+
+
+def contiguous(x: Any, memory_format: Any = None) -> Any:
     """Itself where the memory is in order, else a copy that is."""
+    if memory_format is not None:
+        return x if has_format(x, memory_format) else copied(x, memory_format=memory_format)
     return x if x._array.flags.c_contiguous else clone(x)
 
 

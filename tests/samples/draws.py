@@ -1,0 +1,5 @@
+"""Random numbers have no reference: `tests/test_draws.py` looks at their statistics."""
+
+from .base import elsewhere
+
+elsewhere("bernoulli binomial multinomial normal poisson bernoulli_ cauchy_ exponential_ geometric_ log_normal_ random_")
