@@ -1,18 +1,21 @@
 """Reductions along dimensions, running sums and products, softmax."""
 from __future__ import annotations
 
+from math import prod as product
 from typing import Any, NamedTuple
 
+from .. import rooms
 from ..backends import large, np
 from ..call import primitive
 from ..construct import make
 from ..dtypes import FLOAT, as_dtype, of_array
-from ..errors import BadIndex, DTypeError, NotSupported
+from ..errors import BadArgument, BadIndex, DTypeError, NotSupported, ShapeError
 from ..op import RAW, RECORDED
+from ..write import check_cast, check_writable
 from .elementwise import abs as abs_
 from .elementwise import cast, pow_values
 from .selecting import gather
-from .shape import reshape, whole_dim, whole_dims
+from .shape import reshape, tensor_argument, whole_dim, whole_dims
 
 
 def kept_shape(shape: tuple[int, ...], dims: tuple[int, ...]) -> tuple[int, ...]:
@@ -52,10 +55,10 @@ mean_dims = primitive("mean", _in_single(lambda a, dims, keepdim: np.add.reduce(
                       settings=_SETTINGS, x=lambda xp, g, x_shape, dims: back(xp, g / count(x_shape, dims), x_shape, dims))
 prod_dims = primitive("prod", _in_single(lambda a, dims, keepdim: np.multiply.reduce(a, dims, a.dtype, keepdims=keepdim)), settings=_SETTINGS,
                       x=lambda xp, g, x, dims: back(xp, g, x.shape, dims) * _product_of_others(xp, x, dims))
-amax_dims = primitive("amax", lambda a, dims, keepdim: np.maximum.reduce(a, dims, keepdims=keepdim), settings=_SETTINGS,
-                      x=lambda xp, g, x, out, dims: _to_extremes(xp, g, x, out, dims))
-amin_dims = primitive("amin", lambda a, dims, keepdim: np.minimum.reduce(a, dims, keepdims=keepdim), settings=_SETTINGS,
-                      x=lambda xp, g, x, out, dims: _to_extremes(xp, g, x, out, dims))
+amax_dims = primitive("amax", lambda a, dims, keepdim: _reduced(np.maximum, a, dims, keepdim), settings=_SETTINGS,
+                      x=lambda xp, g, x, out, dims: to_extremes(xp, g, x, out, dims))
+amin_dims = primitive("amin", lambda a, dims, keepdim: _reduced(np.minimum, a, dims, keepdim), settings=_SETTINGS,
+                      x=lambda xp, g, x, out, dims: to_extremes(xp, g, x, out, dims))
 var_dims = primitive("var", _in_single(lambda a, dims, keepdim, correction: _variance(a, dims, keepdim, correction)),
                      settings=(*_SETTINGS, "correction"),
                      x=lambda xp, g, x, dims, correction: back(xp, g, x.shape, dims) * (x - xp.mean(x, dims, True))
@@ -65,11 +68,11 @@ std_dims = primitive("std", _in_single(lambda a, dims, keepdim, correction: np.s
                      x=lambda xp, g, x, out, dims, correction: back(xp, xp.where(out == 0, 0.0, g / out), x.shape, dims)
                      * (x - xp.mean(x, dims, True)) * _per_degree(count(x.shape, dims), correction))
 logsumexp_dims = primitive("logsumexp", _in_single(lambda a, dims, keepdim: _log_sum_exp(a, dims, keepdim)), settings=_SETTINGS,
-                           x=lambda xp, g, x, out, dims: back(xp, g, x.shape, dims) * xp.exp(x - as_reduced(xp, out, x.shape, dims)))
+                           x=lambda xp, g, x, out, dims: _log_sum_exp_rule(xp, g, x, out, dims))
 softmax_dim = primitive("softmax", _in_single(lambda a, dim: _softmax(a, dim)), settings=("dim",),
-                        x=lambda xp, g, out, dim: out * (g - xp.sum(g * out, (dim,), True)))
+                        x=lambda xp, g, out, dim: _softmax_rule(xp, g, out, dim))
 log_softmax_dim = primitive("log_softmax", _in_single(lambda a, dim: _log_softmax(a, dim)), settings=("dim",),
-                            x=lambda xp, g, out, dim: g - xp.exp(out) * xp.sum(g, (dim,), True))
+                            x=lambda xp, g, out, dim: _log_softmax_rule(xp, g, out, dim))
 cumsum_dim = primitive("cumsum", _in_single(lambda a, dim: np.add.accumulate(a, dim, a.dtype)), settings=("dim",),
                        x=lambda xp, g, dim: xp.flip(xp.cumsum(xp.flip(g, (dim,)), dim), (dim,)))
 cumprod_dim = primitive("cumprod", _in_single(lambda a, dim: np.multiply.accumulate(a, dim, a.dtype)), settings=("dim",),
@@ -82,6 +85,91 @@ def _sum(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
     if a.size >= large.LARGE and len(dims) == a.ndim and not keepdim and a.flags.c_contiguous:
         return large.total(a)
     return np.add.reduce(a, dims, a.dtype, keepdims=keepdim)
+
+
+def _reduced(ufunc: Any, a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+    if a.size < large.LARGE or (dim := _one_dim(dims)) is None:
+        return ufunc.reduce(a, dims, keepdims=keepdim)
+
+    def work(axis: int, part: Any, out: Any) -> None:
+        out[...] = _row_extreme(ufunc, part, axis)
+
+    out = _by_rows(work, (a,), dim, len(dims), kept=True)
+    return out if keepdim else out.reshape(tuple(n for i, n in enumerate(a.shape) if i not in dims))
+
+
+# ----------------------------------------------------------------------------------------------- large arrays, row by row
+
+BLOCK = 1 << 17  # elements of which several arrays fit the cache of one core, and which are worth a call
+SHORT = 48  # elements up to which rows are worked on column by column: NumPy starts anew for each row
+
+
+def _is_large(xp: Any, x: Any) -> bool:
+    return xp is RAW and x.size >= large.LARGE and x.dtype.char in "fd"
+
+
+def _one_dim(dims: tuple[int, ...]) -> int | None:
+    """The first of dimensions that lie next to each other, so that they are as good as one; None if they do not."""
+    ordered = sorted(dims)
+    return ordered[0] if ordered and ordered[-1] - ordered[0] + 1 == len(ordered) else None
+
+
+def _by_rows(work: Any, arrays: tuple[Any, ...], dim: int, dims: int = 1, kept: bool = False) -> Any:
+    """What `work(axis, *arrays, out)` writes into `out`: of the first array's shape or, if `kept`, with its `dims` from `dim` on as ones.
+
+    Rows along these dimensions are independent: large arrays are cut between them, into blocks that stay in the cache from
+    the first step to the last, on several threads.
+    """
+    shape, end = arrays[0].shape, dim + dims
+    out = np.empty(shape[:dim] + (1,) * dims + shape[end:] if kept else shape, arrays[0].dtype)
+    if arrays[0].size < large.LARGE:
+        work(dim if dims == 1 else tuple(range(dim, end)), *arrays, out)
+        return out
+    outer, n, inner = product(shape[:dim]), product(shape[dim:end]), product(shape[end:])
+    cubes = [a.reshape(outer, product(a.shape[dim:end]), *((inner,) if inner > 1 else ())) for a in (*arrays, out)]
+    if inner == 1 and n <= SHORT:
+        _in_blocks(outer, n, lambda rows: _by_columns(work, [c[rows] for c in cubes]))
+    else:  # rows side by side are not cut apart: NumPy takes twice as long over pieces of a row of memory
+        _in_blocks(outer, n * inner, lambda rows: work(1, *(c[rows] for c in cubes)))
+    return out
+
+
+def _in_blocks(count: int, size: int, work: Any) -> None:
+    """Calls `work` with slices that cover range(count), of about BLOCK elements where an item has `size`, on several threads."""
+    step = BLOCK // size + 1
+
+    def span(part: slice) -> None:
+        for start in range(part.start, part.stop, step):
+            work(slice(start, start + step if start + step < part.stop else part.stop))
+
+    large.in_spans(count, span) if count > 1 else span(slice(0, count))
+
+
+def _is_matrix(a: Any, axis: Any) -> bool:
+    return bool(axis == 1 and a.ndim == 2 and a.size >= 1 << 14)
+
+
+def _row_extreme(ufunc: Any, a: Any, axis: Any) -> Any:
+    """The largest (or smallest) of each row, kept as a dimension; in a matrix the search for its place is faster than the reduction."""
+    if _is_matrix(a, axis):
+        places = a.argmax(1) if ufunc is np.maximum else a.argmin(1)
+        return a[np.arange(len(a)), places][:, None]
+    return ufunc.reduce(a, axis, keepdims=True)
+
+
+def _row_sum(a: Any, axis: Any) -> Any:
+    """The sum of each row, kept as a dimension; in a matrix with rows so short that their order does not matter, by the faster einsum."""
+    if _is_matrix(a, axis) and a.shape[1] <= 4096:
+        return np.einsum("ij->i", a)[:, None]
+    return np.add.reduce(a, axis, keepdims=True)
+
+
+def _by_columns(work: Any, matrices: list[Any]) -> None:
+    """The same on transposed copies."""
+    *given, out = matrices
+    turned = np.empty(out.shape[::-1], out.dtype)
+    work(0, *(m.T.copy() for m in given), turned)
+    out[...] = turned.T
 
 
 def _product_of_others(xp: Any, x: Any, dims: tuple[int, ...]) -> Any:
@@ -100,11 +188,22 @@ def _product_of_others(xp: Any, x: Any, dims: tuple[int, ...]) -> Any:
     return xp.permute(others, tuple(order.index(d) for d in range(len(order))))
 
 
-def _to_extremes(xp: Any, g: Any, x: Any, out: Any, dims: tuple[int, ...]) -> Any:
-    """To the largest (or smallest) elements, in equal shares where several are."""
-    chosen = (x == as_reduced(xp, out, x.shape, dims)) | (x != x)  # one nan, and the result is nan
-    share = xp.where(chosen, 1.0, xp.zeros_like(x))
+def to_extremes(xp: Any, g: Any, x: Any, out: Any, dims: tuple[int, ...]) -> Any:
+    """To the largest (or smallest) elements, in equal shares where several are; if the result is nan, to those that are."""
+    kept = kept_shape(x.shape, dims)
+    if _is_large(xp, x) and (dim := _one_dim(dims)) is not None:
+        return _by_rows(_extremes_back, (x, g.reshape(kept), out.reshape(kept)), dim, len(dims))
+    top = xp.reshape(out, kept)
+    share = xp.where((x == top) | (x != x) & (top != top), 1.0, xp.zeros_like(x))
     return back(xp, g, x.shape, dims) * (share / xp.sum(share, dims, True))
+
+
+def _extremes_back(axis: int, a: Any, g: Any, top: Any, out: Any) -> None:
+    chosen = a == top
+    missing = top != top
+    if missing.any():
+        chosen |= (a != a) & missing
+    np.multiply(chosen, g / np.add.reduce(chosen, axis, a.dtype, keepdims=True), out)
 
 
 def _per_degree(n: int, correction: float) -> float:
@@ -122,22 +221,83 @@ def _variance(a: Any, dims: tuple[int, ...], keepdim: bool, correction: float) -
 def _log_sum_exp(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
     if not a.size:
         return np.log(np.add.reduce(np.exp(a), dims, keepdims=keepdim))
-    top = np.maximum.reduce(a.real, dims, keepdims=True)
-    top = np.where(np.isfinite(top), top, np.zeros_like(top))
-    out = np.log(np.add.reduce(np.exp(a - top), dims, keepdims=True)) + top
+    if not a.ndim:
+        return _log_sum_exp(a.reshape(1), (0,), False)
+    if (dim := _one_dim(dims)) is None or a.dtype.kind == "c":
+        out = np.empty(kept_shape(a.shape, dims), a.dtype)
+        _log_sum_exp_into(dims, a, out)
+    else:
+        out = _by_rows(_log_sum_exp_into, (a,), dim, len(dims), kept=True)
     return out if keepdim else out.reshape(tuple(n for i, n in enumerate(a.shape) if i not in dims))
 
 
+def _log_sum_exp_into(axis: Any, a: Any, out: Any) -> None:
+    top = _row_extreme(np.maximum, a.real, axis)
+    top[~np.isfinite(top)] = 0
+    e = np.subtract(a, top)
+    np.exp(e, e)
+    np.log(_row_sum(e, axis), out)
+    np.add(out, top, out)
+
+
+def _log_sum_exp_rule(xp: Any, g: Any, x: Any, out: Any, dims: tuple[int, ...]) -> Any:
+    kept = kept_shape(x.shape, dims)
+    if _is_large(xp, x) and (dim := _one_dim(dims)) is not None:
+        return _by_rows(_log_sum_exp_back, (x, g.reshape(kept), out.reshape(kept)), dim, len(dims))
+    return back(xp, g, x.shape, dims) * xp.exp(x - xp.reshape(out, kept))
+
+
+def _log_sum_exp_back(axis: int, a: Any, g: Any, total: Any, out: Any) -> None:
+    np.subtract(a, total, out)
+    np.exp(out, out)
+    np.multiply(out, g, out)
+
+
 def _softmax(a: Any, dim: int) -> Any:
-    e = np.exp(a - np.maximum.reduce(a, dim, keepdims=True)) if a.size else a
-    return e / np.add.reduce(e, dim, keepdims=True)
+    if not a.size:
+        return a.copy()
+    return _by_rows(_softmax_into, (a,), dim) if a.size >= large.LARGE else _softmax_into(dim, a, None)
+
+
+def _softmax_into(axis: int, a: Any, out: Any) -> Any:
+    out = np.subtract(a, _row_extreme(np.maximum, a, axis), out)
+    np.exp(out, out)
+    return np.divide(out, _row_sum(out, axis), out)
+
+
+def _softmax_rule(xp: Any, g: Any, out: Any, dim: int) -> Any:
+    if _is_large(xp, out):
+        return _by_rows(_softmax_back, (out, g), dim)
+    return out * (g - xp.sum(g * out, (dim,), True))
+
+
+def _softmax_back(axis: int, y: Any, g: Any, out: Any) -> None:
+    np.multiply(g, y, out)
+    np.subtract(g, _row_sum(out, axis), out)
+    np.multiply(out, y, out)
 
 
 def _log_softmax(a: Any, dim: int) -> Any:
     if not a.size:
         return a.copy()
-    shifted = a - np.maximum.reduce(a, dim, keepdims=True)
-    return shifted - np.log(np.add.reduce(np.exp(shifted), dim, keepdims=True))
+    return _by_rows(_log_softmax_into, (a,), dim) if a.size >= large.LARGE else _log_softmax_into(dim, a, None)
+
+
+def _log_softmax_into(axis: int, a: Any, out: Any) -> Any:
+    out = np.subtract(a, _row_extreme(np.maximum, a, axis), out)
+    return np.subtract(out, np.log(_row_sum(np.exp(out), axis)), out)
+
+
+def _log_softmax_rule(xp: Any, g: Any, out: Any, dim: int) -> Any:
+    if _is_large(xp, out):
+        return _by_rows(_log_softmax_back, (out, g), dim)
+    return g - xp.exp(out) * xp.sum(g, (dim,), True)
+
+
+def _log_softmax_back(axis: int, y: Any, g: Any, out: Any) -> None:
+    np.exp(y, out)
+    np.multiply(out, _row_sum(g, axis), out)
+    np.subtract(g, out, out)
 
 
 def _cumprod_rule(xp: Any, g: Any, x: Any, out: Any, dim: int) -> Any:
@@ -160,6 +320,7 @@ RAW.join, RECORDED.join = lambda parts, dim: np.concatenate(parts, dim), lambda 
 # ------------------------------------------------------------------------------------------------------------- functions
 
 def _floating(x: Any, dtype: Any, name: str) -> Any:
+    x = tensor_argument(x, name)
     if dtype is not None:
         x = to_dtype(x, dtype)
     if of_array(x._array.dtype).category < FLOAT:
@@ -172,15 +333,39 @@ def to_dtype(x: Any, dtype: Any) -> Any:
     return x if x._array.dtype is to else cast(x, to)
 
 
-def _summable(x: Any, dtype: Any) -> Any:
+def summable(x: Any, dtype: Any, name: str) -> Any:
+    """The tensor in the type that its sum has: integers and booleans are summed in 64 bits."""
+    x = tensor_argument(x, name)
     if dtype is not None:
         return to_dtype(x, dtype)
     return cast(x, np.dtype("int64")) if x._array.dtype.kind in "iub" and x._array.dtype != np.dtype("int64") else x
 
 
-def _named(dim: Any, keepdim: bool, axis: Any, keepdims: Any) -> tuple[Any, bool]:
+def numpy_names(name: str, dim: Any, keepdim: bool, axis: Any, keepdims: Any) -> tuple[Any, bool]:
     """PyTorch takes NumPy's names, too."""
-    return (dim if axis is None else axis), (keepdim if keepdims is None else keepdims)
+    if keepdims is not None:
+        keepdim = keepdims
+    if keepdim.__class__ is not bool:
+        raise BadArgument(f"{name}: keepdim must be True or False, not {type(keepdim).__name__}", why=f"got {keepdim!r}", fix="keepdim=True")
+    return dim if axis is None else axis, keepdim
+
+
+def write_out(name: str, result: Any, out: Any) -> Any:
+    """The result, written into `out` where that is given; several results into several."""
+    if out is None:
+        return result
+    several = isinstance(result, tuple)
+    results, outs = (result, out) if several else ((result,), (out,))
+    if several and not (isinstance(outs, (tuple, list)) and len(outs) == len(results)):
+        raise BadArgument(f"{name}: out must be a tuple of {len(results)} tensors", fix=f"out=({', '.join(getattr(result, '_fields', 'ab'))})")
+    for r, o in zip(results, outs):  # all that can fail fails before anything is written
+        check_writable(o, name)
+        check_cast(name, r._array.dtype, o._array.dtype)
+        if o._array.shape != r._array.shape:
+            raise ShapeError(f"{name}: a result of shape {r._array.shape} cannot be written into out of shape {o._array.shape}",
+                             fix="out=mutagrad.empty_like(...) of the result's shape")
+    written = [RECORDED.copy_into(o, r) for r, o in zip(results, outs)]
+    return type(result)(*written) if hasattr(result, "_fields") else tuple(written) if several else written[0]
 
 
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
@@ -190,78 +375,112 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
     >>> mg.ones(2, 3).sum(dim=1)
     tensor([3., 3.])
     """
-    dim, keepdim = _named(dim, keepdim, axis, keepdims)
-    input = _summable(input, dtype)
-    return _out(sum_dims(input, whole_dims(dim, input._array.ndim, "sum"), keepdim), out)
-
-
-def _out(result: Any, out: Any) -> Any:
-    return result if out is None else RECORDED.copy_into(out, result)
+    dim, keepdim = numpy_names("sum", dim, keepdim, axis, keepdims)
+    input = summable(input, dtype, "sum")
+    result = sum_dims(input, whole_dims(dim, input._array.ndim, "sum"), keepdim)
+    return result if out is None else write_out("sum", result, out)
 
 
 def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
     """The average over all elements, or along dimensions."""
-    dim, keepdim = _named(dim, keepdim, axis, keepdims)
+    dim, keepdim = numpy_names("mean", dim, keepdim, axis, keepdims)
     input = _floating(input, dtype, "mean")
-    return _out(mean_dims(input, whole_dims(dim, input._array.ndim, "mean"), keepdim), out)
+    result = mean_dims(input, whole_dims(dim, input._array.ndim, "mean"), keepdim)
+    return result if out is None else write_out("mean", result, out)
 
 
-def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
     """The product of all elements, or along a dimension; its gradient is right at zeros."""
-    input = _summable(input, dtype)
-    return prod_dims(input, whole_dims(dim, input._array.ndim, "prod"), keepdim)
+    dim, keepdim = numpy_names("prod", dim, keepdim, axis, keepdims)
+    input = summable(input, dtype, "prod")
+    return write_out("prod", prod_dims(input, whole_dims(dim, input._array.ndim, "prod"), keepdim), out)
 
 
-def _spread_arguments(dim: Any, unbiased: Any, correction: Any) -> tuple[Any, float]:
+def _degrees(name: str, dim: Any, unbiased: Any, correction: Any) -> tuple[Any, float]:
     if isinstance(dim, bool):  # x.var(False): unbiased, by position
         dim, unbiased = None, dim
-    return dim, correction if correction is not None else (1 if unbiased is None else int(unbiased))
+    if correction is None:
+        return dim, 1 if unbiased is None else int(unbiased)
+    if isinstance(correction, bool) or not isinstance(correction, (int, float)):
+        raise BadArgument(f"{name}: correction must be a number, not {type(correction).__name__}", why=f"got {correction!r}", fix="correction=1")
+    return dim, correction
 
 
-def var(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Any:
+def _spread(name: str, operation: Any, x: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any, axis: Any, keepdims: Any) -> Any:
+    dim, keepdim = numpy_names(name, dim, keepdim, axis, keepdims)
+    dim, correction = _degrees(name, dim, unbiased, correction)
+    x = _floating(x, None, name)
+    return operation(x, whole_dims(dim, x._array.ndim, name), keepdim, correction)
+
+
+def var(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None, axis: Any = None,
+        keepdims: Any = None, out: Any = None) -> Any:
     """The variance; `correction` 1 (the default) divides by n - 1."""
-    dim, correction = _spread_arguments(dim, unbiased, correction)
-    input = _floating(input, None, "var")
-    return var_dims(input, whole_dims(dim, input._array.ndim, "var"), keepdim, correction)
+    return write_out("var", _spread("var", var_dims, input, dim, unbiased, keepdim, correction, axis, keepdims), out)
 
 
-def std(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> Any:
+def std(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None, axis: Any = None,
+        keepdims: Any = None, out: Any = None) -> Any:
     """The square root of the variance; where that is zero, so is the gradient."""
-    dim, correction = _spread_arguments(dim, unbiased, correction)
-    input = _floating(input, None, "std")
-    return std_dims(input, whole_dims(dim, input._array.ndim, "std"), keepdim, correction)
+    return write_out("std", _spread("std", std_dims, input, dim, unbiased, keepdim, correction, axis, keepdims), out)
 
 
-def var_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> tuple[Any, Any]:
-    return var(input, dim, unbiased, keepdim, correction=correction), mean(input, None if isinstance(dim, bool) else dim, keepdim)
+def _with_mean(spread: Any, x: Any, dim: Any, keepdim: bool, axis: Any, keepdims: Any) -> tuple[Any, Any]:
+    dim = axis if axis is not None else None if isinstance(dim, bool) else dim
+    return spread, mean(x, dim, keepdim, keepdims=keepdims)
 
 
-def std_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None) -> tuple[Any, Any]:
-    return std(input, dim, unbiased, keepdim, correction=correction), mean(input, None if isinstance(dim, bool) else dim, keepdim)
+def var_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None, axis: Any = None,
+             keepdims: Any = None, out: Any = None) -> tuple[Any, Any]:
+    """The variance and the mean."""
+    spread = _spread("var_mean", var_dims, input, dim, unbiased, keepdim, correction, axis, keepdims)
+    found: tuple[Any, Any] = write_out("var_mean", _with_mean(spread, input, dim, keepdim, axis, keepdims), out)
+    return found
 
 
-def _not_empty(x: Any, dims: tuple[int, ...], name: str) -> None:
+def std_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None, axis: Any = None,
+             keepdims: Any = None, out: Any = None) -> tuple[Any, Any]:
+    """The standard deviation and the mean."""
+    spread = _spread("std_mean", std_dims, input, dim, unbiased, keepdim, correction, axis, keepdims)
+    found: tuple[Any, Any] = write_out("std_mean", _with_mean(spread, input, dim, keepdim, axis, keepdims), out)
+    return found
+
+
+def not_empty(x: Any, dims: tuple[int, ...], name: str) -> None:
     if not count(x._array.shape, dims):
         raise BadIndex(f"{name}: nothing to choose from in dimensions {dims} of shape {x._array.shape}", why="a size is zero",
                        fix=f"if x.numel(): x.{name}(...)")
 
 
-def amax(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+def _ordered(x: Any, name: str) -> Any:
+    """The array of a tensor whose elements have an order."""
+    array = tensor_argument(x, name)._array
+    if array.dtype.kind == "c":
+        raise DTypeError(f"{name}: not defined for {array.dtype.name}", why="complex numbers have no order", fix="x.abs() or x.real first")
+    return array
+
+
+def _bound(name: str, operation: Any, x: Any, dim: Any, keepdim: bool, axis: Any = None, keepdims: Any = None) -> Any:
+    dim, keepdim = numpy_names(name, dim, keepdim, axis, keepdims)
+    dims = whole_dims(dim, _ordered(x, name).ndim, name)
+    not_empty(x, dims, name)
+    return operation(x, dims, keepdim)
+
+
+def amax(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
     """The largest along dimensions; where several are, they share the gradient equally."""
-    dims = whole_dims(dim, input._array.ndim, "amax")
-    _not_empty(input, dims, "amax")
-    return amax_dims(input, dims, keepdim)
+    return write_out("amax", _bound("amax", amax_dims, input, dim, keepdim, axis, keepdims), out)
 
 
-def amin(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+def amin(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
     """The smallest along dimensions; where several are, they share the gradient equally."""
-    dims = whole_dims(dim, input._array.ndim, "amin")
-    _not_empty(input, dims, "amin")
-    return amin_dims(input, dims, keepdim)
+    return write_out("amin", _bound("amin", amin_dims, input, dim, keepdim, axis, keepdims), out)
 
 
-def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
-    return MinMax(amin(input, dim, keepdim), amax(input, dim, keepdim))
+def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
+    """The smallest and the largest."""
+    low, high = (_bound("aminmax", f, input, dim, keepdim, axis, keepdims) for f in (amin_dims, amax_dims))
+    return write_out("aminmax", MinMax(low, high), out)
 
 
 class MinMax(NamedTuple):
@@ -277,134 +496,155 @@ class Extremes(NamedTuple):
 
 
 def _position(name: str, x: Any, dim: int | None, keepdim: bool) -> Any:
-    array = x._array
+    array = _ordered(x, name)
     find = np.argmax if name in ("argmax", "max") else np.argmin
     if dim is None:
-        _not_empty(x, tuple(range(array.ndim)), name)
+        not_empty(x, tuple(range(array.ndim)), name)
         return np.asarray(find(array)).reshape((1,) * array.ndim if keepdim else ())
     dim = whole_dim(dim, array.ndim, name)
     if not array.ndim:
         return np.zeros((), np.int64)
-    _not_empty(x, (dim,), name)
+    not_empty(x, (dim,), name)
     return np.asarray(find(array, dim, keepdims=keepdim))
 
 
-def argmax(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+def argmax(input: Any, dim: int | None = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
     """Where the largest is (the first of several). Integers, so without gradient, and fine as an index."""
-    return make(_position("argmax", input, dim, keepdim))
+    dim, keepdim = numpy_names("argmax", dim, keepdim, axis, keepdims)
+    return write_out("argmax", make(_position("argmax", input, dim, keepdim)), out)
 
 
-def argmin(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+def argmin(input: Any, dim: int | None = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
     """Where the smallest is (the first of several)."""
-    return make(_position("argmin", input, dim, keepdim))
+    dim, keepdim = numpy_names("argmin", dim, keepdim, axis, keepdims)
+    return write_out("argmin", make(_position("argmin", input, dim, keepdim)), out)
 
 
-def _chosen(name: str, x: Any, dim: int, keepdim: bool) -> Extremes:
-    where = make(_position(name, x, dim, True))
+def pick(x: Any, dim: int, where: Any, keepdim: bool) -> Extremes:
+    """The values at these positions along a dimension, one for each row, and the positions."""
     if not x._array.ndim:
-        return Extremes(RECORDED.clone(x), where)
-    dim = whole_dim(dim, x._array.ndim, name)
-    values = gather(x, dim, where)
+        return Extremes(RECORDED.clone(x), make(where.reshape(())))
+    values, indices = gather(x, dim, make(where)), make(where)
     if not keepdim:
         shape = tuple(n for i, n in enumerate(x._array.shape) if i != dim)
-        values, where = reshape(values, shape), reshape(where, shape)
-    return Extremes(values, where)
+        values, indices = reshape(values, shape), reshape(indices, shape)
+    return Extremes(values, indices)
 
 
-def _extreme(name: str, whole: Any, pairwise: Any, x: Any, arguments: tuple[Any, ...], dim: Any, keepdim: bool) -> Any:
+def _extreme(name: str, operation: Any, pairwise: Any, x: Any, arguments: tuple[Any, ...], dim: Any, keepdim: bool, axis: Any, keepdims: Any,
+             out: Any) -> Any:
     if arguments and not isinstance(arguments[0], int):
-        return pairwise(x, *arguments)
+        return pairwise(x, *arguments, out=out)
     if arguments:
         dim, keepdim = arguments[0], (arguments[1] if len(arguments) > 1 else keepdim)
-    return whole(x) if dim is None else _chosen(name, x, dim, keepdim)
+    dim, keepdim = numpy_names(name, dim, keepdim, axis, keepdims)
+    if dim is None:
+        return write_out(name, _bound(name, operation, x, None, False), out)
+    where = _position(name, x, dim, True)
+    return write_out(name, pick(x, whole_dim(dim, x._array.ndim, name), where, keepdim), out)
 
 
-def max(input: Any, *arguments: Any, dim: Any = None, keepdim: bool = False, other: Any = None) -> Any:
+def max(input: Any, *arguments: Any, dim: Any = None, keepdim: bool = False, other: Any = None, axis: Any = None, keepdims: Any = None,
+        out: Any = None) -> Any:
     """The largest of all; `max(dim)` gives values and indices; `max(other)` is `maximum`.
 
     >>> import mutagrad as mg
     >>> mg.tensor([[1., 4.], [3., 2.]]).max(dim=1).indices
     tensor([1, 0])
     """
-    return _extreme("max", amax, RECORDED.maximum, input, arguments if other is None else (other,), dim, keepdim)
+    return _extreme("max", amax_dims, RECORDED.maximum, input, arguments if other is None else (other,), dim, keepdim, axis, keepdims, out)
 
 
-def min(input: Any, *arguments: Any, dim: Any = None, keepdim: bool = False, other: Any = None) -> Any:
+def min(input: Any, *arguments: Any, dim: Any = None, keepdim: bool = False, other: Any = None, axis: Any = None, keepdims: Any = None,
+        out: Any = None) -> Any:
     """The smallest of all; `min(dim)` gives values and indices; `min(other)` is `minimum`."""
-    return _extreme("min", amin, RECORDED.minimum, input, arguments if other is None else (other,), dim, keepdim)
+    return _extreme("min", amin_dims, RECORDED.minimum, input, arguments if other is None else (other,), dim, keepdim, axis, keepdims, out)
 
 
-def _truth(function: Any, name: str, x: Any, dim: Any, keepdim: bool) -> Any:
+def _truth(function: Any, name: str, x: Any, dim: Any, keepdim: bool, axis: Any, keepdims: Any, out: Any) -> Any:
     """Booleans; bytes for bytes, which were PyTorch's booleans once."""
-    found = np.asarray(function(x._array, whole_dims(dim, x._array.ndim, name), keepdims=keepdim))
-    return make(found.astype(np.uint8) if x._array.dtype == np.uint8 else found)
+    dim, keepdim = numpy_names(name, dim, keepdim, axis, keepdims)
+    array = tensor_argument(x, name)._array
+    found = np.asarray(function(array, whole_dims(dim, array.ndim, name), keepdims=keepdim))
+    return write_out(name, make(found.astype(np.uint8) if array.dtype == np.uint8 else found), out)
 
 
-def any(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+def any(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
     """Whether any element is nonzero."""
-    return _truth(np.any, "any", input, dim, keepdim)
+    return _truth(np.any, "any", input, dim, keepdim, axis, keepdims, out)
 
 
-def all(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+def all(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
     """Whether every element is nonzero."""
-    return _truth(np.all, "all", input, dim, keepdim)
+    return _truth(np.all, "all", input, dim, keepdim, axis, keepdims, out)
 
 
-def count_nonzero(input: Any, dim: Any = None) -> Any:
-    return make(np.asarray(np.count_nonzero(input._array, axis=whole_dims(dim, input._array.ndim, "count_nonzero"))))
+def count_nonzero(input: Any, dim: Any = None, *, axis: Any = None) -> Any:
+    """How many elements are not zero."""
+    array = tensor_argument(input, "count_nonzero")._array
+    return make(np.asarray(np.count_nonzero(array, axis=whole_dims(dim if axis is None else axis, array.ndim, "count_nonzero"))))
 
 
-def _running(operation: Any, name: str, x: Any, dim: int, dtype: Any) -> Any:
-    x = _summable(x, dtype)
-    dim = whole_dim(dim, x._array.ndim, name)
-    return operation(x, dim) if x._array.ndim else RECORDED.clone(x)
+def _running(operation: Any, name: str, x: Any, dim: Any, dtype: Any, axis: Any, out: Any) -> Any:
+    x = summable(x, dtype, name)
+    dim = whole_dim(dim if axis is None else axis, x._array.ndim, name)
+    return write_out(name, operation(x, dim) if x._array.ndim else RECORDED.clone(x), out)
 
 
-def cumsum(input: Any, dim: int, *, dtype: Any = None) -> Any:
+def cumsum(input: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None, out: Any = None) -> Any:
     """Running sums along a dimension."""
-    return _running(cumsum_dim, "cumsum", input, dim, dtype)
+    return _running(cumsum_dim, "cumsum", input, dim, dtype, axis, out)
 
 
-def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Any:
+def cumprod(input: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None, out: Any = None) -> Any:
     """Running products along a dimension; their gradient is right at zeros."""
-    return _running(cumprod_dim, "cumprod", input, dim, dtype)
+    return _running(cumprod_dim, "cumprod", input, dim, dtype, axis, out)
 
 
-def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
+def logsumexp(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
     """log(sum(exp(x))) along dimensions, without overflow."""
-    input = input if input._array.dtype.kind in "fc" else RECORDED.add(input, 0.0)
-    return logsumexp_dims(input, whole_dims(dim, input._array.ndim, "logsumexp"), keepdim)
+    dim, keepdim = numpy_names("logsumexp", dim, keepdim, axis, keepdims)
+    if dim is None:
+        raise BadArgument("logsumexp: needs to be told along which dimensions", fix="x.logsumexp(dim=-1)")
+    input = input if tensor_argument(input, "logsumexp")._array.dtype.kind in "fcV" else RECORDED.add(input, 0.0)
+    return write_out("logsumexp", logsumexp_dims(input, whole_dims(dim, input._array.ndim, "logsumexp"), keepdim), out)
 
 
-def _normalised(operation: Any, name: str, x: Any, dim: int, dtype: Any) -> Any:
+def _normalised(operation: Any, name: str, x: Any, dim: Any, dtype: Any, axis: Any, out: Any) -> Any:
     x = _floating(x, dtype, name)
-    dim = whole_dim(dim, x._array.ndim, name)
-    return operation(x, dim) if x._array.ndim else reshape(operation(reshape(x, 1), dim), ())
+    dim = whole_dim(dim if axis is None else axis, x._array.ndim, name)
+    return write_out(name, operation(x, dim) if x._array.ndim else reshape(operation(reshape(x, 1), dim), ()), out)
 
 
-def softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
+def softmax(input: Any, dim: Any = None, dtype: Any = None, *, axis: Any = None, out: Any = None) -> Any:
     """exp(x) normalised to sum to one along a dimension."""
-    return _normalised(softmax_dim, "softmax", input, dim, dtype)
+    return _normalised(softmax_dim, "softmax", input, dim, dtype, axis, out)
 
 
-def log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
+def log_softmax(input: Any, dim: Any = None, dtype: Any = None, *, axis: Any = None, out: Any = None) -> Any:
     """The logarithm of softmax, without underflow."""
-    return _normalised(log_softmax_dim, "log_softmax", input, dim, dtype)
+    return _normalised(log_softmax_dim, "log_softmax", input, dim, dtype, axis, out)
 
 
 norm2_dims = primitive("norm2", _in_single(lambda a, dims, keepdim: np.sqrt(np.add.reduce((a * a.conj()).real, dims, keepdims=keepdim))),
                        settings=_SETTINGS, x=lambda xp, g, x, out, dims: x * back(xp, xp.where(out == 0, 0.0, g / out), x.shape, dims))
 
 
-def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None, *, out: Any = None) -> Any:
     """The p-norm of all elements, or along dimensions; at zero its gradient is zero."""
     input = _floating(input, dtype, "norm")
-    dims = whole_dims(dim, input._array.ndim, "norm")
+    keepdim = numpy_names("norm", dim, keepdim, None, None)[1]
+    return write_out("norm", _norm(input, p, whole_dims(dim, input._array.ndim, "norm"), keepdim), out)
+
+
+def _norm(x: Any, p: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
     if p in ("fro", None) or p == 2:
-        return norm2_dims(input, dims, keepdim)
-    if isinstance(p, str):
-        raise NotSupported(f"norm: p={p!r} is not supported", why="known are 'fro' and numbers, inf included", fix="x.norm(p=2)")
-    size = abs_(input)
+        return norm2_dims(x, dims, keepdim)
+    if p == "nuc":
+        return rooms.load("norms").matrix_norm(x, "nuc", dims, keepdim)
+    if isinstance(p, (str, bool)) or not isinstance(p, (int, float)):
+        raise NotSupported(f"norm: p={p!r} is not supported", why="known are 'fro', 'nuc' and numbers, inf included", fix="x.norm(p=2)")
+    size = abs_(x)
     if p == float("inf"):
         return amax_dims(size, dims, keepdim)
     if p == float("-inf"):
@@ -419,6 +659,5 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dty
 
 
 def dist(input: Any, other: Any, p: float = 2) -> Any:
-    return norm(input - other, p)
-
-
+    """The p-norm of the difference."""
+    return norm(tensor_argument(input, "dist") - tensor_argument(other, "dist"), p)

@@ -4,49 +4,77 @@ from __future__ import annotations
 from typing import Any
 
 from ..backends import np
+from ..backends.short import widened
 from ..construct import make
-from ..errors import BadValue
-from .reduce import Extremes
+from ..errors import BadArgument, BadValue, DTypeError
+from .reduce import Extremes, write_out
 from .selecting import gather
-from .shape import clone, whole_dim
+from .shape import clone, tensor_argument, whole_dim
 
 
-def _order(x: Any, dim: int, descending: bool) -> Any:
-    """Stable in both directions: a descending sort is an ascending sort of the mirror image."""
-    a = x._array
+def order(array: Any, dim: int, descending: bool = False) -> Any:
+    """The positions that sort an array: stable in both directions, as a descending sort is an ascending one of the mirror image."""
+    array = widened(array)  # NumPy does not know which bfloat16 is nan
     if not descending:
-        return np.argsort(a, dim, kind="stable")
-    return a.shape[dim] - 1 - np.flip(np.argsort(np.flip(a, dim), dim, kind="stable"), dim)
+        return np.argsort(array, dim, kind="stable")
+    return array.shape[dim] - 1 - np.flip(np.argsort(np.flip(array, dim), dim, kind="stable"), dim)
 
 
-def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Extremes:
-    """Values in order along a dimension, and where each came from.
+def _direction(name: str, **settings: Any) -> bool:
+    """Whether to sort downwards; every sort is stable, so that `stable` need only be a truth value."""
+    for what, value in settings.items():
+        if value.__class__ is not bool and value is not None:
+            raise BadArgument(f"{name}: {what} must be True or False, not {type(value).__name__}", why=f"got {value!r}", fix=f"{what}=True")
+    return bool(settings["descending"])
+
+
+def _sortable(x: Any, name: str) -> Any:
+    if tensor_argument(x, name)._array.dtype.kind == "c":
+        raise DTypeError(f"{name}: complex numbers have no order", fix="x.abs() or x.real")
+    return x
+
+
+def sort(input: Any, dim: Any = -1, descending: bool = False, stable: bool | None = False, *, axis: Any = None, out: Any = None) -> Extremes:
+    """Values in order along a dimension, and where each came from; equal ones keep their order.
 
     >>> import mutagrad as mg
     >>> mg.tensor([3., 1., 2.]).sort().indices
     tensor([1, 2, 0])
     """
-    if not input._array.ndim:
-        return Extremes(clone(input), make(np.zeros((), np.int64)))
-    dim = whole_dim(dim, input._array.ndim, "sort")
-    indices = make(_order(input, dim, descending))
-    return Extremes(gather(input, dim, indices), indices)
+    descending = _direction("sort", descending=descending, stable=stable)
+    dim = whole_dim(dim if axis is None else axis, _sortable(input, "sort")._array.ndim, "sort")
+    if input._array.ndim:
+        indices = make(order(input._array, dim, descending))
+        found = Extremes(gather(input, dim, indices), indices)
+    else:
+        found = Extremes(clone(input), make(np.zeros((), np.int64)))
+    written: Extremes = write_out("sort", found, out)
+    return written
 
 
-def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+def argsort(input: Any, dim: Any = -1, descending: bool = False, stable: bool | None = False, *, axis: Any = None) -> Any:
     """Where the values in order are."""
-    if not input._array.ndim:
-        return make(np.zeros((), np.int64))
-    return make(_order(input, whole_dim(dim, input._array.ndim, "argsort"), descending))
+    descending = _direction("argsort", descending=descending, stable=stable)
+    dim = whole_dim(dim if axis is None else axis, _sortable(input, "argsort")._array.ndim, "argsort")
+    return make(order(input._array, dim, descending) if input._array.ndim else np.zeros((), np.int64))
 
 
-def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Extremes:
+def whole_number(value: Any, name: str, what: str) -> int:
+    """An argument that must be an integer."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise BadArgument(f"{name}: {what} must be an integer, not {type(value).__name__}", why=f"got {value!r}", fix=f"{what}=2")
+    return int(value.__index__())
+
+
+def topk(input: Any, k: int, dim: Any = -1, largest: bool = True, sorted: bool = True, *, axis: Any = None, out: Any = None) -> Extremes:
     """The k largest (or smallest) along a dimension, in order."""
-    n = input._array.shape[whole_dim(dim, input._array.ndim, "topk")] if input._array.ndim else 1
+    array = _sortable(input, "topk")._array
+    dim, k = whole_dim(dim if axis is None else axis, array.ndim, "topk"), whole_number(k, "topk", "k")
+    n = array.shape[dim] if array.ndim else 1
     if not 0 <= k <= n:
         raise BadValue(f"topk: k={k} is out of range for a dimension of size {n}", fix=f"k from 0 to {n}")
-    if not input._array.ndim:
-        return sort(input)
-    dim = whole_dim(dim, input._array.ndim, "topk")
-    indices = make(np.take(_order(input, dim, largest), np.arange(k), dim))
-    return Extremes(gather(input, dim, indices), indices)
+    if not array.ndim:
+        return sort(input, out=out)
+    indices = make(np.take(order(array, dim, largest), np.arange(k), dim))
+    found: Extremes = write_out("topk", Extremes(gather(input, dim, indices), indices), out)
+    return found
