@@ -5,9 +5,10 @@ from math import prod
 from typing import Any
 
 from ..backends import np
+from ..backends.short import rounded, widened
 from ..call import primitive
 from ..construct import make
-from ..dtypes import of_array
+from ..dtypes import BOOL, FLOAT, of_array
 from ..errors import BadArgument, BadValue, DTypeError, ShapeError
 from ..graph import mode
 from ..op import RAW, RECORDED
@@ -15,8 +16,8 @@ from ..promote import as_operand
 from ..storage import TensorBase, save
 from ..write import linked, new_node
 from .reduce import sum as total
-from .reduce import sum_dims
-from .shape import diagonal, expand, permute, reshape, unsqueeze, variadic
+from .reduce import sum_dims, write_out
+from .shape import diagonal, expand, permute, reshape, tensor_argument, unsqueeze, variadic, whole_dims
 
 
 def _swap(xp: Any, x: Any) -> Any:
@@ -25,9 +26,9 @@ def _swap(xp: Any, x: Any) -> Any:
 
 
 def _sum_to(xp: Any, g: Any, shape: tuple[int, ...]) -> Any:
-    """Sums over batch dimensions that were broadcast."""
+    """Sums over dimensions that were broadcast."""
     lead = len(g.shape) - len(shape)
-    dims = tuple(range(lead)) + tuple(i + lead for i, n in enumerate(shape[:-2]) if n == 1 and g.shape[i + lead] != 1)
+    dims = tuple(range(lead)) + tuple(i + lead for i, n in enumerate(shape) if n == 1 and g.shape[i + lead] != 1)
     return xp.reshape(xp.sum(g, dims, True), shape) if dims else g
 
 
@@ -49,21 +50,60 @@ def _right(xp: Any, g: Any, x: Any, shape: tuple[int, ...]) -> Any:
     return _sum_to(xp, xp.matmul(_swap(xp, x), g), shape)
 
 
-matmul_values = primitive("matmul", np.matmul, x=lambda xp, g, y, x_shape: _left(xp, g, y, x_shape),
+def product(a: Any, b: Any) -> Any:
+    """`a @ b`; half precision is summed in single, as in PyTorch."""
+    return np.matmul(a, b) if a.dtype.char != "e" else np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
+
+
+def _add_product(name: str, bias: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
+    """beta * bias + alpha * (a @ b) in the type of a; with beta 0 the bias does not count, be it nan."""
+    found = product(a, b)
+    if alpha != 1:
+        found = (found * alpha).astype(a.dtype, copy=False)
+    try:
+        if beta == 0:
+            np.broadcast_to(bias, found.shape)
+        else:
+            found += bias if beta == 1 else (bias * beta).astype(a.dtype, copy=False)
+    except ValueError:
+        raise ShapeError(f"{name}: what is added has shape {bias.shape}, the product {found.shape}", why="the first must broadcast to the second",
+                         fix="reshape it until its sizes are equal or 1") from None
+    return found
+
+
+def sum_with_product(name: str) -> Any:
+    """Declares `beta * bias + alpha * (x @ y)` as one operation, in which the bias broadcasts."""
+    return primitive(name, lambda bias, a, b, beta, alpha: _add_product(name, bias, a, b, beta, alpha), settings=("beta", "alpha"),
+                     bias=lambda xp, g, bias_shape, beta: _sum_to(xp, g if beta == 1 else g * beta, bias_shape),
+                     x=lambda xp, g, y, x_shape, alpha: _left(xp, g if alpha == 1 else g * alpha, y, x_shape),
+                     y=lambda xp, g, x, y_shape, alpha: _right(xp, g if alpha == 1 else g * alpha, x, y_shape))
+
+
+matmul_values = primitive("matmul", product, x=lambda xp, g, y, x_shape: _left(xp, g, y, x_shape),
                           y=lambda xp, g, x, y_shape: _right(xp, g, x, y_shape))
+addmm_values = sum_with_product("addmm")
 
 
-def _check(name: str, x: Any, y: Any) -> None:
-    for v in (x, y):
+def check_factors(name: str, *factors: Any) -> None:
+    """Raises for what is no tensor, and for types that differ or have no products."""
+    for v in factors:
         if not isinstance(v, TensorBase):
-            raise BadArgument(f"{name}: expects two tensors, got {type(v).__name__}", fix=f"mutagrad.{name}(x, mutagrad.tensor(y))")
-    a, b = x._array, y._array
-    if a.dtype is not b.dtype:
-        raise DTypeError(f"{name}: the operands have types {of_array(a.dtype).name} and {of_array(b.dtype).name}",
-                         why="products do not promote", fix=f"y.to({of_array(a.dtype)})")
+            raise BadArgument(f"{name}: expects tensors, got {type(v).__name__}", fix=f"mutagrad.{name}(x, mutagrad.tensor(y))")
+    first = of_array(factors[0]._array.dtype)
+    for v in factors[1:]:
+        if v._array.dtype is not factors[0]._array.dtype:
+            raise DTypeError(f"{name}: the operands have types {first.name} and {of_array(v._array.dtype).name}",
+                             why="products do not promote", fix=f"y.to({first})")
+    if first.category == BOOL:
+        raise DTypeError(f"{name}: not defined for booleans", why="PyTorch has no sums of products of them", fix="x.int() @ y.int()")
 
 
-def _mismatch(name: str, x: Any, y: Any, why: str) -> ShapeError:
+def _plain_factors(x: Any, y: Any) -> bool:
+    """Whether `check_factors` has nothing to say: one look instead of several, on the commonest path."""
+    return isinstance(x, TensorBase) and isinstance(y, TensorBase) and x._array.dtype is y._array.dtype and x._array.dtype.kind in "fc"
+
+
+def mismatch(name: str, x: Any, y: Any, why: str) -> ShapeError:
     a, b = x._array.shape, y._array.shape
     fix = "x @ y.T" if len(b) == 2 and a and a[-1] == b[-1] else "check which operand should be transposed: x.T, y.T"
     return ShapeError(f"{name}: shapes {a} and {b} cannot be multiplied", why=why, fix=fix)
@@ -76,59 +116,79 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     >>> mg.eye(2) @ mg.tensor([1., 2.])
     tensor([1., 2.])
     """
-    input, other = (as_operand(v, "matmul") if isinstance(v, np.ndarray) else v for v in (input, other))
-    _check("matmul", input, other)
+    if not _plain_factors(input, other):
+        input, other = (as_operand(v, "matmul") if isinstance(v, np.ndarray) else v for v in (input, other))
+        check_factors("matmul", input, other)
     a, b = input._array, other._array
     if not a.ndim or not b.ndim:
-        raise _mismatch("matmul", input, other, "0-d tensors have no product of this kind; use *")
+        raise mismatch("matmul", input, other, "0-d tensors have no product of this kind; use *")
     inner = b.shape[-2] if b.ndim > 1 else b.shape[0]
     if a.shape[-1] != inner:
-        raise _mismatch("matmul", input, other, f"the inner sizes {a.shape[-1]} and {inner} differ")
+        raise mismatch("matmul", input, other, f"the inner sizes {a.shape[-1]} and {inner} differ")
     result = matmul_values(input, other)
     return result if out is None else RECORDED.copy_into(out, result)
 
 
 def _ranked(name: str, dims_x: int, dims_y: int, x: Any, y: Any) -> Any:
-    _check(name, x, y)
+    check_factors(name, x, y)
     if x._array.ndim != dims_x or y._array.ndim != dims_y:
-        raise _mismatch(name, x, y, f"{name} takes {dims_x} and {dims_y} dimensions")
+        raise mismatch(name, x, y, f"{name} takes {dims_x} and {dims_y} dimensions")
     if name == "bmm" and x._array.shape[0] != y._array.shape[0]:
-        raise _mismatch(name, x, y, "bmm does not broadcast: the batch sizes must be equal")
+        raise mismatch(name, x, y, "bmm does not broadcast: the batch sizes must be equal")
     return matmul(x, y)
 
 
-def mm(input: Any, mat2: Any) -> Any:
+def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     """The product of two matrices."""
-    return _ranked("mm", 2, 2, input, mat2)
+    return write_out("mm", _ranked("mm", 2, 2, input, mat2), out)
 
 
-def bmm(input: Any, mat2: Any) -> Any:
+def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
     """The products of two batches of matrices."""
-    return _ranked("bmm", 3, 3, input, mat2)
+    return write_out("bmm", _ranked("bmm", 3, 3, input, mat2), out)
 
 
-def mv(input: Any, vec: Any) -> Any:
+def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
     """The product of a matrix and a vector."""
-    return _ranked("mv", 2, 1, input, vec)
+    return write_out("mv", _ranked("mv", 2, 1, input, vec), out)
 
 
-def dot(input: Any, tensor: Any) -> Any:
+def dot(input: Any, tensor: Any, *, out: Any = None) -> Any:
     """The sum of the products of two vectors."""
-    return _ranked("dot", 1, 1, input, tensor)
+    return write_out("dot", _ranked("dot", 1, 1, input, tensor), out)
 
 
-def outer(input: Any, vec2: Any) -> Any:
+def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
     """The matrix of all products of two vectors."""
+    input, vec2 = tensor_argument(input, "outer"), tensor_argument(vec2, "outer")
     if input._array.ndim != 1 or vec2._array.ndim != 1:
-        raise _mismatch("outer", input, vec2, "outer takes two vectors")
-    return unsqueeze(input, 1) * vec2
+        raise mismatch("outer", input, vec2, "outer takes two vectors")
+    return write_out("outer", unsqueeze(input, 1) * vec2, out)
 
 
-def addmm(input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+def check_scales(name: str, x: Any, *scales: Any) -> None:
+    """Raises where a scale would make fractions of integers."""
+    if of_array(x._array.dtype).category < FLOAT and any(isinstance(scale, float) for scale in scales):
+        raise DTypeError(f"{name}: alpha and beta must be integers for tensors of {of_array(x._array.dtype).name}",
+                         why="they do not change the type of the result", fix="x.float() first")
+
+
+def add_product(operation: Any, name: str, x: Any, left: Any, right: Any, dims: tuple[int, int], beta: Any, alpha: Any) -> Any:
+    """`operation`, one of `sum_with_product`, once its arguments are seen to fit."""
+    if not _plain_factors(left, right) or not _plain_factors(x, left):
+        check_factors(name, x, left, right)
+        check_scales(name, x, beta, alpha)
+    a, b = left._array.shape, right._array.shape
+    if (len(a), len(b)) != dims:
+        raise mismatch(name, left, right, f"{name} takes factors of {dims[0]} and {dims[1]} dimensions")
+    if a[-1] != b[-2 if len(b) > 1 else 0] or len(b) == 3 and a[0] != b[0]:
+        raise mismatch(name, left, right, "the inner sizes, and those of the batches, must be equal")
+    return operation(x, left, right, beta, alpha)
+
+
+def addmm(input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1, out: Any = None) -> Any:
     """`beta * x + alpha * (mat1 @ mat2)`."""
-    product = mm(mat1, mat2)
-    product = product if alpha == 1 else product * alpha
-    return product if beta == 0 else (input if beta == 1 else input * beta) + product
+    return write_out("addmm", add_product(addmm_values, "addmm", input, mat1, mat2, (2, 2), beta, alpha), out)
 
 
 # ---------------------------------------------------------------------------------------------------------------- einsum
@@ -146,7 +206,10 @@ def _einsum_reverse(xp: Any, g: Any, saved: Any, links: Any) -> list[Any]:
 
 
 def _einsum_arrays(terms: tuple[str, ...], result: str, arrays: tuple[Any, ...]) -> Any:
-    return np.einsum(f"{','.join(terms)}->{result}", *arrays, optimize=len(arrays) > 2 or "greedy")
+    equation, plan = f"{','.join(terms)}->{result}", len(arrays) > 2 or "greedy"
+    if arrays[0].dtype.kind == "V":  # bfloat16, which NumPy's has not
+        return rounded(np.einsum(equation, *map(widened, arrays), optimize=plan))
+    return np.einsum(equation, *arrays, optimize=plan)
 
 
 _einsum = variadic("einsum", None, _einsum_reverse, True)
@@ -235,20 +298,35 @@ def _sum_lonely(s: str, x: Any, elsewhere: str) -> tuple[str, Any]:
     return ("".join(c for c in s if c in elsewhere), total(x, lonely)) if lonely else (s, x)
 
 
-def tensordot(x: Any, y: Any, dims: Any = 2) -> Any:
-    """Sums of products over pairs of dimensions."""
-    a, b = x._array.ndim, y._array.ndim
+def _paired(name: str, dims: Any, n: int, m: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The dimensions of either operand that are summed over, from the forms in which `dims` can be given."""
+    if isinstance(dims, TensorBase):
+        dims = dims._array.tolist()
     if isinstance(dims, int):
-        left, right = tuple(range(a - dims, a)), tuple(range(dims))
-    else:
-        left, right = (tuple(d % n for d in side) for side, n in zip(dims, (a, b)))
-    x, y = _matched(x, y, left, right)
-    free_x, free_y = [d for d in range(a) if d not in left], [d for d in range(b) if d not in right]
+        if dims < 0 or dims > min(n, m):
+            raise BadValue(f"{name}: cannot sum over {dims} dimensions of operands that have {n} and {m}", fix="dims=1")
+        return tuple(range(n - dims, n)), tuple(range(dims))
+    if not isinstance(dims, (tuple, list)) or len(dims) != 2:
+        raise BadArgument(f"{name}: dims must be a number or two lists of dimensions, got {dims!r}", fix="dims=([0, 1], [1, 0])")
+    left, right = (whole_dims(side, size, name) if side else () for side, size in zip(dims, (n, m)))
+    if len(left) != len(right):
+        raise ShapeError(f"{name}: {len(left)} dimensions of the first operand cannot be paired with {len(right)} of the second",
+                         fix="lists of one length: dims=([0, 1], [1, 0])")
+    return left, right
+
+
+def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
+    """Sums of products over pairs of dimensions."""
+    check_factors("tensordot", a, b)
+    n, m = a._array.ndim, b._array.ndim
+    left, right = _paired("tensordot", dims, n, m)
+    x, y = _matched(a, b, left, right)
+    free_x, free_y = [d for d in range(n) if d not in left], [d for d in range(m) if d not in right]
     outer_x, outer_y = tuple(x._array.shape[d] for d in free_x), tuple(y._array.shape[d] for d in free_y)
     inner = prod(x._array.shape[d] for d in left)
     rows = reshape(permute(x, *free_x, *left), prod(outer_x), inner)
     columns = reshape(permute(y, *right, *free_y), inner, prod(outer_y))
-    return reshape(matmul(rows, columns), outer_x + outer_y)
+    return write_out("tensordot", reshape(matmul(rows, columns), outer_x + outer_y), out)
 
 
 def _matched(x: Any, y: Any, left: tuple[int, ...], right: tuple[int, ...]) -> tuple[Any, Any]:
