@@ -419,6 +419,188 @@ def scatter_add(lib: Any) -> Run:
     return run
 
 
+@row("embedding, 32,768 rows of 128 out of 10,000")
+def embedding(lib: Any) -> Run:
+    table, index = leaf(lib, 10_000, 128), indices(lib, 10_000, 64, 512)
+
+    def run() -> Any:
+        table.grad = None
+        lib.nn.functional.embedding(index, table).sum().backward()
+        return table.grad
+
+    return run
+
+
+@row("table[index], 4,096 rows of 512 out of 30,000")
+def rows_read(lib: Any) -> Run:
+    table, index = leaf(lib, 30_000, 512), indices(lib, 30_000, 4096)
+
+    def run() -> Any:
+        table.grad = None
+        table[index].sum().backward()
+        return table.grad
+
+    return run
+
+
+@row("y[mask] = v, as many values as the mask picks")
+def mask_write_values(lib: Any) -> Run:
+    x, v = leaf(lib, 256, 1024, mean=0, spread=1), leaf(lib, 256 * 1024)
+    mask = (x > 0).detach()
+    count = int(mask.sum())
+
+    def run() -> Any:
+        x.grad = v.grad = None
+        y = x.clone()
+        y[mask] = v[:count]
+        y.sum().backward()
+        return v.grad
+
+    return run
+
+
+# --------------------------------------------------------------------------------------------------
+GROUP = "Parts of networks: float32, forward + backward"
+
+
+def weighted(lib: Any, *shape: int) -> tuple[Any, Any]:
+    """An input, and what to weight the result with: a plain sum has the same adjoint everywhere, which is easier."""
+    return leaf(lib, *shape, mean=0, spread=1), leaf(lib, *shape, mean=0, spread=1, seed=9).detach()
+
+
+@row("layer_norm, 4,096 x 1,024")
+def layer_norm(lib: Any) -> Run:
+    (x, w), scale, shift = weighted(lib, 4096, 1024), leaf(lib, 1024), leaf(lib, 1024, mean=0)
+
+    def run() -> Any:
+        x.grad = scale.grad = shift.grad = None
+        (lib.nn.functional.layer_norm(x, (1024,), scale, shift) * w).sum().backward()
+        return x.grad
+
+    return run
+
+
+@row("rms_norm, 4,096 x 1,024")
+def rms_norm(lib: Any) -> Run:
+    (x, w), scale = weighted(lib, 4096, 1024), leaf(lib, 1024)
+
+    def run() -> Any:
+        x.grad = scale.grad = None
+        (lib.nn.functional.rms_norm(x, (1024,), scale) * w).sum().backward()
+        return x.grad
+
+    return run
+
+
+@row("batch_norm, 32 x 64 x 32 x 32")
+def batch_norm(lib: Any) -> Run:
+    (x, w), scale, shift = weighted(lib, 32, 64, 32, 32), leaf(lib, 64), leaf(lib, 64, mean=0)
+
+    def run() -> Any:
+        x.grad = scale.grad = shift.grad = None
+        (lib.nn.functional.batch_norm(x, None, None, scale, shift, True) * w).sum().backward()
+        return x.grad
+
+    return run
+
+
+@row("group_norm, 32 x 64 x 32 x 32, 8 groups")
+def group_norm(lib: Any) -> Run:
+    (x, w), scale, shift = weighted(lib, 32, 64, 32, 32), leaf(lib, 64), leaf(lib, 64, mean=0)
+
+    def run() -> Any:
+        x.grad = scale.grad = shift.grad = None
+        (lib.nn.functional.group_norm(x, 8, scale, shift) * w).sum().backward()
+        return x.grad
+
+    return run
+
+
+@row("softmax, 4,096 x 1,024")
+def softmax_large(lib: Any) -> Run:
+    x, w = weighted(lib, 4096, 1024)
+
+    def run() -> Any:
+        x.grad = None
+        (lib.softmax(x, -1) * w).sum().backward()
+        return x.grad
+
+    return run
+
+
+@row("cross_entropy, 4,096 x 1,024")
+def cross_entropy(lib: Any) -> Run:
+    x, target = leaf(lib, 4096, 1024, mean=0, spread=1), indices(lib, 1024, 4096)
+
+    def run() -> Any:
+        x.grad = None
+        lib.nn.functional.cross_entropy(x, target).backward()
+        return x.grad
+
+    return run
+
+
+@row("gelu, one million")
+def gelu(lib: Any) -> Run:
+    x, w = weighted(lib, 1_000_000)
+
+    def run() -> Any:
+        x.grad = None
+        (lib.nn.functional.gelu(x) * w).sum().backward()
+        return x.grad
+
+    return run
+
+
+@row("conv2d, 3 x 3, 32 to 64 channels, 16 x 32 x 32 x 32")
+def conv2d(lib: Any) -> Run:
+    x, w, b = leaf(lib, 16, 32, 32, 32, mean=0, spread=1), leaf(lib, 64, 32, 3, 3, mean=0, spread=0.1), leaf(lib, 64, mean=0)
+
+    def run() -> Any:
+        x.grad = w.grad = b.grad = None
+        y = lib.nn.functional.conv2d(x, w, b, padding=1)
+        (y * y).mean().backward()
+        return w.grad
+
+    return run
+
+
+@row("attention, 8 x 8 heads, 256 x 64")
+def attention(lib: Any) -> Run:
+    (q, w), k, v = weighted(lib, 8, 8, 256, 64), leaf(lib, 8, 8, 256, 64, mean=0, spread=1, seed=1), leaf(lib, 8, 8, 256, 64, mean=0, spread=1, seed=2)
+
+    def run() -> Any:
+        q.grad = k.grad = v.grad = None
+        (lib.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True) * w).sum().backward()
+        return k.grad
+
+    return run
+
+
+@row("layer_norm, 4 x 8")
+def layer_norm_small(lib: Any) -> Run:
+    (x, w), scale, shift = weighted(lib, 4, 8), leaf(lib, 8), leaf(lib, 8, mean=0)
+
+    def run() -> Any:
+        x.grad = scale.grad = shift.grad = None
+        (lib.nn.functional.layer_norm(x, (8,), scale, shift) * w).sum().backward()
+        return x.grad
+
+    return run
+
+
+@row("attention, 2 heads, 4 x 8")
+def attention_small(lib: Any) -> Run:
+    (q, w), k, v = weighted(lib, 2, 4, 8), leaf(lib, 2, 4, 8, mean=0, spread=1, seed=1), leaf(lib, 2, 4, 8, mean=0, spread=1, seed=2)
+
+    def run() -> Any:
+        q.grad = k.grad = v.grad = None
+        (lib.nn.functional.scaled_dot_product_attention(q, k, v) * w).sum().backward()
+        return k.grad
+
+    return run
+
+
 # --------------------------------------------------------------------------------------------------
 GROUP = "Import and memory: fresh processes"
 
