@@ -1,0 +1,50 @@
+"""Process groups: there are none, so a program that asks first runs on its own."""
+from __future__ import annotations
+
+from typing import Any
+
+from .errors import BadValue, NotSupported
+
+_NEEDS_A_GROUP = """
+    all_gather all_gather_into_tensor all_gather_object all_reduce all_to_all barrier broadcast broadcast_object_list destroy_process_group gather
+    get_backend get_rank get_world_size irecv isend monitored_barrier new_group recv reduce reduce_scatter reduce_scatter_tensor scatter send"""
+
+
+def is_available() -> bool:
+    return False
+
+
+def is_initialized() -> bool:
+    return False
+
+
+def is_nccl_available() -> bool:
+    return False
+
+
+def is_gloo_available() -> bool:
+    return False
+
+
+def is_mpi_available() -> bool:
+    return False
+
+
+def is_torchelastic_launched() -> bool:
+    return False
+
+
+def init_process_group(*arguments: Any, **settings: Any) -> None:
+    raise NotSupported("distributed.init_process_group: one process computes here", why="there is no communication between processes",
+                       fix="if mutagrad.distributed.is_available(): ...")
+
+
+def __getattr__(name: str) -> Any:
+    """Collective operations exist, and say that there is no group when they are called."""
+    if name not in _NEEDS_A_GROUP.split():
+        raise AttributeError(f"module 'mutagrad.distributed' has no attribute {name!r}")
+
+    def without_group(*arguments: Any, **settings: Any) -> Any:
+        raise BadValue(f"distributed.{name}: there is no process group", fix="if mutagrad.distributed.is_initialized(): ...")
+
+    return without_group

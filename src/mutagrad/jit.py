@@ -1,0 +1,92 @@
+"""Scripting and tracing: there is no compiler, and a function runs as Python either way, so each is itself."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from .errors import NotSupported
+
+__all__ = ["Attribute", "Final", "annotate", "export", "fork", "freeze", "ignore", "is_scripting", "is_tracing", "isinstance", "load",
+           "optimize_for_inference", "save", "script", "script_if_tracing", "script_method", "trace", "trace_module", "unused", "wait"]
+
+_isinstance = isinstance
+
+
+def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> Any:
+    """The function, module or class itself."""
+    return obj
+
+
+def script_method(fn: Callable[..., Any]) -> Callable[..., Any]:
+    return fn
+
+
+def script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:
+    return fn
+
+
+def trace(func: Any = None, example_inputs: Any = None, **settings: Any) -> Any:
+    """The function itself; as a decorator, too. Unlike a trace, it still takes its branches by the values it is given."""
+    return func if func is not None else lambda f: f
+
+
+def trace_module(mod: Any, inputs: Any, **settings: Any) -> Any:
+    return mod
+
+
+def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:
+    return mod
+
+
+def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
+    return mod
+
+
+def ignore(drop: Any = False, **settings: Any) -> Any:
+    """A decorator, with or without arguments, that changes nothing."""
+    return drop if callable(drop) else lambda fn: fn
+
+
+def unused(fn: Callable[..., Any]) -> Callable[..., Any]:
+    return fn
+
+
+def export(fn: Callable[..., Any]) -> Callable[..., Any]:
+    return fn
+
+
+def is_scripting() -> bool:
+    return False
+
+
+def is_tracing() -> bool:
+    return False
+
+
+def annotate(the_type: Any, the_value: Any) -> Any:
+    return the_value
+
+
+def isinstance(obj: Any, target_type: Any) -> bool:
+    return _isinstance(obj, target_type)
+
+
+def Attribute(value: Any, type: Any) -> Any:
+    return value
+
+
+def fork(func: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
+    """Runs at once: what is waited for is there already."""
+    return func(*arguments, **settings)
+
+
+def wait(future: Any) -> Any:
+    return future
+
+
+def save(m: Any, f: Any, _extra_files: Any = None) -> None:
+    raise NotSupported("jit.save: there are no compiled modules to save", fix="mutagrad.save(module.state_dict(), f)")
+
+
+def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> Any:
+    raise NotSupported("jit.load: compiled modules cannot be loaded", fix="module.load_state_dict(mutagrad.load(f))")

@@ -1,0 +1,17 @@
+"""`__torch_function__`, which nothing here looks at."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ._tensor import Tensor
+
+
+def has_torch_function(relevant_args: Iterable[Any]) -> bool:
+    """Whether one of these takes over functions that are called with it: none does."""
+    return False
+
+
+def is_tensor_like(inp: Any) -> bool:
+    """Whether it is a tensor."""
+    return isinstance(inp, Tensor)

@@ -1,0 +1,414 @@
+"""Names that have little to do here: other devices, compilers, process groups, settings. They answer, or say why they cannot."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mutagrad as mg
+from mutagrad.utils import _pytree as pytree
+from tools import leaf, same
+
+
+def test_importing_mutagrad_loads_none_of_them() -> None:
+    names = "amp jit cuda testing compiler distributed legacy settings multiprocessing backends.cudnn utils accelerator"
+    code = f"import sys, mutagrad; mutagrad.bfloat16; print([n for n in '{names} ml_dtypes'.split() if 'mutagrad.' + n in sys.modules or n == 'ml_dtypes' and n in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+# -------------------------------------------------------------------------------------------------------------- other devices
+
+@pytest.mark.parametrize("name", ["cuda", "mps", "xpu", "accelerator"])
+def test_there_is_no_other_device(name: str) -> None:
+    module = getattr(mg, name)
+    assert module.is_available() is False and module.device_count() == 0
+    with pytest.raises(AttributeError):
+        module.no_such_name  # noqa: B018
+    with pytest.raises(mg.MutagradError, match=r"CPU only|no accelerator") as found:
+        module.synchronize()
+    assert isinstance(found.value, (AssertionError, RuntimeError)) and "is_available" in found.value.fix
+
+
+def test_cuda_without_a_gpu() -> None:
+    for call in (lambda: mg.cuda.manual_seed(1), lambda: mg.cuda.manual_seed_all(1), mg.cuda.seed, mg.cuda.seed_all, mg.cuda.empty_cache):
+        assert call() is None
+    assert mg.cuda.memory_allocated() == mg.cuda.max_memory_allocated() == mg.cuda.memory_reserved() == 0
+    assert mg.cuda.get_rng_state_all() == [] and mg.cuda.get_arch_list() == [] and mg.cuda.memory_stats() == {}
+    assert not mg.cuda.is_initialized() and not mg.cuda.is_bf16_supported()
+    mg.cuda.set_device(-1)
+    mg.cuda.set_rng_state_all([])
+    for call in (lambda: mg.cuda.set_device(0), mg.cuda.current_device, mg.cuda.get_device_name, mg.cuda.Stream, lambda: mg.ones(2).cuda(),
+                 lambda: mg.ones(2).to("cuda"), lambda: mg.zeros(2, device="cuda:1"), lambda: mg.cuda.set_rng_state_all([1])):
+        with pytest.raises(AssertionError):
+            call()
+    with pytest.raises(NotImplementedError, match="FloatTensor"):
+        mg.cuda.FloatTensor  # noqa: B018
+
+
+def test_the_cpu_is_there() -> None:
+    assert mg.cpu.is_available() and mg.cpu.device_count() == 1 and mg.cpu.current_device() == "cpu"
+    mg.cpu.synchronize()
+    mg.mps.manual_seed(1)
+    mg.xpu.empty_cache()
+    assert mg.accelerator.current_accelerator() is None
+    with mg.device("cpu") as device:
+        assert mg.zeros(1).device == device
+    with pytest.raises(RuntimeError), mg.device("cuda"):
+        pass
+
+
+def test_switches_of_other_libraries() -> None:
+    import mutagrad.backends.cudnn as cudnn
+
+    assert mg.backends.cudnn is cudnn and mg.backends.np is np
+    cudnn.deterministic, cudnn.benchmark = True, True
+    with cudnn.flags(enabled=False):
+        assert not cudnn.enabled and not cudnn.benchmark
+    assert cudnn.enabled and cudnn.benchmark and cudnn.deterministic
+    cudnn.set_flags(_benchmark=False, _deterministic=False)
+    assert not cudnn.benchmark and cudnn.version() is None and not cudnn.is_available()
+    mg.backends.cuda.matmul.allow_tf32 = True
+    with mg.backends.cuda.sdp_kernel(enable_flash=False):
+        assert not mg.backends.cuda.flash_sdp_enabled() and mg.backends.cuda.math_sdp_enabled()
+    assert mg.backends.cuda.flash_sdp_enabled() and not mg.backends.cuda.is_built()
+    mg.backends.cuda.enable_math_sdp(True)
+    assert mg.backends.cuda.preferred_linalg_library("magma") == "magma"
+    assert not mg.backends.mps.is_available() and not mg.backends.mps.is_built()
+    with mg.backends.mkldnn.flags(enabled=False):
+        assert not mg.backends.mkldnn.enabled
+    assert mg.backends.mkldnn.enabled
+    assert not any(getattr(mg.backends, n).is_available() for n in ("mkl", "openmp", "opt_einsum", "mkldnn"))
+    with pytest.raises(AttributeError):
+        mg.backends.no_such_library  # noqa: B018
+
+
+# ------------------------------------------------------------------------------------------------------------ mixed precision
+
+def test_autocast() -> None:
+    with mg.amp.autocast("cpu", enabled=False), mg.autocast("cpu", dtype=mg.float32):
+        assert (mg.ones(2) @ mg.ones(2)).dtype is mg.float32
+    with pytest.warns(UserWarning, match="does nothing"), mg.autocast("cuda"):
+        pass
+    with pytest.warns(UserWarning), mg.cuda.amp.autocast():
+        pass
+    with pytest.raises(NotImplementedError, match="bfloat16"):
+        mg.autocast("cpu", dtype=mg.bfloat16)
+    with pytest.raises(TypeError):
+        mg.autocast(3)  # type: ignore[arg-type]
+
+    @mg.autocast("cpu", enabled=False)
+    def double(x: Any) -> Any:
+        return x * 2
+
+    same(double(mg.ones(1)), [2])
+    assert not mg.is_autocast_enabled() and not mg.is_autocast_cpu_enabled() and not mg.is_autocast_cache_enabled()
+    assert not mg.amp.is_autocast_available("cpu")
+    mg.clear_autocast_cache()
+    assert mg.amp.custom_fwd(double) is mg.amp.custom_bwd(device_type="cpu")(double) is double
+
+
+class Descent:
+    """As much of an optimizer as a scaler needs."""
+
+    def __init__(self, *params: Any) -> None:
+        self.param_groups = [{"params": list(params)}]
+
+    def step(self) -> str:
+        for p in self.param_groups[0]["params"]:
+            p.data.sub_(p.grad)
+        return "done"
+
+
+def test_a_scaler_scales_and_skips() -> None:
+    w = leaf(1.0, 2.0)
+    optimizer, scaler = Descent(w), mg.amp.GradScaler("cpu", init_scale=8.0, growth_interval=2)
+    scaler.scale((w * w).sum()).backward()
+    same(w.grad, [16, 32])
+    scaler.unscale_(optimizer)
+    same(w.grad, [2, 4])
+    with pytest.raises(RuntimeError, match="already"):
+        scaler.unscale_(optimizer)
+    assert scaler.step(optimizer) == "done"
+    same(w, [-1, -2])
+    scaler.update()
+    assert scaler.get_scale() == 8
+    w.grad = mg.tensor([float("inf"), 1.0])
+    assert scaler.step(optimizer) is None
+    same(w, [-1, -2])
+    scaler.update()
+    assert scaler.get_scale() == 4
+    for _ in range(2):
+        scaler.update()
+    assert scaler.get_scale() == 8
+    other = mg.amp.GradScaler("cpu")
+    other.load_state_dict(scaler.state_dict())
+    assert other.get_scale() == 8 and other.get_growth_interval() == 2
+    assert [float(v) for v in scaler.scale([mg.tensor(1.0), mg.tensor(2.0)])] == [8, 16]
+    scaler.update(2.0)
+    assert scaler.get_scale() == 2 and scaler.get_growth_factor() == 2 and scaler.get_backoff_factor() == 0.5
+    with pytest.raises(ValueError):
+        mg.amp.GradScaler("cpu", growth_factor=0.5)
+
+
+def test_a_scaler_that_is_off_passes_through() -> None:
+    with pytest.warns(UserWarning):
+        assert not mg.cuda.amp.GradScaler().is_enabled()
+    scaler, x = mg.amp.GradScaler(enabled=False), mg.ones(2)
+    assert scaler.scale(x) is x and scaler.get_scale() == 1.0 and scaler.state_dict() == {}
+    w = leaf(1.0)
+    (w * 2).backward()
+    optimizer = Descent(w)
+    scaler.unscale_(optimizer)
+    assert scaler.step(optimizer) == "done"
+    scaler.update()
+    scaler.load_state_dict({})
+    same(w, [-1])
+
+
+# ------------------------------------------------------------------------------------------------------ compilers and processes
+
+def test_compiling_gives_the_function_itself() -> None:
+    def f(x: Any) -> Any:
+        return x * 2
+
+    assert mg.compile(f) is mg.compile(mode="max-autotune")(f) is mg.jit.script(f) is mg.jit.trace(f, (mg.ones(1),)) is f
+    assert mg.jit.ignore(f) is mg.jit.ignore(drop=True)(f) is mg.jit.unused(f) is mg.jit.export(f) is mg.jit.script_method(f) is f
+    assert mg.jit.freeze(f) is mg.jit.trace_module(f, {}) is mg.jit.optimize_for_inference(f) is mg.jit.script_if_tracing(f) is mg.jit.trace()(f) is f
+    assert not mg.jit.is_scripting() and not mg.jit.is_tracing() and not mg.compiler.is_compiling()
+    assert mg.jit.annotate(int, 3) == mg.jit.Attribute(3, int) == 3 and mg.jit.isinstance([1], list)
+    same(mg.jit.wait(mg.jit.fork(f, mg.ones(1))), [2])
+    assert mg.compiler.disable(f) is mg.compiler.disable()(f) is mg.compiler.allow_in_graph(f) is f
+    mg.compiler.reset()
+    mg.compiler.cudagraph_mark_step_begin()
+    assert mg.compiler.list_backends() == []
+    for error in (AssertionError, TypeError):
+        with pytest.raises(error):
+            mg.compile(3)
+    for call in (lambda: mg.jit.save(f, "f"), lambda: mg.jit.load("f")):
+        with pytest.raises(NotImplementedError):
+            call()
+
+
+def test_there_is_no_process_group() -> None:
+    d = mg.distributed
+    assert not any(ask() for ask in (d.is_available, d.is_initialized, d.is_nccl_available, d.is_gloo_available, d.is_mpi_available, d.is_torchelastic_launched))
+    for name in ("get_rank", "get_world_size", "barrier", "all_reduce"):
+        with pytest.raises(ValueError, match="no process group"):
+            getattr(d, name)()
+    with pytest.raises(NotImplementedError):
+        d.init_process_group("gloo")
+    with pytest.raises(AttributeError):
+        d.no_such_name  # noqa: B018
+
+
+def _fill(number: int, queue: Any) -> None:
+    queue.put(mg.full((2,), float(number)))
+
+
+def _fail(number: int) -> None:
+    sys.exit(3)
+
+
+def test_processes() -> None:
+    processes = mg.multiprocessing
+    queue = processes.get_context("spawn").Queue()
+    processes.spawn(_fill, (queue,), nprocs=2)
+    assert sorted(float(queue.get()[0]) for _ in range(2)) == [0, 1]
+    with pytest.raises(processes.ProcessExitedException, match="exit code 3"):
+        processes.spawn(_fail)
+    processes.set_sharing_strategy("file_system")
+    assert processes.get_sharing_strategy() == "file_system" and "file_system" in processes.get_all_sharing_strategies()
+    with pytest.raises(ValueError):
+        processes.set_sharing_strategy("telepathy")
+    assert processes.Process and processes.Pool and processes.set_start_method
+
+
+# ------------------------------------------------------------------------------------------------------------------- settings
+
+def test_settings_are_remembered() -> None:
+    mg.use_deterministic_algorithms(True, warn_only=True)
+    assert mg.are_deterministic_algorithms_enabled() and mg.is_deterministic_algorithms_warn_only_enabled() and mg.get_deterministic_debug_mode() == 1
+    mg.set_deterministic_debug_mode("error")
+    assert mg.get_deterministic_debug_mode() == 2
+    mg.set_deterministic_debug_mode(0)
+    assert not mg.are_deterministic_algorithms_enabled()
+    with pytest.raises(RuntimeError):
+        mg.set_deterministic_debug_mode("perhaps")
+    mg.set_float32_matmul_precision("high")
+    assert mg.get_float32_matmul_precision() == "high"
+    with pytest.warns(UserWarning):
+        mg.set_float32_matmul_precision("low")
+    mg.set_float32_matmul_precision("highest")
+    mg.set_warn_always(True)
+    assert mg.is_warn_always_enabled()
+    mg.set_warn_always(False)
+    assert mg.get_num_interop_threads() == 1 and mg.set_flush_denormal(True) is False
+    mg.set_num_interop_threads(2)
+    with pytest.raises(RuntimeError):
+        mg.set_num_interop_threads(0)
+
+
+def test_default_device_and_type() -> None:
+    mg.set_default_device("cpu")
+    assert mg.get_default_device() == mg.device("cpu")
+    with pytest.raises(RuntimeError):
+        mg.set_default_device("cuda")
+    for name in (mg.DoubleTensor, "torch.DoubleTensor", "mutagrad.DoubleTensor"):
+        mg.set_default_tensor_type(name)
+        assert mg.zeros(1).dtype is mg.float64
+        mg.set_default_tensor_type(mg.FloatTensor)
+        assert mg.zeros(1).dtype is mg.float32
+    for wrong in (mg.LongTensor, "torch.NoTensor", 3):
+        with pytest.raises(TypeError):
+            mg.set_default_tensor_type(wrong)
+
+
+def test_constructors_by_type() -> None:
+    same(mg.FloatTensor([1, 2]), [1, 2])
+    assert mg.FloatTensor([1, 2]).dtype is mg.float32 and mg.FloatTensor(2, 3).shape == mg.FloatTensor(mg.Size([2, 3])).shape == (2, 3)
+    assert mg.LongTensor([1.5, 2]).tolist() == [1, 2] and mg.LongTensor(3).shape == (3,) and mg.FloatTensor().shape == (0,)
+    assert mg.FloatTensor((2, 3)).tolist() == [2, 3] and mg.FloatTensor(np.ones(2)).dtype is mg.float32
+    assert mg.BoolTensor([1, 0]).tolist() == [True, False] and mg.ByteTensor([255]).item() == 255
+    x = mg.ones(2)
+    shared = mg.FloatTensor(x)
+    shared[0] = 5
+    same(x, [5, 1])
+    with pytest.raises(TypeError):
+        mg.LongTensor(x)
+    with pytest.raises(RuntimeError):
+        mg.FloatTensor([1], device="cuda")
+    assert isinstance(x, mg.FloatTensor) and not isinstance(x, mg.LongTensor) and not isinstance(3, mg.FloatTensor)
+    assert mg.FloatTensor.dtype is mg.float32 and mg.FloatTensor.__name__ == "FloatTensor" and repr(mg.FloatTensor) == "<class 'mutagrad.FloatTensor'>"
+    for name in (mg.DoubleTensor, "torch.DoubleTensor", "mutagrad.DoubleTensor", mg.float64):
+        assert x.type(name).dtype is mg.float64
+    assert x.type() == mg.typename(x) == "mutagrad.FloatTensor"
+    assert mg.typename(3) == "int" and mg.typename(mg.Generator) == "mutagrad.random.Generator"
+    assert not mg.is_storage(x)
+
+
+def test_variable() -> None:
+    x = mg.ones(2)
+    v = mg.autograd.Variable(x, requires_grad=True)
+    (v * v).sum().backward()
+    same(v.grad, [2, 2])
+    assert v is not x and not x.requires_grad and isinstance(x, mg.autograd.Variable) and not isinstance(3, mg.autograd.Variable)
+    assert mg.autograd.Variable(v).requires_grad is False
+    with pytest.raises(NotImplementedError, match="volatile"):
+        mg.autograd.Variable(x, volatile=True)
+    with pytest.raises(TypeError):
+        mg.autograd.Variable([1.0])
+
+
+def test_about_this_build() -> None:
+    assert mg.version.__version__ == mg.__version__ and mg.version.cuda is None
+    assert "NumPy" in getattr(mg, "__config__").show() and "threads" in getattr(mg, "__config__").parallel_info()  # noqa: B009
+    assert mg.overrides.has_torch_function((mg.ones(1),)) is False and mg.overrides.is_tensor_like(mg.ones(1))
+
+
+# -------------------------------------------------------------------------------------------------------------------- testing
+
+T = mg.tensor
+UNEQUAL: list[tuple[Any, Any, dict[str, Any], str]] = [
+    (T([1.0, 2, 3]), T([1.0, 2, 4]), {}, "Tensor-likes are not close!\n\nMismatched elements: 1 / 3 (33.3%)\n"
+     "Greatest absolute difference: 1.0 at index (2,) (up to 1e-05 allowed)\nGreatest relative difference: 0.25 at index (2,) (up to 1.3e-06 allowed)"),
+    (T([1, 2]), T([1, 3]), {}, "Tensor-likes are not equal!"), (T(1.0), T(2.0), {}, "Scalars are not close!\n\nExpected 2.0 but got 1.0."),
+    (1.0, 2.0, {}, "Scalars are not close!\n\nExpected 2.0 but got 1.0.\nAbsolute difference: 1.0 (up to 1e-07 allowed)\nRelative difference: 0.5 (up to 1e-07 allowed)"),
+    (1, 2, {}, "Scalars are not equal!"), (1, 1.0, {}, "(d)types do not match"), (True, False, {}, "Booleans mismatch: True is not False"),
+    (T([1.0]), T([1.0], dtype=mg.float64), {}, "attribute 'dtype'"), (T([1.0]), T([1.0, 2.0]), {}, "attribute 'shape'"),
+    ([T([1.0]), 2.0], [T([1.0]), 3.0], {}, "occurred for item [1]"), ({"a": [1.0, 2.0]}, {"a": [1.0, 3.0]}, {}, "occurred for item ['a'][1]"),
+    ([1.0], [1.0, 2.0], {}, "length of the sequences mismatch: 1 != 2"), ({"a": 1.0}, {"b": 1.0}, {}, "Missing keys in the actual mapping: ['b']"),
+    (None, 1.0, {}, "None mismatch"), (T([float("nan")]), T([float("nan")]), {}, "100.0%"), (T([1.0]), T([1.1]), {"rtol": 0, "atol": 0}, "not equal"),
+    (T([[1.0, 2], [3, 4]]).T, T([[1.0, 3], [2, 4]]), {"check_stride": True}, "stride()"), (T([1.0]), T([2.0]), {"msg": "hey"}, "hey"),
+    (T([1.0]), T([2.0]), {"msg": lambda text: "PRE " + text}, "PRE Tensor-likes"), (np.ones(2), np.ones(2) * 2, {}, "100.0%"),
+    (T([1.0, float("inf")]), T([1.0, 2.0]), {}, "Greatest absolute difference: inf"), (T([True]), T([False]), {}, "not equal"),
+    (float("inf"), 1.0, {}, "not close"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(UNEQUAL)))
+def test_assert_close_refuses(number: int) -> None:
+    actual, expected, settings, text = UNEQUAL[number]
+    with pytest.raises(AssertionError) as found:
+        mg.testing.assert_close(actual, expected, **settings)
+    assert text in str(found.value)
+
+
+@pytest.mark.parametrize("pair", [(T([1.0]), T([1.0 + 1e-6])), (1.0, 1 + 1e-9), (None, None), ((1.0, T([2.0])), [1.0, T([2.0])]), (T([]), T([])), (2, 2),
+                                  (T([1.0], requires_grad=True), T([1.0])), (float("inf"), float("inf"))], ids=str)
+def test_assert_close_accepts(pair: Any) -> None:
+    mg.testing.assert_close(*pair)
+
+
+def test_assert_close_settings() -> None:
+    close, nan = mg.testing.assert_close, float("nan")
+    close(T([nan, 1.0]), T([nan, 1.0]), equal_nan=True)
+    close(nan, nan, equal_nan=True)
+    close(T([1.0]), T([1.0], dtype=mg.float64), check_dtype=False)
+    close(T([1.0]), T([1.1]), rtol=0.2, atol=0)
+    close(T([1, 2]), T([1, 3]), rtol=0, atol=5)
+    with pytest.raises(ValueError, match="rtol and atol"):
+        close(T([1.0]), T([1.1]), rtol=0.2)
+    for actual, expected in (("a", "a"), (T([1.0]), 1.0), (np.ones(2), T([1.0, 1.0]))):
+        with pytest.raises(TypeError):
+            close(actual, expected)
+
+
+def test_make_tensor() -> None:
+    make = mg.testing.make_tensor
+    for dtype in (mg.bool, mg.uint8, mg.int64, mg.float16, mg.float32, mg.float64, mg.complex64):
+        made = make(20, 30, dtype=dtype, device="cpu")
+        assert made.shape == (20, 30) and made.dtype is dtype and len(np.unique(made.numpy())) > 1
+    bounded = make((100,), dtype=mg.float32, low=2, high=3)
+    assert (bounded >= 2).all() and (bounded <= 3).all()
+    assert make((2, 3), dtype=mg.float32, noncontiguous=True).is_contiguous() is False
+    assert (make((500,), dtype=mg.int64, exclude_zero=True) != 0).all()
+    assert make((2,), dtype=mg.float64, requires_grad=True).requires_grad
+    assert make((200,), dtype=mg.uint8, low=-5, high=300).dtype is mg.uint8
+    with pytest.raises(ValueError):
+        make((2,), dtype=mg.float32, low=3, high=2)
+
+
+# ---------------------------------------------------------------------------------------------------------------------- trees
+
+Point = namedtuple("Point", "x y")
+
+
+def test_trees_are_flattened_and_made_again() -> None:
+    tree = {"a": 1, "b": (2, [3, None]), "c": Point(4, 5), "d": OrderedDict(z=6), "e": deque([7], maxlen=3), "f": defaultdict(list, {"k": 8})}
+    leaves, spec = pytree.tree_flatten(tree)
+    assert leaves == [1, 2, 3, None, 4, 5, 6, 7, 8] and spec.num_leaves == 9 and not spec.is_leaf()
+    again = pytree.tree_unflatten(leaves, spec)
+    assert again == tree and type(again["c"]) is Point and again["e"].maxlen == 3 and again["f"].default_factory is list
+    assert pytree.tree_structure(tree) == spec and pytree.tree_leaves(3) == [3]
+    with pytest.raises(ValueError):
+        pytree.tree_unflatten([1], spec)
+
+
+def test_trees_are_mapped() -> None:
+    assert pytree.tree_map(lambda x, y: x + y, [1, (2,)], [10, (20,)]) == [11, (22,)]
+    assert pytree.tree_map_only(int, lambda x: -x, {"a": 1, "b": "s"}) == {"a": -1, "b": "s"}
+    assert pytree.tree_map_only((int, str), lambda x: 0, [1, "s", 2.5]) == [0, 0, 2.5]
+    assert pytree.tree_map_only(lambda x: x > 1, lambda x: 0, [1, 2]) == [1, 0]
+    assert pytree.tree_map(len, [[1, 2], [3]], is_leaf=lambda v: isinstance(v, list) and isinstance(v[0], int)) == [2, 1]
+    seen: list[int] = []
+    tree = [1, [2]]
+    assert pytree.tree_map_(seen.append, tree) is tree and seen == [1, 2]
+    assert pytree.tree_all(lambda x: x > 0, tree) and pytree.tree_any(lambda x: x > 1, tree) and not pytree.tree_any(lambda x: x > 5, tree)
+    with pytest.raises(ValueError):
+        pytree.tree_map(max, [1], (1,))
+
+
+def test_own_containers() -> None:
+    class Box:
+        def __init__(self, *content: Any) -> None:
+            self.content = content
+
+    pytree.register_pytree_node(Box, lambda b: (list(b.content), None), lambda children, _: Box(*children))
+    assert pytree.tree_map(lambda x: x * 2, Box(1, [2])).content == (2, [4])
+    with pytest.raises(ValueError):
+        pytree.register_pytree_node(Box, lambda b: ([], None), lambda children, _: Box())
