@@ -13,7 +13,6 @@ the elements that do not show have no say in the notation.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -21,8 +20,7 @@ from typing import Any, NamedTuple
 from .backends import np
 
 
-@dataclasses.dataclass(frozen=True)
-class PrintOptions:
+class PrintOptions(NamedTuple):
     precision: int = 4
     threshold: float = 1000
     edgeitems: int = 3
@@ -56,7 +54,7 @@ def set_printoptions(
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     base = _PROFILES.get(profile, _options) if profile is not None else _options
-    _options = dataclasses.replace(base, sci_mode=sci_mode, **changes)
+    _options = base._replace(sci_mode=sci_mode, **changes)
 
 
 def format_tensor(array: np.ndarray, *, suffixes: Sequence[str] = (), prefix: str = "tensor(") -> str:
