@@ -1,0 +1,64 @@
+"""Pooling whose windows are drawn at random, and what pooling does at its edges."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mutagrad as mg
+
+F = mg.nn.functional
+
+
+@pytest.mark.parametrize(("pool", "n"), [("fractional_max_pool2d", 2), ("fractional_max_pool3d", 3)])
+def test_fractional_windows_cover_the_image_and_hold_their_largest(pool: str, n: int) -> None:
+    x = mg.randn(2, 3, *(7, 9, 8)[:n], dtype=mg.float64, requires_grad=True)
+    values, at = getattr(F, pool + "_with_indices")(x, 3, output_size=4)
+    assert values.shape == at.shape == (2, 3, *(4,) * n)
+    assert mg.equal(x.flatten(2).gather(2, at.flatten(2)), values.flatten(2))
+    values.sum().backward()
+    assert x.grad is not None and float(x.grad.sum()) == values.numel()
+    assert float(values.max()) == float(x.max()) or values.numel() < 64  # nothing is skipped where windows overlap
+
+
+@pytest.mark.parametrize("pool", ["fractional_max_pool2d", "fractional_max_pool3d"])
+def test_fractional_windows_follow_their_samples(pool: str) -> None:
+    n = int(pool[-2])
+    x, samples = mg.randn(1, 2, *(9,) * n), mg.full((1, 2, n), 0.4)
+    first = getattr(F, pool)(x, 2, output_ratio=(0.5,) * n, _random_samples=samples)
+    assert mg.equal(first, getattr(F, pool)(x, 2, output_ratio=(0.5,) * n, _random_samples=samples))
+    starts = [int((i + 0.4) * 7 / 3) - int(0.4 * 7 / 3) for i in range(3)] + [7]
+    expected: Any = x.numpy()
+    for d in range(n):
+        expected = np.stack([expected.take(range(s, s + 2), d + 2).max(d + 2) for s in starts], d + 2)
+    assert np.array_equal(first.numpy(), expected)
+
+
+def test_of_nans_the_last_is_the_largest() -> None:
+    values, at = F.max_pool1d(mg.tensor([[1.0, float("nan"), 5.0, float("nan"), 2.0, 3.0]]), 3, return_indices=True)
+    assert np.isnan(values.numpy()).tolist() == [[True, True]]
+    assert at.tolist() == [[1, 3]]
+
+
+def test_the_border_is_never_the_largest() -> None:
+    x = mg.full((1, 1, 4), -1e30, requires_grad=True)
+    values, at = F.max_pool1d(x, 3, 1, 1, return_indices=True)
+    assert values.tolist() == [[[-np.float32(1e30)] * 4]]
+    assert at.tolist() == [[[0, 0, 1, 2]]]
+    values.sum().backward()
+    assert x.grad.tolist() == [[[2.0, 1.0, 1.0, 0.0]]]
+
+
+def test_bad_arguments_say_what_would_fit() -> None:
+    x = mg.ones(1, 1, 4, 4)
+    for call, words in (
+            (lambda: F.max_pool2d(x, 5), r"\(5, 5\).*\(4, 4\)"), (lambda: F.max_pool2d(x, 0), "greater than zero"),
+            (lambda: F.avg_pool2d(x, 2, padding=2), "padding"), (lambda: F.avg_pool2d(x, 2, divisor_override=0), "zero"),
+            (lambda: F.max_pool2d(x[0, 0], 2), r"\(4, 4\)"), (lambda: F.max_unpool2d(x, x.long() + 99, 2), "99|100")):
+        with pytest.raises(RuntimeError, match=words):
+            call()
+    with pytest.raises(TypeError, match="tensor"):
+        F.max_pool2d([[1.0]], 2)
+    with pytest.raises(TypeError, match="kernel_size"):
+        F.max_pool2d(x, 2.5)
