@@ -9,6 +9,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from .errors import BadValue
+
 
 class Room(NamedTuple):
     functions: str = ""
@@ -70,12 +72,16 @@ ROOMS: dict[str, Room] = {
         functions="""bernoulli binomial multinomial normal poisson""",
         methods="""bernoulli bernoulli_ cauchy_ exponential_ geometric_ log_normal_ multinomial random_"""),
     "activation": Room(
-        functions="""_softmax_backward_data alpha_dropout alpha_dropout_ bilinear celu celu_ dropout dropout_ feature_alpha_dropout feature_alpha_dropout_
-            feature_dropout feature_dropout_ hardshrink native_dropout native_dropout_backward prelu relu_ rrelu rrelu_ selu selu_ threshold threshold_""",
+        functions="""_softmax_backward_data celu celu_ hardshrink prelu relu_ rrelu rrelu_ selu selu_ threshold threshold_""",
         methods="""hardshrink prelu"""),
-    "loss": Room(
-        functions="""cosine_similarity pairwise_distance pdist""",
-        methods=""""""),
+    "dropout": Room(
+        functions="""alpha_dropout alpha_dropout_ dropout dropout_ feature_alpha_dropout feature_alpha_dropout_ feature_dropout feature_dropout_
+            native_dropout native_dropout_backward"""),
+    "linear": Room(functions="bilinear"),
+    "loss": Room(),
+    "classes": Room(),
+    "margins": Room(functions="cosine_similarity pairwise_distance pdist"),
+    "ctc": Room(),
     "normalize": Room(
         functions="""_batch_norm_with_update _native_batch_norm_legit group_norm layer_norm native_batch_norm native_layer_norm rms_norm""",
         methods=""""""),
@@ -103,8 +109,8 @@ ROOMS: dict[str, Room] = {
 
 # Modules of the package that load when first named: `mutagrad.linalg`.
 MODULES = frozenset([
-    "__config__", "accelerator", "amp", "compiler", "cpu", "cuda", "distributed", "fft", "jit", "linalg", "masked", "mps",
-    "multiprocessing", "nn", "overrides", "random", "signal", "special", "testing", "utils", "version", "xpu"])
+    "__config__", "accelerator", "amp", "array_api", "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func", "jit", "linalg", "masked", "mps",
+    "multiprocessing", "nn", "optim", "overrides", "random", "signal", "sparse", "special", "testing", "utils", "version", "xpu"])
 
 # In-place methods of `Tensor` that are functions of `mutagrad`, too: `mutagrad.exp_(x)`.
 _WRITES = """
@@ -124,6 +130,8 @@ OTHERS = {name: module for module, names in {
         is_warn_always_enabled set_default_device set_default_tensor_type set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal
         set_num_interop_threads set_warn_always use_deterministic_algorithms""",
     "amp": "autocast",
+    "stand_in": "as_torch",
+    "sparse": "sparse_coo_tensor spmm",
 }.items() for name in names.split()}
 
 WRITES = frozenset(_WRITES.split())
@@ -146,6 +154,14 @@ def find(name: str) -> Any:
     if name in MODULES:
         return import_module(f"mutagrad.{name}")
     raise AttributeError(f"module 'mutagrad' has no attribute {name!r}")
+
+
+def standard(version: str | None) -> ModuleType:
+    """The namespace of the Python array API standard, in a version that it conforms to."""
+    namespace = import_module("mutagrad.array_api")
+    if version is not None and version not in namespace.VERSIONS:
+        raise BadValue(f"array API: version {version!r} is not among {', '.join(sorted(namespace.VERSIONS))}", fix="x.__array_namespace__()")
+    return namespace
 
 
 class Later:

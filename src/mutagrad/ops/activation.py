@@ -7,27 +7,25 @@ from typing import Any
 
 from ..backends import np
 from ..backends.science import erf as _erf
-from ..call import elementwise, primitive
+from ..call import elementwise
 from ..construct import make
 from ..dtypes import of_array
 from ..errors import BadValue, DTypeError, ShapeError
 from ..op import RAW, RECORDED
 from ..random import source
 from . import reduce
-from .elementwise import add_values, clamp, mul, sigmoid, tanh
+from .elementwise import clamp, mul, sigmoid, tanh
 from .elementwise import relu as relu_values
-from .linalg import einsum, matmul
 from .reduce import norm
 from .shape import reshape, split, tensor_argument, whole_dim
 
 __all__ = [
-    "alpha_dropout", "bilinear", "celu", "celu_", "dropout", "dropout1d", "dropout2d", "dropout3d", "elu", "elu_", "feature_alpha_dropout", "gelu",
-    "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "linear", "log_softmax",
-    "logsigmoid", "mish", "normalize", "one_hot", "prelu", "relu", "relu6", "relu_", "rrelu", "rrelu_", "selu", "selu_", "sigmoid", "silu", "softmax",
-    "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_"]
+    "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "leaky_relu",
+    "leaky_relu_", "log_softmax", "logsigmoid", "mish", "normalize", "prelu", "relu", "relu6", "relu_", "rrelu", "rrelu_", "selu", "selu_", "sigmoid",
+    "silu", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_"]
 
 
-def _floating(value: Any, name: str, kinds: str = "f") -> Any:
+def floating(value: Any, name: str, kinds: str = "f") -> Any:
     """A tensor of real numbers, or of those kinds that the function is defined for."""
     kind = tensor_argument(value, name)._array.dtype.kind
     if kind not in kinds + "V":
@@ -94,7 +92,7 @@ def hardtanh_(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
 
 def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
     """x where it is positive, `negative_slope * x` elsewhere."""
-    return leaky_relu_values(_floating(input, "leaky_relu"), negative_slope, out=input if inplace else None)
+    return leaky_relu_values(floating(input, "leaky_relu"), negative_slope, out=input if inplace else None)
 
 
 def leaky_relu_(input: Any, negative_slope: float = 0.01) -> Any:
@@ -104,40 +102,40 @@ def leaky_relu_(input: Any, negative_slope: float = 0.01) -> Any:
 
 def hardsigmoid(input: Any, inplace: bool = False) -> Any:
     """A sigmoid of three straight pieces: 0 below -3, 1 above 3."""
-    return hardsigmoid_values(_floating(input, "hardsigmoid"), out=input if inplace else None)
+    return hardsigmoid_values(floating(input, "hardsigmoid"), out=input if inplace else None)
 
 
 def hardswish(input: Any, inplace: bool = False) -> Any:
     """`x * hardsigmoid(x)`."""
-    return hardswish_values(_floating(input, "hardswish"), out=input if inplace else None)
+    return hardswish_values(floating(input, "hardswish"), out=input if inplace else None)
 
 
 def hardshrink(input: Any, lambd: float = 0.5, *, out: Any = None) -> Any:
     """x, but 0 where it is between -lambd and lambd."""
-    return hardshrink_values(_floating(input, "hardshrink"), lambd, out=out)
+    return hardshrink_values(floating(input, "hardshrink"), lambd, out=out)
 
 
 def softshrink(input: Any, lambd: float = 0.5, *, out: Any = None) -> Any:
     """x moved towards 0 by lambd, and no further than 0."""
     if lambd < 0:
         raise BadValue(f"softshrink: lambd must not be negative, got {lambd}", fix=f"softshrink(x, {-lambd})")
-    return softshrink_values(_floating(input, "softshrink"), lambd, out=out)
+    return softshrink_values(floating(input, "softshrink"), lambd, out=out)
 
 
 def threshold(input: Any, threshold: float, value: float, inplace: bool = False, *, out: Any = None) -> Any:
     """x where it is above the threshold, `value` elsewhere."""
-    _floating(input, "threshold", "fiu")
+    floating(input, "threshold", "fiu")
     return threshold_values(input, threshold, value, out=input if inplace else out)
 
 
 def threshold_(input: Any, threshold: float, value: float) -> Any:
     """threshold, written into its input."""
-    return threshold_values(_floating(input, "threshold_", "fiu"), threshold, value, out=input)
+    return threshold_values(floating(input, "threshold_", "fiu"), threshold, value, out=input)
 
 
 def prelu(input: Any, weight: Any) -> Any:
     """x where it is positive, `weight * x` elsewhere; one weight for all, or one for each channel (dimension 1)."""
-    _floating(input, "prelu")
+    floating(input, "prelu")
     count, ndim = tensor_argument(weight, "prelu")._array.size, input._array.ndim
     if weight._array.dtype is not input._array.dtype:
         raise DTypeError(f"prelu: x is of type {of_array(input._array.dtype).name} and weight {of_array(weight._array.dtype).name}",
@@ -155,7 +153,7 @@ def prelu(input: Any, weight: Any) -> Any:
 
 def rrelu(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False, *, generator: Any = None) -> Any:
     """leaky_relu with a random slope between two bounds for each element; with their mean if not training."""
-    _floating(input, "rrelu")
+    floating(input, "rrelu")
     if not (math.isfinite(lower) and math.isfinite(upper)) or lower > upper:
         raise BadValue(f"rrelu: the slopes must be finite and in order, got lower={lower} and upper={upper}", fix="rrelu(x, 1 / 8, 1 / 3)")
     if not training:
@@ -191,12 +189,12 @@ def _elu_rule(xp: Any, g: Any, x: Any, alpha: float, scale: float, input_scale: 
 
 elu_values = elementwise("elu", _elu, settings=("alpha", "scale", "input_scale"),
                          x=lambda xp, g, x, alpha, scale, input_scale: _elu_rule(xp, g, x, alpha, scale, input_scale))
-_SELU = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946  # where a network's activations keep mean 0 and variance 1
+SELU = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946  # where a network's activations keep mean 0 and variance 1
 
 
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     """x where it is positive, `alpha * (exp(x) - 1)` elsewhere."""
-    return elu_values(_floating(input, "elu"), alpha, 1.0, 1.0, out=input if inplace else None)
+    return elu_values(floating(input, "elu"), alpha, 1.0, 1.0, out=input if inplace else None)
 
 
 def elu_(input: Any, alpha: float = 1.0) -> Any:
@@ -206,8 +204,8 @@ def elu_(input: Any, alpha: float = 1.0) -> Any:
 
 def selu(input: Any, inplace: bool = False) -> Any:
     """elu, scaled so that deep networks keep mean 0 and variance 1."""
-    alpha, scale = _SELU
-    return elu_values(_floating(input, "selu"), alpha, scale, 1.0, out=input if inplace else None)
+    alpha, scale = SELU
+    return elu_values(floating(input, "selu"), alpha, scale, 1.0, out=input if inplace else None)
 
 
 def selu_(input: Any) -> Any:
@@ -219,7 +217,7 @@ def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     """x where it is positive, `alpha * (exp(x / alpha) - 1)` elsewhere: smooth for every alpha."""
     if alpha == 0:
         raise BadValue("celu: alpha must not be 0", why="x is divided by it", fix="relu(x)")
-    return elu_values(_floating(input, "celu"), alpha, 1.0, 1 / alpha, out=input if inplace else None)
+    return elu_values(floating(input, "celu"), alpha, 1.0, 1 / alpha, out=input if inplace else None)
 
 
 def celu_(input: Any, alpha: float = 1.0) -> Any:
@@ -258,22 +256,22 @@ logsigmoid_values = elementwise("logsigmoid", lambda a: np.minimum(a, 0) - np.lo
 
 def silu(input: Any, inplace: bool = False) -> Any:
     """`x * sigmoid(x)`."""
-    return silu_values(_floating(input, "silu", "fc"), out=input if inplace else None)
+    return silu_values(floating(input, "silu", "fc"), out=input if inplace else None)
 
 
 def mish(input: Any, inplace: bool = False) -> Any:
     """`x * tanh(softplus(x))`."""
-    return mish_values(_floating(input, "mish"), out=input if inplace else None)
+    return mish_values(floating(input, "mish"), out=input if inplace else None)
 
 
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0, *, out: Any = None) -> Any:
     """`log(1 + exp(beta * x)) / beta`; x itself where beta * x is above the threshold."""
-    return softplus_values(_floating(input, "softplus"), float(beta), float(threshold), out=out)
+    return softplus_values(floating(input, "softplus"), float(beta), float(threshold), out=out)
 
 
 def logsigmoid(input: Any, *, out: Any = None) -> Any:
     """The logarithm of sigmoid, without underflow."""
-    return logsigmoid_values(_floating(input, "logsigmoid"), out=out)
+    return logsigmoid_values(floating(input, "logsigmoid"), out=out)
 
 
 def softsign(input: Any) -> Any:
@@ -289,7 +287,7 @@ def tanhshrink(input: Any) -> Any:
 
 def glu(input: Any, dim: int = -1) -> Any:
     """The first half of a dimension times the sigmoid of the second."""
-    _floating(input, "glu")
+    floating(input, "glu")
     if not input._array.ndim:
         raise ShapeError("glu: a 0-d tensor has no dimension to halve", fix="glu(x.reshape(2))")
     dim = whole_dim(dim, input._array.ndim, "glu")
@@ -384,7 +382,7 @@ def gelu(input: Any, approximate: str = "none", *, out: Any = None) -> Any:
     forms = {"none": gelu_values, "tanh": gelu_tanh_values}
     if approximate not in forms:
         raise BadValue(f"gelu: approximate={approximate!r} is neither 'none' nor 'tanh'", fix="gelu(x, approximate='tanh')")
-    return forms[approximate](_floating(input, "gelu"), out=out)
+    return forms[approximate](floating(input, "gelu"), out=out)
 
 
 # ---------------------------------------------------------------------------------------------------------------- softmax
@@ -428,7 +426,7 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
 
     `hard` gives the choice itself, and the gradient of the soft one.
     """
-    array = _floating(logits, "gumbel_softmax")._array
+    array = floating(logits, "gumbel_softmax")._array
     if eps != 1e-10:
         warnings.warn("gumbel_softmax: eps has no effect", stacklevel=2)
     noise = make((-np.log(source(generator).standard_exponential(array.shape))).astype(array.dtype))
@@ -450,242 +448,3 @@ def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out:
     tensor([[0.6000, 0.8000]])
     """
     return RECORDED.div(input, clamp(norm(tensor_argument(input, "normalize"), p, dim, True), eps), out=out)
-
-
-# ---------------------------------------------------------------------------------------------------------------- dropout
-
-def _check_probability(p: float, name: str) -> None:
-    if not 0 <= p <= 1:
-        raise BadValue(f"{name}: the probability must be from 0 to 1, got {p}", fix=f"{name}(x, p=0.5)")
-
-
-def _kept(shape: tuple[int, ...], p: float, dtype: Any, generator: Any) -> Any:
-    """1 where an element is kept, 0 where it is dropped, which it is with probability p."""
-    return (source(generator).random(shape, np.float32) >= p).astype(dtype)
-
-
-def _drop(name: str, x: Any, p: float, training: bool, inplace: bool, shape: tuple[int, ...], generator: Any) -> Any:
-    """x times a mask of this shape; what is kept is scaled so that the mean stays."""
-    if not training or not p or not x._array.size:
-        return x
-    array = _floating(x, name, "fc")._array
-    mask = np.zeros(shape, array.dtype) if p == 1 else _kept(shape, p, array.dtype, generator)
-    if p < 1:
-        mask *= 1 / (1 - p)
-    return mul(x, make(mask), out=x if inplace else None)
-
-
-def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Any = None) -> Any:
-    """Elements set to zero at random, each with probability p, and the rest divided by 1 - p; x itself if not training.
-
-    >>> import mutagrad as mg
-    >>> mg.nn.functional.dropout(mg.ones(3), p=1.0)
-    tensor([0., 0., 0.])
-    """
-    _check_probability(p, "dropout")
-    return _drop("dropout", tensor_argument(input, "dropout"), p, training, inplace, input._array.shape, generator)
-
-
-def dropout_(input: Any, p: float, train: bool) -> Any:
-    """dropout, written into its input."""
-    return dropout(input, p, train, inplace=True)
-
-
-def _channels(shape: tuple[int, ...], batched: bool) -> tuple[int, ...]:
-    """The shape with one element for each channel of each sample."""
-    kept = 2 if batched else 1
-    return shape[:kept] + (1,) * (len(shape) - kept)
-
-
-def _drop_channels(name: str, x: Any, p: float, training: bool, inplace: bool, dims: tuple[int, ...], batched: Any, generator: Any) -> Any:
-    _check_probability(p, name)
-    shape = tensor_argument(x, name)._array.shape
-    if len(shape) not in dims:
-        raise ShapeError(f"{name}: expects {' or '.join(map(str, dims))} dimensions, got shape {shape}",
-                         why="there must be channels, and perhaps samples before them", fix="dropout(x, p)")
-    return _drop(name, x, p, training, inplace, _channels(shape, batched(len(shape))), generator)
-
-
-def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Any = None) -> Any:
-    """Whole channels of (N, C, L) or (C, L) set to zero at random."""
-    return _drop_channels("dropout1d", input, p, training, inplace, (2, 3), lambda n: n == 3, generator)
-
-
-def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Any = None) -> Any:
-    """Whole channels of (N, C, H, W) set to zero at random; three dimensions are taken for (N, C, L), as PyTorch does."""
-    return _drop_channels("dropout2d", input, p, training, inplace, (2, 3, 4, 5), lambda n: True, generator)
-
-
-def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Any = None) -> Any:
-    """Whole channels of (N, C, D, H, W) or (C, D, H, W) set to zero at random."""
-    return _drop_channels("dropout3d", input, p, training, inplace, (1, 2, 3, 4, 5), lambda n: n == 5, generator)
-
-
-def feature_dropout(input: Any, p: float, train: bool) -> Any:
-    """Whole channels (of dimension 1) set to zero at random."""
-    return _drop_channels("feature_dropout", input, p, train, False, tuple(range(2, 65)), lambda n: True, None)
-
-
-def feature_dropout_(input: Any, p: float, train: bool) -> Any:
-    """feature_dropout, written into its input."""
-    return _drop_channels("feature_dropout_", input, p, train, True, tuple(range(2, 65)), lambda n: True, None)
-
-
-_SATURATED = _SELU[0] * _SELU[1]  # what selu goes to for very negative numbers, with its sign changed
-
-
-def _drop_alpha(name: str, x: Any, p: float, training: bool, inplace: bool, shape: tuple[int, ...], generator: Any) -> Any:
-    """Dropped elements become selu's lowest value; scale and shift then keep mean 0 and variance 1."""
-    if not training or not p or not x._array.size:
-        return x
-    _floating(x, name)
-    if p == 1:
-        return mul(x, make(np.zeros((), x._array.dtype)), out=x if inplace else None)
-    kept = _kept(shape, p, x._array.dtype, generator)
-    scale = 1 / math.sqrt((_SATURATED * _SATURATED * p + 1) * (1 - p))
-    shift = (kept - (1 - p)) * (_SATURATED * scale)
-    scaled = mul(x, make(kept * scale), out=x if inplace else None)
-    return add_values(scaled, make(shift), out=x if inplace else None)
-
-
-def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False, *, generator: Any = None) -> Any:
-    """dropout for selu: mean and variance stay."""
-    _check_probability(p, "alpha_dropout")
-    return _drop_alpha("alpha_dropout", tensor_argument(input, "alpha_dropout"), p, training, inplace, input._array.shape, generator)
-
-
-def alpha_dropout_(input: Any, p: float, train: bool) -> Any:
-    """alpha_dropout, written into its input."""
-    return alpha_dropout(input, p, train, inplace=True)
-
-
-def feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False, *, generator: Any = None) -> Any:
-    """alpha_dropout of whole channels (of dimension 1)."""
-    _check_probability(p, "feature_alpha_dropout")
-    shape = tensor_argument(input, "feature_alpha_dropout")._array.shape
-    if training and p and len(shape) < 2:
-        raise ShapeError(f"feature_alpha_dropout: expects at least 2 dimensions, got shape {shape}", fix="alpha_dropout(x, p, training=True)")
-    return _drop_alpha("feature_alpha_dropout", input, p, training, inplace, _channels(shape, True), generator)
-
-
-def feature_alpha_dropout_(input: Any, p: float, train: bool) -> Any:
-    """feature_alpha_dropout, written into its input."""
-    return feature_alpha_dropout(input, p, train, inplace=True)
-
-
-def native_dropout(input: Any, p: float, train: bool | None, *, generator: Any = None) -> tuple[Any, Any]:
-    """dropout, and the mask of what was kept."""
-    _check_probability(p, "native_dropout")
-    array = _floating(input, "native_dropout", "fc")._array
-    if train is False or not array.size:
-        return RECORDED.clone(input), make(np.ones(array.shape, bool))
-    kept = source(generator).random(array.shape, np.float32) >= p
-    return mul(input, make(kept * array.dtype.type(0 if p == 1 else 1 / (1 - p)))), make(kept)
-
-
-def native_dropout_backward(grad_output: Any, mask: Any, scale: float) -> Any:
-    """The adjoint of native_dropout's input: the incoming one where the mask is set, times `scale`."""
-    return tensor_argument(grad_output, "native_dropout_backward") * (tensor_argument(mask, "native_dropout_backward") * scale)
-
-
-# --------------------------------------------------------------------------------------------------------------- products
-
-def _rows(xp: Any, x: Any) -> Any:
-    """x as a matrix whose rows are its last dimension: one product of matrices instead of many."""
-    return xp.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1])) if len(x.shape) != 2 else x
-
-
-def _product(a: Any, w: Any) -> Any:
-    return np.matmul(_rows(RAW, a), w.T).reshape(*a.shape[:-1], w.shape[0])
-
-
-def _product_and_bias(a: Any, w: Any, b: Any) -> Any:
-    found = _product(a, w)
-    found += b
-    return found
-
-
-def _to_rows(xp: Any, g: Any, weight: Any, shape: tuple[int, ...]) -> Any:
-    return xp.reshape(xp.matmul(_rows(xp, g), weight), shape)
-
-
-def _to_weight(xp: Any, g: Any, x: Any) -> Any:
-    return xp.matmul(xp.transpose(_rows(xp, g), 0, 1), _rows(xp, x))
-
-
-linear_values = primitive("linear", _product, inputs=("x", "weight"), x=lambda xp, g, weight, x_shape: _to_rows(xp, g, weight, x_shape),
-                          weight=lambda xp, g, x: _to_weight(xp, g, x))
-linear_bias_values = primitive("linear_bias", _product_and_bias, inputs=("x", "weight", "bias"),
-                               x=lambda xp, g, weight, x_shape: _to_rows(xp, g, weight, x_shape), weight=lambda xp, g, x: _to_weight(xp, g, x),
-                               bias=lambda xp, g: xp.sum(_rows(xp, g), (0,), False))
-
-
-def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any:
-    """`x @ weight.T + bias`, for x of any number of dimensions.
-
-    >>> import mutagrad as mg
-    >>> mg.nn.functional.linear(mg.tensor([1., 2.]), mg.eye(2), mg.ones(2))
-    tensor([2., 3.])
-    """
-    a, w = tensor_argument(input, "linear")._array, tensor_argument(weight, "linear")._array
-    b = None if bias is None else tensor_argument(bias, "linear")._array
-    _check_linear(a, w, b)
-    if w.ndim == 1:
-        result = matmul(input, weight) if bias is None else matmul(input, weight) + bias
-    elif b is None:
-        result = linear_values(input, weight)
-    elif b.shape == w.shape[:1]:
-        result = linear_bias_values(input, weight, bias)
-    else:
-        result = linear_values(input, weight) + bias
-    return result if out is None else RECORDED.copy_into(out, result)
-
-
-def _check_linear(a: Any, w: Any, b: Any) -> None:
-    if w.dtype is not a.dtype or b is not None and b.dtype is not a.dtype:
-        types = ", ".join(of_array(v.dtype).name for v in (a, w, b) if v is not None)
-        raise DTypeError(f"linear: x, weight and bias have types {types}", why="products do not promote", fix=f"weight.to({of_array(a.dtype)})")
-    if a.ndim < 1 or w.ndim not in (1, 2) or a.shape[-1] != w.shape[-1]:
-        raise ShapeError(f"linear: x of shape {a.shape} and weight of shape {w.shape} cannot be multiplied",
-                         why="weight must be (outputs, inputs), and x end with as many inputs", fix="weight.T")
-    if b is not None and b.shape not in (w.shape[:1] if w.ndim == 2 else (), (), (1,)):
-        raise ShapeError(f"linear: bias of shape {b.shape} for {w.shape[0] if w.ndim == 2 else 'one'} outputs", fix=f"a bias of shape {w.shape[:-1]}")
-
-
-def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
-    """`x1 @ weight[k] @ x2 + bias[k]` for each output k."""
-    a, b, w = (tensor_argument(v, "bilinear")._array for v in (input1, input2, weight))
-    if a.ndim != b.ndim or not a.ndim or a.shape[:-1] != b.shape[:-1] or w.ndim != 3 or w.shape[1:] != (a.shape[-1], b.shape[-1]):
-        raise ShapeError(f"bilinear: shapes {a.shape}, {b.shape} and weight {w.shape} do not fit",
-                         why="the inputs must agree in all but the last dimension, and weight be (outputs, inputs1, inputs2)",
-                         fix="bilinear(x1, x2, weight)")
-    if bias is not None and tensor_argument(bias, "bilinear")._array.shape != w.shape[:1]:
-        raise ShapeError(f"bilinear: bias of shape {bias._array.shape} for {w.shape[0]} outputs", fix=f"a bias of shape {w.shape[:1]}")
-    if not a.dtype == b.dtype == w.dtype:
-        raise DTypeError(f"bilinear: the operands have types {a.dtype.name}, {b.dtype.name} and {w.dtype.name}", why="products do not promote",
-                         fix="x2.to(x1.dtype)")
-    result = einsum("...i,kij,...j->...k", input1, weight, input2)
-    return result if bias is None else result + bias
-
-
-def one_hot(tensor: Any, num_classes: int = -1) -> Any:
-    """A row for each class index: 1 at the index, 0 elsewhere; as many classes as the largest index needs, if not told.
-
-    >>> import mutagrad as mg
-    >>> mg.nn.functional.one_hot(mg.tensor([1, 0]), 3)
-    tensor([[0, 1, 0],
-            [1, 0, 0]])
-    """
-    array = tensor_argument(tensor, "one_hot")._array
-    if array.dtype != np.int64:
-        raise DTypeError(f"one_hot: the indices must be int64, not {of_array(array.dtype).name}", fix="one_hot(x.long())")
-    if not array.size and num_classes <= 0:
-        raise BadValue("one_hot: no indices to count the classes of", fix="one_hot(x, num_classes=3)")
-    if array.size and array.min() < 0:
-        raise BadValue(f"one_hot: index {array.min()} is negative", fix="one_hot(x.clamp(min=0))")
-    count = int(array.max()) + 1 if num_classes == -1 else num_classes
-    if array.size and array.max() >= count or count < 1:
-        raise BadValue(f"one_hot: index {array.max() if array.size else ''} is out of range for {count} classes", fix=f"num_classes={array.max(initial=0) + 1}")
-    found = np.zeros((*array.shape, count), np.int64)
-    np.put_along_axis(found, array[..., None], 1, -1)
-    return make(found)

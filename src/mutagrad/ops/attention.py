@@ -17,7 +17,7 @@ from ..errors import BadArgument, BadValue, DTypeError, ShapeError
 from ..op import RAW, RECORDED
 from ..random import default_generator
 from ..storage import TensorBase
-from .activation import linear
+from .linear import linear
 from .elementwise import cast, where
 from .reduce import mean_dims
 from .shape import cat, chunk, expand, permute, reshape, tensor_argument, transpose, unsqueeze
