@@ -47,7 +47,7 @@ class Storage:
 
     def __reduce__(self) -> Any:
         """Pickled as its buffer, once for all the tensors that share it."""
-        return new_storage, (self.buffer,)
+        return _restored, (self.buffer,)
 
 
 class TensorBase:
@@ -66,6 +66,11 @@ def new_storage(buffer: Any, root: Storage | None = None) -> Storage:
     storage.writer = storage.leaf = storage.ledger = None
     storage.version = 0
     return storage
+
+
+def _restored(buffer: Any) -> Storage:
+    """Unpickling gives an array a type object of its own, and types are compared by identity."""
+    return new_storage(buffer.view(np.dtype(buffer.dtype.type)))
 
 
 def memory_of(tensor: TensorBase) -> Storage:

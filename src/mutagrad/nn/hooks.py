@@ -8,6 +8,8 @@ from weakref import ref
 
 from .._tensor import Tensor
 from ..autograd import Function
+from ..errors import BadValue
+from ..ops.create import zeros
 
 
 class Handle:
@@ -54,7 +56,6 @@ class _Boundary(Function):
     @staticmethod
     def forward(ctx: Any, seen: Callable[[tuple[Any, ...]], Any], *tensors: Any) -> Any:
         ctx.seen = seen
-        ctx.set_materialize_grads(False)
         return tuple(t.view_as(t) for t in tensors)
 
     @staticmethod
@@ -68,12 +69,14 @@ class BackwardHooks:
     def __init__(self, module: Any, hooks: list[Any], pre_hooks: list[Any]) -> None:
         self.module, self.hooks, self.pre_hooks = module, hooks, pre_hooks
         self.inputs: list[int] = []
+        self.constants: dict[int, Any] = {}
         self.n_inputs = 0
         self.grad_outputs: tuple[Any, ...] | None = None
 
     def around_inputs(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         self.n_inputs = len(arguments)
         self.inputs = [i for i in _tensors(arguments) if arguments[i].requires_grad]
+        self.constants = {i: (arguments[i].shape, arguments[i].dtype) for i in _tensors(arguments) if not arguments[i].requires_grad}
         if not self.inputs:
             return arguments
         passed = _Boundary.apply(self._leave, *(arguments[i] for i in self.inputs))
@@ -101,7 +104,8 @@ class BackwardHooks:
         return tuple(shown[i] for i in places)
 
     def _leave(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
-        shown = self._call(_replaced((None,) * self.n_inputs, self.inputs, grads))
+        zero = [zeros(shape, dtype=dtype) for shape, dtype in self.constants.values()]
+        shown = self._call(_replaced((None,) * self.n_inputs, [*self.inputs, *self.constants], [*grads, *zero]))
         return tuple(shown[i] for i in self.inputs)
 
     def _call(self, grad_inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -120,7 +124,7 @@ def _replaced(values: Any, places: list[int], new: Any) -> tuple[Any, ...]:
 
 
 def _answered(answer: Any, count: int, what: str) -> tuple[Any, ...]:
-    answer = answer if isinstance(answer, tuple) else (answer,)
-    if len(answer) != count:
-        raise RuntimeError(f"a backward hook returned {len(answer)} values for {count} in {what}")
-    return answer
+    found: tuple[Any, ...] = answer if isinstance(answer, tuple) else (answer,)
+    if len(found) != count:
+        raise BadValue(f"backward hook: returned {len(found)} values for {count} in {what}", fix="return one for each, or None to change nothing")
+    return found

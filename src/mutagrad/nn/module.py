@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, TypeVar
 from .._tensor import Tensor
 from ..autograd import no_grad
 from ..dtypes import as_dtype, bfloat16, dtype, float16, float32, float64
-from ..errors import BadArgument, BadValue, NotSupported, ShapeError
+from ..errors import BadArgument, BadValue, NoDevice, NotSupported, ShapeError
 from .hooks import BackwardHooks, Handle, Hooks
-from .parameter import Buffer, Parameter
+from .parameter import Buffer, Parameter, is_lazy
 
 M = TypeVar("M", bound="Module")
 _TABLES = ("_parameters", "_buffers", "_modules")
@@ -90,7 +90,9 @@ class Module:
                 raise BadArgument(f"cannot assign {type(value).__name__} as parameter {name!r}",
                                   why="only a Parameter or None can stand there", fix=f"with no_grad(): module.{name}.copy_(value)")
             own["_parameters"][name] = None
-        elif name in own.get("_modules", ()) and value is None:
+        elif name in own.get("_modules", ()):
+            if value is not None:
+                raise BadArgument(f"cannot assign {type(value).__name__} as child module {name!r}", fix="assign a Module or None, or del it first")
             own["_modules"][name] = None
         elif name in own.get("_buffers", ()):
             if value is not None and not isinstance(value, Tensor):
@@ -281,19 +283,26 @@ class Module:
                 with no_grad():
                     p.data = fn(p.data)
                     if p.grad is not None:
-                        p._grad = fn(p.grad)
+                        p.grad.data = fn(p.grad.data)
         for name, b in self._buffers.items():
-            if b is not None:
+            if is_lazy(b):
+                b.data = fn(b.data)
+            elif b is not None:
                 self._buffers[name] = fn(b)
         return self
 
-    def to(self: M, *targets: Any, **settings: Any) -> M:
-        """Parameters and buffers of a floating point type in another one; the device can only be the CPU."""
+    def to(self: M, *targets: Any, memory_format: Any = None, **settings: Any) -> M:
+        """Parameters and buffers of a floating point type in another one; the device can only be the CPU.
+
+        `memory_format` is for tensors of images and volumes; the others stay as they are.
+        """
         for target in (*targets, *settings.values()):
             if isinstance(target, dtype) and not (target.is_floating_point or target.is_complex):
                 raise BadArgument(f"to: a module can only be of a floating point or complex type, not {target}")
 
         def convert(t: Any) -> Any:
+            if memory_format is not None and t.ndim in (4, 5):
+                t = t.to(memory_format=memory_format)
             if t.is_floating_point() or t.is_complex():
                 return t.to(*targets, **settings)
             return t.to(*(v for v in targets if not isinstance(v, (dtype, Tensor))), **{k: v for k, v in settings.items() if k != "dtype"})
@@ -319,7 +328,7 @@ class Module:
         return self
 
     def cuda(self: M, device: Any = None) -> M:
-        raise NotSupported("cuda: this build computes on the CPU only", fix="model.cpu(), or leave the device out")
+        raise NoDevice("cuda: this build computes on the CPU only", fix="model.cpu(), or leave the device out")
 
     def to_empty(self: M, *, device: Any, recurse: bool = True) -> M:
         return self.to(device)
@@ -348,6 +357,9 @@ class Module:
         for hook, with_settings in [*_EVERY_FORWARD_PRE.values(), *self._forward_pre_hooks.values()]:
             answer = hook(self, inputs, settings) if with_settings else hook(self, inputs)
             if answer is not None and with_settings:
+                if not isinstance(answer, tuple) or len(answer) != 2:
+                    raise BadValue(f"forward pre-hook: must return None or (arguments, keyword arguments), got {type(answer).__name__}",
+                                   fix="return args, kwargs")
                 inputs, settings = answer
             elif answer is not None:
                 inputs = answer if isinstance(answer, tuple) else (answer,)
@@ -416,7 +428,7 @@ class Module:
         kept = ((n, b) for n, b in self._buffers.items() if n not in self._non_persistent_buffers_set)
         for name, value in chain(self._parameters.items(), kept):
             if value is not None:
-                destination[prefix + name] = value if keep_vars else value.detach()
+                destination[prefix + name] = value if keep_vars or is_lazy(value) else value.detach()
         if self._has_extra_state():
             destination[prefix + "_extra_state"] = self.get_extra_state()
 
@@ -514,6 +526,12 @@ class Module:
     def _load_one(self, name: str, key: str, target: Any, value: Any, assign: bool, errors: list[str]) -> None:
         if not isinstance(value, Tensor):
             errors.append(f"While copying the parameter named {key!r}, expected a tensor, got {type(value).__name__}.")
+            return
+        if is_lazy(value) or is_lazy(target):
+            if is_lazy(target) and not is_lazy(value):
+                self._pending += [lambda: target.materialize(value.shape), lambda: target.copy_(value)]
+            elif not is_lazy(target):
+                errors.append(f"{key} has no shape in the checkpoint, whose module had not been called, and {tuple(target.shape)} in the current model.")
             return
         if value.shape != target.shape and not (value.shape == (1,) and not target.ndim):
             errors.append(f"size mismatch for {key}: copying a param with shape {tuple(value.shape)} from checkpoint, "

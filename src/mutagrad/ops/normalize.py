@@ -439,6 +439,8 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
 
     Training takes both from the input and moves the running ones towards them, in place and without gradient.
     """
+    if training and eps <= 0:
+        raise BadValue(f"batch_norm: eps must be positive in training, got {eps}", why="a channel of equal values has variance 0", fix="eps=1e-5")
     return _batch_normed("batch_norm", input, running_mean, running_var, weight, bias, training, momentum, eps)[0]
 
 

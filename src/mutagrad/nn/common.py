@@ -1,0 +1,50 @@
+"""What the layers share: checking their sizes, making their parameters, and describing themselves."""
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from ..errors import BadArgument, BadValue
+from ..ops.create import empty
+from ..ops.resample import whole_numbers
+from .module import Module
+from .parameter import Parameter
+
+
+def described(module: Module, *names: str) -> str:
+    """Attributes as they stand in a repr: `kernel_size=3, stride=1`."""
+    return ", ".join(f"{name}={getattr(module, name)}" for name in names)
+
+
+def make_parameter(shape: tuple[int, ...], device: Any = None, dtype: Any = None) -> Parameter:
+    """One that is still to be filled."""
+    return Parameter(empty(shape, device=device, dtype=dtype))  # type: ignore[no-any-return]
+
+
+def check_count(module: Module, name: str, value: Any, least: int = 0) -> int:
+    """A size that was given to a layer, as an integer."""
+    layer = type(module).__name__
+    try:
+        count = operator.index(value)
+    except TypeError:
+        raise BadArgument(f"{layer}: {name} must be an integer, not {value!r}", fix=f"{name}={max(least, 1)}") from None
+    if count < least:
+        raise BadValue(f"{layer}: {name} must be at least {least}, got {count}", why="it is a number of elements", fix=f"{name}={max(least, 1)}")
+    return int(count)
+
+
+def check_divides(module: Module, part: str, whole: str) -> None:
+    """That one attribute is a multiple of another."""
+    parts, size = getattr(module, part), getattr(module, whole)
+    if size % parts:
+        raise BadValue(f"{type(module).__name__}: {whole}={size} is not divisible by {part}={parts}", why="all groups have the same size",
+                       fix=f"{whole}={size - size % parts + parts}")
+
+
+def each_dim(module: Module, name: str, value: Any, n: int, least: int) -> tuple[int, ...]:
+    """A setting for each of n dimensions, none of them below `least`."""
+    layer = type(module).__name__
+    numbers = whole_numbers(value, n, layer, name)
+    if min(numbers) < least:
+        raise BadValue(f"{layer}: {name} must be at least {least} in every dimension, got {value!r}", fix=f"{name}={max(least, 1)}")
+    return numbers

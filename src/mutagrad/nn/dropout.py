@@ -1,0 +1,69 @@
+"""Random zeros in training; outside it, nothing."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import BadValue
+from . import functional as F
+from .common import described
+from .module import Module
+
+__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
+
+
+class _DropoutNd(Module):
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        super().__init__()
+        if not 0 <= p <= 1:
+            raise BadValue(f"{type(self).__name__}: the probability p must be between 0 and 1, got {p}", fix=f"{type(self).__name__}(0.5)")
+        self.p, self.inplace = p, inplace
+
+    def extra_repr(self) -> str:
+        return described(self, "p", "inplace")
+
+
+class Dropout(_DropoutNd):
+    """Each element is zero with probability p; the others grow so that the mean stays.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.Dropout(0.5).eval()(mg.ones(3))
+    tensor([1., 1., 1.])
+    """
+
+    def forward(self, input: Any) -> Any:
+        return F.dropout(input, self.p, self.training, self.inplace)
+
+
+class Dropout1d(_DropoutNd):
+    """Each channel of a sequence is zero as a whole."""
+
+    def forward(self, input: Any) -> Any:
+        return F.dropout1d(input, self.p, self.training, self.inplace)
+
+
+class Dropout2d(_DropoutNd):
+    """Each channel of an image is zero as a whole."""
+
+    def forward(self, input: Any) -> Any:
+        return F.dropout2d(input, self.p, self.training, self.inplace)
+
+
+class Dropout3d(_DropoutNd):
+    """Each channel of a volume is zero as a whole."""
+
+    def forward(self, input: Any) -> Any:
+        return F.dropout3d(input, self.p, self.training, self.inplace)
+
+
+class AlphaDropout(_DropoutNd):
+    """Dropout that keeps mean and variance behind SELU."""
+
+    def forward(self, input: Any) -> Any:
+        return F.alpha_dropout(input, self.p, self.training, self.inplace)
+
+
+class FeatureAlphaDropout(_DropoutNd):
+    """AlphaDropout of whole channels."""
+
+    def forward(self, input: Any) -> Any:
+        return F.feature_alpha_dropout(input, self.p, self.training, self.inplace)

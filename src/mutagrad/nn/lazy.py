@@ -1,0 +1,241 @@
+"""Layers that learn the number of their inputs from the first one."""
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any, ClassVar
+
+from ..dtypes import int64
+from ..errors import BadValue
+from ..ops.create import tensor
+from .common import check_count
+from .convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from .linear import Linear
+from .module import Module
+from .normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
+from .parameter import UninitializedBuffer, UninitializedParameter, is_lazy
+
+__all__ = [
+    "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d", "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d",
+    "LazyConvTranspose3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d", "LazyInstanceNorm3d", "LazyLinear"]
+
+
+class LazyModuleMixin(Module):
+    """A module whose first call gives its parameters their shapes; from then on it is of the class `cls_to_become`."""
+
+    cls_to_become: ClassVar[type[Module]]
+
+    def has_uninitialized_params(self) -> bool:
+        return any(map(is_lazy, chain(self._parameters.values(), self._buffers.values())))
+
+    def initialize_parameters(self, input: Any) -> None:
+        """Gives the parameters their shapes: defined by each kind of layer."""
+        raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
+
+    def __call__(self, *inputs: Any, **settings: Any) -> Any:
+        self.initialize_parameters(*inputs, **settings)
+        self.__class__ = self.cls_to_become  # type: ignore[assignment]
+        return self(*inputs, **settings)
+
+    def reset_parameters(self) -> None:
+        if not self.has_uninitialized_params() and self._is_sized():
+            super().reset_parameters()  # type: ignore[misc]
+
+    def _is_sized(self) -> bool:
+        raise NotImplementedError
+
+    def _materialize(self, **shapes: tuple[int, ...]) -> None:
+        for name, shape in shapes.items():
+            if is_lazy(getattr(self, name)):
+                getattr(self, name).materialize(shape)
+
+
+# ----------------------------------------------------------------------------------------------------------------- linear
+
+class LazyLinear(LazyModuleMixin, Linear):
+    """A Linear layer that takes in_features from its first input.
+
+    >>> import mutagrad as mg
+    >>> layer = mg.nn.LazyLinear(2)
+    >>> layer(mg.ones(5, 3)).shape, layer
+    (mutagrad.Size([5, 2]), Linear(in_features=3, out_features=2, bias=True))
+    """
+
+    cls_to_become = Linear
+
+    def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(0, 0, False)
+        self.out_features = check_count(self, "out_features", out_features)
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+    def _is_sized(self) -> bool:
+        return bool(self.in_features)
+
+    def initialize_parameters(self, input: Any) -> None:
+        if not self.has_uninitialized_params():
+            self.in_features = self.weight.shape[1]
+            return
+        self.in_features = input.shape[-1]
+        self._materialize(weight=(self.out_features, self.in_features), **{} if self.bias is None else {"bias": (self.out_features,)})
+        self.reset_parameters()
+
+
+# ----------------------------------------------------------------------------------------------------------- convolutions
+
+def _channels(module: Any, input: Any, dims: int) -> int:
+    if input.ndim not in (dims + 1, dims + 2):
+        raise BadValue(f"{type(module).__name__}: expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input, got shape {tuple(input.shape)}",
+                       fix="channels first: x.unsqueeze(0)")
+    return int(input.shape[-dims - 1])
+
+
+class _LazyConvBase(LazyModuleMixin):
+    """Without channels until the first input comes."""
+
+    def _unsized(self, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
+        self.out_channels = check_count(self, "out_channels", out_channels)
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+    def _is_sized(self) -> bool:
+        return bool(self.in_channels)
+
+    def initialize_parameters(self: Any, input: Any, *more: Any) -> None:
+        if not self.has_uninitialized_params():
+            self.in_channels = self.weight.shape[0] if self.transposed else self.weight.shape[1] * self.groups
+            return
+        channels = _channels(self, input, self.dims)
+        if channels % self.groups or self.out_channels % self.groups:
+            raise BadValue(f"{type(self).__name__}: {channels} and {self.out_channels} channels are not divisible by groups={self.groups}", fix="groups=1")
+        self.in_channels = channels
+        self._materialize(weight=self._weight_shape(), **{} if self.bias is None else {"bias": (self.out_channels,)})
+        self.reset_parameters()
+
+
+class _LazyConv(_LazyConvBase):
+    def __init__(self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: bool = True,
+                 padding_mode: str = "zeros", device: Any = None, dtype: Any = None) -> None:
+        super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode)
+        self._unsized(out_channels, bias, device, dtype)
+
+
+class LazyConv1d(_LazyConv, Conv1d):
+    """A Conv1d that takes in_channels from its first input."""
+
+    cls_to_become = Conv1d
+
+
+class LazyConv2d(_LazyConv, Conv2d):
+    """A Conv2d that takes in_channels from its first input."""
+
+    cls_to_become = Conv2d
+
+
+class LazyConv3d(_LazyConv, Conv3d):
+    """A Conv3d that takes in_channels from its first input."""
+
+    cls_to_become = Conv3d
+
+
+class _LazyConvTranspose(_LazyConvBase):
+    def __init__(self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
+                 bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None) -> None:
+        super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode)
+        self._unsized(out_channels, bias, device, dtype)
+
+
+class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
+    """A ConvTranspose1d that takes in_channels from its first input."""
+
+    cls_to_become = ConvTranspose1d
+
+
+class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
+    """A ConvTranspose2d that takes in_channels from its first input."""
+
+    cls_to_become = ConvTranspose2d
+
+
+class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
+    """A ConvTranspose3d that takes in_channels from its first input."""
+
+    cls_to_become = ConvTranspose3d
+
+
+# ---------------------------------------------------------------------------------------------------------- normalization
+
+class _LazyNorm(LazyModuleMixin):
+    """Without channels until the first input comes."""
+
+    def __init__(self, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True, track_running_stats: bool = True, device: Any = None,
+                 dtype: Any = None, *, bias: bool = True) -> None:
+        super().__init__(0, eps, momentum, False, False)
+        self.affine, self.track_running_stats = affine, track_running_stats
+        if affine:
+            self.weight = UninitializedParameter(device=device, dtype=dtype)
+        if affine and bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+        if track_running_stats:
+            self.running_mean = UninitializedBuffer(device=device, dtype=dtype)
+            self.running_var = UninitializedBuffer(device=device, dtype=dtype)
+            self.num_batches_tracked = tensor(0, dtype=int64, device=device)
+
+    def _is_sized(self) -> bool:
+        return bool(self.num_features)
+
+    def initialize_parameters(self: Any, input: Any) -> None:
+        self._check_input_dim(input)
+        held = [v for v in (self.weight, self.running_mean) if v is not None]
+        if self.has_uninitialized_params() or not held:
+            self.num_features = self._features(input)
+            names = [n for n in ("weight", "bias", "running_mean", "running_var") if getattr(self, n) is not None]
+            self._materialize(**dict.fromkeys(names, (self.num_features,)))
+            self.reset_parameters()
+        else:
+            self.num_features = held[0].shape[0]
+
+    def _features(self, input: Any) -> int:
+        return int(input.shape[1])
+
+
+class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
+    """A BatchNorm1d that takes num_features from its first input."""
+
+    cls_to_become = BatchNorm1d
+
+
+class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
+    """A BatchNorm2d that takes num_features from its first input."""
+
+    cls_to_become = BatchNorm2d
+
+
+class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
+    """A BatchNorm3d that takes num_features from its first input."""
+
+    cls_to_become = BatchNorm3d
+
+
+class _LazyInstanceNorm(_LazyNorm):
+    def _features(self: Any, input: Any) -> int:
+        return int(input.shape[1 if input.ndim == max(self.ranks) else 0])
+
+
+class LazyInstanceNorm1d(_LazyInstanceNorm, InstanceNorm1d):
+    """An InstanceNorm1d that takes num_features from its first input."""
+
+    cls_to_become = InstanceNorm1d
+
+
+class LazyInstanceNorm2d(_LazyInstanceNorm, InstanceNorm2d):
+    """An InstanceNorm2d that takes num_features from its first input."""
+
+    cls_to_become = InstanceNorm2d
+
+
+class LazyInstanceNorm3d(_LazyInstanceNorm, InstanceNorm3d):
+    """An InstanceNorm3d that takes num_features from its first input."""
+
+    cls_to_become = InstanceNorm3d

@@ -1,0 +1,6 @@
+"""`nn.modules.transformer`, PyTorch's path to the transformers."""
+from __future__ import annotations
+
+from ..transformer import Transformer, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer
+
+__all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer"]

@@ -1,0 +1,284 @@
+"""Layers that bring means to zero and deviations to one."""
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar
+
+from ..dtypes import int64
+from ..errors import BadValue, NotSupported
+from ..ops.create import ones, tensor, zeros
+from . import functional as F
+from . import init
+from .common import check_count, check_divides, described, make_parameter
+from .module import Module
+
+__all__ = [
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LayerNorm",
+    "LocalResponseNorm", "RMSNorm", "SyncBatchNorm"]
+
+
+# ------------------------------------------------------------------------------------------------- with running statistics
+
+class _ChannelNorm(Module):
+    """A scale and a shift for each channel, and the mean and variance that training has seen."""
+
+    _version = 2
+    ranks: ClassVar[tuple[int, ...]]
+    running_mean: Any
+    running_var: Any
+    num_batches_tracked: Any
+    weight: Any
+    bias: Any
+
+    def __init__(self, num_features: int, eps: float, momentum: float | None, affine: bool, track_running_stats: bool, device: Any, dtype: Any,
+                 bias: bool) -> None:
+        super().__init__()
+        self.num_features, self.eps, self.momentum = check_count(self, "num_features", num_features), eps, momentum
+        self.affine, self.track_running_stats = affine, track_running_stats
+        shape = (self.num_features,)
+        self.register_parameter("weight", make_parameter(shape, device, dtype) if affine else None)
+        self.register_parameter("bias", make_parameter(shape, device, dtype) if affine and bias else None)
+        tracks = track_running_stats
+        self.register_buffer("running_mean", zeros(shape, device=device, dtype=dtype) if tracks else None)
+        self.register_buffer("running_var", ones(shape, device=device, dtype=dtype) if tracks else None)
+        self.register_buffer("num_batches_tracked", tensor(0, dtype=int64, device=device) if tracks else None)
+        self.reset_parameters()
+
+    def reset_running_stats(self) -> None:
+        """Forgets what training has seen."""
+        if self.track_running_stats:
+            self.running_mean.zero_()
+            self.running_var.fill_(1)
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self) -> None:
+        self.reset_running_stats()
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def _check_input_dim(self, input: Any) -> None:
+        if input.ndim not in self.ranks:
+            raise BadValue(f"expected {' or '.join(f'{n}D' for n in self.ranks)} input (got {input.ndim}D input)",
+                           why=f"{type(self).__name__} was given shape {tuple(input.shape)}", fix=f"{self._kind()}{max(input.ndim - 2, 1)}d, or x.unsqueeze(0)")
+
+    def _kind(self) -> str:
+        return type(self).__name__[:-2]
+
+    def extra_repr(self) -> str:
+        return (f"{self.num_features}, " + described(self, "eps", "momentum", "affine") + f", bias={self.bias is not None}, "
+                + described(self, "track_running_stats"))
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], strict: bool,
+                              missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str]) -> None:
+        """Before version 2 batches were not counted."""
+        key = prefix + "num_batches_tracked"
+        if (local_metadata.get("version") or 1) < 2 and self.track_running_stats and key not in state_dict:
+            counted = self.num_batches_tracked
+            state_dict[key] = tensor(0, dtype=int64) if counted is None else counted.clone()
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+
+
+class _BatchNorm(_ChannelNorm):
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True, track_running_stats: bool = True,
+                 device: Any = None, dtype: Any = None, *, bias: bool = True) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
+
+    def forward(self, input: Any) -> Any:
+        self._check_input_dim(input)
+        counts = self.training and self.track_running_stats and self.num_batches_tracked is not None
+        momentum = self.momentum
+        if momentum is None:  # the plain mean of all batches
+            momentum = 1 / (int(self.num_batches_tracked) + 1) if counts else 0.0
+        of_batch = self.training or self.running_mean is None and self.running_var is None
+        follows = not self.training or self.track_running_stats
+        out = F.batch_norm(input, self.running_mean if follows else None, self.running_var if follows else None, self.weight, self.bias,
+                           of_batch, momentum, self.eps)
+        if counts:
+            self.num_batches_tracked.add_(1)
+        return out
+
+
+class BatchNorm1d(_BatchNorm):
+    """Each feature, or each channel of sequences, brought to mean 0 and variance 1 over the batch.
+
+    >>> import mutagrad as mg
+    >>> norm = mg.nn.BatchNorm1d(2)
+    >>> norm(mg.tensor([[1., 10.], [3., 30.]])).round(decimals=2).tolist()
+    [[-1.0, -1.0], [1.0, 1.0]]
+    >>> norm.running_mean
+    tensor([0.2000, 2.0000])
+    """
+
+    ranks = 2, 3
+
+
+class BatchNorm2d(_BatchNorm):
+    """Each channel of images brought to mean 0 and variance 1 over the batch."""
+
+    ranks = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """Each channel of volumes brought to mean 0 and variance 1 over the batch."""
+
+    ranks = (5,)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Statistics over several processes, which there are none of here."""
+
+    ranks = 2, 3, 4, 5
+
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True, track_running_stats: bool = True,
+                 process_group: Any = None, device: Any = None, dtype: Any = None, *, bias: bool = True) -> None:
+        raise NotSupported("SyncBatchNorm: there is one process only, so there is nothing to synchronize", fix=f"BatchNorm2d({num_features!r})")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        raise NotSupported("convert_sync_batchnorm: there is one process only, so there is nothing to synchronize", fix="leave the model as it is")
+
+
+class _InstanceNorm(_ChannelNorm):
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False, track_running_stats: bool = False,
+                 device: Any = None, dtype: Any = None, *, bias: bool = True) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
+
+    def forward(self, input: Any) -> Any:
+        self._check_input_dim(input)
+        batched = input.ndim == max(self.ranks)
+        self._check_channels(input, 1 if batched else 0)
+        out = F.instance_norm(input if batched else input.unsqueeze(0), self.running_mean, self.running_var, self.weight, self.bias,
+                              self.training or not self.track_running_stats, self.momentum or 0.0, self.eps)
+        return out if batched else out.squeeze(0)
+
+    def _check_channels(self, input: Any, dim: int) -> None:
+        if input.shape[dim] == self.num_features:
+            return
+        text = f"{type(self).__name__}: dimension {dim} of shape {tuple(input.shape)} is not num_features={self.num_features}"
+        if self.affine:
+            raise BadValue(text, why="there is a scale for each channel", fix=f"{type(self).__name__}({input.shape[dim]})")
+        warnings.warn(text + "; without affine the number is not used", stacklevel=3)
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Each channel of each sequence brought to mean 0 and variance 1."""
+
+    ranks = 2, 3
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Each channel of each image brought to mean 0 and variance 1."""
+
+    ranks = 3, 4
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Each channel of each volume brought to mean 0 and variance 1."""
+
+    ranks = 4, 5
+
+
+# ---------------------------------------------------------------------------------------------------------- of each item
+
+class GroupNorm(Module):
+    """Groups of channels of each item brought to mean 0 and variance 1."""
+
+    bias: Any
+    weight: Any
+
+    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None, dtype: Any = None, *,
+                 bias: bool = True) -> None:
+        super().__init__()
+        self.num_groups, self.num_channels = check_count(self, "num_groups", num_groups, 1), check_count(self, "num_channels", num_channels)
+        check_divides(self, "num_groups", "num_channels")
+        self.eps, self.affine = eps, affine
+        shape = (self.num_channels,)
+        self.register_parameter("weight", make_parameter(shape, device, dtype) if affine else None)
+        self.register_parameter("bias", make_parameter(shape, device, dtype) if affine and bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def forward(self, input: Any) -> Any:
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.num_groups}, {self.num_channels}, " + described(self, "eps", "affine") + f", bias={self.bias is not None}"
+
+
+def _shape(module: Module, shape: Any) -> tuple[int, ...]:
+    return tuple(check_count(module, "normalized_shape", n) for n in (shape if isinstance(shape, (tuple, list)) else (shape,)))
+
+
+class LayerNorm(Module):
+    """The last dimensions of each item brought to mean 0 and variance 1.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.LayerNorm(2)(mg.tensor([[1., 3.], [10., 30.]])).round(decimals=2).tolist()
+    [[-1.0, 1.0], [-1.0, 1.0]]
+    """
+
+    bias: Any
+    weight: Any
+
+    def __init__(self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True, device: Any = None,
+                 dtype: Any = None) -> None:
+        super().__init__()
+        self.normalized_shape, self.eps, self.elementwise_affine = _shape(self, normalized_shape), eps, elementwise_affine
+        self.register_parameter("weight", make_parameter(self.normalized_shape, device, dtype) if elementwise_affine else None)
+        self.register_parameter("bias", make_parameter(self.normalized_shape, device, dtype) if elementwise_affine and bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def forward(self, input: Any) -> Any:
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, " + described(self, "eps", "elementwise_affine") + f", bias={self.bias is not None}"
+
+
+class RMSNorm(Module):
+    """The last dimensions of each item divided by their root mean square."""
+
+    weight: Any
+
+    def __init__(self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, device: Any = None, dtype: Any = None) -> None:
+        super().__init__()
+        self.normalized_shape, self.eps, self.elementwise_affine = _shape(self, normalized_shape), eps, elementwise_affine
+        self.register_parameter("weight", make_parameter(self.normalized_shape, device, dtype) if elementwise_affine else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        if self.weight is not None:
+            init.ones_(self.weight)
+
+    def forward(self, x: Any) -> Any:
+        return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, " + described(self, "eps", "elementwise_affine")
+
+
+class LocalResponseNorm(Module):
+    """Each element divided by a power of its neighbours' mean square, over channels."""
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = check_count(self, "size", size, 1), alpha, beta, k
+
+    def forward(self, input: Any) -> Any:
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        return f"{self.size}, " + described(self, "alpha", "beta", "k")

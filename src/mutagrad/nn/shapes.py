@@ -1,0 +1,322 @@
+"""Layers that rearrange, resize or surround, and two distances."""
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ..errors import BadArgument, BadValue
+from . import functional as F
+from .common import check_count, described, each_dim
+from .module import Module
+
+__all__ = [
+    "ChannelShuffle", "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "CosineSimilarity",
+    "Flatten", "Fold", "PairwiseDistance", "PixelShuffle", "PixelUnshuffle", "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d",
+    "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d", "Unflatten", "Unfold", "Upsample", "UpsamplingBilinear2d",
+    "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d"]
+
+
+class Flatten(Module):
+    """Several dimensions as one: by default all but the first.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.Flatten()(mg.ones(2, 3, 4)).shape
+    mutagrad.Size([2, 12])
+    """
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+        super().__init__()
+        self.start_dim, self.end_dim = start_dim, end_dim
+
+    def forward(self, input: Any) -> Any:
+        return input.flatten(self.start_dim, self.end_dim)
+
+    def extra_repr(self) -> str:
+        return described(self, "start_dim", "end_dim")
+
+
+class Unflatten(Module):
+    """One dimension as several."""
+
+    def __init__(self, dim: int, unflattened_size: Any) -> None:
+        super().__init__()
+        if isinstance(dim, str):
+            raise BadArgument("Unflatten: dimensions have no names here", fix="Unflatten(1, (2, 5))")
+        if not isinstance(unflattened_size, (tuple, list)) or not all(hasattr(n, "__index__") for n in unflattened_size):
+            raise BadArgument(f"Unflatten: unflattened_size must be a tuple of integers, got {unflattened_size!r}", fix="Unflatten(1, (2, 5))")
+        self.dim, self.unflattened_size = dim, unflattened_size
+
+    def forward(self, input: Any) -> Any:
+        return input.unflatten(self.dim, self.unflattened_size)
+
+    def extra_repr(self) -> str:
+        return described(self, "dim", "unflattened_size")
+
+
+# ------------------------------------------------------------------------------------------------------------------ sizes
+
+class Upsample(Module):
+    """Images, sequences or volumes in another size."""
+
+    def __init__(self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
+                 recompute_scale_factor: bool | None = None) -> None:
+        super().__init__()
+        self.name = type(self).__name__
+        self.size, self.mode, self.align_corners, self.recompute_scale_factor = size, mode, align_corners, recompute_scale_factor
+        several = isinstance(scale_factor, (tuple, list))
+        self.scale_factor = tuple(map(float, scale_factor)) if several else float(scale_factor) if scale_factor else None
+
+    def forward(self, input: Any) -> Any:
+        return F.interpolate(input, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor)
+
+    def extra_repr(self) -> str:
+        return described(self, "size" if self.scale_factor is None else "scale_factor") + f", mode={self.mode!r}"
+
+
+class UpsamplingNearest2d(Upsample):
+    """Images in another size, by repeating pixels."""
+
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+        super().__init__(size, scale_factor, mode="nearest")
+
+
+class UpsamplingBilinear2d(Upsample):
+    """Images in another size, with straight lines between pixels and the corners in their places."""
+
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+        super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
+
+
+class PixelShuffle(Module):
+    """Channels turned into pixels: an image larger by a factor each way."""
+
+    def __init__(self, upscale_factor: int) -> None:
+        super().__init__()
+        self.upscale_factor = upscale_factor
+
+    def forward(self, input: Any) -> Any:
+        return F.pixel_shuffle(input, self.upscale_factor)
+
+    def extra_repr(self) -> str:
+        return described(self, "upscale_factor")
+
+
+class PixelUnshuffle(Module):
+    """Pixels turned into channels: an image smaller by a factor each way."""
+
+    def __init__(self, downscale_factor: int) -> None:
+        super().__init__()
+        self.downscale_factor = downscale_factor
+
+    def forward(self, input: Any) -> Any:
+        return F.pixel_unshuffle(input, self.downscale_factor)
+
+    def extra_repr(self) -> str:
+        return described(self, "downscale_factor")
+
+
+class ChannelShuffle(Module):
+    """The channels of several groups dealt out in turn."""
+
+    def __init__(self, groups: int) -> None:
+        super().__init__()
+        self.groups = check_count(self, "groups", groups, 1)
+
+    def forward(self, input: Any) -> Any:
+        return F.channel_shuffle(input, self.groups)
+
+    def extra_repr(self) -> str:
+        return described(self, "groups")
+
+
+class Unfold(Module):
+    """The windows of an image as columns."""
+
+    def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
+        super().__init__()
+        self.kernel_size, self.dilation, self.padding, self.stride = kernel_size, dilation, padding, stride
+
+    def forward(self, input: Any) -> Any:
+        return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
+
+    def extra_repr(self) -> str:
+        return described(self, "kernel_size", "dilation", "padding", "stride")
+
+
+class Fold(Module):
+    """Columns added up into an image where they came from."""
+
+    def __init__(self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
+        super().__init__()
+        self.output_size, self.kernel_size, self.dilation, self.padding, self.stride = output_size, kernel_size, dilation, padding, stride
+
+    def forward(self, input: Any) -> Any:
+        return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
+
+    def extra_repr(self) -> str:
+        return described(self, "output_size", "kernel_size", "dilation", "padding", "stride")
+
+
+# ---------------------------------------------------------------------------------------------------------------- borders
+
+class _Pad(Module):
+    """`padding` is one number, or before and after for each dimension, the last dimension first."""
+
+    dims: ClassVar[int]
+    mode: ClassVar[str]
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__()
+        numbers: Any = each_dim(self, "padding", padding, 2 * self.dims, -(1 << 62))
+        self.padding = numbers
+
+    def forward(self, input: Any) -> Any:
+        return F.pad(input, self.padding, self.mode)
+
+    def extra_repr(self) -> str:
+        return str(self.padding)
+
+
+class _ConstantPad(_Pad):
+    mode = "constant"
+
+    def __init__(self, padding: Any, value: float) -> None:
+        super().__init__(padding)
+        self.value = value
+
+    def forward(self, input: Any) -> Any:
+        return F.pad(input, self.padding, "constant", self.value)
+
+    def extra_repr(self) -> str:
+        return described(self, "padding", "value")
+
+
+class ConstantPad1d(_ConstantPad):
+    """`value` before and after sequences."""
+
+    dims = 1
+
+
+class ConstantPad2d(_ConstantPad):
+    """`value` around images."""
+
+    dims = 2
+
+
+class ConstantPad3d(_ConstantPad):
+    """`value` around volumes."""
+
+    dims = 3
+
+
+class _ZeroPad(_ConstantPad):
+    def __init__(self, padding: Any) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        return str(self.padding)
+
+
+class ZeroPad1d(_ZeroPad):
+    """Zeros before and after sequences."""
+
+    dims = 1
+
+
+class ZeroPad2d(_ZeroPad):
+    """Zeros around images."""
+
+    dims = 2
+
+
+class ZeroPad3d(_ZeroPad):
+    """Zeros around volumes."""
+
+    dims = 3
+
+
+class ReflectionPad1d(_Pad):
+    """Sequences mirrored at their ends."""
+
+    dims, mode = 1, "reflect"
+
+
+class ReflectionPad2d(_Pad):
+    """Images mirrored at their borders."""
+
+    dims, mode = 2, "reflect"
+
+
+class ReflectionPad3d(_Pad):
+    """Volumes mirrored at their borders."""
+
+    dims, mode = 3, "reflect"
+
+
+class ReplicationPad1d(_Pad):
+    """The first and last elements of sequences repeated."""
+
+    dims, mode = 1, "replicate"
+
+
+class ReplicationPad2d(_Pad):
+    """The border of images repeated."""
+
+    dims, mode = 2, "replicate"
+
+
+class ReplicationPad3d(_Pad):
+    """The border of volumes repeated."""
+
+    dims, mode = 3, "replicate"
+
+
+class _CircularPad(_Pad):
+    mode = "circular"
+
+    def forward(self, input: Any) -> Any:
+        if input.ndim not in (self.dims + 1, self.dims + 2):
+            raise BadValue(f"{type(self).__name__}: expected {self.dims + 1}D or {self.dims + 2}D input (got {input.ndim}D input)",
+                           why=f"the shape is {tuple(input.shape)}", fix="channels first: x.unsqueeze(0)")
+        return super().forward(input)
+
+
+class CircularPad1d(_CircularPad):
+    """Sequences that go on with their other end."""
+
+    dims = 1
+
+
+class CircularPad2d(_CircularPad):
+    """Images that go on with their other side."""
+
+    dims = 2
+
+
+class CircularPad3d(_CircularPad):
+    """Volumes that go on with their other side."""
+
+    dims = 3
+
+
+# -------------------------------------------------------------------------------------------------------------- distances
+
+class CosineSimilarity(Module):
+    """The cosine of the angle between vectors along a dimension."""
+
+    def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
+        super().__init__()
+        self.dim, self.eps = dim, eps
+
+    def forward(self, x1: Any, x2: Any) -> Any:
+        return F.cosine_similarity(x1, x2, self.dim, self.eps)
+
+
+class PairwiseDistance(Module):
+    """The p-norm of the differences between vectors."""
+
+    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
+        super().__init__()
+        self.norm, self.eps, self.keepdim = p, eps, keepdim
+
+    def forward(self, x1: Any, x2: Any) -> Any:
+        return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
