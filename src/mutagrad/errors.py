@@ -9,6 +9,8 @@ add: shapes (3,) and (4,) do not broadcast
 
 Each class is also the built-in class that PyTorch raises in the same place, so existing `except` clauses keep working.
 """
+from pickle import UnpicklingError
+
 from .where import Where, describe, here
 
 
@@ -69,6 +71,26 @@ class BadValue(MutagradError, ValueError, RuntimeError):
 
 class BadData(BadArgument, BadValue):
     """Data that no tensor can hold. PyTorch raises one of three classes, depending on how far into the data it had got."""
+
+
+class Mismatch(ShapeError, BadValue, AssertionError):
+    """Parts that do not fit each other, such as columns of different lengths. PyTorch asserts now and then that they do."""
+
+
+class NoSuchItem(BadIndex, ValueError):
+    """An index beyond the items of a dataset."""
+
+
+class MissingKey(MutagradError, KeyError):
+    """A key that one of several mappings lacks."""
+
+
+class WorkerError(MutagradError, RuntimeError):
+    """A process that loads data has died, or does not answer in time."""
+
+
+class BadFile(BadValue, UnpicklingError, EOFError):
+    """A file that is damaged, of another format, or asks for what is not allowed. PyTorch's class depends on how far into it it had got."""
 
 
 class NotSupported(MutagradError, NotImplementedError):

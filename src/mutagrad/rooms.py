@@ -102,6 +102,9 @@ ROOMS: dict[str, Room] = {
         methods=""""""),
     "recurrent": Room(
         functions="""gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell"""),
+    "sparse": Room(
+        functions="""sparse_coo_tensor spmm""",
+        methods="""to_dense to_sparse"""),
     "resample": Room(
         functions="""affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d""",
         methods=""""""),
@@ -110,7 +113,7 @@ ROOMS: dict[str, Room] = {
 # Modules of the package that load when first named: `mutagrad.linalg`.
 MODULES = frozenset([
     "__config__", "accelerator", "amp", "array_api", "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func", "jit", "linalg", "masked", "mps",
-    "multiprocessing", "nn", "optim", "overrides", "random", "signal", "sparse", "special", "testing", "utils", "version", "xpu"])
+    "multiprocessing", "nn", "optim", "overrides", "random", "serialization", "signal", "sparse", "special", "testing", "utils", "version", "xpu"])
 
 # In-place methods of `Tensor` that are functions of `mutagrad`, too: `mutagrad.exp_(x)`.
 _WRITES = """
@@ -122,6 +125,7 @@ _WRITES = """
 # Names of `mutagrad` that are no operations, and the module of the package that has them.
 OTHERS = {name: module for module, names in {
     "compiler": "compile",
+    "files": "load save",
     "legacy": """
         BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor ShortTensor is_storage typename""",
     "settings": """
@@ -130,8 +134,8 @@ OTHERS = {name: module for module, names in {
         is_warn_always_enabled set_default_device set_default_tensor_type set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal
         set_num_interop_threads set_warn_always use_deterministic_algorithms""",
     "amp": "autocast",
+    "func": "vmap",
     "stand_in": "as_torch",
-    "sparse": "sparse_coo_tensor spmm",
 }.items() for name in names.split()}
 
 WRITES = frozenset(_WRITES.split())

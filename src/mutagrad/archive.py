@@ -1,0 +1,120 @@
+"""The files that torch.save writes: a zip archive of a pickle, `data.pkl`, and of the memory of its tensors, `data/0` and so on.
+
+Sizes are compared with what the file holds before memory is asked for.
+"""
+from __future__ import annotations
+
+import errno
+import sys
+import zipfile
+from collections.abc import Callable
+from typing import Any
+
+from . import dtypes
+from .backends import np
+from .errors import BadFile, MissingExtra, NotSupported
+from .pickled import STORAGES, UNTYPED, Cell, Global, Machine, refuse, whole
+
+
+def read_archive(source: Any, at: Callable[[Any, str], None]) -> Any:
+    """What torch.save wrote. `at(storage, location)` raises unless a storage that was at this location can be here."""
+    try:
+        with zipfile.ZipFile(source.file) as archive:
+            return _Archive(source, archive, at).load()
+    except (BadFile, NotSupported, MissingExtra):
+        raise
+    except Exception as error:  # whatever a damaged file makes the readers of zip archives and pickles raise
+        check_disk(error)
+        raise BadFile(f"load: this is no file that torch.save wrote, or it is damaged: {error or type(error).__name__}",
+                      fix="copy or save it again") from error
+
+
+def check_disk(error: Exception) -> None:
+    """Raises an error again that is the disk's and not the file's. (To ask for an impossible place in a file is invalid.)"""
+    for cause in (error, error.__context__):
+        if isinstance(cause, OSError) and cause.errno not in (errno.EINVAL, None):
+            raise cause
+
+
+class _Archive:
+    """The entries of a checkpoint, and the storages that have been read from them."""
+
+    def __init__(self, source: Any, archive: zipfile.ZipFile, at: Callable[[Any, str], None]) -> None:
+        self.source, self.archive, self.at = source, archive, at
+        self.entries = {info.filename: info for info in archive.infolist()}
+        self.cells: dict[str, Cell] = {}
+        self._check_sizes()
+        roots = [name[:-len("data.pkl")] for name in self.entries if name.endswith("/data.pkl") and name.count("/") == 1]
+        if len(roots) != 1:
+            refuse("this zip archive was not written by torch.save", why=f"it has {len(roots)} entries data.pkl where there should be one")
+        self.root = roots[0]
+        if self.root + "constants.pkl" in self.entries:
+            raise NotSupported("load: this is a TorchScript archive", why="it holds a program", fix="torch.save(model.state_dict(), f)")
+        self.swap = (self._text("byteorder") or "little") != sys.byteorder
+
+    def _check_sizes(self) -> None:
+        """Nothing is compressed, and no two entries are the same bytes: so all together is no larger than the file."""
+        if len(self.entries) != len(self.archive.infolist()):
+            refuse("two entries of this archive have the same name")
+        for info in self.entries.values():
+            if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1 or info.file_size != info.compress_size:
+                refuse(f"the entry {info.filename[:80]!r} is compressed or encrypted", why="torch.save writes neither")
+        if sum(info.file_size for info in self.entries.values()) > self.source.size:
+            refuse(f"its entries are larger than the file of {self.source.size} bytes")
+
+    def _text(self, name: str) -> str:
+        info = self.entries.get(self.root + name)
+        return "" if info is None or info.file_size > 100 else self.archive.read(info).decode("ascii")
+
+    def load(self) -> Any:
+        found = Machine(self.storage).run(self.archive.read(self.root + "data.pkl"))
+        return refuse("it holds a name and no data") if isinstance(found, (Global, Cell)) else found
+
+    def storage(self, key: Any) -> Cell:
+        """("storage", its class, the name of its entry, where it was, how many elements)."""
+        if type(key) is not tuple or len(key) != 5 or key[0] != "storage" or not isinstance(key[1], Global) or not all(type(k) is str for k in key[2:4]):
+            refuse("its pickle refers to something that is no storage")
+        _, kind, name, location, count = key
+        info = self.entries.get(f"{self.root}data/{name}")
+        if info is None or not whole(count):
+            refuse(f"the storage {name[:80]!r} is not in this archive")
+        element = STORAGES.get(kind.name)
+        if element is None and kind.name != UNTYPED:
+            refuse(f"{kind.name} is no class of storages")
+        if count * (element.itemsize if element else 1) != info.file_size:
+            refuse(f"the storage {name[:80]!r} should have {count} elements of {element or 'a byte'} and has {info.file_size} bytes")
+        if name not in self.cells:
+            self.cells[name] = Cell(element, count, lambda d: self._array(info, d))
+            self.at(self.cells[name], location)
+        elif self.cells[name].kind is not element and element is not None:
+            refuse(f"the storage {name[:80]!r} is of two types")
+        return self.cells[name]
+
+    def _array(self, info: zipfile.ZipInfo, kind: dtypes.dtype) -> Any:
+        if info.file_size % kind.itemsize:
+            refuse(f"the entry {info.filename[:80]!r} has {info.file_size} bytes, which are no elements of {kind}")
+        if self.source.mapped is not None:
+            raw = self.source.bytes_at(self._start(info), info.file_size)
+        else:
+            raw = np.empty(info.file_size, np.uint8)
+            with self.archive.open(info) as entry:
+                entry.readinto(memoryview(raw))  # type: ignore[attr-defined]
+        return as_elements(raw, kind, self.swap)
+
+    def _start(self, info: zipfile.ZipInfo) -> int:
+        """Where an entry's bytes begin: after its local header, a name and something extra, whose lengths stand in that header."""
+        header = self.source.bytes_at(info.header_offset, 30).tobytes()
+        if header[:4] != b"PK\x03\x04":
+            refuse(f"the entry {info.filename[:80]!r} is not where it should be")
+        return info.header_offset + 30 + int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
+
+
+def as_elements(raw: Any, kind: dtypes.dtype, swap: bool) -> Any:
+    """Bytes of a file as elements of a type, in this machine's order."""
+    if kind is dtypes.bool_:
+        return raw.view(np.bool_) if not raw.size or raw.max() <= 1 else raw != 0  # NumPy expects nothing but 0 and 1
+    found = raw.view(kind.array_type) if raw.ctypes.data % kind.itemsize == 0 else raw.copy().view(kind.array_type)
+    if swap:
+        part = kind.itemsize // 2 if kind.is_complex else kind.itemsize
+        found.view(f"u{part}").byteswap(inplace=True)
+    return found

@@ -1,0 +1,436 @@
+"""Pickles of PyTorch's, read without running anything that they name.
+
+A pickle is a program, and Python's own unpickler calls whatever that program names. Here it runs on a machine that knows
+containers, numbers and strings, and for every other name has either a constructor of our own or an error.
+"""
+from __future__ import annotations
+
+import math
+import pickletools
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, NoReturn
+
+from . import dtypes
+from ._tensor import Size, Tensor, _rebuild
+from .device import device
+from .errors import BadArgument, BadFile, BadValue
+from .layout import strided
+from .nn.parameter import Buffer, Parameter
+from .storage import Storage, new_storage
+
+# ------------------------------------------------------------------------------------------------------ what may be named
+
+_user_globals: dict[str, Any] = {}
+
+
+def _named(entry: Any) -> tuple[str, Any]:
+    """`(object, "module.name")`, or an object that knows its name."""
+    if isinstance(entry, tuple):
+        if len(entry) != 2 or not isinstance(entry[1], str):
+            raise BadValue(f"add_safe_globals: {entry!r} is no pair of an object and its full name", fix='add_safe_globals([(f, "module.f")])')
+        return entry[1], entry[0]
+    if not hasattr(entry, "__qualname__"):
+        raise BadArgument(f"add_safe_globals: {entry!r} is neither a class nor a function", fix="add_safe_globals([MyClass])")
+    return f"{entry.__module__}.{entry.__qualname__}", entry
+
+
+def add_safe_globals(safe_globals: Iterable[Any]) -> None:
+    """Lets files that are loaded name these classes and functions. What is called with what is then decided by the file."""
+    _user_globals.update(map(_named, safe_globals))
+
+
+def get_safe_globals() -> list[Any]:
+    """What has been added."""
+    return list(_user_globals.values())
+
+
+def clear_safe_globals() -> None:
+    _user_globals.clear()
+
+
+class safe_globals:
+    """`with safe_globals([MyClass]):` allows them for a while."""
+
+    def __init__(self, safe_globals: Iterable[Any]) -> None:
+        self._added = dict(map(_named, safe_globals))
+
+    def __enter__(self) -> None:
+        self._before = dict(_user_globals)
+        _user_globals.update(self._added)
+
+    def __exit__(self, *exception: Any) -> None:
+        _user_globals.clear()
+        _user_globals.update(self._before)
+
+
+class Global(NamedTuple):
+    """A name in a file: what it makes when it is called, if it can be."""
+
+    name: str
+    make: Callable[..., Any] | None = None
+
+
+def refuse(what: str, why: str = "it is damaged, or was made to do harm", fix: str = "save it again from its source") -> NoReturn:
+    raise BadFile(f"load: {what}", why=why, fix=fix)
+
+
+def whole(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 1 << 62
+
+
+def _wholes(values: Any) -> bool:
+    return type(values) in (tuple, list, Size) and all(map(whole, values))
+
+
+# ----------------------------------------------------------------------------------------------------------- constructors
+
+def _key(value: Any) -> Any:
+    """A dictionary's key. Nested tuples are refused: one of few bytes can take for ever to hash."""
+    if isinstance(value, (tuple, frozenset)) and any(isinstance(part, (tuple, frozenset)) for part in value):
+        refuse("a key is a tuple of tuples")
+    return value
+
+
+def _ordered(items: Any = ()) -> OrderedDict[Any, Any]:
+    return OrderedDict((_key(key), value) for key, value in items)
+
+
+def _counter(counts: Any = ()) -> Counter[Any]:
+    return Counter({_key(key): count for key, count in dict(counts).items()})
+
+
+def _set(items: Any = ()) -> set[Any]:
+    return set(map(_key, items)) if type(items) in (list, tuple) else refuse("a set is not made of a list")
+
+
+def _complex(real: Any, imaginary: Any) -> complex:
+    return complex(real, imaginary) if {type(real), type(imaginary)} <= {int, float} else refuse("a complex number is not made of two numbers")
+
+
+def _encode(text: Any, encoding: Any = "latin1") -> bytes:
+    """How bytes are written where the pickle's protocol has only text."""
+    if type(text) is not str or encoding not in ("latin1", "latin-1"):
+        refuse("bytes are not made of text")
+    return text.encode("latin1")
+
+
+def _bytearray(content: Any = b"", encoding: Any = "latin1") -> bytearray:
+    if type(content) is str:
+        content = _encode(content, encoding)
+    return bytearray(content) if type(content) is bytes else refuse("a bytearray is not made of bytes")
+
+
+def _size(sizes: Any) -> Size:
+    return Size(sizes) if _wholes(sizes) else refuse(f"{str(sizes)[:80]} is no shape")
+
+
+def _device(kind: Any, index: Any = None) -> device:
+    return device(kind, index) if type(kind) is str and (index is None or whole(index)) else refuse("a device is not named by text")
+
+
+def _layout(name: Any) -> Any:
+    return strided if name == "torch.strided" else refuse(f"the layout {str(name)[:80]} is not supported", why="there are only strided tensors")
+
+
+class Cell:
+    """The memory of one or several tensors in a file. It is read when the first of them tells the type of its elements."""
+
+    def __init__(self, kind: dtypes.dtype | None, count: int, read: Callable[[dtypes.dtype], Any]) -> None:
+        self.kind, self.count, self._read = kind, count, read
+        self._storage: Storage | None = None
+
+    def storage(self, kind: dtypes.dtype | None) -> Storage:
+        wanted = kind or self.kind or refuse("a tensor has no element type")
+        if self._storage is None:
+            self._storage, self.kind = new_storage(self._read(wanted)), wanted
+        if wanted is not self.kind:
+            refuse(f"the same memory is of {self.kind} and of {wanted}")
+        return self._storage
+
+
+def tensor_over(storage: Storage, kind: dtypes.dtype, offset: Any, size: Any, stride: Any, requires_grad: bool) -> Tensor:
+    """A window on a storage, counted in elements. The first that covers all of it gives it its shape."""
+    if not whole(offset) or not _wholes(size) or not _wholes(stride) or len(size) != len(stride) or len(size) > 64:
+        refuse(f"no tensor has offset {str(offset)[:80]}, size {str(size)[:80]}, stride {str(stride)[:80]}")
+    buffer, item, shape = storage.buffer, kind.itemsize, tuple(size)
+    end = offset + sum((n - 1) * step for n, step in zip(shape, stride)) + 1 if 0 not in shape else offset
+    if end * item > buffer.nbytes or math.prod(shape) >= 1 << 62:
+        refuse(f"a tensor of size {shape}, stride {tuple(stride)} and offset {offset} reaches beyond its {buffer.nbytes // item} elements")
+    if offset == 0 and math.prod(shape) * item == buffer.nbytes and _in_order(shape, stride) and buffer.dtype == kind.array_type:
+        if buffer.ndim == 1:
+            storage.buffer = buffer = buffer.reshape(shape)
+        if buffer.shape == shape:
+            return _rebuild(Tensor, storage, shape, None, None, requires_grad, None)  # type: ignore[no-any-return]
+    steps = tuple(step * item for step in stride) if 0 not in shape else None
+    return _rebuild(Tensor, storage, shape, steps, offset * item, requires_grad, kind.array_type)  # type: ignore[no-any-return]
+
+
+def _in_order(shape: tuple[int, ...], stride: Any) -> bool:
+    step = 1
+    for n, found in zip(reversed(shape), reversed(tuple(stride))):
+        if n != 1 and found != step and 0 not in shape:
+            return False
+        step *= n
+    return True
+
+
+def _tensor(storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any = False, hooks: Any = None, kind: Any = None, metadata: Any = None) -> Tensor:
+    if not isinstance(storage, Cell) or hooks or not (kind is None or isinstance(kind, dtypes.dtype)):
+        refuse("a tensor is not made of a storage")
+    found = storage.storage(kind)
+    made = tensor_over(found, storage.kind or refuse("a tensor has no element type"), offset, size, stride, requires_grad is True and not metadata)
+    return _resolved(made, metadata, requires_grad is True) if metadata else made
+
+
+def _resolved(tensor: Tensor, metadata: Any, requires_grad: bool) -> Tensor:
+    """PyTorch keeps a conjugate or negative as the number and a mark; here it is computed."""
+    if type(metadata) is not dict or not set(metadata) <= {"conj", "neg"}:
+        refuse(f"a tensor has the marks {str(metadata)[:80]}, which are not supported")
+    tensor = tensor.conj() if metadata.get("conj") else tensor
+    return (tensor.neg() if metadata.get("neg") else tensor).clone().detach().requires_grad_(requires_grad)
+
+
+def _tensor_v2(storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any, hooks: Any, metadata: Any = None) -> Tensor:
+    return _tensor(storage, offset, size, stride, requires_grad, hooks, None, metadata)
+
+
+def _tensor_v3(storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any, hooks: Any, kind: Any, metadata: Any = None) -> Tensor:
+    return _tensor(storage, offset, size, stride, requires_grad, hooks, kind, metadata)
+
+
+def _parameter(values: Any, requires_grad: Any = True, hooks: Any = None) -> Any:
+    if not isinstance(values, Tensor) or hooks:
+        refuse("a parameter is not made of a tensor")
+    return Parameter(values, requires_grad is True)
+
+
+def _parameter_with_state(values: Any, requires_grad: Any, hooks: Any, state: Any) -> Any:
+    return _with_attributes(_parameter(values, requires_grad, hooks), state)
+
+
+def _of_type(make: Any, kind: Any, arguments: Any, state: Any) -> Any:
+    """A tensor that has attributes of the user's, or is a Parameter or Buffer."""
+    if not isinstance(make, Global) or make.make not in (_tensor_v2, _tensor_v3, _parameter) or type(arguments) is not tuple:
+        refuse("a tensor is not made by one of PyTorch's functions")
+    made = make.make(*arguments)  # type: ignore[misc]
+    name = kind.name if isinstance(kind, Global) else ""
+    if name == "torch.nn.parameter.Buffer":
+        made = made.as_subclass(Buffer)
+    elif name == "torch.nn.parameter.Parameter" and not isinstance(made, Parameter):
+        made = Parameter(made, made.requires_grad)
+    elif name not in ("torch.Tensor", "torch.nn.parameter.Parameter"):
+        refuse(f"tensors of the class {name or str(kind)[:80]} are not supported", fix="save tensor.as_subclass(torch.Tensor)")
+    return _with_attributes(made, state)
+
+
+def _with_attributes(tensor: Any, state: Any) -> Any:
+    if type(state) is tuple and len(state) == 2 and not state[1]:
+        state = state[0]
+    if not state:
+        return tensor
+    if type(state) is not dict or not all(type(name) is str and not (hasattr(type(tensor), name) and name != "persistent") for name in state):
+        refuse("a tensor has attributes that would hide its own")
+    tensor.__dict__.update(state)
+    return tensor
+
+
+CONSTRUCTORS: dict[str, Callable[..., Any]] = {
+    "collections.OrderedDict": _ordered,
+    "collections.Counter": _counter,
+    "builtins.set": _set,
+    "builtins.complex": _complex,
+    "builtins.bytearray": _bytearray,
+    "_codecs.encode": _encode,
+    "torch.Size": _size,
+    "torch.device": _device,
+    "torch.serialization._get_layout": _layout,
+    "torch._utils._rebuild_tensor": _tensor,
+    "torch._utils._rebuild_tensor_v2": _tensor_v2,
+    "torch._utils._rebuild_tensor_v3": _tensor_v3,
+    "torch._utils._rebuild_parameter": _parameter,
+    "torch._utils._rebuild_parameter_with_state": _parameter_with_state,
+    "torch._tensor._rebuild_from_type_v2": _of_type,
+    "torch.nn.parameter.Parameter": _parameter,
+}
+CLASSES = frozenset(["torch.Tensor", "torch.nn.parameter.Buffer"])
+TYPES = {f"torch.{d.name}": d for d in (*dtypes.ALL, dtypes.bfloat16)}
+STORAGES = {f"torch.{name.replace('Tensor', 'Storage')}": d for d, name in dtypes.CLASS_NAMES.items()}
+UNTYPED = "torch.storage.UntypedStorage"
+
+
+def _find(module: str, name: str) -> Any:
+    """What a name in a file stands for."""
+    full = f"{'builtins' if module == '__builtin__' else module}.{name}"
+    if full in _user_globals:
+        return _user_globals[full]
+    if full in TYPES:
+        return TYPES[full]
+    if full in CONSTRUCTORS or full in CLASSES or full in STORAGES or full == UNTYPED:
+        return Global(full, CONSTRUCTORS.get(full))
+    raise BadFile(f"load: Unsupported global: the file names {full[:200]}, which is not allowed",
+                  why="a file could call anything by name, so only names of plain data are known; nothing has been run",
+                  fix=f"if you trust it: mutagrad.serialization.add_safe_globals([({name}, {full[:200]!r})])")
+
+
+# ------------------------------------------------------------------------------------------------------------ the machine
+
+_PUSH = frozenset(["BININT", "BININT1", "BININT2", "LONG1", "LONG4", "INT", "LONG", "BINFLOAT", "FLOAT", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8",
+                   "UNICODE", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8", "BINSTRING", "SHORT_BINSTRING", "STRING"])
+_CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
+_EMPTY: dict[str, Callable[[], Any]] = {"EMPTY_LIST": list, "EMPTY_DICT": dict, "EMPTY_TUPLE": tuple, "EMPTY_SET": set}
+_TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
+
+
+class Machine:
+    """Runs the instructions of a pickle that make plain data; every other one is refused."""
+
+    def __init__(self, load_storage: Callable[[Any], Any]) -> None:
+        self.stack: list[Any] = []
+        self.marks: list[list[Any]] = []
+        self.memo: dict[int, Any] = {}
+        self.load_storage = load_storage
+
+    def run(self, program: bytes) -> Any:
+        argument: Any
+        for instruction, argument, _ in pickletools.genops(program):
+            name = instruction.name
+            if name in _PUSH:
+                self.stack.append(argument)
+            elif name in _CONSTANTS:
+                self.stack.append(_CONSTANTS[name])
+            elif name in _EMPTY:
+                self.stack.append(_EMPTY[name]())
+            elif name in _TUPLES:
+                self.stack.append(tuple(self.take(_TUPLES[name])))
+            elif name.endswith("PUT"):
+                self.memo[argument] = self.stack[-1]
+            elif name.endswith("GET"):
+                self.stack.append(self.memo[argument])
+            elif name in INSTRUCTIONS:
+                INSTRUCTIONS[name](self, argument)
+            elif name not in ("PROTO", "FRAME", "STOP"):
+                refuse(f"its pickle has the instruction {name}, which is not supported")
+        return self.stack.pop()
+
+    def take(self, count: int) -> list[Any]:
+        found = self.stack[-count:]
+        if len(found) < count:
+            refuse("its pickle takes more than it has made")
+        del self.stack[-count:]
+        return found
+
+    def since_mark(self) -> list[Any]:
+        found, self.stack = self.stack, self.marks.pop()
+        return found
+
+    # ----------------------------------------------------------------------------------------------------- instructions
+
+    def mark(self, _: Any) -> None:
+        self.marks.append(self.stack)
+        self.stack = []
+
+    def memoize(self, _: Any) -> None:
+        self.memo[len(self.memo)] = self.stack[-1]
+
+    def extend(self, items: list[Any]) -> None:
+        target = self.stack[-1]
+        if not isinstance(target, list):
+            refuse(f"items are appended to {type(target).__name__}")
+        target.extend(items)
+
+    def add(self, items: list[Any]) -> None:
+        target = self.stack[-1]
+        if not isinstance(target, set):
+            refuse(f"items are added to {type(target).__name__}")
+        target.update(map(_key, items))
+
+    def set_items(self, items: list[Any]) -> None:
+        target = self.stack[-1]
+        if not isinstance(target, dict) or len(items) % 2:
+            refuse(f"keys are set in {type(target).__name__}")
+        for key, value in zip(items[::2], items[1::2]):
+            target[_key(key)] = value
+
+    def name(self, module: Any, name: Any) -> None:
+        if type(module) is not str or type(name) is not str:
+            refuse("a global is not named by text")
+        self.stack.append(_find(module, name))
+
+    def constructor(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """A function from the stack, if it is allowed, and its arguments."""
+        function, arguments = self.take(2)
+        make = function.make if isinstance(function, Global) else function if _allowed(function) else None
+        if make is None or type(arguments) is not tuple:
+            refuse(f"its pickle calls {function.name if isinstance(function, Global) else type(function).__name__}")
+        return make, arguments
+
+    def call(self, _: Any) -> None:
+        make, arguments = self.constructor()
+        self.stack.append(make(*arguments))
+
+    def new(self, _: Any) -> None:
+        make, arguments = self.constructor()
+        self.stack.append(make.__new__(make, *arguments) if _allowed(make) else make(*arguments))  # type: ignore[arg-type]
+
+    def build(self, _: Any) -> None:
+        """Sets an object's state: that of a state_dict is the versions of its modules."""
+        target, state = self.stack[-2], self.take(1)[0]
+        if type(target) is OrderedDict and type(state) is dict and set(state) <= {"_metadata"}:
+            target.__dict__.update(state)
+        elif _allowed(type(target)):
+            _set_state(target, state)
+        else:
+            refuse(f"its pickle sets the state of {type(target).__name__}")
+
+    def persistent(self, _: Any) -> None:
+        self.stack.append(self.load_storage(self.take(1)[0]))
+
+
+def _allowed(value: Any) -> bool:
+    """Whether the user has."""
+    return any(value is allowed for allowed in _user_globals.values())
+
+
+def _set_state(target: Any, state: Any) -> None:
+    """As Python does, for a class that the user has allowed."""
+    if hasattr(target, "__setstate__"):
+        target.__setstate__(state)
+        return
+    plain, slots = state if type(state) is tuple and len(state) == 2 else (state, None)
+    if plain:
+        target.__dict__.update(plain)
+    for name, value in (slots or {}).items():
+        setattr(target, name, value)
+
+
+INSTRUCTIONS: dict[str, Callable[[Machine, Any], Any]] = {
+    "MARK": Machine.mark,
+    "POP": lambda m, _: m.take(1) if m.stack else m.since_mark(),
+    "POP_MARK": lambda m, _: m.since_mark(),
+    "MEMOIZE": Machine.memoize,
+    "TUPLE": lambda m, _: _push(m, tuple(m.since_mark())),
+    "LIST": lambda m, _: _push(m, m.since_mark()),
+    "DICT": lambda m, _: _dictionary(m, m.since_mark()),
+    "FROZENSET": lambda m, _: _push(m, frozenset(map(_key, m.since_mark()))),
+    "APPEND": lambda m, _: m.extend(m.take(1)),
+    "APPENDS": lambda m, _: m.extend(m.since_mark()),
+    "SETITEM": lambda m, _: m.set_items(m.take(2)),
+    "SETITEMS": lambda m, _: m.set_items(m.since_mark()),
+    "ADDITEMS": lambda m, _: m.add(m.since_mark()),
+    "GLOBAL": lambda m, argument: m.name(*argument.split(" ", 1)),
+    "STACK_GLOBAL": lambda m, _: m.name(*m.take(2)),
+    "REDUCE": Machine.call,
+    "NEWOBJ": Machine.new,
+    "BUILD": Machine.build,
+    "BINPERSID": Machine.persistent,
+}
+
+
+def _push(machine: Machine, value: Any) -> None:
+    machine.stack.append(value)
+
+
+def _dictionary(machine: Machine, items: list[Any]) -> None:
+    machine.stack.append({})
+    machine.set_items(items)

@@ -1,0 +1,248 @@
+"""A checkpoint's structure as text: everything but the elements of its tensors.
+
+A plain value is written as it is, anything else as a dict of one entry that names its kind: `{"tuple": [1, 2]}`. A tensor is the
+name of an array. Where tensors overlap in memory, one array is written for all of them, and each is a window on that.
+"""
+from __future__ import annotations
+
+import base64
+import math
+from collections import OrderedDict, namedtuple
+from collections.abc import Callable
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+from . import dtypes
+from ._tensor import Size, Tensor, _rebuild
+from .device import device
+from .errors import BadArgument, BadValue
+from .nn.module import Module
+from .nn.parameter import Parameter
+from .pickled import refuse, tensor_over
+from .storage import Storage, memory_of, new_storage, window_extent
+
+DEEPEST = 100  # levels: a structure within itself has more than any limit
+RESERVED = "__metadata__"
+
+
+class Packer:
+    """Takes a structure apart into arrays by name and a description."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, Any] = {}
+        self._tensors: list[tuple[str, Tensor, dict[str, Any]]] = []
+        self._nodes: dict[int, dict[str, Any]] = {}
+        self._names: set[str] = {RESERVED}
+
+    def pack(self, value: Any) -> Any:
+        description = self._pack(value, "checkpoint", ())
+        groups: dict[int, list[tuple[str, Tensor, dict[str, Any]]]] = {}
+        for entry in self._tensors:
+            groups.setdefault(id(memory_of(entry[1])), []).append(entry)
+        for group in groups.values():
+            self._place(group)
+        return description
+
+    def _pack(self, value: Any, path: str, keys: tuple[str, ...]) -> Any:
+        if len(keys) > DEEPEST:
+            raise BadValue(f"save: {path[:80]}... is more than {DEEPEST} levels deep", why="it may contain itself", fix="save a flatter structure")
+        kind = type(value)
+        if value is None or kind in (bool, int, str):
+            return value
+        if kind is float:
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if isinstance(value, Tensor):
+            return self._tensor(value, keys)
+        if kind in (dict, OrderedDict):
+            return self._mapping(value, path, keys)
+        if kind in SIMPLE:
+            return {SIMPLE[kind][0]: SIMPLE[kind][1](value)}
+        if kind in (list, tuple, set) or isinstance(value, tuple) and hasattr(value, "_fields"):
+            return self._sequence(value, path, keys)
+        raise BadArgument(f"save: {path} is {_article(value)}, which cannot be saved", why="a file holds tensors, numbers, text and containers of them",
+                          fix=_fix(value, path))
+
+    def _sequence(self, value: Any, path: str, keys: tuple[str, ...]) -> Any:
+        items = [self._pack(item, f"{path}[{k}]", (*keys, str(k))) for k, item in enumerate(value)]
+        if type(value) is list:
+            return items
+        if type(value) in (tuple, set):
+            return {type(value).__name__: items}
+        return {"namedtuple": [type(value).__name__, list(value._fields), items]}
+
+    def _mapping(self, value: Any, path: str, keys: tuple[str, ...]) -> Any:
+        items = []
+        for key, item in value.items():
+            if not (isinstance(key, (str, int, float, bool, bytes, dtypes.dtype, device)) or key is None or type(key) is tuple):
+                raise BadArgument(f"save: {path} has the key {key!r:.80}, of type {type(key).__name__}", why="keys are text, numbers or tuples of them",
+                                  fix="use text as the key")
+            items.append([self._pack(key, f"{path} key", keys), self._pack(item, f"{path}[{key!r}]", (*keys, str(key)))])
+        node: dict[str, Any] = {type(value).__name__: items}
+        if hasattr(value, "_metadata"):  # of a state_dict: the versions of its modules
+            node["_metadata"] = self._pack(value._metadata, f"{path}._metadata", (*keys, "_metadata"))
+        return node
+
+    def _tensor(self, tensor: Tensor, keys: tuple[str, ...]) -> Any:
+        if id(tensor) not in self._nodes:
+            node: dict[str, Any] = {"tensor": ""}
+            if tensor.requires_grad:
+                node["requires_grad"] = True
+            if isinstance(tensor, Parameter):
+                node["parameter"] = True
+            self._tensors.append((self._name(".".join(keys) or "tensor"), tensor, node))
+            self._nodes[id(tensor)] = node
+        return self._nodes[id(tensor)]
+
+    def _name(self, wanted: str) -> str:
+        name, count = wanted, 1
+        while name in self._names:
+            count += 1
+            name = f"{wanted}#{count}"
+        self._names.add(name)
+        return name
+
+    def _place(self, group: list[tuple[str, Tensor, dict[str, Any]]]) -> None:
+        """Writes the arrays of tensors over one memory: each its own where they do not overlap, else one for all."""
+        whole = next((entry for entry in group if _is_whole(entry[1])), None)
+        if len(group) == 1 or whole is None and _apart([entry[1] for entry in group]):
+            for name, tensor, node in group:
+                self._put(name, tensor._array, node)
+            return
+        buffer = memory_of(group[0][1]).buffer
+        carrier = whole[0] if whole else self._name("storage")
+        self._put(carrier, whole[1]._array if whole else buffer.reshape(-1), whole[2] if whole else {})
+        for _, tensor, node in group:
+            if whole is None or tensor is not whole[1]:
+                item = tensor._array.itemsize
+                node.update(tensor=carrier, of=dtypes.of_array(buffer.dtype if whole is None else whole[1]._array.dtype).name, dtype=tensor.dtype.name,
+                            size=list(tensor._array.shape), stride=[step // item for step in tensor._array.strides], offset=(tensor._offset or 0) // item)
+
+    def _put(self, name: str, array: Any, node: dict[str, Any]) -> None:
+        node["tensor"] = name
+        if array.dtype.char == "D":  # the format has no such type: pairs of doubles
+            node["of"] = "complex128"
+            array = array.reshape(-1).view("float64").reshape(*array.shape, 2)
+        self.arrays[name] = array if array.flags.c_contiguous else array.copy()
+
+
+def _is_whole(tensor: Tensor) -> bool:
+    array = tensor._array
+    return bool(array.flags.c_contiguous and array.nbytes == memory_of(tensor).buffer.nbytes)
+
+
+def _apart(tensors: list[Tensor]) -> bool:
+    """Whether no two of them reach over the same bytes."""
+    extents = sorted(window_extent(tensor) for tensor in tensors if tensor._array.size)
+    return all(end <= start for (_, end), (start, _) in pairwise(extents))
+
+
+def _article(value: Any) -> str:
+    if isinstance(value, Module):
+        return f"a module, {type(value).__name__}"
+    if isinstance(value, type) or callable(value) and hasattr(value, "__qualname__"):
+        return f"the {'class' if isinstance(value, type) else 'function'} {value.__qualname__}"
+    return f"of type {type(value).__module__}.{type(value).__qualname__}"
+
+
+def _fix(value: Any, path: str) -> str:
+    if hasattr(value, "state_dict"):
+        return f"save {path}.state_dict() instead, and load_state_dict what was loaded"
+    if type(value).__module__ == "numpy":
+        return f"mutagrad.as_tensor({path}), or {path}.item() for a number"
+    return f"leave {path} out, or save the tensors and numbers that it is made of"
+
+
+SIMPLE: dict[type, tuple[str, Callable[[Any], Any]]] = {
+    Size: ("Size", list),
+    device: ("device", str),
+    complex: ("complex", lambda z: [repr(z.real), repr(z.imag)]),
+    bytes: ("bytes", lambda data: base64.b64encode(data).decode("ascii")),
+    **dict.fromkeys((dtypes.dtype, type(dtypes.bfloat16)), ("dtype", lambda d: d.name)),
+}
+
+
+# ---------------------------------------------------------------------------------------------------------- and back again
+
+class Unpacker:
+    """Puts a structure together again from its description and arrays by name."""
+
+    def __init__(self, arrays: Callable[[str], Any]) -> None:
+        self._array = arrays
+        self._storages: dict[str, Storage] = {}
+        self._tensors: dict[str, Tensor] = {}
+
+    def unpack(self, node: Any) -> Any:
+        if node is None or type(node) in (bool, int, float, str):
+            return node
+        if type(node) is list:
+            return [self.unpack(item) for item in node]
+        if type(node) is not dict or not node:
+            refuse("its structure is not described as it should be")
+        if "tensor" in node:
+            return self._tensor(node)
+        kind, content = next(iter(node.items()))
+        if kind in ("dict", "OrderedDict"):
+            return self._mapping(kind, content, node.get("_metadata"))
+        if kind not in READ:
+            refuse(f"its structure has a part of the kind {kind[:80]!r}")
+        return READ[kind](self.unpack(content))
+
+    def _mapping(self, kind: str, content: Any, metadata: Any) -> Any:
+        made: dict[Any, Any] = OrderedDict() if kind == "OrderedDict" else {}
+        for key, value in content:
+            made[self.unpack(key)] = self.unpack(value)
+        if metadata is not None and kind == "OrderedDict":
+            made._metadata = self.unpack(metadata)  # type: ignore[attr-defined]
+        return made
+
+    def _tensor(self, node: dict[str, Any]) -> Tensor:
+        text = repr(node)
+        if text not in self._tensors:
+            made = self._window(node, node.get("requires_grad") is True and not node.get("parameter"))
+            self._tensors[text] = Parameter(made, node.get("requires_grad") is True) if node.get("parameter") else made
+        return self._tensors[text]
+
+    def _window(self, node: dict[str, Any], requires_grad: bool) -> Tensor:
+        name = node["tensor"]
+        if name not in self._storages:
+            self._storages[name] = _storage(self._array(name), node.get("of") == "complex128")
+        storage = self._storages[name]
+        if "size" in node:
+            return tensor_over(storage, _dtype(node["dtype"]), node["offset"], node["size"], node["stride"], requires_grad)
+        return _rebuild(Tensor, storage, None, None, None, requires_grad, None)  # type: ignore[no-any-return]
+
+
+def _dtype(name: Any) -> dtypes.dtype:
+    return BY_NAME[name] if type(name) is str and name in BY_NAME else refuse(f"{str(name)[:80]!r} is no element type")
+
+
+@cache
+def _tuple_class(name: str, fields: tuple[str, ...]) -> Any:
+    return namedtuple(name, fields)  # type: ignore[misc]
+
+
+def _named_tuple(content: Any) -> Any:
+    """A tuple with these names; its class is a new one, as a file cannot bring the program's own."""
+    name, fields, items = content
+    return _tuple_class(name, tuple(fields))(*items)
+
+
+def _storage(array: Any, pairs: bool) -> Storage:
+    if pairs and (array.dtype != "float64" or array.ndim < 1 or array.shape[-1] != 2):
+        refuse("complex numbers are not saved as pairs of doubles")
+    return new_storage(array.reshape(-1).view("complex128").reshape(array.shape[:-1]) if pairs else array)
+
+
+BY_NAME = {d.name: d for d in (*dtypes.ALL, dtypes.bfloat16)}
+READ: dict[str, Callable[[Any], Any]] = {
+    "float": float,
+    "tuple": tuple,
+    "set": set,
+    "Size": lambda sizes: Size(sizes) if all(type(n) is int for n in sizes) else refuse("a shape is not made of integers"),
+    "dtype": _dtype,
+    "device": device,
+    "complex": lambda parts: complex(*map(float, parts)),
+    "bytes": lambda text: base64.b64decode(text, validate=True),
+    "namedtuple": _named_tuple,
+}

@@ -1,0 +1,163 @@
+"""Files that PyTorch writes are read, and what is written PyTorch reads."""
+from __future__ import annotations
+
+import io
+import os
+import pickle
+from collections import Counter, OrderedDict
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mutagrad as mg
+
+torch = pytest.importorskip("torch", reason="make oracle installs it")
+pytest.importorskip("safetensors", reason="the extra `files` brings it")
+pytestmark = pytest.mark.oracle
+
+TYPES = ["bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
+
+
+def from_torch(value: Any, **settings: Any) -> Any:
+    """Saved by PyTorch, loaded here."""
+    file = io.BytesIO()
+    torch.save(value, file, **settings)
+    file.seek(0)
+    return mg.load(file)
+
+
+def same(ours: Any, theirs: Any) -> None:
+    assert ours.dtype.name == str(theirs.dtype).split(".")[1] and tuple(ours.shape) == tuple(theirs.shape) and ours.requires_grad == theirs.requires_grad
+    ours, theirs = ours.detach(), theirs.detach()
+    if ours.dtype is mg.bfloat16:
+        ours, theirs = ours.float(), theirs.float()
+    np.testing.assert_array_equal(ours.numpy(), theirs.resolve_conj().resolve_neg().numpy())
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_every_type(name: str, tmp_path: Any) -> None:
+    kind = getattr(torch, name)
+    x = torch.arange(24).reshape(2, 3, 4).to(kind)
+    for y in (x, x.transpose(0, 2), x[1:, ::2], x[0, 0, 0], x[:0], x[0, :1].expand(5, 4)):
+        same(from_torch(y), y)
+    torch.save({"x": x, "y": x[1]}, tmp_path / "x.pt")
+    for mapped in (False, True):
+        found = mg.load(tmp_path / "x.pt", mmap=mapped)
+        same(found["x"], x)
+        assert np.shares_memory(found["x"]._array, found["y"]._array)
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_plain_values(protocol: int) -> None:
+    values = {"a": [1, 2.5, None, True, (), [[]]], "text": "ü", "bytes": b"\x00\xff", "array": bytearray(b"ab"), "set": {1, 2}, "complex": 1 + 2j, "big": 2**70, "count": Counter("aab"),
+              "od": OrderedDict(x=1), 3: "key", (1, 2): "tuple", "neg": -5}
+    assert from_torch(values, pickle_protocol=protocol) == values
+    found = from_torch([torch.Size([2, 3]), torch.float16, torch.device("cuda:1"), torch.strided], pickle_protocol=protocol)
+    assert found == [mg.Size([2, 3]), mg.float16, mg.device("cuda:1"), mg.strided]
+
+
+def test_parameters_and_the_like() -> None:
+    parameter = from_torch(torch.nn.Parameter(torch.ones(2)))
+    assert type(parameter) is mg.nn.Parameter and parameter.requires_grad
+    assert not from_torch(torch.nn.Parameter(torch.ones(2), False)).requires_grad
+    same(from_torch(torch.nn.Buffer(torch.ones(2))), torch.ones(2))
+    same(from_torch(torch.ones(2, requires_grad=True)), torch.ones(2, requires_grad=True))
+    z = torch.tensor([1 + 2j, 3j])
+    same(from_torch(z.conj()), z.conj())
+    same(from_torch(z.conj().imag), z.conj().imag)
+    tagged = torch.ones(2)
+    tagged.tag = "x"
+    assert from_torch(tagged).tag == "x"
+    marked = torch.nn.Parameter(torch.ones(2))
+    marked.tag = "y"
+    assert from_torch(marked).tag == "y"
+    same(from_torch(torch.Generator().manual_seed(1).get_state()), torch.Generator().manual_seed(1).get_state())
+
+
+def test_a_checkpoint_end_to_end() -> None:
+    theirs = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 4), torch.nn.Linear(4, 4))
+    theirs[3].weight = theirs[2].weight
+    optimizer = torch.optim.AdamW(theirs.parameters())
+    theirs(torch.randn(5, 3)).sum().backward()
+    optimizer.step()
+    found = from_torch({"model": theirs.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 1})
+    assert list(found["model"]) == list(theirs.state_dict()) and found["model"]._metadata == theirs.state_dict()._metadata
+    for key, value in theirs.state_dict().items():
+        same(found["model"][key], value)
+    assert np.shares_memory(found["model"]["2.weight"]._array, found["model"]["3.weight"]._array)
+    assert found["optimizer"]["param_groups"] == optimizer.state_dict()["param_groups"]
+    same(found["optimizer"]["state"][0]["exp_avg"], optimizer.state_dict()["state"][0]["exp_avg"])
+
+
+def test_a_linear_layer_computes_the_same() -> None:
+    theirs, ours = torch.nn.Linear(3, 4), mg.nn.Linear(3, 4)
+    ours.load_state_dict(from_torch(theirs.state_dict()))
+    x = np.random.default_rng(0).standard_normal((2, 3)).astype("float32")
+    np.testing.assert_allclose(ours(mg.from_numpy(x)).detach().numpy(), theirs(torch.from_numpy(x)).detach().numpy(), 1e-6)
+
+
+@pytest.mark.parametrize("make", [lambda: torch.nn.Linear(1, 1), lambda: np.float64(1), lambda: {"x": np.ones(2)}, lambda: torch.ones(2).to_sparse(), lambda: print, lambda: io.BytesIO])
+def test_what_is_refused(make: Any) -> None:
+    with pytest.raises(pickle.UnpicklingError):
+        from_torch(make())
+
+
+def test_the_old_format_is_refused_with_a_way_out() -> None:
+    with pytest.raises(RuntimeError, match=r"before 1\.6"):
+        from_torch(torch.ones(1), _use_new_zipfile_serialization=False)
+
+
+def test_truncated_files_fail_in_both() -> None:
+    file = io.BytesIO()
+    torch.save({"x": torch.ones(1000)}, file)
+    data = file.getvalue()
+    for length in (0, 1, 10, 100, len(data) // 2, len(data) - 1):
+        try:
+            torch.load(io.BytesIO(data[:length]))
+        except Exception as error:
+            with pytest.raises(type(error)):
+                mg.load(io.BytesIO(data[:length]))
+        else:
+            raise AssertionError(length)
+
+
+def test_pytorch_reads_what_is_written(tmp_path: Any) -> None:
+    safetensors = pytest.importorskip("safetensors.torch")
+    path = os.fspath(tmp_path / "x.safetensors")
+    tensors = {name: mg.arange(6).reshape(2, 3).to(getattr(mg, name)) for name in TYPES if name != "complex128"} | {"scalar": mg.tensor(1.5), "empty": mg.zeros(0, 2)}
+    mg.save(tensors, path)
+    found = safetensors.load_file(path)
+    assert sorted(found) == sorted(tensors)
+    for name, ours in tensors.items():
+        same(ours, found[name])
+    safetensors.save_file(found, path, {"format": "pt"})
+    for name, value in mg.load(path).items():
+        same(value, found[name])
+
+
+def test_a_state_dict_goes_to_pytorch(tmp_path: Any) -> None:
+    safetensors = pytest.importorskip("safetensors.torch")
+    ours, theirs = mg.nn.Linear(3, 4), torch.nn.Linear(3, 4)
+    mg.save(ours.state_dict(), tmp_path / "x.safetensors")
+    theirs.load_state_dict(safetensors.load_file(tmp_path / "x.safetensors"))
+    same(ours.weight, theirs.weight)
+
+
+class Config:
+    def __init__(self, width: int) -> None:
+        self.width = width
+
+
+def test_allowed_names_as_in_pytorch() -> None:
+    file = io.BytesIO()
+    torch.save({"config": Config(3)}, file)
+    for library in (torch, mg):
+        file.seek(0)
+        with pytest.raises(pickle.UnpicklingError, match="Config"):
+            library.load(file)
+        with library.serialization.safe_globals([Config]):
+            file.seek(0)
+            assert library.load(file)["config"].width == 3
+            assert Config in library.serialization.get_safe_globals()
+        assert Config not in library.serialization.get_safe_globals()
