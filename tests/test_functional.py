@@ -1,6 +1,7 @@
 """Jacobians, Hessians and products with them, and the check by differences, of functions that write."""
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -121,3 +122,9 @@ def test_gradcheck() -> None:
         gradcheck(program, inputs())
     with pytest.raises(NotImplementedError, match="reverse mode"):
         gradcheck(program, (x, y), check_forward_ad=True)
+
+
+def test_gradcheck_is_a_module_too() -> None:
+    module = importlib.import_module("mutagrad.autograd.gradcheck")
+    x = mg.tensor([1.0], dtype=mg.float64, requires_grad=True)
+    assert module.gradcheck(lambda x: x * x, (x,)) and module(lambda x: x * x, (x,)) and mg.autograd.gradcheck(lambda x: x * x, (x,))

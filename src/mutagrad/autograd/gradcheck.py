@@ -1,7 +1,9 @@
 """Is a derivative right? Finite differences of the function itself are the judge."""
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from ..backends import np
@@ -115,3 +117,13 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
             return grad(results, wanted, list(values[count:]), create_graph=True, materialize_grads=True)
 
     return gradcheck(first, (*inputs, *grad_outputs), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception)
+
+
+class _Module(ModuleType):
+    """In PyTorch `autograd.gradcheck` is this module to an import statement and the function to everybody else."""
+
+    def __call__(self, *arguments: Any, **settings: Any) -> bool:
+        return gradcheck(*arguments, **settings)
+
+
+sys.modules[__name__].__class__ = _Module
