@@ -1,0 +1,285 @@
+"""Layers with a state that goes along a sequence, and the single steps they are made of."""
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from ..errors import BadArgument, BadValue, ShapeError
+from ..ops import recurrent
+from ..ops.create import zeros
+from ..ops.shape import tensor_argument
+from . import init
+from .common import make_parameter
+from .module import Module
+from .utils.rnn import PackedSequence
+
+__all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
+
+KINDS = {"LSTM": recurrent.LSTM, "GRU": recurrent.GRU, "RNN_TANH": recurrent.RNN_TANH, "RNN_RELU": recurrent.RNN_RELU}
+
+
+class RNNBase(Module):
+    """What all recurrent layers share: their weights, the checks of their inputs, and the way through the layers."""
+
+    mode: str
+
+    def __init__(self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
+                 dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: Any = None, dtype: Any = None) -> None:
+        super().__init__()
+        if mode not in KINDS:
+            raise BadValue(f"RNNBase: unknown mode {mode!r}", fix=f"one of {', '.join(KINDS)}")
+        _check_settings(mode, input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size)
+        self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
+        self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
+        self.bidirectional, self.proj_size = bidirectional, proj_size
+        self._all_weights: list[list[str]] = []
+        for layer in range(num_layers):
+            for suffix in ("", "_reverse")[:1 + bool(bidirectional)]:
+                self._all_weights.append(self._make_weights(layer, suffix, device, dtype))
+        self.reset_parameters()
+
+    def _make_weights(self, layer: int, suffix: str, device: Any, dtype: Any) -> list[str]:
+        """Those of one layer in one direction; their names."""
+        result = self.proj_size or self.hidden_size
+        gates = KINDS[self.mode].gates * self.hidden_size
+        width = result * (1 + bool(self.bidirectional)) if layer else self.input_size
+        shapes: dict[str, tuple[int, ...]] = {"weight_ih": (gates, width), "weight_hh": (gates, result)}
+        shapes |= {"bias_ih": (gates,), "bias_hh": (gates,)} if self.bias else {}
+        shapes |= {"weight_hr": (self.proj_size, self.hidden_size)} if self.proj_size else {}
+        for name, shape in shapes.items():
+            setattr(self, f"{name}_l{layer}{suffix}", make_parameter(shape, device, dtype))
+        return [f"{name}_l{layer}{suffix}" for name in shapes]
+
+    def reset_parameters(self) -> None:
+        """Draws new values: all within 1 / sqrt(hidden_size)."""
+        bound = 1 / math.sqrt(self.hidden_size)
+        for p in self.parameters():
+            init.uniform_(p, -bound, bound)
+
+    @property
+    def all_weights(self) -> list[list[Any]]:
+        """One list for each layer and direction."""
+        return [[getattr(self, name) for name in names] for names in self._all_weights]
+
+    @property
+    def _flat_weights_names(self) -> list[str]:
+        return [name for names in self._all_weights for name in names]
+
+    @property
+    def _flat_weights(self) -> list[Any]:
+        return [getattr(self, name) for name in self._flat_weights_names]
+
+    def flatten_parameters(self) -> None:
+        """Nothing to do: weights need not lie together."""
+
+    # ------------------------------------------------------------------------------------------------------------ forward
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        """The results of the last layer at every step, and the last states of all layers."""
+        if isinstance(input, PackedSequence):
+            return self._packed(input, hx)
+        dims = tensor_argument(input, self._get_name())._array.ndim
+        if dims not in (2, 3):
+            raise BadValue(f"{self._get_name()}: expects an input of 2 or 3 dimensions, got shape {tuple(input.shape)}",
+                           fix="(steps, batch, features), or (steps, features)")
+        states = self._given(hx, dims)
+        if dims == 2:
+            input = input.unsqueeze(0 if self.batch_first else 1)
+            states = None if states is None else tuple(s.unsqueeze(1) for s in states)
+        states = self._checked(input, input.shape[0 if self.batch_first else 1], states)
+        out, *last = recurrent.padded(KINDS[self.mode], input, states, self._flat_weights, self._shape(), self.batch_first)
+        if dims == 2:
+            out, last = out.squeeze(0 if self.batch_first else 1), [s.squeeze(1) for s in last]
+        return out, self._answer(last)
+
+    def _packed(self, input: PackedSequence, hx: Any) -> Any:
+        data, batch_sizes, order, back = input
+        if data.ndim != 2:
+            raise ShapeError(f"{self._get_name()}: packed data must have 2 dimensions, got shape {tuple(data.shape)}",
+                             fix="sequences of shape (steps, features)")
+        states = self._given(hx, 3)
+        if order is not None and states is not None:
+            states = tuple(s.index_select(1, order) for s in states)
+        sizes = batch_sizes.tolist()
+        states = self._checked(data, sizes[0], states)
+        out, *last = recurrent.network(KINDS[self.mode], data, sizes, states, self._flat_weights, self._shape())
+        last = last if back is None else [s.index_select(1, back) for s in last]
+        return PackedSequence(out, batch_sizes, order, back), self._answer(last)
+
+    def _shape(self) -> recurrent.Shape:
+        return recurrent.Shape(self.bias, self.num_layers, self.dropout, self.training, bool(self.bidirectional))
+
+    def _given(self, hx: Any, dims: int) -> tuple[Any, ...] | None:
+        """The states that the caller gave, as a tuple."""
+        if hx is None:
+            return None
+        pair = KINDS[self.mode].states == 2
+        if pair and not (isinstance(hx, (tuple, list)) and len(hx) == 2):
+            raise BadArgument(f"{self._get_name()}: hx must be a pair of tensors, state and cell state", fix="lstm(x, (h, c))")
+        states = tuple(tensor_argument(s, self._get_name()) for s in (hx if pair else (hx,)))
+        if any(s.ndim != dims for s in states):
+            raise ShapeError(f"{self._get_name()}: for an input of {dims} dimensions states have {dims}, too; got shapes {[tuple(s.shape) for s in states]}",
+                             fix="(layers * directions, batch, hidden_size), without batch if the input has none")
+        return states
+
+    def _checked(self, input: Any, batch: int, states: tuple[Any, ...] | None) -> tuple[Any, ...]:
+        """The states, or zeros, once they and the input are found to fit."""
+        weight = self._flat_weights[0]
+        if input.dtype != weight.dtype:
+            raise BadValue(f"{self._get_name()}: the input is {input.dtype} and the weights are {weight.dtype}", fix=f"input.to({weight.dtype})")
+        if input.shape[-1] != self.input_size:
+            raise ShapeError(f"{self._get_name()}: the input has {input.shape[-1]} features, expected {self.input_size}",
+                             why=f"its shape is {tuple(input.shape)}", fix=f"input_size={input.shape[-1]}")
+        count = self.num_layers * (1 + bool(self.bidirectional))
+        shapes = [(count, batch, self.proj_size or self.hidden_size), (count, batch, self.hidden_size)][:KINDS[self.mode].states]
+        if states is None:
+            return tuple(zeros(shape, dtype=input.dtype) for shape in shapes)
+        for state, shape, what in zip(states, shapes, ("state", "cell state")):
+            if tuple(state.shape) != shape:
+                raise ShapeError(f"{self._get_name()}: the {what} has shape {tuple(state.shape)}, expected {shape}", fix=f"zeros{shape}")
+        return states
+
+    def _answer(self, last: Sequence[Any]) -> Any:
+        return tuple(last) if KINDS[self.mode].states == 2 else last[0]
+
+    def extra_repr(self) -> str:
+        usual = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0, "bidirectional": False}
+        changed = [f"{name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value]
+        return ", ".join([str(self.input_size), str(self.hidden_size), *changed])
+
+
+def _check_settings(mode: str, input_size: Any, hidden_size: Any, num_layers: Any, bias: Any, batch_first: Any, dropout: Any, proj_size: Any) -> None:
+    for name, flag in (("bias", bias), ("batch_first", batch_first)):
+        if not isinstance(flag, bool):
+            raise BadArgument(f"{mode}: {name} must be a bool, got {type(flag).__name__}", fix=f"{name}=True")
+    for name, size in (("input_size", input_size), ("hidden_size", hidden_size), ("num_layers", num_layers)):
+        if not isinstance(size, int):
+            raise BadArgument(f"{mode}: {name} must be an integer, got {type(size).__name__}", fix=f"{name}=1")
+        if size <= 0:
+            raise BadValue(f"{mode}: {name} must be above 0, got {size}", fix=f"{name}=1")
+    if not isinstance(dropout, (int, float)) or isinstance(dropout, bool) or not 0 <= dropout <= 1:
+        raise BadValue(f"{mode}: dropout is a probability, not {dropout!r}", fix="dropout=0.1")
+    if not 0 <= proj_size < hidden_size:
+        raise BadValue(f"{mode}: proj_size={proj_size} must be below hidden_size={hidden_size}, or 0 for no projection", fix="proj_size=0")
+    if dropout and num_layers == 1:
+        warnings.warn(f"dropout={dropout} acts between layers, and there is only one", stacklevel=4)
+
+
+class RNN(RNNBase):
+    """Each step's state is tanh (or relu) of a linear function of the input and the state before.
+
+    >>> import mutagrad as mg
+    >>> out, last = mg.nn.RNN(3, 4)(mg.ones(5, 2, 3))
+    >>> out.shape, last.shape
+    (mutagrad.Size([5, 2, 4]), mutagrad.Size([1, 2, 4]))
+    """
+
+    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh", bias: bool = True, batch_first: bool = False,
+                 dropout: float = 0.0, bidirectional: bool = False, device: Any = None, dtype: Any = None) -> None:
+        if nonlinearity not in ("tanh", "relu"):
+            raise BadValue(f"RNN: nonlinearity must be 'tanh' or 'relu', not {nonlinearity!r}", fix="nonlinearity='tanh'")
+        super().__init__(f"RNN_{nonlinearity.upper()}", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
+        self.nonlinearity = nonlinearity
+
+
+class LSTM(RNNBase):
+    """Long short-term memory: a state, and a cell state that gates let through.
+
+    >>> import mutagrad as mg
+    >>> out, (h, c) = mg.nn.LSTM(3, 4, num_layers=2, batch_first=True)(mg.ones(2, 5, 3))
+    >>> out.shape, h.shape, c.shape
+    (mutagrad.Size([2, 5, 4]), mutagrad.Size([2, 2, 4]), mutagrad.Size([2, 2, 4]))
+    """
+
+    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False, dropout: float = 0.0,
+                 bidirectional: bool = False, proj_size: int = 0, device: Any = None, dtype: Any = None) -> None:
+        super().__init__("LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype)
+
+
+class GRU(RNNBase):
+    """Gated recurrent units: gates say how much of the state is kept and how much of it the new one sees."""
+
+    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False, dropout: float = 0.0,
+                 bidirectional: bool = False, device: Any = None, dtype: Any = None) -> None:
+        super().__init__("GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
+
+
+# ------------------------------------------------------------------------------------------------------------------ one step
+
+class RNNCellBase(Module):
+    """What the single steps share."""
+
+    states: ClassVar[int] = 1
+    nonlinearity = "tanh"
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None) -> None:
+        super().__init__()
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
+        gates = num_chunks * hidden_size
+        self.weight_ih = make_parameter((gates, input_size), device, dtype)
+        self.weight_hh = make_parameter((gates, hidden_size), device, dtype)
+        self.register_parameter("bias_ih", make_parameter((gates,), device, dtype) if bias else None)
+        self.register_parameter("bias_hh", make_parameter((gates,), device, dtype) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws new values: all within 1 / sqrt(hidden_size)."""
+        bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size else 0.0
+        for p in self.parameters():
+            init.uniform_(p, -bound, bound)
+
+    def _step(self, function: Any, input: Any, hx: Any) -> Any:
+        name = self._get_name()
+        if tensor_argument(input, name)._array.ndim not in (1, 2):
+            raise BadValue(f"{name}: expects an input of 1 or 2 dimensions, got shape {tuple(input.shape)}", fix="(batch, input_size)")
+        given = hx if self.states == 2 else (hx,)
+        if hx is None:
+            state = zeros((*input.shape[:-1], self.hidden_size), dtype=input.dtype)
+            given = (state,) * self.states
+        for s in given:
+            if tensor_argument(s, name)._array.ndim not in (1, 2):
+                raise BadValue(f"{name}: expects a state of 1 or 2 dimensions, got shape {tuple(s.shape)}", fix="(batch, hidden_size)")
+        return function(input, tuple(given) if self.states == 2 else given[0], self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+
+    def extra_repr(self) -> str:
+        texts = [str(self.input_size), str(self.hidden_size)] + [f"bias={self.bias}"] * (self.bias is not True)
+        return ", ".join(texts + [f"nonlinearity={self.nonlinearity}"] * (self.nonlinearity != "tanh"))
+
+
+class RNNCell(RNNCellBase):
+    """One step of an RNN: the new state."""
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device: Any = None, dtype: Any = None) -> None:
+        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        if self.nonlinearity not in ("tanh", "relu"):
+            raise BadValue(f"RNNCell: nonlinearity must be 'tanh' or 'relu', not {self.nonlinearity!r}", fix="nonlinearity='tanh'")
+        return self._step(recurrent.rnn_tanh_cell if self.nonlinearity == "tanh" else recurrent.rnn_relu_cell, input, hx)
+
+
+class LSTMCell(RNNCellBase):
+    """One step of an LSTM: the new state and cell state."""
+
+    states = 2
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        if hx is not None and not (isinstance(hx, (tuple, list)) and len(hx) == 2):
+            raise BadArgument("LSTMCell: hx must be a pair of tensors, state and cell state", fix="cell(x, (h, c))")
+        return self._step(recurrent.lstm_cell, input, hx)
+
+
+class GRUCell(RNNCellBase):
+    """One step of a GRU: the new state."""
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        return self._step(recurrent.gru_cell, input, hx)

@@ -1,0 +1,79 @@
+"""Gradients kept from growing: by their norm, or element by element."""
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ..._tensor import Tensor
+from ...autograd import no_grad
+from ...errors import BadArgument, BadValue
+from ...ops.create import zeros
+from ...ops.norms import vector_norm
+from ...ops.shape import stack
+
+__all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
+
+
+def _listed(tensors: Any, name: str) -> list[Any]:
+    found = [tensors] if isinstance(tensors, Tensor) else list(tensors) if isinstance(tensors, Iterable) else None
+    if found is None or not all(isinstance(t, Tensor) for t in found):
+        raise BadArgument(f"{name}: expects a tensor or several, got {type(tensors).__name__}", fix=f"{name}(model.parameters(), ...)")
+    return found
+
+
+def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None) -> Any:
+    """The norm of all elements of all tensors together. (`foreach` chooses a kernel in PyTorch; here there is one.)"""
+    found, order = _listed(tensors, "get_total_norm"), float(norm_type)
+    if not found:
+        return zeros(())
+    with no_grad():
+        total = vector_norm(stack([vector_norm(t, order) for t in found]), order)
+    if error_if_nonfinite and not math.isfinite(total.item()):
+        raise BadValue(f"get_total_norm: the norm of order {order} is {total.item()}", why="some gradient is infinite or no number",
+                       fix="error_if_nonfinite=False, or a smaller learning rate")
+    return total
+
+
+def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, foreach: bool | None = None) -> None:
+    """Makes the gradients smaller, all by one factor, so that what was `total_norm` is at most `max_norm`."""
+    factor = (float(max_norm) / (total_norm.detach() + 1e-6)).clamp(max=1.0)
+    with no_grad():
+        for p in _listed(parameters, "clip_grads_with_norm_"):
+            if p.grad is not None:
+                p.grad.mul_(factor.to(p.grad.dtype))
+
+
+def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None) -> Any:
+    """Makes the gradients of all parameters smaller by one factor where their norm is above `max_norm`; the norm before.
+
+    >>> import mutagrad as mg
+    >>> p = mg.zeros(2, requires_grad=True)
+    >>> p.grad = mg.tensor([3., 4.])
+    >>> mg.nn.utils.clip_grad_norm_(p, max_norm=1.0)
+    tensor(5.)
+    >>> p.grad
+    tensor([0.6000, 0.8000])
+    """
+    found = _listed(parameters, "clip_grad_norm_")
+    if not found and isinstance(parameters, Iterator):
+        warnings.warn("clip_grad_norm_: there are no parameters; a generator gives them only once", stacklevel=2)
+    total = get_total_norm([p.grad for p in found if p.grad is not None], norm_type, error_if_nonfinite, foreach)
+    clip_grads_with_norm_(found, max_norm, total, foreach)
+    return total
+
+
+def clip_grad_norm(parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None) -> Any:
+    """The former name of clip_grad_norm_."""
+    warnings.warn("clip_grad_norm is deprecated in favor of clip_grad_norm_", FutureWarning, stacklevel=2)
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
+
+
+def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
+    """Cuts every element of the gradients off at `clip_value` and its negative."""
+    bound = float(clip_value)
+    with no_grad():
+        for p in _listed(parameters, "clip_grad_value_"):
+            if p.grad is not None:
+                p.grad.clamp_(min=-bound, max=bound)

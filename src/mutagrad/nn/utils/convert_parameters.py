@@ -1,0 +1,27 @@
+"""All parameters as one vector, and back."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ...errors import ShapeError
+from ...ops.shape import cat, tensor_argument
+
+__all__ = ["parameters_to_vector", "vector_to_parameters"]
+
+
+def parameters_to_vector(parameters: Iterable[Any]) -> Any:
+    """All elements of all parameters in one tensor, which is differentiable with respect to them."""
+    return cat([tensor_argument(p, "parameters_to_vector").reshape(-1) for p in parameters])
+
+
+def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
+    """Makes the parameters windows on parts of the vector, one after the other."""
+    found = [tensor_argument(p, "vector_to_parameters") for p in parameters]
+    need = sum(p.numel() for p in found)
+    if tensor_argument(vec, "vector_to_parameters").numel() < need:
+        raise ShapeError(f"vector_to_parameters: {need} elements are needed, the vector has {vec.numel()}", fix="parameters_to_vector(parameters)")
+    at = 0
+    for p in found:
+        p.data = vec.detach()[at:at + p.numel()].reshape(p.shape)
+        at += p.numel()

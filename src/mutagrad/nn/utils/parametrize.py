@@ -1,0 +1,242 @@
+"""Parameters that are computed from others whenever they are read.
+
+>>> import mutagrad as mg
+>>> from mutagrad.nn.utils import parametrize
+>>> class Symmetric(mg.nn.Module):
+...     def forward(self, x):
+...         return x.triu() + x.triu(1).mT
+>>> layer = parametrize.register_parametrization(mg.nn.Linear(3, 3), "weight", Symmetric())
+>>> bool((layer.weight == layer.weight.mT).all())
+True
+
+The module's class is replaced by one of its own, whose properties are the parametrized parameters.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from copy import deepcopy
+from typing import Any
+
+from ..._tensor import Tensor
+from ...autograd import no_grad
+from ...errors import BadValue, NotSupported
+from ..container import ModuleDict, ModuleList
+from ..module import Module
+from ..parameter import Parameter
+
+__all__ = ["ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
+           "transfer_parametrizations_and_params", "type_before_parametrizations"]
+
+
+class _Cache:
+    """What was computed inside `with cached()`."""
+
+    depth = 0
+    values: dict[tuple[int, str], Any] = {}
+
+
+@contextmanager
+def cached() -> Iterator[None]:
+    """Inside, each parametrized parameter is computed once."""
+    _Cache.depth += 1
+    try:
+        yield
+    finally:
+        _Cache.depth -= 1
+        if not _Cache.depth:
+            _Cache.values = {}
+
+
+def _check_same(found: Any, shape: Any, dtype: Any, what: str) -> None:
+    """A parametrization gives a tensor like the one in whose place it stands, unless it is declared unsafe."""
+    if not isinstance(found, Tensor):
+        raise BadValue(f"{what} must return a tensor, got {type(found).__name__}", fix="return a tensor")
+    if found.dtype != dtype or found.shape != shape:
+        raise BadValue(f"{what} must not change shape or type: {tuple(shape)} and {dtype} became {tuple(found.shape)} and {found.dtype}",
+                       fix="register_parametrization(..., unsafe=True)")
+
+
+class ParametrizationList(ModuleList):
+    """The parametrizations of one parameter, applied one after the other to `original` (or `original0`, `original1`, ...)."""
+
+    def __init__(self, modules: Sequence[Module], original: Any, unsafe: bool = False) -> None:
+        if not modules:
+            raise BadValue("ParametrizationList: needs at least one module", fix="register_parametrization(module, name, parametrization)")
+        super().__init__(modules)
+        self.unsafe = unsafe
+        shape, dtype = original.shape, original.dtype
+        start = self._start(original)
+        self.is_tensor = isinstance(start, Tensor)
+        if not self.is_tensor and not (isinstance(start, Sequence) and all(isinstance(t, Tensor) for t in start)):
+            raise BadValue(f"right_inverse must return a tensor or a sequence of tensors, got {type(start).__name__}", fix="return a tensor")
+        self.ntensors = 1 if self.is_tensor else len(start)
+        if self.is_tensor:
+            if start.dtype != dtype:
+                raise BadValue(f"right_inverse must not change the type: {dtype} became {start.dtype}", fix=f"return result.to({dtype})")
+            original.data = start.detach()
+            _put(self, "original", original)
+        else:
+            for i, t in enumerate(start):
+                _put(self, f"original{i}", Parameter(t, original.requires_grad) if isinstance(original, Parameter) else t)
+        if not unsafe:
+            _check_same(self(), shape, dtype, "a parametrization")
+
+    def _start(self, value: Any) -> Any:
+        """What the parametrizations that can be inverted make the value of."""
+        with no_grad():
+            for module in reversed(list(self)):
+                if hasattr(module, "right_inverse"):
+                    with suppress(NotImplementedError):
+                        value = module.right_inverse(value)
+        return value
+
+    def _originals(self) -> list[Any]:
+        return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
+
+    def right_inverse(self, value: Any) -> None:
+        """Sets the originals so that the parameter has this value: what an assignment does."""
+        with no_grad():
+            for module in reversed(list(self)):
+                if not hasattr(module, "right_inverse"):
+                    raise NotSupported(f"parametrization {type(module).__name__} has no right_inverse, so that nothing can be assigned",
+                                       fix="define right_inverse(value)")
+                value = module.right_inverse(value)
+        values = [value] if self.is_tensor else value
+        if not isinstance(values, Sequence) or len(values) != self.ntensors or not all(isinstance(t, Tensor) for t in values):
+            raise BadValue(f"right_inverse must return {self.ntensors} tensors", fix="as many as when it was registered")
+        for original, new in zip(self._originals(), values):
+            if original.dtype != new.dtype:
+                raise BadValue(f"right_inverse returned {new.dtype} for an original of {original.dtype}", fix=f"return result.to({original.dtype})")
+        for original, new in zip(self._originals(), values):
+            original.data = new.detach()
+
+    def forward(self) -> Any:
+        first, *rest = self
+        x = first(*self._originals())
+        for module in rest:
+            x = module(x)
+        return x
+
+
+def _put(module: Module, name: str, tensor: Any) -> None:
+    if isinstance(tensor, Parameter):
+        module.register_parameter(name, tensor)
+    else:
+        module.register_buffer(name, tensor)
+
+
+# ------------------------------------------------------------------------------------------------------ a class of its own
+
+def _copied(self: Any, memo: dict[int, Any]) -> Any:
+    """A copy has a class of its own, too, so that removing its parametrizations leaves the first one alone."""
+    kept = {name: value for name, value in vars(type(self)).items() if name not in ("__dict__", "__weakref__")}
+    replica: Any = object.__new__(type(type(self).__name__, type(self).__bases__, kept))
+    memo[id(self)] = replica
+    replica.__dict__ = deepcopy(self.__dict__, memo)
+    return replica
+
+
+def _refuse_to_pickle(self: Any) -> Any:
+    raise NotSupported("a parametrized module cannot be pickled", why="its class exists only here", fix="mutagrad.save(module.state_dict(), path)")
+
+
+def _parametrized_property(name: str) -> property:
+    def get(self: Any) -> Any:
+        parametrization = self.parametrizations[name]
+        if not _Cache.depth:
+            return parametrization()
+        key = id(self), name
+        if key not in _Cache.values:
+            _Cache.values[key] = parametrization()
+        return _Cache.values[key]
+
+    def put(self: Any, value: Any) -> None:
+        self.parametrizations[name].right_inverse(value)
+
+    return property(get, put)
+
+
+def register_parametrization(module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False) -> Module:
+    """From now on `module.tensor_name` is what `parametrization` computes from the tensor that was there."""
+    parametrization.train(module.training)
+    if is_parametrized(module, tensor_name):
+        _append(module, tensor_name, parametrization, unsafe)
+    elif tensor_name in module._buffers or tensor_name in module._parameters:
+        made = ParametrizationList([parametrization], getattr(module, tensor_name), unsafe)
+        delattr(module, tensor_name)
+        if not is_parametrized(module):
+            cls = type(module)
+            module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), {"__deepcopy__": _copied, "__getstate__": _refuse_to_pickle})
+            module.parametrizations = ModuleDict()
+        setattr(type(module), tensor_name, _parametrized_property(tensor_name))
+        module.parametrizations[tensor_name] = made
+    else:
+        raise BadValue(f"register_parametrization: {type(module).__name__} has no parameter, buffer or parametrized tensor {tensor_name!r}",
+                       fix="a name from dict(module.named_parameters())")
+    return module
+
+
+def _append(module: Any, tensor_name: str, parametrization: Any, unsafe: bool) -> None:
+    if not unsafe:
+        before = getattr(module, tensor_name)
+        after = parametrization(before)
+        _check_same(after, before.shape, before.dtype, "a parametrization")
+        if hasattr(parametrization, "right_inverse"):
+            try:
+                back = parametrization.right_inverse(after)
+            except NotImplementedError:
+                back = before
+            _check_same(back, before.shape, before.dtype, "right_inverse")
+    module.parametrizations[tensor_name].append(parametrization)
+    module.parametrizations[tensor_name].unsafe |= unsafe
+
+
+def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
+    """Whether anything of a module, or this parameter, is parametrized."""
+    found = getattr(module, "parametrizations", None)
+    if not isinstance(found, ModuleDict):
+        return False
+    return len(found) > 0 if tensor_name is None else tensor_name in found
+
+
+def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: bool = True) -> Module:
+    """Makes a parametrized tensor an ordinary one again: with its present value, or with that of the original."""
+    if not is_parametrized(module, tensor_name):
+        raise BadValue(f"remove_parametrizations: {type(module).__name__} has no parametrization on {tensor_name!r}", fix="is_parametrized(module, name)")
+    made = module.parametrizations[tensor_name]
+    if not made.is_tensor and not leave_parametrized:
+        raise BadValue("remove_parametrizations: several tensors cannot take the place of one", fix="leave_parametrized=True")
+    value = getattr(module, tensor_name)
+    if made.is_tensor:
+        original = made.original
+        if leave_parametrized:
+            original.data = value.detach()
+    else:
+        original = Parameter(value) if value.requires_grad else value
+    delattr(type(module), tensor_name)
+    del module.parametrizations[tensor_name]
+    _put(module, tensor_name, original)
+    if not is_parametrized(module):
+        delattr(module, "parametrizations")
+        module.__class__ = type(module).__bases__[0]
+    return module  # type: ignore[no-any-return]
+
+
+def type_before_parametrizations(module: Module) -> type:
+    """The class that a module had before anything of it was parametrized."""
+    return type(module).__bases__[0] if is_parametrized(module) else type(module)
+
+
+def transfer_parametrizations_and_params(from_module: Any, to_module: Any, tensor_name: str | None = None) -> Module:
+    """Gives another module the same parametrizations, on the same originals."""
+    if is_parametrized(from_module):
+        for name in list(from_module.parametrizations) if tensor_name is None else [tensor_name]:
+            if not hasattr(to_module, name):
+                setattr(to_module, name, Parameter(getattr(from_module, name)))
+            made = from_module.parametrizations[name]
+            for parametrization in made:
+                register_parametrization(to_module, name, parametrization)
+            for original in ["original"] if made.is_tensor else [f"original{i}" for i in range(made.ntensors)]:
+                setattr(to_module.parametrizations[name], original, getattr(made, original))
+    return to_module  # type: ignore[no-any-return]

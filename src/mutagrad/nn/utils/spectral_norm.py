@@ -1,0 +1,87 @@
+"""Weights divided by their largest singular value, which a power iteration follows."""
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from ...autograd import no_grad
+from ...errors import BadValue
+from .. import functional as F
+from ..convolution import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from ..module import Module
+from ..parameter import Parameter
+from .weight_norm import find_hook
+
+__all__ = ["SpectralNorm", "remove_spectral_norm", "spectral_norm"]
+
+M = TypeVar("M", bound=Module)
+
+
+def output_dim(module: Module, dim: int | None) -> int:
+    """The dimension of a weight that numbers the outputs."""
+    if dim is not None:
+        return dim
+    return 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
+
+
+def as_matrix(weight: Any, dim: int) -> Any:
+    """One row for each output."""
+    return weight.movedim(dim, 0).reshape(weight.shape[dim], -1)
+
+
+def unit_vector(weight: Any, size: int, eps: float) -> Any:
+    return F.normalize(weight.detach().new_empty(size).normal_(0, 1), dim=0, eps=eps)
+
+
+class SpectralNorm:
+    """The hook that computes the weight."""
+
+    def __init__(self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
+        if n_power_iterations <= 0:
+            raise BadValue(f"spectral_norm: n_power_iterations must be above 0, got {n_power_iterations}", fix="n_power_iterations=1")
+        self.name, self.n_power_iterations, self.dim, self.eps = name, n_power_iterations, dim, eps
+
+    def compute_weight(self, module: Module, do_power_iteration: bool) -> Any:
+        weight, u, v = (getattr(module, self.name + suffix) for suffix in ("_orig", "_u", "_v"))
+        matrix = as_matrix(weight, self.dim)
+        if do_power_iteration:
+            with no_grad():
+                for _ in range(self.n_power_iterations):
+                    v.copy_(F.normalize(matrix.t().mv(u), dim=0, eps=self.eps))
+                    u.copy_(F.normalize(matrix.mv(v), dim=0, eps=self.eps))
+        return weight / u.dot(matrix.mv(v))
+
+    def __call__(self, module: Module, inputs: Any) -> None:
+        setattr(module, self.name, self.compute_weight(module, module.training))
+
+
+def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None) -> M:
+    """Replaces a parameter by `name_orig`, and computes it before each forward. (`parametrizations.spectral_norm` is the newer form.)"""
+    if find_hook(module, SpectralNorm, name) is not None:
+        raise BadValue(f"spectral_norm: {name!r} has one already", fix=f"remove_spectral_norm(module, {name!r})")
+    hook = SpectralNorm(name, n_power_iterations, output_dim(module, dim), eps)
+    weight = module._parameters[name]
+    if weight is None:
+        raise BadValue(f"spectral_norm: parameter {name!r} is None", fix="a module made with it")
+    height, width = as_matrix(weight, hook.dim).shape
+    delattr(module, name)
+    module.register_parameter(name + "_orig", weight)
+    setattr(module, name, weight.data)
+    module.register_buffer(name + "_u", unit_vector(weight, height, eps))
+    module.register_buffer(name + "_v", unit_vector(weight, width, eps))
+    module.register_forward_pre_hook(hook)
+    return module
+
+
+def remove_spectral_norm(module: M, name: str = "weight") -> M:
+    """Makes the weight a parameter again, divided as it was last."""
+    found = find_hook(module, SpectralNorm, name)
+    if found is None:
+        raise BadValue(f"spectral_norm of {name!r} not found in {module}", fix=f"spectral_norm(module, {name!r})")
+    number, hook = found
+    with no_grad():
+        weight = hook.compute_weight(module, False)
+    for suffix in ("", "_u", "_v", "_orig"):
+        delattr(module, name + suffix)
+    module.register_parameter(name, Parameter(weight.detach()))
+    del module._forward_pre_hooks[number]
+    return module
