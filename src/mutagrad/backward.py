@@ -103,13 +103,14 @@ def _seeds(tensors: Any, gradients: Any, create_graph: bool) -> list[tuple[Any, 
     return [(t._storage.writer, window_or_none(t), g if create_graph else g._array) for t, g in zip(tensors, seeds)]
 
 
-def _run(seeds: list[tuple[Any, Any, Any]], create_graph: bool, retain: bool, deposit: Any, wanted: dict[Any, Any], only: bool) -> None:
+def _run(seeds: list[tuple[Any, Any, Any]], create_graph: bool, retain: bool, deposit: Any, wanted: dict[Any, Any], only: bool,
+         edge: dict[Any, Any] | None = None) -> None:
     arithmetic = RECORDED_SWEEP if create_graph else RAW_SWEEP
     useful = reaching([node for node, _, _ in seeds], wanted) if only else None
     before, mode.grad = mode.grad, create_graph
     token = hush(ALARM.setting if mode.strong_zeros else QUIET)
     try:
-        sweep(seeds, arithmetic, where=here(), retain=retain, deposit=deposit, wanted=wanted, useful=useful)
+        sweep(seeds, arithmetic, where=here(), retain=retain, deposit=deposit, wanted=wanted, useful=useful, edge=edge)
     finally:
         unhush(token)
         mode.grad = before

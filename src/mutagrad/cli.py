@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from . import __version__, tour
+from . import __version__, run, tour
 
 
 class Command(NamedTuple):
@@ -19,6 +19,7 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
+    "run": Command(run.SUMMARY, run.add_arguments, run.run),
     "tour": Command(tour.SUMMARY, tour.add_arguments, tour.run),
 }
 

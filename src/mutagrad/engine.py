@@ -249,10 +249,12 @@ class Sweep:
 
 
 def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *, where: Where, retain: bool,
-          deposit: Callable[[Leaf, list[Any]], None] | None, wanted: dict[Any, Callable[[Any], None]], useful: set[Any] | None) -> None:
+          deposit: Callable[[Leaf, list[Any]], None] | None, wanted: dict[Any, Callable[[Any], None]], useful: set[Any] | None,
+          edge: dict[Any, Callable[[Any], None]] | None = None) -> None:
     """Runs backwards from `seeds`, each a writer, a window and an adjoint.
 
-    Leaves get their adjoint by `deposit`, and whoever else is `wanted` by a callback.
+    Leaves get their adjoint by `deposit`, and whoever else is `wanted` by a callback. At an `edge` the sweep ends: its hooks and
+    what lies beyond are for another one.
     """
     state = Sweep(arithmetic, useful)
     adjoints, mine, heap, accumulate = state.adjoints, state.mine, state.heap, state.accumulate
@@ -268,6 +270,9 @@ def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *
         nodes += 1
         if g.__class__ is list:
             g = state.settle(g)
+        if edge is not None and node in edge:
+            edge[node](g)
+            continue
         if node.hooks is not None:
             for hook, window in node.hooks:
                 g = arithmetic.call_hook(hook, g, window)

@@ -30,14 +30,15 @@ def _tuple(values: Any, what: str, name: str) -> tuple[Any, ...]:
 
 
 def _fresh(inputs: tuple[Any, ...], create_graph: bool) -> tuple[Any, ...]:
-    """The inputs as tensors of their own, so that only what `func` does with them counts."""
-    return tuple(x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in inputs)
+    """The inputs as tensors of their own, so that only what `func` does with them counts. (A view has the history of what it views.)"""
+    with enable_grad():
+        return tuple(x.clone() if create_graph and x.requires_grad else x.detach().requires_grad_() for x in inputs)
 
 
 def _call(func: Callable[..., Any], inputs: Any, create_graph: bool, name: str) -> tuple[tuple[Any, ...], tuple[Any, ...], bool]:
     xs = _fresh(_tuple(inputs, "inputs", name), create_graph)
     with enable_grad():
-        result = func(*(x.clone() for x in xs)) if not create_graph else func(*xs)
+        result = func(*(x.clone() for x in xs))  # `func` may write to what it is given
     return xs, _tuple(result, "the outputs of func", name), isinstance(result, tuple)
 
 
@@ -107,7 +108,7 @@ def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, s
             outer_jacobian_strategy: str = "reverse-mode") -> Any:
     """All second derivatives of a function with one number as its result."""
     def gradient(*xs: Any) -> Any:
-        found = _gradients((_number(func(*xs), "hessian"),), xs, (ones_like(xs[0]).new_ones(()),), True, strict, "hessian")
+        found = _gradients((_number(func(*(x.clone() for x in xs)), "hessian"),), xs, (ones_like(xs[0]).new_ones(()),), True, strict, "hessian")
         return found if isinstance(inputs, tuple) else found[0]
 
     return jacobian(gradient, inputs, create_graph, strict)

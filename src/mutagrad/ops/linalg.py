@@ -117,6 +117,8 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     tensor([1., 2.])
     """
     if not _plain_factors(input, other):
+        if _is_sparse(input):
+            return input @ other if out is None else RECORDED.copy_into(out, input @ other)
         input, other = (as_operand(v, "matmul") if isinstance(v, np.ndarray) else v for v in (input, other))
         check_factors("matmul", input, other)
     a, b = input._array, other._array
@@ -129,7 +131,14 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     return result if out is None else RECORDED.copy_into(out, result)
 
 
+def _is_sparse(x: Any) -> bool:
+    """Sparse matrices are no tensors, and know how to multiply themselves."""
+    return not isinstance(x, TensorBase) and getattr(x, "is_sparse", False) is True
+
+
 def _ranked(name: str, dims_x: int, dims_y: int, x: Any, y: Any) -> Any:
+    if _is_sparse(x):
+        return x @ y
     check_factors(name, x, y)
     if x._array.ndim != dims_x or y._array.ndim != dims_y:
         raise mismatch(name, x, y, f"{name} takes {dims_x} and {dims_y} dimensions")
@@ -196,11 +205,11 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1
 def _einsum_reverse(xp: Any, g: Any, saved: Any, links: Any) -> list[Any]:
     *operands, (terms, result) = saved
     grads: list[Any] = []
-    for i, k in enumerate(links):
+    for i, k in enumerate(links[: len(terms)]):  # after them, in a write to a part, stands the writer before
         if k is None:
             grads.append(None)
             continue
-        others = [j for j in range(len(links)) if j != i]
+        others = [j for j in range(len(terms)) if j != i]
         grads.append(xp.conjugate_einsum((result, *(terms[j] for j in others)), terms[i], (g, *(operands[j] for j in others))))
     return grads
 

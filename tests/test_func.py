@@ -1,0 +1,158 @@
+"""Functions of functions: nesting, mixing with backward(), trees, and mapping."""
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import mutagrad as mg
+from mutagrad import nn
+from mutagrad.func import functional_call, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, stack_module_state, vjp, vmap
+from tools import same
+
+
+def cube(x: Any) -> Any:
+    return (x ** 3).sum()
+
+
+def test_results_are_constants_and_inputs_untouched() -> None:
+    x = mg.tensor([1.0, 2.0])
+    g = grad(cube)(x)
+    same(g, [3, 12])
+    assert not g.requires_grad and not x.requires_grad and g.numpy().shape == (2,)
+
+
+def test_nesting_keeps_levels_apart() -> None:
+    same(grad(lambda x: x * grad(lambda y: x * y * y)(mg.tensor(3.0)))(mg.tensor(2.0)), 24)
+    same(grad(grad(grad(lambda x: x ** 4)))(mg.tensor(2.0)), 48)
+    x = mg.tensor(2.0)
+    same(grad(lambda y: y * x)(x), 2)
+    leaf = mg.tensor(2.0, requires_grad=True)
+    same(grad(lambda y: y * leaf)(leaf), 2)
+
+
+def test_outer_leaves_get_their_gradients() -> None:
+    w = mg.tensor(2.0, requires_grad=True)
+    grad(lambda x: w * x ** 2)(mg.tensor(3.0)).backward()
+    same(w.grad, 6)
+    x = mg.tensor(3.0, requires_grad=True)
+    grad(lambda x: x ** 3)(x).backward()
+    same(x.grad, 18)
+
+
+def test_a_function_may_write_to_its_argument() -> None:
+    def function(x: Any) -> Any:
+        x[0] = x[1] * 2
+        return (x * x).sum()
+
+    x = mg.tensor([5.0, 3.0])
+    same(grad(function)(x), [0, 30])
+    same(x, [5, 3])
+
+
+def test_argnums_aux_and_trees() -> None:
+    f = lambda tree, y: ((tree["a"] * y).sum() + tree["b"][0], "aux")
+    given = {"a": mg.tensor([1.0, 2.0]), "b": [mg.tensor(3.0)]}
+    (by_tree, by_y), aux = grad(f, argnums=(0, 1), has_aux=True)(given, mg.tensor([5.0, 6.0]))
+    same(by_tree["a"], [5, 6]), same(by_tree["b"][0], 1), same(by_y, [1, 2])
+    assert aux == "aux"
+    _, (value, aux) = grad_and_value(f, has_aux=True)(given, mg.tensor([5.0, 6.0]))
+    assert value.item() == 20 and not value.requires_grad
+    same(grad(lambda x, y: x * y, argnums=1)(mg.tensor(2.0), mg.tensor(3.0)), 2)
+
+
+def test_products_with_the_jacobian() -> None:
+    x, v = mg.tensor([1.0, 2.0]), mg.tensor([3.0, 4.0])
+    _, product = vjp(lambda x: (x ** 2, x.sum()), x)
+    found, = product((v, mg.tensor(1.0)))
+    same(found, [7, 17])
+    out, tangent = jvp(lambda x: x.sin() * x, (x,), (v,))
+    same(tangent, ((x.cos() * x + x.sin()) * v).numpy())
+    assert not out.requires_grad and not tangent.requires_grad
+
+
+def test_jacobians_and_hessian() -> None:
+    x = mg.tensor([1.0, 2.0])
+    for transform in (jacrev, jacfwd):
+        same(transform(lambda x: x ** 2)(x), [[2, 0], [0, 4]])
+    same(hessian(cube)(x), [[6, 0], [0, 12]])
+    table = jacrev(lambda x, y: {"p": x * y}, argnums=(0, 1))(x, x)
+    same(table["p"][1], [[1, 0], [0, 2]])
+
+
+def test_mapping() -> None:
+    x = mg.arange(6.0).reshape(2, 3)
+    same(vmap(lambda r: r.sum())(x), [3, 12])
+    same(vmap(lambda c: c.sum(), in_dims=1)(x), [3, 5, 7])
+    same(vmap(lambda r, y: r * y, in_dims=(0, None), out_dims=1)(x, mg.tensor(2.0)), (x * 2).T.numpy())
+    same(vmap(vmap(lambda a: a * a))(x), (x * x).numpy())
+    same(vmap(grad(cube))(x), (3 * x ** 2).numpy())
+    _, b = vmap(lambda d: (d["k"], d["k"] + 1), in_dims=({"k": 0},))({"k": x})
+    same(b, (x + 1).numpy())
+    w = mg.ones(3, requires_grad=True)
+    vmap(lambda r: (r * w).sum())(x).sum().backward()
+    same(w.grad, [3, 5, 7])
+
+
+def test_mapping_holds_randomness_to_what_was_asked_for() -> None:
+    x = mg.zeros(3)
+    with pytest.raises(RuntimeError, match="random"):
+        vmap(lambda a: a + mg.rand(()))(x)
+    drawn = vmap(lambda a: a + mg.rand(()), randomness="same")(x)
+    assert drawn[0] == drawn[1] == drawn[2]
+    assert len(set(vmap(lambda a: a + mg.rand(()), randomness="different")(x).tolist())) == 3
+
+
+@pytest.mark.parametrize("call", [
+    lambda: grad(lambda x: x)(mg.ones(2)), lambda: vmap(lambda x: x)(mg.tensor(1.0)), lambda: vmap(lambda x, y: x)(mg.ones(2), mg.ones(3)),
+    lambda: vmap(lambda x: 3)(mg.ones(2)), lambda: grad(cube, argnums=3)(mg.ones(2)), lambda: grad(cube)([1.0]), lambda: vmap(lambda x: x, in_dims=None)(mg.ones(2)),
+    lambda: functional_call(nn.Linear(1, 1), {"nothing": mg.ones(1)}, mg.ones(1)), lambda: vmap(lambda x: x)(mg.ones(0, 2))])
+def test_mistakes_are_named(call: Any) -> None:
+    with pytest.raises(mg.MutagradError):
+        call()
+
+
+def test_calling_a_module_with_other_parameters() -> None:
+    layer = nn.Linear(2, 1)
+    mine = {"weight": mg.ones(1, 2, requires_grad=True), "bias": mg.zeros(1)}
+    before = layer.weight
+    functional_call(layer, mine, mg.tensor([1.0, 2.0])).sum().backward()
+    same(mine["weight"].grad, [[1, 2]])
+    assert layer.weight is before and layer.weight.grad is None
+    with pytest.raises(RuntimeError, match="missing"):
+        functional_call(layer, {"bias": mg.zeros(1)}, mg.ones(2), strict=True)
+
+
+def test_tied_parameters_are_replaced_together() -> None:
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a = nn.Parameter(mg.tensor(1.0))
+            self.b = self.a
+
+        def forward(self, x: Any) -> Any:
+            return self.a * x + self.b
+
+    assert functional_call(Tied(), {"a": mg.tensor(3.0)}, mg.tensor(2.0)).item() == 9
+    assert functional_call(Tied(), {"a": mg.tensor(3.0)}, mg.tensor(2.0), tie_weights=False).item() == 7
+
+
+def test_an_ensemble() -> None:
+    models = [nn.Linear(2, 1) for _ in range(3)]
+    parameters, _ = stack_module_state(models)
+    x = mg.randn(4, 2)
+    together = vmap(lambda p: functional_call(models[0], p, x))(parameters)
+    same(together, mg.stack([m(x) for m in models]).detach().numpy())
+
+
+def test_jacobian_of_a_function_that_writes_to_its_argument_or_reads_it_twice() -> None:
+    def function(x: Any) -> Any:
+        x[0] = x[1] * 2
+        return x * x
+
+    for create_graph in (False, True):
+        for x in (mg.tensor([1.0, 2.0]), mg.tensor([1.0, 2.0], requires_grad=True)):
+            same(mg.autograd.functional.jacobian(function, x, create_graph=create_graph), [[0, 16], [0, 4]])
+            same(x, [1, 2])
+            same(mg.autograd.functional.jacobian(lambda y: y * x, x, create_graph=create_graph), [[1, 0], [0, 2]])
+            same(mg.autograd.functional.hessian(lambda y: function(y).sum(), x, create_graph=create_graph), [[0, 0], [0, 10]])
