@@ -1,0 +1,66 @@
+"""The Bernoulli distribution."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..autograd import no_grad
+from ..ops.create import arange, full_like
+from ..ops.draws import bernoulli
+from ..ops.elementwise import where
+from ..nn.functional import binary_cross_entropy_with_logits
+from ..ops.shape import broadcast_tensors
+from . import constraints
+from .distribution import Distribution, numbers_or_tensors
+from .odds import BinaryOdds
+
+__all__ = ["Bernoulli"]
+
+
+class Bernoulli(BinaryOdds, Distribution):
+    """
+    >>> import mutagrad as mg
+    >>> mg.distributions.Bernoulli(mg.tensor([0.25, 1.0])).mean
+    tensor([0.2500, 1.0000])
+    """
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.boolean
+    has_enumerate_support = True
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        name = self._set_odds(probs, logits)
+        given, = numbers_or_tensors(self.__dict__[name])
+        self.__dict__[name] = given
+        super().__init__(given.shape, validate_args=validate_args)
+
+    @property
+    def param_shape(self) -> Any:
+        return self._batch_shape
+
+    @property
+    def mean(self) -> Any:
+        return self.probs
+
+    @property
+    def mode(self) -> Any:
+        return where(self.probs == 0.5, full_like(self.probs, float("nan")), (self.probs >= 0.5).to(self.probs.dtype))
+
+    @property
+    def variance(self) -> Any:
+        return self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        with no_grad():
+            return bernoulli(self.probs.expand(*self._extended_shape(sample_shape)).contiguous())
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        logits, value = broadcast_tensors(self.logits, value)
+        return -binary_cross_entropy_with_logits(logits, value.to(logits.dtype), reduction="none")
+
+    def entropy(self) -> Any:
+        return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        values = arange(2, dtype=self.probs.dtype).reshape(-1, *(1,) * len(self._batch_shape))
+        return values.expand(-1, *self._batch_shape) if expand else values

@@ -1,0 +1,71 @@
+"""The binomial distribution."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..autograd import no_grad
+from ..errors import NotSupported
+from ..ops.create import arange
+from ..ops.draws import binomial
+from ..ops.special import lgamma
+from . import constraints
+from .distribution import Distribution, numbers_or_tensors
+from .odds import BinaryOdds
+
+__all__ = ["Binomial"]
+
+
+def _positive_part(x: Any) -> Any:
+    """max(x, 0) with the derivative 1/2 at zero, which is right for what it is used in."""
+    return (x.clamp(min=0) + x - x.clamp(max=0)) / 2
+
+
+class Binomial(BinaryOdds, Distribution):
+    """How many of `total_count` trials succeed."""
+
+    arg_constraints = {"total_count": constraints.nonnegative_integer, "probs": constraints.unit_interval, "logits": constraints.real}
+    has_enumerate_support = True
+
+    def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        name = self._set_odds(probs, logits)
+        given, counts = numbers_or_tensors(self.__dict__[name], total_count)
+        self.__dict__[name], self.total_count = given, counts.to(given.dtype)
+        super().__init__(given.shape, validate_args=validate_args)
+
+    @property
+    def support(self) -> Any:
+        return constraints.integer_interval(0, self.total_count)
+
+    @property
+    def mean(self) -> Any:
+        return self.total_count * self.probs
+
+    @property
+    def mode(self) -> Any:
+        return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)
+
+    @property
+    def variance(self) -> Any:
+        return self.total_count * self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        shape = self._extended_shape(sample_shape)
+        with no_grad():
+            return binomial(self.total_count.expand(*shape), self.probs.expand(*shape))
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        n, logits = self.total_count, self.logits
+        chosen = lgamma(n + 1) - lgamma(value + 1) - lgamma(n - value + 1)
+        return value * logits + chosen - n * _positive_part(logits) - n * (-logits.abs()).exp().log1p()
+
+    def entropy(self) -> Any:
+        found = self.log_prob(self.enumerate_support(False))
+        return -(found.exp() * found).sum(0)
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        most = int(self.total_count.max().item())
+        if not bool((self.total_count == most).all()):
+            raise NotSupported("Binomial: values can be listed only where total_count is the same everywhere", fix="one distribution for each count")
+        values = arange(1 + most, dtype=self.total_count.dtype).reshape(-1, *(1,) * len(self._batch_shape))
+        return values.expand(-1, *self._batch_shape) if expand else values

@@ -1,0 +1,72 @@
+"""The categorical distribution."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..autograd import no_grad
+from ..dtypes import finfo, int64
+from ..ops.create import arange, full
+from ..ops.draws import multinomial
+from ..ops.shape import broadcast_tensors
+from . import constraints
+from .distribution import Distribution
+from .odds import Odds
+
+__all__ = ["Categorical"]
+
+
+class Categorical(Odds, Distribution):
+    """Positions in a row, each as likely as its probability.
+
+    >>> import mutagrad as mg
+    >>> d = mg.distributions.Categorical(probs=mg.tensor([1., 1., 2.]))
+    >>> d.log_prob(mg.tensor([0, 2])).exp()
+    tensor([0.2500, 0.5000])
+    """
+
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    has_enumerate_support = True
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        given = self._set_odds(probs, logits)
+        self._num_events = given.shape[-1]
+        super().__init__(given.shape[:-1], validate_args=validate_args)
+
+    @property
+    def support(self) -> Any:
+        return constraints.integer_interval(0, self._num_events - 1)
+
+    @property
+    def param_shape(self) -> Any:
+        return (self.probs if "probs" in self.__dict__ else self.logits).shape
+
+    @property
+    def mean(self) -> Any:
+        return full(tuple(self._batch_shape), float("nan"), dtype=self.probs.dtype)
+
+    variance = mean
+
+    @property
+    def mode(self) -> Any:
+        return self.probs.argmax(-1)
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        count = 1
+        for n in sample_shape:
+            count *= n
+        with no_grad():
+            drawn = multinomial(self.probs.reshape(-1, self._num_events), count, True)
+        return drawn.t().reshape(self._extended_shape(sample_shape))
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        places, logits = broadcast_tensors(value.to(int64).unsqueeze(-1), self.logits)
+        return logits.gather(-1, places[..., :1]).squeeze(-1)
+
+    def entropy(self) -> Any:
+        logits = self.logits.clamp(min=finfo(self.logits.dtype).min)
+        return -(logits * self.probs).sum(-1)
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        values = arange(self._num_events).reshape(-1, *(1,) * len(self._batch_shape))
+        return values.expand(-1, *self._batch_shape) if expand else values

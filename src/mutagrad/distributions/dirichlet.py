@@ -1,0 +1,59 @@
+"""The Dirichlet distribution."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import BadValue
+from ..nn.functional import one_hot
+from ..ops.create import zeros_like
+from ..ops.elementwise import where
+from ..ops.special import digamma, lgamma, xlogy
+from . import constraints
+from .distribution import Distribution
+from .gamma import standard_gamma
+
+__all__ = ["Dirichlet"]
+
+
+class Dirichlet(Distribution):
+    """Rows of probabilities; a larger concentration makes a position likelier to have more."""
+
+    arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
+    support = constraints.simplex
+    has_rsample = True
+
+    def __init__(self, concentration: Any, validate_args: bool | None = None) -> None:
+        if concentration.ndim < 1:
+            raise BadValue("Dirichlet: concentration must have at least one dimension", fix="Dirichlet(mutagrad.tensor([1.0, 2.0]))")
+        self.concentration = concentration
+        super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args)
+
+    @property
+    def mean(self) -> Any:
+        return self.concentration / self.concentration.sum(-1, keepdim=True)
+
+    @property
+    def mode(self) -> Any:
+        above = (self.concentration - 1).clamp(min=0.0)
+        mode = above / above.sum(-1, keepdim=True)
+        corners = (self.concentration < 1).all(-1, keepdim=True)  # the density is infinite at every corner: the first, as in PyTorch
+        first = one_hot(zeros_like(mode[..., 0]).long(), mode.shape[-1]).to(mode.dtype)
+        return where(corners, first, mode)
+
+    @property
+    def variance(self) -> Any:
+        total = self.concentration.sum(-1, keepdim=True)
+        return self.concentration * (total - self.concentration) / (total ** 2 * (total + 1))
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        drawn = standard_gamma(self.concentration.expand(*self._extended_shape(sample_shape)))
+        return drawn / drawn.sum(-1, keepdim=True)
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        c = self.concentration
+        return xlogy(c - 1.0, value).sum(-1) + lgamma(c.sum(-1)) - lgamma(c).sum(-1)
+
+    def entropy(self) -> Any:
+        c, total, count = self.concentration, self.concentration.sum(-1), self.concentration.shape[-1]
+        return lgamma(c).sum(-1) - lgamma(total) - (count - total) * digamma(total) - ((c - 1.0) * digamma(c)).sum(-1)

@@ -1,0 +1,154 @@
+"""What all distributions have in common."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from .._tensor import Size, Tensor
+from ..autograd import no_grad
+from ..errors import BadArgument, BadValue, NotSupported
+from ..ops.create import as_tensor
+from ..ops.shape import broadcast_tensors
+from .constraints import Constraint
+
+__all__ = ["Distribution", "numbers_or_tensors"]
+
+
+def numbers_or_tensors(*values: Any) -> tuple[Any, ...]:
+    """Numbers and tensors as tensors of one shape; numbers take the type of the tensors."""
+    for v in values:
+        if not isinstance(v, (Tensor, int, float)):
+            raise BadArgument(f"a parameter must be a number or a tensor, not {type(v).__name__}", fix="Normal(mutagrad.tensor(loc), 1.0)")
+    tensors = [v for v in values if isinstance(v, Tensor)]
+    dtype = tensors[0].dtype if tensors else None
+    return tuple(broadcast_tensors(*(v if isinstance(v, Tensor) else as_tensor(float(v), dtype=dtype) for v in values)))
+
+
+class Distribution:
+    """A distribution over tensors of `event_shape`, one for each place of `batch_shape`.
+
+    A subclass sets its parameters as attributes of shape batch + event, then calls this __init__, which looks at them.
+    """
+
+    has_rsample = False
+    has_enumerate_support = False
+    arg_constraints: ClassVar[dict[str, Constraint]] = {}
+    _validate_args = True
+
+    def __init__(self, batch_shape: Iterable[int] = (), event_shape: Iterable[int] = (), validate_args: bool | None = None) -> None:
+        self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
+        if validate_args is not None:
+            self._validate_args = validate_args
+        if self._validate_args:
+            for name, constraint in self.arg_constraints.items():
+                if name in self.__dict__:
+                    self._check(self.__dict__[name], constraint, f"parameter {name}")
+
+    def _check(self, value: Any, constraint: Constraint, what: str) -> None:
+        if not bool(constraint.check(value).all()):
+            raise BadValue(f"{type(self).__name__}: expected {what}, of shape {tuple(value.shape)}, to satisfy the constraint {constraint}",
+                           why=f"it holds\n{value}", fix="validate_args=False leaves it unchecked")
+
+    @staticmethod
+    def set_default_validate_args(value: bool) -> None:
+        """Whether parameters and values are checked where `validate_args` is not given."""
+        Distribution._validate_args = bool(value)
+
+    @property
+    def batch_shape(self) -> Size:
+        return self._batch_shape
+
+    @property
+    def event_shape(self) -> Size:
+        return self._event_shape
+
+    def _unknown(self, what: str) -> NotSupported:
+        return NotSupported(f"{type(self).__name__}.{what}: there is none", why="it has no closed form, or it is not defined for this distribution")
+
+    @property
+    def support(self) -> Any:
+        raise self._unknown("support")
+
+    @property
+    def mean(self) -> Any:
+        raise self._unknown("mean")
+
+    @property
+    def mode(self) -> Any:
+        raise self._unknown("mode")
+
+    @property
+    def variance(self) -> Any:
+        raise self._unknown("variance")
+
+    @property
+    def stddev(self) -> Any:
+        return self.variance.sqrt()
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        """Draws: one for each place of the batch, and so many of those as `sample_shape` says."""
+        with no_grad():
+            return self.rsample(sample_shape)
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        """Draws through which gradients reach the parameters."""
+        raise NotSupported(f"{type(self).__name__}.rsample: a draw is not a differentiable function of the parameters", fix="sample()")
+
+    def sample_n(self, n: int) -> Any:
+        return self.sample((n,))
+
+    def log_prob(self, value: Any) -> Any:
+        """The logarithm of the density, or of the probability, at `value`."""
+        raise self._unknown("log_prob")
+
+    def cdf(self, value: Any) -> Any:
+        """The probability of being at most `value`."""
+        raise self._unknown("cdf")
+
+    def icdf(self, value: Any) -> Any:
+        """The inverse of `cdf`."""
+        raise self._unknown("icdf")
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        """All values that there are, along a new first dimension."""
+        raise self._unknown("enumerate_support")
+
+    def entropy(self) -> Any:
+        raise self._unknown("entropy")
+
+    def perplexity(self) -> Any:
+        return self.entropy().exp()
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        """The same distributions, repeated to a larger batch; parameters are expanded, not copied."""
+        batch = Size(batch_shape)
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        for name, value in self.__dict__.items():
+            if isinstance(value, Tensor):
+                made.__dict__[name] = value.expand(*batch, *value.shape[len(self._batch_shape):])
+            elif isinstance(value, Distribution):
+                made.__dict__[name] = value.expand(batch)
+        made._batch_shape = batch
+        return made
+
+    def _extended_shape(self, sample_shape: Any = ()) -> tuple[int, ...]:
+        return (*Size(sample_shape), *self._batch_shape, *self._event_shape)
+
+    def _validate_sample(self, value: Any) -> None:
+        """Raises unless a value can have been drawn from this."""
+        if not self._validate_args:
+            return
+        if not isinstance(value, Tensor):
+            raise BadValue(f"{type(self).__name__}: the value must be a tensor, not {type(value).__name__}", fix="mutagrad.tensor(value)")
+        ours, given = (*self._batch_shape, *self._event_shape), tuple(value.shape)
+        event = len(self._event_shape)
+        if event and given[len(given) - event:] != tuple(self._event_shape):
+            raise BadValue(f"{type(self).__name__}: the last dimensions of a value are {tuple(self._event_shape)}, got shape {given}")
+        if any(i != j and 1 not in (i, j) for i, j in zip(reversed(given), reversed(ours))):
+            raise BadValue(f"{type(self).__name__}: a value of shape {given} does not broadcast with {ours}", why="batch_shape + event_shape is the latter")
+        self._check(value, self.support, "the value")
+
+    def __repr__(self) -> str:
+        named = [(k, self.__dict__[k]) for k in self.arg_constraints if k in self.__dict__]
+        return f"{type(self).__name__}({', '.join(f'{k}: {v if v.numel() == 1 else v.size()}' for k, v in named)})"

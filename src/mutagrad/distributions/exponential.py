@@ -1,0 +1,53 @@
+"""The exponential distribution."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..ops.create import empty, zeros_like
+from . import constraints
+from .distribution import Distribution, numbers_or_tensors
+
+__all__ = ["Exponential"]
+
+
+class Exponential(Distribution):
+    """Waiting times for something that happens at this rate."""
+
+    arg_constraints = {"rate": constraints.positive}
+    support = constraints.nonnegative
+    has_rsample = True
+
+    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+        self.rate, = numbers_or_tensors(rate)
+        super().__init__(self.rate.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Any:
+        return self.rate.reciprocal()
+
+    stddev = mean
+
+    @property
+    def mode(self) -> Any:
+        return zeros_like(self.rate)
+
+    @property
+    def variance(self) -> Any:
+        return self.rate ** -2
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        return empty(self._extended_shape(sample_shape), dtype=self.rate.dtype).exponential_() / self.rate
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        return self.rate.log() - self.rate * value
+
+    def cdf(self, value: Any) -> Any:
+        self._validate_sample(value)
+        return 1 - (-self.rate * value).exp()
+
+    def icdf(self, value: Any) -> Any:
+        return -(-value).log1p() / self.rate
+
+    def entropy(self) -> Any:
+        return 1.0 - self.rate.log()

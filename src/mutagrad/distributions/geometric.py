@@ -1,0 +1,58 @@
+"""The geometric distribution."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..autograd import no_grad
+from ..dtypes import finfo
+from ..errors import BadValue
+from ..ops.create import rand, zeros_like
+from ..ops.elementwise import where
+from ..nn.functional import binary_cross_entropy_with_logits
+from ..ops.shape import broadcast_tensors
+from . import constraints
+from .distribution import Distribution, numbers_or_tensors
+from .odds import BinaryOdds
+
+__all__ = ["Geometric"]
+
+
+class Geometric(BinaryOdds, Distribution):
+    """How many trials fail before the first success."""
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.nonnegative_integer
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        name = self._set_odds(probs, logits)
+        given, = numbers_or_tensors(self.__dict__[name])
+        self.__dict__[name] = given
+        super().__init__(given.shape, validate_args=validate_args)
+        if self._validate_args and probs is not None and not bool((given > 0).all()):
+            raise BadValue("Geometric: probs must be positive", why="otherwise there is never a success")
+
+    @property
+    def mean(self) -> Any:
+        return 1.0 / self.probs - 1.0
+
+    @property
+    def mode(self) -> Any:
+        return zeros_like(self.probs)
+
+    @property
+    def variance(self) -> Any:
+        return (1.0 / self.probs - 1.0) / self.probs
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        with no_grad():
+            drawn = rand(self._extended_shape(sample_shape), dtype=self.probs.dtype).clamp(min=finfo(self.probs.dtype).tiny)
+            return (drawn.log() / (-self.probs).log1p()).floor()
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        value, probs = broadcast_tensors(value, self.probs)
+        failing = where((probs == 1) & (value == 0), zeros_like(probs), probs)
+        return value * (-failing).log1p() + self.probs.log()
+
+    def entropy(self) -> Any:
+        return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none") / self.probs

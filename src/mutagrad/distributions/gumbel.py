@@ -1,0 +1,62 @@
+"""The Gumbel distribution."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..dtypes import finfo
+from ..ops.create import rand
+from . import constraints
+from .distribution import Distribution, numbers_or_tensors
+
+__all__ = ["Gumbel"]
+
+EULER = 0.57721566490153286060
+
+
+class Gumbel(Distribution):
+    """The largest of many."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = numbers_or_tensors(loc, scale)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Any:
+        return self.loc + self.scale * EULER
+
+    @property
+    def mode(self) -> Any:
+        return self.loc
+
+    @property
+    def stddev(self) -> Any:
+        return (math.pi / math.sqrt(6)) * self.scale
+
+    @property
+    def variance(self) -> Any:
+        return self.stddev ** 2
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        limits = finfo(self.loc.dtype)
+        drawn = rand(self._extended_shape(sample_shape), dtype=self.loc.dtype).clamp(min=limits.tiny, max=1 - limits.eps)
+        return self.loc - self.scale * (-drawn.log()).log()
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        away = (self.loc - value) / self.scale
+        return away - away.exp() - self.scale.log()
+
+    def cdf(self, value: Any) -> Any:
+        self._validate_sample(value)
+        return (-((self.loc - value) / self.scale).exp()).exp()
+
+    def icdf(self, value: Any) -> Any:
+        return self.loc - self.scale * (-value.log()).log()
+
+    def entropy(self) -> Any:
+        return self.scale.log() + (1 + EULER)

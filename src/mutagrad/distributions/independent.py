@@ -1,0 +1,72 @@
+"""Dimensions of a batch taken as part of the event."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import BadValue
+from . import constraints
+from .distribution import Distribution
+
+__all__ = ["Independent"]
+
+
+class Independent(Distribution):
+    """
+    >>> import mutagrad as mg
+    >>> d = mg.distributions
+    >>> d.Independent(d.Normal(mg.zeros(2, 3), 1.0), 1).log_prob(mg.zeros(2, 3)).shape
+    mutagrad.Size([2])
+    """
+
+    base_dist: Distribution
+
+    def __init__(self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None) -> None:
+        batch = base_distribution.batch_shape
+        if reinterpreted_batch_ndims > len(batch):
+            raise BadValue(f"Independent: {reinterpreted_batch_ndims} dimensions of a batch that has {len(batch)}", fix="reinterpreted_batch_ndims=1")
+        kept = len(batch) - reinterpreted_batch_ndims
+        self.base_dist, self.reinterpreted_batch_ndims = base_distribution, reinterpreted_batch_ndims
+        super().__init__(batch[:kept], (*batch[kept:], *base_distribution.event_shape), validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        inner = self.event_shape[:self.reinterpreted_batch_ndims]
+        return Independent(self.base_dist.expand((*batch_shape, *inner)), self.reinterpreted_batch_ndims, self._validate_args)
+
+    @property
+    def has_rsample(self) -> bool:  # type: ignore[override]
+        return self.base_dist.has_rsample
+
+    @property
+    def support(self) -> Any:
+        return constraints.independent(self.base_dist.support, self.reinterpreted_batch_ndims)
+
+    @property
+    def mean(self) -> Any:
+        return self.base_dist.mean
+
+    @property
+    def mode(self) -> Any:
+        return self.base_dist.mode
+
+    @property
+    def variance(self) -> Any:
+        return self.base_dist.variance
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        return self.base_dist.sample(sample_shape)
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        return self.base_dist.rsample(sample_shape)
+
+    def log_prob(self, value: Any) -> Any:
+        return sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
+
+    def entropy(self) -> Any:
+        return sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
+
+    def __repr__(self) -> str:
+        return f"Independent({self.base_dist}, {self.reinterpreted_batch_ndims})"
+
+
+def sum_rightmost(value: Any, dims: int) -> Any:
+    return value.sum(tuple(range(-dims, 0))) if dims else value

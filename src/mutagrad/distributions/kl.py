@@ -1,0 +1,189 @@
+"""How much one distribution differs from another."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import BadArgument, NotSupported
+from ..nn.functional import softplus
+from ..ops.elementwise import where
+from ..ops.special import digamma, lgamma
+from ..linalg import solve_triangular
+from .bernoulli import Bernoulli
+from .beta import Beta
+from .binomial import Binomial
+from .categorical import Categorical
+from .cauchy import Cauchy
+from .dirichlet import Dirichlet
+from .distribution import Distribution
+from .exponential import Exponential
+from .gamma import Gamma
+from .geometric import Geometric
+from .gumbel import EULER, Gumbel
+from .half_normal import HalfNormal
+from .independent import Independent, sum_rightmost
+from .laplace import Laplace
+from .log_normal import LogNormal
+from .multivariate_normal import MultivariateNormal, half_log_det, squared_distance
+from .normal import Normal
+from .one_hot_categorical import OneHotCategorical
+from .poisson import Poisson
+from .uniform import Uniform
+
+__all__ = ["kl_divergence", "register_kl"]
+
+Rule = Callable[[Any, Any], Any]
+_RULES: dict[tuple[type, type], Rule] = {}
+_INFINITE = float("inf")
+
+
+def register_kl(type_p: type, type_q: type) -> Callable[[Rule], Rule]:
+    """A decorator for the function that computes the divergence of two kinds of distribution."""
+    if not (isinstance(type_p, type) and issubclass(type_p, Distribution) and isinstance(type_q, type) and issubclass(type_q, Distribution)):
+        raise BadArgument("register_kl: expects two classes of distributions")
+
+    def register(rule: Rule) -> Rule:
+        _RULES[type_p, type_q] = rule
+        return rule
+
+    return register
+
+
+def kl_divergence(p: Any, q: Any) -> Any:
+    """The expectation under p of log p - log q.
+
+    >>> import mutagrad as mg
+    >>> d = mg.distributions
+    >>> d.kl_divergence(d.Normal(0.0, 1.0), d.Normal(1.0, 1.0))
+    tensor(0.5000)
+    """
+    for a in type(p).__mro__:
+        for b in type(q).__mro__:
+            if (a, b) in _RULES:
+                return _RULES[a, b](p, q)
+    raise NotSupported(f"kl_divergence: not known for {type(p).__name__} and {type(q).__name__}",
+                       fix="(p.log_prob(x) - q.log_prob(x)).mean() over samples x of p estimates it")
+
+
+@register_kl(Normal, Normal)
+def _normal(p: Normal, q: Normal) -> Any:
+    ratio = (p.scale / q.scale) ** 2
+    return 0.5 * (ratio + ((p.loc - q.loc) / q.scale) ** 2 - 1 - ratio.log())
+
+
+@register_kl(LogNormal, LogNormal)
+def _log_normal(p: LogNormal, q: LogNormal) -> Any:
+    return _normal(p.base_dist, q.base_dist)
+
+
+@register_kl(HalfNormal, HalfNormal)
+def _half_normal(p: HalfNormal, q: HalfNormal) -> Any:
+    return _normal(p.base_dist, q.base_dist)
+
+
+@register_kl(Cauchy, Cauchy)
+def _cauchy(p: Cauchy, q: Cauchy) -> Any:
+    return ((p.scale + q.scale) ** 2 + (p.loc - q.loc) ** 2).log() - (4 * p.scale * q.scale).log()
+
+
+@register_kl(Gumbel, Gumbel)
+def _gumbel(p: Gumbel, q: Gumbel) -> Any:
+    ratio, away = p.scale / q.scale, (p.loc - q.loc) / q.scale
+    return -ratio.log() + away + ratio * EULER + (lgamma(1 + ratio) - away).exp() - (1 + EULER)
+
+
+@register_kl(MultivariateNormal, MultivariateNormal)
+def _multivariate_normal(p: MultivariateNormal, q: MultivariateNormal) -> Any:
+    if p.event_shape != q.event_shape:
+        raise BadArgument(f"kl_divergence: vectors of {p.event_shape[0]} and of {q.event_shape[0]} elements")
+    n = p.event_shape[0]
+    batch = (p.loc[..., 0] + q.loc[..., 0]).shape
+    spread = solve_triangular(q.scale_tril.expand(*batch, n, n), p.scale_tril.expand(*batch, n, n), upper=False).pow(2).sum((-2, -1))
+    return half_log_det(q.scale_tril) - half_log_det(p.scale_tril) + 0.5 * (spread + squared_distance(q.scale_tril, q.loc - p.loc) - n)
+
+
+@register_kl(Laplace, Laplace)
+def _laplace(p: Laplace, q: Laplace) -> Any:
+    ratio, away = p.scale / q.scale, (p.loc - q.loc).abs()
+    return -ratio.log() + away / q.scale + ratio * (-away / p.scale).exp() - 1
+
+
+@register_kl(Exponential, Exponential)
+def _exponential(p: Exponential, q: Exponential) -> Any:
+    ratio = q.rate / p.rate
+    return -ratio.log() + ratio - 1
+
+
+@register_kl(Gamma, Gamma)
+def _gamma(p: Gamma, q: Gamma) -> Any:
+    return (q.concentration * (p.rate / q.rate).log() + lgamma(q.concentration) - lgamma(p.concentration)
+            + (p.concentration - q.concentration) * digamma(p.concentration) + (q.rate - p.rate) * (p.concentration / p.rate))
+
+
+@register_kl(Dirichlet, Dirichlet)
+def _dirichlet(p: Dirichlet, q: Dirichlet) -> Any:
+    a, b = p.concentration, q.concentration
+    return (lgamma(a.sum(-1)) - lgamma(b.sum(-1)) - (lgamma(a) - lgamma(b)).sum(-1)
+            + ((a - b) * (digamma(a) - digamma(a.sum(-1)).unsqueeze(-1))).sum(-1))
+
+
+@register_kl(Beta, Beta)
+def _beta(p: Beta, q: Beta) -> Any:
+    return _dirichlet(p._dirichlet, q._dirichlet)
+
+
+@register_kl(Bernoulli, Bernoulli)
+def _bernoulli(p: Bernoulli, q: Bernoulli) -> Any:
+    ones = p.probs * (softplus(-q.logits) - softplus(-p.logits))
+    ones = where(p.probs == 0, 0.0, where(q.probs == 0, _INFINITE, ones))
+    zeros = (1 - p.probs) * (softplus(q.logits) - softplus(p.logits))
+    return ones + where(p.probs == 1, 0.0, where(q.probs == 1, _INFINITE, zeros))
+
+
+@register_kl(Binomial, Binomial)
+def _binomial(p: Binomial, q: Binomial) -> Any:
+    if bool((p.total_count < q.total_count).any()):
+        raise NotSupported("kl_divergence: of binomials, where the second has more trials, is not known in closed form")
+    found = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
+    return where(p.total_count > q.total_count, _INFINITE, found)
+
+
+@register_kl(Geometric, Geometric)
+def _geometric(p: Geometric, q: Geometric) -> Any:
+    return -p.entropy() - (-q.probs).log1p() / p.probs - q.logits
+
+
+@register_kl(Poisson, Poisson)
+def _poisson(p: Poisson, q: Poisson) -> Any:
+    return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
+
+
+@register_kl(Categorical, Categorical)
+def _categorical(p: Categorical, q: Categorical) -> Any:
+    terms = p.probs * (p.logits - q.logits)
+    return where(p.probs == 0, 0.0, where(q.probs == 0, _INFINITE, terms)).sum(-1)
+
+
+@register_kl(OneHotCategorical, OneHotCategorical)
+def _one_hot_categorical(p: OneHotCategorical, q: OneHotCategorical) -> Any:
+    return _categorical(p._categorical, q._categorical)
+
+
+@register_kl(Uniform, Uniform)
+def _uniform(p: Uniform, q: Uniform) -> Any:
+    return where((q.low > p.low) | (q.high < p.high), _INFINITE, ((q.high - q.low) / (p.high - p.low)).log())
+
+
+@register_kl(Uniform, Normal)
+def _uniform_normal(p: Uniform, q: Normal) -> Any:
+    width = p.high - p.low
+    away = (p.high + p.low - 2 * q.loc) / 2
+    return (math.sqrt(2 * math.pi) * q.scale / width).log() + 0.5 * (width ** 2 / 12 + away ** 2) / q.scale ** 2
+
+
+@register_kl(Independent, Independent)
+def _independent(p: Independent, q: Independent) -> Any:
+    if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
+        raise NotSupported("kl_divergence: of Independent with different numbers of dimensions", fix="the same reinterpreted_batch_ndims")
+    return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)

@@ -1,0 +1,58 @@
+"""The Laplace distribution."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..dtypes import finfo
+from ..ops.create import rand
+from . import constraints
+from .distribution import Distribution, numbers_or_tensors
+
+__all__ = ["Laplace"]
+
+
+class Laplace(Distribution):
+    """Exponential to both sides of `loc`."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = numbers_or_tensors(loc, scale)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Any:
+        return self.loc
+
+    mode = mean
+
+    @property
+    def stddev(self) -> Any:
+        return 2 ** 0.5 * self.scale
+
+    @property
+    def variance(self) -> Any:
+        return 2 * self.scale ** 2
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        tiny = finfo(self.loc.dtype).eps
+        side = rand(self._extended_shape(sample_shape), dtype=self.loc.dtype) * (2 - tiny) + (tiny - 1)
+        return self.loc - self.scale * side.sign() * (-side.abs()).log1p()
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        return -(2 * self.scale).log() - (value - self.loc).abs() / self.scale
+
+    def cdf(self, value: Any) -> Any:
+        self._validate_sample(value)
+        away = value - self.loc
+        return 0.5 - 0.5 * away.sign() * (-away.abs() / self.scale).expm1()
+
+    def icdf(self, value: Any) -> Any:
+        away = value - 0.5
+        return self.loc - self.scale * away.sign() * (-2 * away.abs()).log1p()
+
+    def entropy(self) -> Any:
+        return 1 + (2 * self.scale).log()

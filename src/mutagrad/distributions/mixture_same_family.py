@@ -1,0 +1,68 @@
+"""Mixtures of distributions of one kind."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..autograd import no_grad
+from ..errors import BadArgument
+from ..ops.reduce import log_softmax, logsumexp
+from .categorical import Categorical
+from .distribution import Distribution
+
+__all__ = ["MixtureSameFamily"]
+
+
+class MixtureSameFamily(Distribution):
+    """One of the last batch dimension of `component_distribution`, chosen by `mixture_distribution`."""
+
+    def __init__(self, mixture_distribution: Categorical, component_distribution: Distribution, validate_args: bool | None = None) -> None:
+        if not isinstance(mixture_distribution, Categorical):
+            raise BadArgument("MixtureSameFamily: the first distribution chooses, and must be a Categorical", fix="Categorical(logits=weights)")
+        self.mixture_distribution, self.component_distribution = mixture_distribution, component_distribution
+        if component_distribution.batch_shape[-1:] != mixture_distribution.param_shape[-1:]:
+            raise BadArgument(f"MixtureSameFamily: {mixture_distribution.param_shape[-1]} weights for components of batch "
+                              f"{tuple(component_distribution.batch_shape)}", why="the last dimension of the batch is chosen from")
+        super().__init__(component_distribution.batch_shape[:-1], component_distribution.event_shape, validate_args)
+
+    @property
+    def support(self) -> Any:
+        return self.component_distribution.support
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        count = self.component_distribution.batch_shape[-1]
+        return MixtureSameFamily(self.mixture_distribution.expand(batch_shape), self.component_distribution.expand((*batch_shape, count)))
+
+    def _weights(self) -> Any:
+        probs = self.mixture_distribution.probs
+        return probs.reshape(*probs.shape, *(1,) * len(self.event_shape))
+
+    def _mixed(self, x: Any) -> Any:
+        return (self._weights() * x).sum(-1 - len(self.event_shape))
+
+    @property
+    def mean(self) -> Any:
+        return self._mixed(self.component_distribution.mean)
+
+    @property
+    def variance(self) -> Any:
+        away = self.component_distribution.mean - self.mean.unsqueeze(-1 - len(self.event_shape))
+        return self._mixed(self.component_distribution.variance) + self._mixed(away ** 2)
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        event = len(self.event_shape)
+        with no_grad():
+            chosen = self.mixture_distribution.sample(sample_shape)
+            drawn = self.component_distribution.sample(sample_shape)
+            places = chosen.reshape(*chosen.shape, *(1,) * (1 + event)).expand(*chosen.shape, 1, *self.event_shape)
+            return drawn.gather(-1 - event, places).squeeze(-1 - event)
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        found = self.component_distribution.log_prob(value.unsqueeze(-1 - len(self.event_shape)))
+        return logsumexp(found + log_softmax(self.mixture_distribution.logits, -1), -1)
+
+    def cdf(self, value: Any) -> Any:
+        return (self.component_distribution.cdf(value.unsqueeze(-1)) * self.mixture_distribution.probs).sum(-1)
+
+    def __repr__(self) -> str:
+        return f"MixtureSameFamily(\n  {self.mixture_distribution},\n  {self.component_distribution})"

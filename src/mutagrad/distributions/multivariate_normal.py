@@ -1,0 +1,94 @@
+"""The normal distribution of vectors."""
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+from ..autograd import enable_grad
+from ..errors import BadValue
+from ..ops.arrange import broadcast_shapes
+from ..ops.create import eye, randn
+from ..ops.decompose import cholesky_inverse
+from ..linalg import cholesky, solve_triangular
+from . import constraints
+from .distribution import Distribution
+from .odds import one_of
+
+__all__ = ["MultivariateNormal"]
+
+
+def _factor_of_precision(precision: Any) -> Any:
+    """The Cholesky factor of a matrix that is given by its inverse."""
+    flipped = cholesky(precision.flip((-2, -1)))
+    inverse = flipped.flip((-2, -1)).mT
+    return solve_triangular(inverse, eye(precision.shape[-1], dtype=precision.dtype).expand(precision.shape), upper=False)
+
+
+def half_log_det(factor: Any) -> Any:
+    return factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+
+
+def squared_distance(factor: Any, away: Any) -> Any:
+    """How far a vector is from zero, in standard deviations, squared."""
+    batch = broadcast_shapes(factor.shape[:-2], away.shape[:-1])
+    n = away.shape[-1]
+    return solve_triangular(factor.expand(*batch, n, n), away.expand(*batch, n).unsqueeze(-1), upper=False).squeeze(-1).pow(2).sum(-1)
+
+
+class MultivariateNormal(Distribution):
+    """Given by its mean and one of: the covariance, its inverse, or its Cholesky factor."""
+
+    arg_constraints = {"loc": constraints.real_vector, "covariance_matrix": constraints.positive_definite,
+                       "precision_matrix": constraints.positive_definite, "scale_tril": constraints.lower_cholesky}
+    support = constraints.real_vector
+    has_rsample = True
+
+    def __init__(self, loc: Any, covariance_matrix: Any = None, precision_matrix: Any = None, scale_tril: Any = None,
+                 validate_args: bool | None = None) -> None:
+        name, matrix = one_of(self, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril)
+        if loc.ndim < 1 or matrix.ndim < 2:
+            raise BadValue(f"MultivariateNormal: loc must be a vector and {name} a matrix, got shapes {tuple(loc.shape)} and {tuple(matrix.shape)}")
+        batch, n = broadcast_shapes(matrix.shape[:-2], loc.shape[:-1]), loc.shape[-1]
+        self.loc = loc.expand(*batch, n)
+        self.__dict__[name] = matrix.expand(*batch, *matrix.shape[-2:])
+        super().__init__(batch, (n,), validate_args)
+        if name != "scale_tril":
+            self.__dict__["scale_tril"] = (cholesky if name == "covariance_matrix" else _factor_of_precision)(self.__dict__[name])
+
+    @cached_property
+    @enable_grad()
+    def covariance_matrix(self) -> Any:
+        return self.scale_tril @ self.scale_tril.mT
+
+    @cached_property
+    @enable_grad()
+    def precision_matrix(self) -> Any:
+        return cholesky_inverse(self.scale_tril)
+
+    @cached_property
+    @enable_grad()
+    def scale_tril(self) -> Any:
+        return cholesky(self.covariance_matrix)
+
+    @property
+    def mean(self) -> Any:
+        return self.loc
+
+    mode = mean
+
+    @property
+    def variance(self) -> Any:
+        return self.scale_tril.pow(2).sum(-1)
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        noise = randn(self._extended_shape(sample_shape), dtype=self.loc.dtype)
+        return self.loc + (self.scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        distance = squared_distance(self.scale_tril, value - self.loc)
+        return -0.5 * (self.event_shape[0] * math.log(2 * math.pi) + distance) - half_log_det(self.scale_tril)
+
+    def entropy(self) -> Any:
+        return 0.5 * self.event_shape[0] * (1.0 + math.log(2 * math.pi)) + half_log_det(self.scale_tril)

@@ -1,0 +1,72 @@
+"""Parameters that are given either as probabilities or as logits.
+
+The other form is computed when it is first asked for, and kept: with its history, even where a draw asked for it.
+"""
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from .._tensor import Tensor
+from ..autograd import enable_grad
+from ..dtypes import finfo
+from ..errors import BadValue
+from ..ops.elementwise import sigmoid
+from ..ops.reduce import logsumexp, softmax
+
+__all__ = ["BinaryOdds", "Odds", "one_of"]
+
+
+def one_of(owner: Any, **named: Any) -> tuple[str, Any]:
+    """The name and the value of the one parameter that is given."""
+    given = [(name, value) for name, value in named.items() if value is not None]
+    if len(given) != 1:
+        raise BadValue(f"{type(owner).__name__}: give one of {' and '.join(named)}, but not {'both' if given else 'neither'}")
+    return given[0]
+
+
+def _inside(probs: Any) -> Any:
+    eps = finfo(probs.dtype).eps
+    return probs.clamp(min=eps, max=1 - eps)
+
+
+class BinaryOdds:
+    """Each element is the chance of a one."""
+
+    @cached_property
+    @enable_grad()
+    def logits(self) -> Any:
+        inside = _inside(self.probs)
+        return inside.log() - (-inside).log1p()
+
+    @cached_property
+    @enable_grad()
+    def probs(self) -> Any:
+        return sigmoid(self.logits)
+
+    def _set_odds(self, probs: Any, logits: Any) -> str:
+        """Takes the one that is given, as it is; its name."""
+        name, value = one_of(self, probs=probs, logits=logits)
+        self.__dict__[name] = value
+        return name
+
+
+class Odds:
+    """Each row holds the chances of its positions; what is given is normalised."""
+
+    @cached_property
+    @enable_grad()
+    def logits(self) -> Any:
+        return _inside(self.probs).log()
+
+    @cached_property
+    @enable_grad()
+    def probs(self) -> Any:
+        return softmax(self.logits, -1)
+
+    def _set_odds(self, probs: Any, logits: Any) -> Any:
+        name, value = one_of(self, probs=probs, logits=logits)
+        if not isinstance(value, Tensor) or value.ndim < 1:
+            raise BadValue(f"{type(self).__name__}: {name} must be a tensor of at least one dimension", fix=f"{name}=mutagrad.tensor([...])")
+        self.__dict__[name] = value / value.sum(-1, keepdim=True) if name == "probs" else value - logsumexp(value, -1, keepdim=True)
+        return self.__dict__[name]

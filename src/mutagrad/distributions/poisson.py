@@ -1,0 +1,41 @@
+"""The Poisson distribution."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..autograd import no_grad
+from ..ops.draws import poisson
+from ..ops.special import lgamma, xlogy
+from . import constraints
+from .distribution import Distribution, numbers_or_tensors
+
+__all__ = ["Poisson"]
+
+
+class Poisson(Distribution):
+    """How often something happens that is expected `rate` times."""
+
+    arg_constraints = {"rate": constraints.nonnegative}
+    support = constraints.nonnegative_integer
+
+    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+        self.rate, = numbers_or_tensors(rate)
+        super().__init__(self.rate.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Any:
+        return self.rate
+
+    variance = mean
+
+    @property
+    def mode(self) -> Any:
+        return self.rate.floor()
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        with no_grad():
+            return poisson(self.rate.expand(*self._extended_shape(sample_shape)).contiguous())
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        return xlogy(value, self.rate) - self.rate - lgamma(value + 1)

@@ -1,0 +1,56 @@
+"""Student's distribution."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..ops.create import full_like, randn
+from ..ops.elementwise import where
+from ..ops.special import digamma, lgamma
+from . import constraints
+from .distribution import Distribution, numbers_or_tensors
+from .gamma import standard_gamma
+
+__all__ = ["StudentT"]
+
+
+class StudentT(Distribution):
+    """A normal number over the square root of an independent mean of `df` squares."""
+
+    arg_constraints = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None) -> None:
+        self.df, self.loc, self.scale = numbers_or_tensors(df, loc, scale)
+        super().__init__(self.df.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Any:
+        return where(self.df <= 1, full_like(self.loc, math.nan), self.loc)
+
+    @property
+    def mode(self) -> Any:
+        return self.loc
+
+    @property
+    def variance(self) -> Any:
+        heavy = where(self.df <= 1, full_like(self.df, math.nan), full_like(self.df, math.inf))
+        return where(self.df > 2, self.scale ** 2 * self.df / where(self.df > 2, self.df - 2, 1.0), heavy)
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        shape = self._extended_shape(sample_shape)
+        squares = standard_gamma((self.df / 2).expand(*shape)) * 2
+        return self.loc + self.scale * randn(shape, dtype=self.df.dtype) * (squares / self.df).rsqrt()
+
+    def _log_scale(self) -> Any:
+        return self.scale.log() + 0.5 * self.df.log() + 0.5 * math.log(math.pi) + lgamma(0.5 * self.df) - lgamma(0.5 * (self.df + 1.0))
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        away = (value - self.loc) / self.scale
+        return -0.5 * (self.df + 1.0) * (away ** 2.0 / self.df).log1p() - self._log_scale()
+
+    def entropy(self) -> Any:
+        half = 0.5 * (self.df + 1)
+        return half * (digamma(half) - digamma(0.5 * self.df)) + self._log_scale()

@@ -1,0 +1,58 @@
+"""The uniform distribution on an interval."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import BadValue
+from ..ops.create import rand
+from . import constraints
+from .distribution import Distribution, numbers_or_tensors
+
+__all__ = ["Uniform"]
+
+
+class Uniform(Distribution):
+    """Numbers from `low`, included, to `high`, excluded."""
+
+    arg_constraints = {"low": constraints.dependent, "high": constraints.dependent}
+    has_rsample = True
+
+    def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
+        self.low, self.high = numbers_or_tensors(low, high)
+        super().__init__(self.low.shape, validate_args=validate_args)
+        if self._validate_args and not bool((self.low < self.high).all()):
+            raise BadValue("Uniform: low must be less than high", fix="Uniform(0.0, 1.0)")
+
+    @property
+    def support(self) -> Any:
+        return constraints.interval(self.low, self.high)
+
+    @property
+    def mean(self) -> Any:
+        return (self.high + self.low) / 2
+
+    @property
+    def mode(self) -> Any:
+        return self.high * float("nan")
+
+    @property
+    def variance(self) -> Any:
+        return (self.high - self.low) ** 2 / 12
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        return self.low + rand(self._extended_shape(sample_shape), dtype=self.low.dtype) * (self.high - self.low)
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        inside = ((self.low <= value) & (self.high > value)).to(self.low.dtype)
+        return inside.log() - (self.high - self.low).log()
+
+    def cdf(self, value: Any) -> Any:
+        self._validate_sample(value)
+        return ((value - self.low) / (self.high - self.low)).clamp(min=0, max=1)
+
+    def icdf(self, value: Any) -> Any:
+        return value * (self.high - self.low) + self.low
+
+    def entropy(self) -> Any:
+        return (self.high - self.low).log()
