@@ -1,0 +1,64 @@
+"""Adafactor: Adam's averages of squares in as little memory as rows and columns need."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..backends import np
+from ..errors import BadValue
+from .elementwise import stepped
+from .optimizer import count_tensor
+from .settings import check_positive, number, plain
+from .whole import Whole, move, zeros
+
+
+class Adafactor(Whole):
+    """Keeps the averages of squares of a matrix as a column times a row, by Shazeer and Stern."""
+
+    def __init__(self, params: Any, lr: Any = 1e-2, beta2_decay: float = -0.8, eps: Any = (None, 1e-3), d: float = 1.0, weight_decay: float = 0.0, *,
+                 foreach: bool | None = None, maximize: bool = False) -> None:
+        check_positive(self, lr, weight_decay=weight_decay)
+        if not number(self, "beta2_decay", beta2_decay) <= 0:
+            raise BadValue(f"Adafactor: beta2_decay should be <= 0 but is: {beta2_decay}", fix="beta2_decay=-0.8")
+        for i, e in enumerate(eps, 1):
+            if not (e is None and i == 1) and not number(self, f"eps[{i - 1}]", e) >= 0:
+                raise BadValue(f"Adafactor: epsilon{i} should be >= 0 but is: {e}", fix="eps=(None, 1e-3)")
+        if not number(self, "d", d) >= 1:
+            raise BadValue(f"Adafactor: Clipping threshold d should be >= 1 but is: {d}", fix="d=1.0")
+        super().__init__(params, {
+            "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize})
+
+    def check(self, p: Any) -> None:
+        if p.is_complex():
+            raise BadValue("Adafactor: does not support complex parameters", fix="mutagrad.optim.Adam(params)")
+
+    def new_state(self, p: Any) -> dict[str, Any]:
+        shape = p._array.shape
+        if len(shape) < 2:
+            return {"step": count_tensor(0.0), "variance": zeros(p, shape)}
+        return {"step": count_tensor(0.0), "row_var": zeros(p, (*shape[:-1], 1)), "col_var": zeros(p, (*shape[:-2], 1, shape[-1]))}
+
+    def updated(self, group: dict[str, Any], state: dict[str, Any], p: Any, g: Any) -> Any:
+        lr, number, step = float(plain(group["lr"])), p.dtype.type, stepped(state)
+        eps1, eps2 = group["eps"]
+        eps1 = float(np.finfo(p.dtype).eps) if eps1 is None else eps1
+        rate = max(eps2, _size(p)) * min(lr, step ** -0.5)
+        variance = _variance(state, g, step ** group["beta2_decay"], number(eps1))
+        direction = g / np.sqrt(np.maximum(variance, number(eps1 * eps1)))
+        rate /= max(1.0, _size(direction) / group["d"])
+        shrunk = p * number(1 - lr * group["weight_decay"]) if group["weight_decay"] else p
+        return shrunk + number(rate if group["maximize"] else -rate) * direction
+
+
+def _variance(state: dict[str, Any], g: Any, weight: float, eps: Any) -> Any:
+    """The average of squared gradients, estimated from those of rows and columns where there are any."""
+    squares = g * g
+    if "variance" in state:
+        return move(state["variance"], squares, weight)
+    rows = move(state["row_var"], squares.mean(-1, keepdims=True), weight)
+    columns = move(state["col_var"], squares.mean(-2, keepdims=True), weight)
+    return rows * columns / np.maximum(rows.mean(-2, keepdims=True), eps)
+
+
+def _size(array: Any) -> float:
+    """The root of the mean of squares."""
+    return float(np.sqrt((array * array).sum()) / max(array.size, 1) ** 0.5)

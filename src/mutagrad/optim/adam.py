@@ -1,0 +1,57 @@
+"""Adam: steps that go by running averages of the gradient and of its square."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..backends import np
+from .blocks import average, average_square, divided_step, seen_gradient
+from .elementwise import Elementwise, weight_decay_of
+from .settings import check_betas, check_positive, plain
+
+
+class Adam(Elementwise):
+    """Adam, by Kingma and Ba; with `decoupled_weight_decay` it is AdamW.
+
+    >>> import mutagrad as mg
+    >>> w = mg.tensor([1., -2.], requires_grad=True)
+    >>> optimizer = mg.optim.Adam([w], lr=0.5)
+    >>> (w ** 2).sum().backward()
+    >>> optimizer.step(); optimizer.zero_grad()
+    >>> w
+    tensor([ 0.5000, -1.5000], requires_grad=True)
+    """
+
+    def __init__(self, params: Any, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
+                 amsgrad: bool = False, *, foreach: bool | None = None, maximize: bool = False, capturable: bool = False,
+                 differentiable: bool = False, fused: bool | None = None, decoupled_weight_decay: bool = False) -> None:
+        check_positive(self, lr, eps=eps, weight_decay=weight_decay)
+        super().__init__(params, {
+            "lr": lr, "betas": check_betas(self, betas), "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad, "maximize": maximize,
+            "foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused,
+            "decoupled_weight_decay": decoupled_weight_decay})
+
+    def kept(self, group: dict[str, Any]) -> tuple[str, ...]:
+        return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
+
+    def numbers(self, group: dict[str, Any], step: float) -> tuple[Any, ...]:  # type: ignore[override]
+        lr, decay = float(plain(group["lr"])), weight_decay_of(group)
+        beta1, beta2 = map(float, group["betas"])
+        root = (1 - beta2 ** step) ** 0.5
+        decoupled = group["decoupled_weight_decay"] and decay is not None
+        return (group["maximize"], None if decoupled else decay, 1 - lr * decay if decoupled else None, 1 - beta1, beta2, 1 - beta2,  # type: ignore[operator]
+                float(group["eps"]) * root, lr / (1 - beta1 ** step) * root)
+
+    @staticmethod
+    def update(numbers: Any, scratch: Any, p: Any, g: Any, mean: Any, square: Any, top: Any = None) -> None:
+        maximize, decay, shrink, weight1, keep2, weight2, eps, rate = numbers
+        t, u, _ = scratch
+        g = seen_gradient(u, p, g, maximize, decay)
+        if shrink is not None:
+            np.multiply(p, shrink, p)
+        average(mean, g, weight1, t)
+        average_square(square, g, keep2, weight2, t)
+        if top is not None:
+            square = np.maximum(top, square, out=top)
+        np.sqrt(square, t)
+        np.add(t, eps, t)  # what PyTorch divides the root by is in `eps` and `rate`: one operation less
+        divided_step(p, mean, t, rate, t)

@@ -1,0 +1,134 @@
+"""Optimizers that treat each element of a parameter by itself: all but a few."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._tensor import Tensor
+from ..backends import np
+from ..construct import make
+from ..errors import ShapeError
+from ..storage import before_write, memory_of
+from ..write import check_writable, end_write
+from .blocks import Job, computing_type, run, vector
+from .optimizer import Optimizer, count_tensor, evaluated
+from .settings import plain
+
+
+class Elementwise(Optimizer):
+    """A subclass says what it keeps for each parameter, which numbers a step goes by, and how they change a block of elements.
+
+    `step` first looks at everything, then changes the counts, then the memory of all parameters in one pass.
+    """
+
+    update: Callable[..., None]  # (numbers, scratch, parameter, gradient, *kept), on blocks of real numbers, in place
+
+    def kept(self, group: dict[str, Any]) -> tuple[str, ...]:
+        """The entries of the state that are as large as the parameter."""
+        raise NotImplementedError
+
+    def first_count(self, group: dict[str, Any], name: str) -> float:
+        """What an entry of `counts` begins with."""
+        return 0.0
+
+    def first_value(self, group: dict[str, Any], name: str) -> float:
+        """What an entry of `kept` is filled with."""
+        return 0.0
+
+    def advance(self, group: dict[str, Any], state: dict[str, Any]) -> tuple[Any, ...]:
+        """Changes the counts of one parameter, and says by what `numbers` goes."""
+        return (stepped(state),)
+
+    def numbers(self, group: dict[str, Any], *moment: Any) -> tuple[Any, ...]:
+        """The numbers of this step, the same for all parameters of a group that are at the same moment."""
+        raise NotImplementedError
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        loss = evaluated(closure)
+        found = [(group, p) for group in self.param_groups for p in group["params"] if p._grad is not None]
+        for group, p in found:
+            _check(p, [self.state[p].get(name) for name in self.kept(group)] if p in self.state else (), type(self).__name__)
+        jobs: list[Job] = []
+        back: list[tuple[Any, Any]] = []
+        known: dict[Any, tuple[Any, ...]] = {}
+        for group, p in found:
+            jobs.append(self._job(group, p, known, back))
+        if len(set(map(id, (p for _, p in found)))) == len(found):
+            run(jobs)
+        else:  # one that is listed twice is updated twice, not by two threads at once
+            for job in jobs:
+                run([job])
+        for array, changed in back:
+            array[...] = changed
+        for _, p in found:
+            end_write(p, None)
+        return loss
+
+    def _job(self, group: dict[str, Any], p: Any, known: dict[Any, tuple[Any, ...]], back: list[tuple[Any, Any]]) -> Job:
+        kept = self.kept(group)
+        state = self.state[p] if kept or self.counts else {}
+        for name in self.counts:
+            if name not in state:
+                state[name] = count_tensor(self.first_count(group, name))
+        moment = self.advance(group, state)
+        dtype = computing_type(p._array.dtype)
+        key = id(group), moment, dtype
+        numbers = known.get(key)
+        if numbers is None:
+            numbers = known[key] = tuple([np.array(n, dtype) if n.__class__ is float else n for n in self.numbers(group, *moment)])
+        vectors = [_writable(p, back), vector(_read(p._grad, p))]
+        for name in kept:
+            if state.get(name) is None:
+                state[name] = _filled(p, self.first_value(group, name))
+            vectors.append(_writable(state[name], back))
+        return Job(self.update, numbers, tuple(vectors))
+
+
+def stepped(state: dict[str, Any]) -> float:
+    """Counts one more step."""
+    array = state["step"]._array
+    array += 1
+    return array.item()  # type: ignore[no-any-return]
+
+
+def _check(p: Tensor, kept: Any, name: str) -> None:
+    shape = p._array.shape
+    for other, what in ((p._grad, "its gradient"), *((k, "what the optimizer kept of it") for k in kept)):
+        if other is not None and other._array.shape != shape:
+            raise ShapeError(f"{name}: a parameter has shape {shape}, and {what} {other._array.shape}",
+                             why="the parameter got other data after that was made", fix="make the optimizer anew after changing a parameter's shape")
+    check_writable(p, name)
+
+
+def _read(grad: Any, p: Any) -> Any:
+    """The gradient's array, row by row; a copy where the update would change it."""
+    array = grad._array
+    if array.dtype is not p._array.dtype and array.dtype != p._array.dtype:
+        array = array.astype(p._array.dtype)
+    if memory_of(grad) is memory_of(p):
+        return array.copy()
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array).reshape(array.shape)
+
+
+def _writable(tensor: Any, back: list[tuple[Any, Any]]) -> Any:
+    """A tensor's elements as a vector that may be changed: its own memory, or else a copy that is to be written back."""
+    before_write(tensor)
+    array = tensor._array
+    if array.flags.c_contiguous:
+        return vector(array)
+    changed = array.copy("C")
+    back.append((array, changed))
+    return vector(changed)
+
+
+def _filled(p: Any, value: float) -> Any:
+    array = p._array
+    if not value:
+        return make(np.zeros(array.shape, array.dtype))
+    return make(np.full(array.shape, complex(value, value) if array.dtype.kind == "c" else value, array.dtype))
+
+
+def weight_decay_of(group: dict[str, Any]) -> float | None:
+    """The group's weight decay, None if there is none."""
+    decay = plain(group["weight_decay"])
+    return float(decay) if decay else None

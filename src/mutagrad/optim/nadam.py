@@ -1,0 +1,62 @@
+"""NAdam: Adam with Nesterov's momentum."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..backends import np
+from .blocks import average, average_square, divided_step, seen_gradient
+from .elementwise import Elementwise, stepped, weight_decay_of
+from .settings import check_betas, check_positive, plain
+
+
+class NAdam(Elementwise):
+    """Adam that looks one step ahead, by Dozat."""
+
+    counts = ("step", "mu_product")
+
+    def __init__(self, params: Any, lr: Any = 2e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
+                 momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *, foreach: bool | None = None, maximize: bool = False,
+                 capturable: bool = False, differentiable: bool = False) -> None:
+        check_positive(self, lr, eps=eps, weight_decay=weight_decay, momentum_decay=momentum_decay)
+        super().__init__(params, {
+            "lr": lr, "betas": check_betas(self, betas), "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
+            "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach, "capturable": capturable,
+            "differentiable": differentiable})
+
+    def kept(self, group: dict[str, Any]) -> tuple[str, ...]:
+        return "exp_avg", "exp_avg_sq"
+
+    def first_count(self, group: dict[str, Any], name: str) -> float:
+        return float(name == "mu_product")
+
+    def advance(self, group: dict[str, Any], state: dict[str, Any]) -> tuple[Any, ...]:
+        step, product = stepped(state), state["mu_product"]._array
+        product *= _momentum(group, step)
+        return step, product.item()
+
+    def numbers(self, group: dict[str, Any], step: float, product: float) -> tuple[Any, ...]:  # type: ignore[override]
+        lr, decay = float(plain(group["lr"])), weight_decay_of(group)
+        beta1, beta2 = map(float, group["betas"])
+        now, ahead = _momentum(group, step), _momentum(group, step + 1)
+        decoupled = group["decoupled_weight_decay"] and decay is not None
+        return (group["maximize"], None if decoupled else decay, 1 - lr * decay if decoupled else None, 1 - beta1, beta2, 1 - beta2,  # type: ignore[operator]
+                1 - beta2 ** step, float(group["eps"]), lr * (1 - now) / (1 - product), lr * ahead / (1 - product * ahead))
+
+    @staticmethod
+    def update(numbers: Any, scratch: Any, p: Any, g: Any, mean: Any, square: Any) -> None:
+        maximize, decay, shrink, weight1, keep2, weight2, correction, eps, rate, rate_ahead = numbers
+        t, u, below = scratch
+        g = seen_gradient(u, p, g, maximize, decay)
+        if shrink is not None:
+            np.multiply(p, shrink, p)
+        average(mean, g, weight1, t)
+        average_square(square, g, keep2, weight2, t)
+        np.divide(square, correction, below)
+        np.sqrt(below, below)
+        np.add(below, eps, below)
+        divided_step(p, g, below, rate, t)
+        divided_step(p, mean, below, rate_ahead, t)
+
+
+def _momentum(group: dict[str, Any], step: float) -> float:
+    return float(group["betas"][0] * (1 - 0.5 * 0.96 ** (step * group["momentum_decay"])))

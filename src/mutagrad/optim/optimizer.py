@@ -1,0 +1,342 @@
+"""The base of all optimizers: groups of parameters, the state kept for each, hooks, and saving it all."""
+from __future__ import annotations
+
+import functools
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from itertools import chain
+from typing import Any
+
+from .._tensor import Tensor
+from ..autograd import enable_grad
+from ..backends import np
+from ..construct import make
+from ..dtypes import float64, get_default_dtype
+from ..errors import BadArgument, BadValue, NotSupported
+from ..nn.hooks import Handle, Hooks
+
+StateDict = dict[str, Any]
+
+
+class _Required:
+    """Stands in `defaults` for a setting that every group must give itself."""
+
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required = _Required()
+_global_pre_hooks, _global_post_hooks = Hooks(), Hooks()
+
+
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> Handle:
+    """Calls `hook(optimizer, args, kwargs)` before every step of every optimizer."""
+    return _global_pre_hooks.put(hook)
+
+
+def register_optimizer_step_post_hook(hook: Callable[..., None]) -> Handle:
+    """Calls `hook(optimizer, args, kwargs)` after every step of every optimizer."""
+    return _global_post_hooks.put(hook)
+
+
+def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
+    """A class's `step` with the hooks called around it."""
+
+    @functools.wraps(step)
+    def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if type(self).step is not hooked:  # called by the `step` of a subclass, which has called them
+            return step(self, *args, **kwargs)
+        self._opt_called = True  # the schedulers ask
+        for hook in chain(_global_pre_hooks.values(), self._step_pre_hooks.values()):
+            args, kwargs = _replaced(hook(self, (self, *args), kwargs), args, kwargs)
+        result = step(self, *args, **kwargs)
+        for hook in chain(self._step_post_hooks.values(), _global_post_hooks.values()):
+            hook(self, (self, *args), kwargs)
+        return result
+
+    return hooked
+
+
+def _replaced(answer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    if answer is None:
+        return args, kwargs
+    if not isinstance(answer, tuple) or len(answer) != 2:
+        raise BadValue(f"step: a hook must return None or a tuple of (new_args, new_kwargs), but got {answer!r}")
+    return answer[0][1:], answer[1]
+
+
+def evaluated(closure: Callable[[], Any] | None) -> Any:
+    """What the closure returns, recorded whatever the mode is."""
+    if closure is None:
+        return None
+    with enable_grad():
+        return closure()
+
+
+def count_tensor(value: Any) -> Tensor:
+    """A number of the state, such as how many steps there were: a 0-d tensor, as in PyTorch."""
+    return make(np.array(value, np.float64 if get_default_dtype() is float64 else np.float32))  # type: ignore[no-any-return]
+
+
+class Optimizer:
+    """Holds parameters and changes them in `step`, which subclasses define.
+
+    >>> import mutagrad as mg
+    >>> class Descent(mg.optim.Optimizer):
+    ...     def __init__(self, params, lr):
+    ...         super().__init__(params, {"lr": lr})
+    ...     @mg.no_grad()
+    ...     def step(self):
+    ...         for group in self.param_groups:
+    ...             for p in group["params"]:
+    ...                 p -= group["lr"] * p.grad
+    >>> w = mg.tensor([1., 2.], requires_grad=True)
+    >>> (w ** 2).sum().backward()
+    >>> Descent([w], lr=0.25).step(); w
+    tensor([0.5000, 1.0000], requires_grad=True)
+    """
+
+    counts: tuple[str, ...] = ("step",)  # entries of the state that are numbers; older checkpoints have them as Python's
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        if "step" in cls.__dict__:
+            cls.step = with_hooks(cls.__dict__["step"])  # type: ignore[method-assign]
+
+    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+        self.defaults = defaults
+        self._make_hooks()
+        self.state: defaultdict[Any, Any] = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
+        for group in _groups(params, type(self).__name__):
+            self.add_param_group(group)
+
+    def _make_hooks(self) -> None:
+        self._step_pre_hooks, self._step_post_hooks = Hooks(), Hooks()
+        self._state_pre_hooks, self._state_post_hooks = Hooks(), Hooks()
+        self._load_pre_hooks, self._load_post_hooks = Hooks(), Hooks()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if "_step_pre_hooks" not in self.__dict__:
+            self._make_hooks()
+        for group in self.param_groups:
+            for name, value in self.defaults.items():  # a checkpoint of an older version may lack settings
+                group.setdefault(name, value)
+        for kept in self.state.values():
+            for name in self.counts if isinstance(kept, dict) else ():
+                if isinstance(kept.get(name), (int, float)):
+                    kept[name] = count_tensor(kept[name])
+
+    def __repr__(self) -> str:
+        lines = []
+        for i, group in enumerate(self.param_groups):
+            lines += ["", f"Parameter Group {i}", *(f"    {key}: {group[key]}" for key in sorted(group) if key != "params")]
+        return f"{type(self).__name__} (" + "\n".join(lines) + "\n)"
+
+    # ----------------------------------------------------------------------------------------------------------- groups
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Adds parameters with settings of their own; what `param_group` does not set has the optimizer's default."""
+        name = type(self).__name__
+        if not isinstance(param_group, dict):
+            raise BadArgument(f"{name}: param_group must be a dict, but got {type(param_group)}", fix="{'params': [...], 'lr': 0.1}")
+        if "params" not in param_group:
+            raise BadValue(f"{name}: a parameter group has no 'params', only {sorted(param_group)}", fix="{'params': [...], 'lr': 0.1}")
+        params, names = _with_names(param_group["params"], name)
+        for p in params:
+            self._check_parameter(p, name)
+        settings = {**self.defaults, **param_group}
+        for key, value in settings.items():
+            if value is required:
+                raise BadValue(f"{name}: parameter group didn't specify a value of required optimization parameter {key}", fix=f"{{..., {key!r}: value}}")
+        check_modes(settings, name)
+        self._check_apart(params, names, name)
+        param_group.update(params=params, **({"param_names": names} if names else {}))
+        for key, value in self.defaults.items():
+            param_group.setdefault(key, value)
+        self.param_groups.append(param_group)
+
+    def _check_parameter(self, p: Any, name: str) -> None:
+        if not isinstance(p, Tensor):
+            raise BadArgument(f"{name}: optimizer can only optimize Tensors, but one of the params is {type(p).__name__}",
+                              fix="model.parameters(), or a list of tensors")
+        if not (p.is_leaf or p.retains_grad):
+            raise BadValue(f"{name}: can't optimize a non-leaf Tensor, such as this one of shape {tuple(p.shape)}",
+                           why="it was computed from others, which are what has to change", fix="x.detach().requires_grad_()")
+
+    def _check_apart(self, params: list[Any], names: list[str], name: str) -> None:
+        if len(params) != len(set(params)):
+            warnings.warn("optimizer contains a parameter group with duplicate parameters; each is updated as often as it occurs", stacklevel=4)
+        known = {p for group in self.param_groups for p in group["params"]}
+        if known.intersection(params):
+            raise BadValue(f"{name}: some parameters appear in more than one parameter group", why="they would be updated twice in each step")
+        for group in self.param_groups:
+            if ("param_names" in group) != bool(names):
+                raise BadValue(f"{name}: all optimizer param groups should be with/without names; "
+                               f"cannot add one {'with' if names else 'without'} names", fix="model.named_parameters() for all, or parameters() for all")
+
+    # ------------------------------------------------------------------------------------------------------------ hooks
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Calls `hook(optimizer, args, kwargs)` before each step; it may return other (args, kwargs)."""
+        return self._step_pre_hooks.put(hook)
+
+    def register_step_post_hook(self, hook: Callable[..., None]) -> Handle:
+        """Calls `hook(optimizer, args, kwargs)` after each step."""
+        return self._step_post_hooks.put(hook)
+
+    def register_state_dict_pre_hook(self, hook: Callable[[Optimizer], None], prepend: bool = False) -> Handle:
+        """Calls `hook(optimizer)` before `state_dict`."""
+        return self._state_pre_hooks.put(hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: Callable[[Optimizer, StateDict], StateDict | None], prepend: bool = False) -> Handle:
+        """Calls `hook(optimizer, state_dict)` after `state_dict`; what it returns, if anything, takes its place."""
+        return self._state_post_hooks.put(hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[[Optimizer, StateDict], StateDict | None], prepend: bool = False) -> Handle:
+        """Calls `hook(optimizer, state_dict)` before loading; what it returns, if anything, is loaded instead."""
+        return self._load_pre_hooks.put(hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[[Optimizer], None], prepend: bool = False) -> Handle:
+        """Calls `hook(optimizer)` after loading."""
+        return self._load_post_hooks.put(hook, prepend)
+
+    # ------------------------------------------------------------------------------------------------------------ state
+
+    def state_dict(self) -> StateDict:
+        """The state by the parameters' numbers, and the groups with numbers in place of parameters: PyTorch's format."""
+        for hook in self._state_pre_hooks.values():
+            hook(self)
+        numbers: dict[int, int] = {}
+        groups = []
+        start = 0
+        for group in self.param_groups:
+            for i, p in enumerate(group["params"], start):
+                numbers.setdefault(id(p), i)
+            start += len(group["params"])
+            groups.append({key: value for key, value in group.items() if key != "params"} | {"params": [numbers[id(p)] for p in group["params"]]})
+        found: StateDict = {"state": {numbers[id(k)] if isinstance(k, Tensor) else k: v for k, v in self.state.items()}, "param_groups": groups}
+        for hook in self._state_post_hooks.values():
+            answer = hook(self, found)
+            found = found if answer is None else answer
+        return found
+
+    def load_state_dict(self, state_dict: StateDict) -> None:
+        """Takes over the state and the settings that `state_dict` gave, here or in PyTorch."""
+        state_dict = state_dict.copy()
+        for hook in self._load_pre_hooks.values():
+            answer = hook(self, state_dict)
+            state_dict = state_dict if answer is None else answer
+        groups = [{key: _own(value) for key, value in group.items()} for group in state_dict["param_groups"]]
+        self._check_loaded(groups)
+        numbers = list(chain.from_iterable(group["params"] for group in groups))
+        params = dict(zip(numbers, chain.from_iterable(group["params"] for group in self.param_groups)))
+        state: defaultdict[Any, Any] = defaultdict(dict)
+        for key, kept in state_dict["state"].items():
+            if key in params:
+                state[params[key]] = _fitted(kept, params[key], None)
+            else:
+                state[key] = kept
+        for group, loaded in zip(self.param_groups, groups):
+            loaded["params"] = group["params"]
+            if "param_names" in group:
+                loaded.setdefault("param_names", group["param_names"])
+        self.__setstate__({"state": state, "param_groups": groups})
+        for hook in self._load_post_hooks.values():
+            hook(self)
+
+    def _check_loaded(self, groups: list[dict[str, Any]]) -> None:
+        name = type(self).__name__
+        if len(groups) != len(self.param_groups):
+            raise BadValue(f"{name}: loaded state dict has a different number of parameter groups: {len(groups)}, not {len(self.param_groups)}",
+                           fix="load it into an optimizer that was made with the same groups")
+        for i, (group, loaded) in enumerate(zip(self.param_groups, groups)):
+            if len(group["params"]) != len(loaded["params"]):
+                raise BadValue(f"{name}: loaded state dict contains a parameter group that doesn't match the size of optimizer's group: group {i} "
+                               f"has {len(loaded['params'])} parameters, not {len(group['params'])}",
+                               fix="load it into an optimizer over the same parameters")
+            check_modes(loaded, name)
+
+    # ------------------------------------------------------------------------------------------------------------- steps
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forgets the gradients of all parameters, or sets them to zero."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if set_to_none:
+                    p._grad = None
+                elif p._grad is not None:
+                    p._grad = p._grad.detach()
+                    p._grad.zero_()
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Changes the parameters once by their gradients; `closure`, if given, first computes the loss and the gradients."""
+        raise NotImplementedError(f"{type(self).__name__}: an optimizer must define step()")
+
+
+def check_modes(settings: dict[str, Any], name: str) -> None:
+    """Refuses the settings that ask for what there is not; `foreach` and `fused` are only about speed."""
+    if settings.get("capturable"):
+        raise NotSupported(f"{name}: capturable=True is not supported", why="there are no CUDA graphs that could capture a step", fix="capturable=False")
+    if settings.get("differentiable"):
+        raise NotSupported(f"{name}: differentiable=True is not supported", why="a step is not recorded",
+                           fix="write the update with recorded operations: w = w - lr * mutagrad.autograd.grad(loss, w, create_graph=True)[0]")
+    if settings.get("fused") and settings.get("foreach"):
+        raise BadValue(f"{name}: `fused` and `foreach` cannot be `True` together.", fix="give neither: they change nothing in the result")
+
+
+def _groups(params: Any, name: str) -> list[dict[str, Any]]:
+    if isinstance(params, Tensor) or not isinstance(params, Iterable):
+        raise BadArgument(f"{name}: params argument given to the optimizer should be an iterable of Tensors or dicts, but got {type(params).__name__}",
+                          fix="[tensor], or model.parameters()")
+    found = list(params)
+    if not found:
+        raise BadValue(f"{name}: optimizer got an empty parameter list", fix="model.parameters(), of a model that has some")
+    return found if isinstance(found[0], dict) else [{"params": found}]
+
+
+def _with_names(params: Any, name: str) -> tuple[list[Any], list[str]]:
+    """The parameters of a group, and their names if they came as (name, parameter)."""
+    if isinstance(params, Tensor):
+        return [params], []
+    if isinstance(params, (set, frozenset)):
+        raise BadArgument(f"{name}: optimizer parameters need to be organized in ordered collections, but got a set",
+                          why="its order changes between runs, and saved state goes by order", fix="a list")
+    found = list(params)
+    names = [p[0] for p in found if isinstance(p, tuple)]
+    if names and len(names) != len(found):
+        raise BadValue(f"{name}: all optimizer params should be with/without names. Some param names are missing", fix="model.named_parameters()")
+    return [p[1] for p in found] if names else found, names
+
+
+def _from_elsewhere(value: Any) -> bool:
+    """Whether this is another library's tensor, such as PyTorch's."""
+    return not isinstance(value, Tensor) and hasattr(value, "__dlpack__") and hasattr(value, "dtype")
+
+
+def _converted(value: Any) -> Tensor:
+    array = value if isinstance(value, np.ndarray) else value.detach().float().numpy() if "bfloat16" in str(value.dtype) else value.detach().numpy()
+    return make(np.array(array))  # type: ignore[no-any-return]
+
+
+def _own(value: Any) -> Any:
+    return _converted(value) if _from_elsewhere(value) else deepcopy(value)
+
+
+def _fitted(value: Any, p: Tensor, key: Any) -> Any:
+    """A loaded value of the state of `p`: tensors in its type, but for the count of steps."""
+    if _from_elsewhere(value):
+        value = _converted(value)
+    if isinstance(value, Tensor):
+        return value if key == "step" or not p.is_floating_point() else value.to(p.dtype)
+    if isinstance(value, dict):
+        return {k: _fitted(v, p, k) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_fitted(v, p, None) for v in value)
+    return value

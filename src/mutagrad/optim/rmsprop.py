@@ -1,0 +1,48 @@
+"""RMSprop: gradients divided by their usual size."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..backends import np
+from .blocks import average, average_square, divided_step, seen_gradient
+from .elementwise import Elementwise, weight_decay_of
+from .settings import check_positive, plain
+
+
+class RMSprop(Elementwise):
+    """Divides by the root of a running average of squares, or of the variance if `centered`; by Hinton."""
+
+    def __init__(self, params: Any, lr: Any = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0, momentum: float = 0,
+                 centered: bool = False, capturable: bool = False, foreach: bool | None = None, maximize: bool = False,
+                 differentiable: bool = False) -> None:
+        check_positive(self, lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
+        super().__init__(params, {
+            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered, "weight_decay": weight_decay,
+            "capturable": capturable, "foreach": foreach, "maximize": maximize, "differentiable": differentiable})
+
+    def kept(self, group: dict[str, Any]) -> tuple[str, ...]:
+        return ("square_avg", *(("momentum_buffer",) if group["momentum"] > 0 else ()), *(("grad_avg",) if group["centered"] else ()))
+
+    def numbers(self, group: dict[str, Any], step: float) -> tuple[Any, ...]:  # type: ignore[override]
+        alpha, momentum = float(group["alpha"]), float(group["momentum"])
+        return (group["maximize"], weight_decay_of(group), alpha, 1 - alpha, float(group["eps"]), momentum if momentum > 0 else None, group["centered"],
+                float(plain(group["lr"])))
+
+    @staticmethod
+    def update(numbers: Any, scratch: Any, p: Any, g: Any, square: Any, *others: Any) -> None:
+        maximize, decay, keep, weight, eps, momentum, centered, lr = numbers
+        t, u, below = scratch
+        g = seen_gradient(u, p, g, maximize, decay)
+        average_square(square, g, keep, weight, t)
+        if centered:
+            mean = others[-1]
+            average(mean, g, weight, t)
+            square = np.subtract(square, np.multiply(mean, mean, t), t)
+        np.sqrt(square, below)
+        np.add(below, eps, below)
+        if momentum is None:
+            return divided_step(p, g, below, lr, below)
+        moving = others[0]
+        np.multiply(moving, momentum, moving)
+        np.add(moving, np.divide(g, below, below), moving)
+        np.subtract(p, np.multiply(moving, lr, t), p)

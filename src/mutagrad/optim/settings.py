@@ -1,0 +1,45 @@
+"""Checking what an optimizer is given, before anything changes."""
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+from .._tensor import Tensor
+from ..errors import BadArgument, BadValue
+
+
+def plain(value: Any) -> Any:
+    """A setting as a number of Python's, if it is a tensor."""
+    return value.item() if isinstance(value, Tensor) else value
+
+
+def number(optimizer: Any, name: str, value: Any) -> Any:
+    """A setting that has to be one number, as Python's."""
+    if isinstance(value, Tensor) and value.numel() != 1:
+        raise BadValue(f"{type(optimizer).__name__}: Tensor {name} must be 1-element, not of shape {tuple(value.shape)}")
+    found = plain(value)
+    if not isinstance(found, Real):
+        raise BadArgument(f"{type(optimizer).__name__}: {name} must be a number, not {type(value).__name__}", fix=f"{name}=0.01")
+    return found
+
+
+def check_positive(optimizer: Any, lr: Any, **others: Any) -> None:
+    """That the learning rate and the other settings are numbers of zero or more."""
+    if not number(optimizer, "lr", lr) >= 0:
+        raise BadValue(f"{type(optimizer).__name__}: Invalid learning rate: {lr}", why="it must be zero or more",
+                       fix="maximize=True goes uphill" if number(optimizer, "lr", lr) < 0 else "lr=0.01")
+    for name, value in others.items():
+        if not number(optimizer, name, value) >= 0:
+            shown = "epsilon" if name == "eps" else name
+            raise BadValue(f"{type(optimizer).__name__}: Invalid {shown} value: {value}", why="it must be zero or more")
+
+
+def check_betas(optimizer: Any, betas: Any) -> tuple[float, float]:
+    """Two numbers from zero to one, not one itself."""
+    if not isinstance(betas, (tuple, list)) or len(betas) != 2:
+        raise BadValue(f"{type(optimizer).__name__}: betas must be two numbers, not {betas!r}", fix="betas=(0.9, 0.999)")
+    for i, beta in enumerate(betas):
+        if not 0 <= number(optimizer, f"betas[{i}]", beta) < 1:
+            raise BadValue(f"{type(optimizer).__name__}: Invalid beta parameter at index {i}: {beta}", why="it must be at least 0 and less than 1",
+                           fix="betas=(0.9, 0.999)")
+    return plain(betas[0]), plain(betas[1])

@@ -1,0 +1,58 @@
+"""Gradient descent, with momentum if wanted."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..backends import np
+from ..errors import BadValue
+from .blocks import seen_gradient
+from .elementwise import Elementwise, weight_decay_of
+from .settings import check_positive, plain
+
+
+class SGD(Elementwise):
+    """Goes down the gradient, or down a running sum of gradients.
+
+    >>> import mutagrad as mg
+    >>> w = mg.tensor([1., -2.], requires_grad=True)
+    >>> optimizer = mg.optim.SGD([w], lr=0.25, momentum=0.9)
+    >>> (w ** 2).sum().backward()
+    >>> optimizer.step(); w
+    tensor([ 0.5000, -1.0000], requires_grad=True)
+    """
+
+    counts = ()
+
+    def __init__(self, params: Any, lr: Any = 1e-3, momentum: float = 0, dampening: float = 0, weight_decay: Any = 0, nesterov: bool = False, *,
+                 maximize: bool = False, foreach: bool | None = None, differentiable: bool = False, fused: bool | None = None) -> None:
+        check_positive(self, lr, momentum=momentum, weight_decay=weight_decay)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise BadValue("SGD: Nesterov momentum requires a momentum and zero dampening", fix="momentum=0.9, dampening=0, nesterov=True")
+        super().__init__(params, {
+            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov, "maximize": maximize,
+            "foreach": foreach, "differentiable": differentiable, "fused": fused})
+
+    def kept(self, group: dict[str, Any]) -> tuple[str, ...]:
+        return ("momentum_buffer",) if group["momentum"] else ()
+
+    def advance(self, group: dict[str, Any], state: dict[str, Any]) -> tuple[Any, ...]:
+        return (state.get("momentum_buffer") is None,)
+
+    def numbers(self, group: dict[str, Any], first: bool) -> tuple[Any, ...]:  # type: ignore[override]
+        dampening = float(group["dampening"])
+        return (group["maximize"], weight_decay_of(group), float(plain(group["lr"])), float(group["momentum"]), first,
+                1 - dampening if dampening else None, group["nesterov"])
+
+    @staticmethod
+    def update(numbers: Any, scratch: Any, p: Any, g: Any, moving: Any = None) -> None:
+        maximize, decay, lr, momentum, first, weight, nesterov = numbers
+        t, u, _ = scratch
+        g = seen_gradient(u, p, g, maximize, decay)
+        if moving is not None:
+            if first:
+                moving[...] = g
+            else:
+                np.multiply(moving, momentum, moving)
+                np.add(moving, g if weight is None else np.multiply(g, weight, t), moving)
+            g = np.add(g, np.multiply(moving, momentum, t), u) if nesterov else moving
+        np.subtract(p, np.multiply(g, lr, t), p)

@@ -1,0 +1,174 @@
+"""Averages of a model's weights over training."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from itertools import chain
+from math import cos, pi
+from typing import Any
+
+from ..autograd import no_grad
+from ..errors import BadArgument, BadValue
+from ..nn.module import Module
+from ..nn.normalization import _BatchNorm
+from ..ops.create import tensor
+from .lr_scheduler import LRScheduler, for_groups
+from .optimizer import Optimizer
+
+__all__ = ["SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn", "update_bn"]
+
+
+def _check_decay(decay: float) -> None:
+    if not 0 <= decay <= 1:
+        raise BadValue(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.", fix="decay=0.999")
+
+
+def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
+    """A rule for `AveragedModel`: an average in which older weights count less and less."""
+    _check_decay(decay)
+
+    @no_grad()
+    def ema_update(averaged: Any, current: Any, num_averaged: Any) -> Any:
+        return decay * averaged + (1 - decay) * current
+
+    return ema_update
+
+
+def get_swa_avg_fn() -> Callable[..., Any]:
+    """A rule for `AveragedModel`: the mean of all weights."""
+
+    @no_grad()
+    def swa_update(averaged: Any, current: Any, num_averaged: Any) -> Any:
+        return averaged + (current - averaged) / (num_averaged + 1)
+
+    return swa_update
+
+
+def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., None]:
+    """The same as `get_ema_avg_fn`, for lists of parameters that are changed in place."""
+    _check_decay(decay)
+
+    @no_grad()
+    def ema_update(averaged: Any, current: Any, num_averaged: Any) -> None:
+        for mean, value in zip(averaged, current):
+            _move(mean, value, 1 - decay)
+
+    return ema_update
+
+
+def get_swa_multi_avg_fn() -> Callable[..., None]:
+    """The same as `get_swa_avg_fn`, for lists of parameters that are changed in place."""
+
+    @no_grad()
+    def swa_update(averaged: Any, current: Any, num_averaged: Any) -> None:
+        for mean, value in zip(averaged, current):
+            _move(mean, value, 1 / (float(num_averaged) + 1))
+
+    return swa_update
+
+
+def _move(mean: Any, value: Any, weight: float) -> None:
+    if mean.is_floating_point() or mean.is_complex():
+        mean.lerp_(value, weight)
+    else:
+        mean.copy_(mean * (1 - weight) + value * weight)
+
+
+class AveragedModel(Module):
+    """A copy of a model whose parameters are averages of that model's: of all times that `update_parameters` was called.
+
+    >>> import mutagrad as mg
+    >>> model = mg.nn.Linear(1, 1)
+    >>> averaged = mg.optim.swa_utils.AveragedModel(model)
+    >>> for value in (1., 2., 6.):
+    ...     _ = model.bias.data.fill_(value)
+    ...     averaged.update_parameters(model)
+    >>> averaged.module.bias
+    Parameter containing:
+    tensor([3.], requires_grad=True)
+    """
+
+    def __init__(self, model: Module, device: Any = None, avg_fn: Callable[..., Any] | None = None, multi_avg_fn: Callable[..., None] | None = None,
+                 use_buffers: bool = False) -> None:
+        super().__init__()
+        if avg_fn is not None and multi_avg_fn is not None:
+            raise BadArgument("AveragedModel: Only one of avg_fn and multi_avg_fn should be provided")
+        self.module = deepcopy(model) if device is None else deepcopy(model).to(device)
+        self.register_buffer("n_averaged", tensor(0))
+        self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.module(*args, **kwargs)
+
+    @no_grad()
+    def update_parameters(self, model: Module) -> None:
+        """Takes the present weights of `model` into the average."""
+        means, values = self._averaged(self.module), [v.detach() for v in self._averaged(model)]
+        if self.n_averaged == 0:
+            for mean, value in zip(means, values):
+                mean.copy_(value)
+        elif self.avg_fn is not None:
+            for mean, value in zip(means, values):
+                mean.copy_(self.avg_fn(mean.detach(), value, self.n_averaged))
+        else:
+            (self.multi_avg_fn or get_swa_multi_avg_fn())([m.detach() for m in means], values, self.n_averaged)
+        if not self.use_buffers:
+            for mean, value in zip(self.module.buffers(), model.buffers()):
+                mean.copy_(value)
+        self.n_averaged += 1
+
+    def _averaged(self, module: Module) -> list[Any]:
+        return list(chain(module.parameters(), module.buffers()) if self.use_buffers else module.parameters())
+
+
+@no_grad()
+def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
+    """Computes the running means and variances of all batch normalizations anew, over the batches of `loader`."""
+    momenta = {}
+    for module in model.modules():
+        if isinstance(module, _BatchNorm):
+            module.reset_running_stats()
+            momenta[module] = module.momentum
+            module.momentum = None
+    if not momenta:
+        return
+    was_training = model.training
+    model.train()
+    for batch in loader:
+        batch = batch[0] if isinstance(batch, (list, tuple)) else batch
+        model(batch if device is None else batch.to(device))
+    for module, momentum in momenta.items():
+        module.momentum = momentum
+    model.train(was_training)
+
+
+_SHARES: dict[str, Callable[[float], float]] = {"cos": lambda t: (1 - cos(pi * t)) / 2, "linear": lambda t: t}
+
+
+class SWALR(LRScheduler):
+    """From the present rate to `swa_lr` in `anneal_epochs` epochs, and then constant."""
+
+    def __init__(self, optimizer: Optimizer, swa_lr: Any, anneal_epochs: int = 10, anneal_strategy: str = "cos", last_epoch: int = -1) -> None:
+        if anneal_strategy not in _SHARES:
+            raise BadValue(f"SWALR: anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
+        if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
+            raise BadValue(f"SWALR: anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
+        for rate, group in zip(for_groups("swa_lr", optimizer, swa_lr), optimizer.param_groups):
+            group["swa_lr"] = rate
+        self._anneal_strategy, self.anneal_epochs = anneal_strategy, anneal_epochs
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[Any]:
+        self._warn_outside_step()
+        step = self._step_count - 1 if self.anneal_epochs else max(1, self._step_count - 1)
+        before, now = self._share(step - 1), self._share(step)
+        rates = []
+        for group in self.optimizer.param_groups:
+            final = group["swa_lr"]
+            first = final if before == 1 else (group["lr"] - before * final) / (1 - before)
+            rates.append(final * now + first * (1 - now))
+        return rates
+
+    def _share(self, step: int) -> float:
+        """How much of the way to the last rate is done after so many steps."""
+        return _SHARES[self._anneal_strategy](max(0, min(1, step / max(1, self.anneal_epochs))))

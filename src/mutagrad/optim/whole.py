@@ -1,0 +1,67 @@
+"""Optimizers whose update of an element depends on the others of its parameter."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..backends import np
+from ..backends.host import QUIET, hush, unhush
+from ..construct import make
+from ..storage import before_write
+from ..write import check_writable, end_write
+from .blocks import computing_type
+from .optimizer import Optimizer, evaluated
+
+
+class Whole(Optimizer):
+    """A subclass checks a parameter, makes its state, and computes its new value from arrays."""
+
+    def check(self, p: Any) -> None:
+        """Raises for a parameter that this optimizer is not for."""
+        raise NotImplementedError
+
+    def new_state(self, p: Any) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def updated(self, group: dict[str, Any], state: dict[str, Any], p: Any, g: Any) -> Any:
+        """The new value of a parameter with array `p` and gradient `g`, both in the type to compute in."""
+        raise NotImplementedError
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        loss = evaluated(closure)
+        found = [(group, p) for group in self.param_groups for p in group["params"] if p._grad is not None]
+        for _, p in found:
+            self.check(p)
+            check_writable(p, type(self).__name__)
+        token = hush(QUIET)
+        try:
+            for group, p in found:
+                self._step_of(group, p)
+        finally:
+            unhush(token)
+        return loss
+
+    def _step_of(self, group: dict[str, Any], p: Any) -> None:
+        state = self.state[p]
+        if not state:
+            state.update(self.new_state(p))
+        array, dtype = p._array, computing_type(p._array.dtype)
+        value = self.updated(group, state, array.astype(dtype, copy=False), p._grad._array.astype(dtype, copy=False))
+        before_write(p)
+        array[...] = value
+        end_write(p, None)
+
+
+def zeros(p: Any, shape: tuple[int, ...]) -> Any:
+    """A part of the state of `p`, in its type."""
+    return make(np.zeros(shape, p._array.dtype))
+
+
+def move(average: Any, value: Any, weight: float) -> Any:
+    """Moves a running average by `weight` towards a value, and gives its array."""
+    before_write(average)
+    array = average._array
+    dtype = computing_type(array.dtype)
+    wide = array.astype(dtype, copy=False)
+    array[...] = wide + np.array(weight, dtype) * (value - wide)
+    return array.astype(dtype, copy=False)
