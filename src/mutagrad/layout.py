@@ -7,7 +7,7 @@ from .errors import BadArgument, NotSupported
 
 
 class layout:
-    """How a tensor keeps its elements: all of them, `mutagrad.strided`, is the only way here. `sparse_coo` is a name for what is refused."""
+    """How a tensor keeps its elements: all of them, `mutagrad.strided`. (A sparse matrix, of layout `sparse_coo`, is no tensor here.)"""
 
     __slots__ = ("name",)
 

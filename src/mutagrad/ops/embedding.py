@@ -86,7 +86,7 @@ def _limit_rows(weight: Any, index: Any, max_norm: float, norm_type: float) -> N
 
 def _no_sparse(name: str, sparse: bool) -> None:
     if sparse:
-        raise NotSupported(f"{name}: sparse=True is not supported", why="there are no sparse tensors here", fix="sparse=False")
+        raise NotSupported(f"{name}: sparse=True is not supported", why="gradients here are dense", fix="sparse=False")
 
 
 def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
