@@ -318,11 +318,15 @@ class Tensor(TensorBase):
         result = getattr(ufunc, method)(*arrays, **settings)
         return result if target or not isinstance(result, (np.ndarray, np.generic)) else make(np.array(result))
 
-    def __dlpack__(self, **settings: Any) -> Any:
-        return self.numpy().__dlpack__(**settings)
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
+        return self.numpy().__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self) -> Any:
         return self._array.__dlpack_device__()
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """The functions of the Python array API standard for tensors, for libraries that compute with any array."""
+        return rooms.standard(api_version)
 
     def __bool__(self) -> bool:
         if self._array.size != 1:
@@ -421,6 +425,10 @@ class Tensor(TensorBase):
 
     def cpu(self) -> Tensor:
         return self
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Tensor:
+        """The array API standard's name for `to(device)`."""
+        return self.to(device=device)
 
     def cuda(self, *arguments: Any, **settings: Any) -> Tensor:
         raise NoDevice("cuda: this build computes on the CPU only", fix="x.cpu(), or leave the device out")
@@ -525,6 +533,12 @@ class Tensor(TensorBase):
     def __rxor__(self, other: Any) -> Any:
         return elementwise.bitwise_xor(other, self)
 
+    def __rlshift__(self, other: Any) -> Any:
+        return elementwise.bitwise_left_shift(other, self)
+
+    def __rrshift__(self, other: Any) -> Any:
+        return elementwise.bitwise_right_shift(other, self)
+
     __iadd__ = elementwise.add_values_
     __isub__ = elementwise.sub_values_
     __imul__ = elementwise.mul_
@@ -535,6 +549,8 @@ class Tensor(TensorBase):
     __iand__ = in_place(elementwise.bitwise_and)
     __ior__ = in_place(elementwise.bitwise_or)
     __ixor__ = in_place(elementwise.bitwise_xor)
+    __ilshift__ = in_place(elementwise.bitwise_left_shift)
+    __irshift__ = in_place(elementwise.bitwise_right_shift)
 
     # ------------------------------------------------------------------------------------------------------- elementwise
 
@@ -769,7 +785,7 @@ class ViewOfLeaf:
 def _rebuild(cls: type[Tensor], storage: Storage, size: Any, strides: Any, offset: int | None, requires_grad: bool, dtype: Any) -> Any:
     made = object.__new__(cls)
     made._storage = storage if offset is None and storage.writer is None else new_storage(storage.buffer, storage)
-    made._array = storage.buffer if offset is None else np.ndarray(size, dtype, storage.buffer, offset, strides)
+    made._array = storage.buffer if offset is None else np.ndarray(size, np.dtype(dtype.type), storage.buffer, offset, strides)
     made._offset, made._grad = offset, None
     return made.requires_grad_(requires_grad)
 

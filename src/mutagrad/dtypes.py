@@ -150,8 +150,8 @@ def promote_types(a: dtype, b: dtype) -> dtype:
         return a
     if a.category < b.category:
         a, b = b, a
-    if a.category == b.category == INTEGER and {a, b} & {uint16, uint32, uint64}:
-        return a if a.itemsize >= b.itemsize else b
+    if a.category == b.category == INTEGER and uint64 in (a, b):  # no integer type holds it and negative numbers, too
+        return uint64
     if {a, b} == {bfloat16, float16}:  # neither holds the other: one has more range, one more precision
         return float32
     if a.category == b.category:

@@ -1,0 +1,146 @@
+"""Making tensors by the standard's functions."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..backends import np
+from ..construct import make
+from ..device import check_device
+from ..dtypes import as_dtype, dtype, get_default_dtype, int64, scalar_dtype
+from ..errors import BadValue
+from ..ops import arrange, create, matrices
+from ..ops.shape import clone, tensor_argument
+from ..storage import TensorBase
+from .kinds import as_type, type_of
+
+
+def default_for(*numbers: Any) -> dtype:
+    """The type of a new tensor of these numbers: the default of the highest kind among them."""
+    return max((scalar_dtype(n) for n in numbers), key=lambda found: found.category)
+
+
+def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Any:
+    """A tensor of what is given: itself or the same memory where that is possible, unless a copy is asked for or forbidden.
+
+    >>> import mutagrad as mg
+    >>> xp = mg.ones(1).__array_namespace__()
+    >>> xp.asarray([[1, 2], [3, 4]], dtype=xp.float64)
+    tensor([[1., 2.],
+            [3., 4.]], dtype=mutagrad.float64)
+    """
+    check_device(device)
+    to = None if dtype is None else as_dtype(dtype)
+    if not isinstance(obj, TensorBase) and not _has_memory(obj):
+        return create.tensor(obj, dtype=to) if copy is not False else _forbidden(obj)
+    array = None if isinstance(obj, TensorBase) else np.asarray(obj)
+    if copy is False and array is not None and not array.flags.writeable:
+        return _forbidden(obj)
+    x = obj if array is None else create.from_numpy(array)
+    if to is None or type_of(x) is to:
+        return clone(x) if copy else x
+    return as_type(x, to) if copy is not False else _forbidden(obj)
+
+
+def _forbidden(obj: Any) -> None:
+    raise BadValue(f"asarray: {type(obj).__name__} cannot become such a tensor without a copy", why="copy=False forbids one", fix="asarray(obj, copy=None)")
+
+
+def _has_memory(obj: Any) -> bool:
+    """Whether NumPy can look into it in place: an array, or anything that lends its memory as a buffer."""
+    try:
+        memoryview(obj).release()
+    except TypeError:
+        return hasattr(obj, "__array_interface__")
+    return True
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+    """A tensor over the memory of another library's array."""
+    check_device(device)
+    array = np.from_dlpack(x)
+    if copy is False and not array.flags.writeable:
+        raise BadValue("from_dlpack: read-only memory must be copied, and copy=False forbids that", fix="from_dlpack(x)")
+    return create.from_numpy(array.copy() if copy else array)
+
+
+def _filled(maker: Any, shape: Any, dtype: Any, device: Any) -> Any:
+    check_device(device)
+    return make(maker(shape, (get_default_dtype() if dtype is None else as_dtype(dtype)).array_type))
+
+
+def empty(shape: int | tuple[int, ...], *, dtype: Any = None, device: Any = None) -> Any:
+    """A tensor of this shape, of whatever the memory holds."""
+    return _filled(np.empty, shape, dtype, device)
+
+
+def zeros(shape: int | tuple[int, ...], *, dtype: Any = None, device: Any = None) -> Any:
+    """A tensor of zeros."""
+    return _filled(np.zeros, shape, dtype, device)
+
+
+def ones(shape: int | tuple[int, ...], *, dtype: Any = None, device: Any = None) -> Any:
+    """A tensor of ones."""
+    return _filled(np.ones, shape, dtype, device)
+
+
+def full(shape: int | tuple[int, ...], fill_value: Any, *, dtype: Any = None, device: Any = None) -> Any:
+    """A tensor of one number, of the default type for such numbers."""
+    is_tensor = isinstance(fill_value, TensorBase)
+    to = dtype or (type_of(fill_value) if is_tensor else default_for(fill_value))
+    return _filled(lambda size, kind: np.full(size, fill_value._array if is_tensor else fill_value, kind), shape, to, device)
+
+
+def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
+    """A tensor of the same shape, of whatever the memory holds."""
+    return empty(x.shape, dtype=dtype or type_of(x), device=device)
+
+
+def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
+    """Zeros of the same shape."""
+    return zeros(x.shape, dtype=dtype or type_of(x), device=device)
+
+
+def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
+    """Ones of the same shape."""
+    return ones(x.shape, dtype=dtype or type_of(x), device=device)
+
+
+def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Any:
+    """One number in the same shape."""
+    return full(x.shape, fill_value, dtype=dtype or type_of(x), device=device)
+
+
+def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Any:
+    """The numbers from start up to stop, which is not among them: none where step leads away from it."""
+    check_device(device)
+    numbers = (start, step) if stop is None else (start, stop, step)
+    to = int64 if dtype is None and all(isinstance(n, int) for n in numbers) else get_default_dtype() if dtype is None else as_dtype(dtype)
+    return make(np.arange(*((0, start, step) if stop is None else numbers), dtype=to.array_type))
+
+
+def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True) -> Any:
+    """So many numbers at equal distances, the last of which is stop unless endpoint is False."""
+    check_device(device)
+    to = default_for(1.0, start, stop) if dtype is None else as_dtype(dtype)
+    return make(np.linspace(start, stop, num, endpoint=endpoint, dtype=to.array_type))
+
+
+def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Any:
+    """Ones on a diagonal, zeros elsewhere."""
+    check_device(device)
+    return make(np.eye(n_rows, n_cols, k, (get_default_dtype() if dtype is None else as_dtype(dtype)).array_type))
+
+
+def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Any]:
+    """A tensor of coordinates for each axis of a grid."""
+    return list(arrange.meshgrid(*arrays, indexing=indexing)) if arrays else []
+
+
+def tril(x: Any, /, *, k: int = 0) -> Any:
+    """The matrix with zeros above its diagonal k."""
+    return matrices.tril(tensor_argument(x, "tril"), k)
+
+
+def triu(x: Any, /, *, k: int = 0) -> Any:
+    """The matrix with zeros below its diagonal k."""
+    return matrices.triu(tensor_argument(x, "triu"), k)
