@@ -2,16 +2,19 @@
 PYTHON ?= python3
 BIN := .venv/bin
 ORACLE := .venv-oracle/bin
+EXAMPLES := .venv-examples/bin
 # On two cores two workers halve the time; the cost tests count instead of timing, so neighbours do not disturb them.
 PYTEST := -m pytest -q -n 2
 
-.PHONY: tour test smoke oracle bench lint clean help
+.PHONY: tour test smoke oracle coverage bench examples lint clean help
 
 help:
 	@echo "make tour    a dozen mutating programs, their gradients, and what PyTorch does with them"
 	@echo "make test    all tests that need no PyTorch        make smoke   the quickest of them"
 	@echo "make oracle  all tests, with those that compare with PyTorch 2.13"
+	@echo "make coverage  writes docs/coverage.md: how much of PyTorch's table of operations is here"
 	@echo "make bench   timings as ratios to PyTorch          make lint    ruff and mypy --strict"
+	@echo "make examples  train what is in examples/training, and save the plots"
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -40,13 +43,27 @@ smoke: .venv/ready
 oracle: .venv-oracle/ready
 	$(ORACLE)/python $(PYTEST) -m oracle tests
 
+coverage: .venv-oracle/ready
+	PYTHONPATH=tests $(ORACLE)/python -m oracle.coverage
+
 bench: .venv-oracle/ready
 	$(ORACLE)/python -m compileall -q src
 	$(ORACLE)/python benchmarks/bench.py
+
+.venv-examples/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-examples
+	$(EXAMPLES)/python -m pip install -q --upgrade pip
+	$(EXAMPLES)/python -m pip install -q -e '.[examples]'
+	@touch $@
+
+# Their matrices are so small that threads of the BLAS would mostly wait for each other.
+examples: .venv-examples/ready
+	@for script in $(filter-out %/common.py,$(wildcard examples/training/*.py)); do \
+		echo "== $$script"; OPENBLAS_NUM_THREADS=1 $(EXAMPLES)/python $$script || exit 1; done
 
 lint: .venv/ready
 	$(BIN)/ruff check src tests benchmarks examples
 	$(BIN)/mypy
 
 clean:
-	rm -rf .venv .venv-oracle .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-oracle .venv-examples .pytest_cache .mypy_cache .ruff_cache
