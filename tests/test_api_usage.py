@@ -22,7 +22,6 @@ EXCEPTIONS = {
     "Tensor.name": "ambiguous in the table: files and nodes have it; a plain tensor's is None in PyTorch",
     "Tensor.solve": "PyTorch has removed it, and raises",
     "Tensor.resize": "deprecated in PyTorch, which warns and reshapes",
-    "Tensor.storage": "a tensor's memory is no object of its own; `data_ptr` says whether two tensors begin at the same",
     "Tensor.values": "ambiguous in the table: results and dictionaries have it; of tensors, only sparse ones",
     "Tensor.indices": "ambiguous in the table: results have it; of tensors, only sparse ones",
     "Tensor._values": "of sparse tensors only",

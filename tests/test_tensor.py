@@ -274,3 +274,16 @@ def test_views_refuse_what_only_a_copy_could_be() -> None:
     assert x.reshape(6).shape == (6,) and x.contiguous().view(6).shape == (6,) and x.contiguous() is not x
     y = mg.ones(2)
     assert y.contiguous() is y
+
+
+def test_storage_is_the_memory_behind_the_window() -> None:
+    x = mg.arange(6.0).reshape(2, 3)
+    row = x[1]
+    assert row.storage().data_ptr() == x.storage().data_ptr() == x.data_ptr()
+    assert len(row.storage()) == row.storage().size() == 6 and row.storage().tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    assert row.untyped_storage().nbytes() == len(row.untyped_storage()) == 24 and row.storage()[-1] == 5.0
+    assert x.clone().storage().data_ptr() != x.storage().data_ptr() and x.storage().dtype is mg.float32
+    with pytest.raises(IndexError):
+        x.storage()[6]
+    with pytest.raises(NotImplementedError, match="through a tensor"):
+        x.storage()[0] = 1.0

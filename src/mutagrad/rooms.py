@@ -100,6 +100,7 @@ ROOMS: dict[str, Room] = {
     "pad": Room(
         functions="""channel_shuffle constant_pad_nd pixel_shuffle pixel_unshuffle""",
         methods=""""""),
+    "memory": Room(methods="storage untyped_storage"),
     "recurrent": Room(
         functions="""gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell"""),
     "sparse": Room(

@@ -8,3 +8,6 @@ elsewhere("""
     is_storage is_warn_always_enabled set_default_device set_default_tensor_type set_deterministic_debug_mode set_float32_matmul_precision
     set_flush_denormal set_num_interop_threads set_warn_always typename use_deterministic_algorithms""")
 elsewhere("bfloat16")  # tests/test_bfloat16.py
+
+# Of test_run.py, test_files.py, test_func.py, test_sparse.py and test_array_api.py.
+elsewhere("as_torch load save vmap sparse_coo_tensor spmm to_dense to_sparse to_device")
