@@ -17,10 +17,10 @@ from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from tests.fuzz.generator import generate
-from tests.fuzz.judge import judge
+from fuzz.generator import generate
+from fuzz.judge import judge
 
 COLUMNS = {"right": "right", "wrong": "wrong, silently", "diverged": "other value", "error": "error"}
 

@@ -4,14 +4,17 @@ import itertools
 import pytest
 
 import mutagrad.engine
+import mutagrad.ops.complex
 import mutagrad.ops.indexing
 import mutagrad.storage
 import mutagrad.write
 from fuzz.judge import count_failures
-from mutagrad.construct import SCOPE
+from mutagrad.construct import SCOPE, view_of
+from mutagrad.graph import mode
 from mutagrad.op import TABLE
 
 SEEDS = range(300)
+ROOMS_SEEDS = range(100)  # programs with all operations are longer
 
 
 def patch(monkeypatch, name, value, *modules):
@@ -57,17 +60,38 @@ def wrong_factor(monkeypatch):
     monkeypatch.setattr(op, "reverse", lambda xp, g, saved, inputs: tuple(1.01 * gx for gx in right(xp, g, saved, inputs)))
 
 
+def weak_zeros(monkeypatch):
+    monkeypatch.setattr(mode, "strong_zeros", False)
+
+
+def the_wrong_part(monkeypatch):
+    """The values are those of the imaginary parts; what becomes part of the graph is the window of the real ones."""
+    monkeypatch.setattr(mutagrad.ops.complex, "imag", lambda z: view_of(z, z._array.imag, z._offset or 0))
+
+
+def no_conjugation(monkeypatch):
+    monkeypatch.setattr(TABLE["mul"], "conjugate", TABLE["mul"])
+
+
 def test_nothing_fails_unbroken():
     assert count_failures(SEEDS) == 0
+    assert count_failures(ROOMS_SEEDS, rooms=True) == 0
 
 
 def test_nothing_fails_with_everything_saved_by_reference(monkeypatch):
     save_everything_by_reference(monkeypatch)
     assert count_failures(range(1000)) == 0
     assert count_failures(range(1_000_000, 1_000_100), order=2) == 0
+    assert count_failures(range(200), rooms=True) == 0
 
 
 @pytest.mark.parametrize("sabotage", [no_clearing, no_moving_aside, no_program_order, no_constant_writes, wrong_factor])
 def test_each_sabotage_is_caught(monkeypatch, sabotage):
     sabotage(monkeypatch)
     assert count_failures(SEEDS) >= 5
+
+
+@pytest.mark.parametrize("sabotage", [no_moving_aside, weak_zeros, the_wrong_part, no_conjugation])
+def test_each_sabotage_is_caught_with_all_operations(monkeypatch, sabotage):
+    sabotage(monkeypatch)
+    assert count_failures(ROOMS_SEEDS, rooms=True) >= 5

@@ -38,7 +38,7 @@ class Recorded(Arithmetic):
         if not saves:  # an operation on a list: its inputs come first, if it saves them
             if not node.op.frees:
                 return node.saved
-            saves = [("input", i) for i in range(len(node))] + [("setting", 0)]
+            saves = [("input", i) for i in range(len(node.saved) - 1)] + [("setting", 0)]
         return [v if kind in ("setting", "shape") or v is None else _with_history(v, *_source(node, kind, i))
                 for (kind, i), v in zip(saves, node.saved)]
 

@@ -12,24 +12,28 @@ from itertools import count
 
 import numpy as np
 
-from . import mirror
+from . import mirror, rooms
 from .mirror import Mirror
 from .programs import Leaf, Program, Statement
 from .statements import KINDS, broadcasts_into
 
+# What NumPy raises where an operation makes no sense for the operands that chance gave it.
+REFUSALS = (ValueError, IndexError, AssertionError, *rooms.REFUSALS)
 LARGEST_VALUE = 5.0
 LARGEST_SIZE = 18
+ROOMS_VALUE, ROOMS_SIZE, ROOMS_DIMENSIONS = 50.0, 150, 6
 LEAF_SHAPES = [(), (3,), (4,), (5,), (2, 3), (3, 3), (3, 2), (2, 2), (1, 3), (3, 1)]
 
 
 @dataclass
 class Generator:
-    """`plain`: no writes at all. `unrecorded`: also writes that opt out of the gradient."""
+    """`plain`: no writes at all. `unrecorded`: also writes that opt out of the gradient. `rooms`: also the statements of `rooms.py`."""
 
     seed: int
     plain: bool = False
     unrecorded: bool = False
     indirect: bool = False
+    rooms: bool = False
     r: random.Random = field(init=False)
 
     def __post_init__(self):
@@ -61,7 +65,7 @@ class Generator:
         return Program(self.leaves, tuple(statements), self.indirect, self.seed)
 
     def replayed(self):
-        with mirror.taped(mirror.Tape()):
+        with mirror.taped(mirror.Tape()), np.errstate(all="ignore"):
             return self.program(self.statements).run(mirror, [Mirror(leaf.value.copy()) for leaf in self.leaves])
 
     # Growing.
@@ -73,22 +77,23 @@ class Generator:
             with mirror.taped(mirror.Tape()), np.errstate(all="ignore"):
                 exec(compile(source, "<statement>", "exec"), self.env)
             assert all(self.fits(self.env[n].a) for n in names)
-        except (ValueError, IndexError, AssertionError):
+        except REFUSALS:
             self.env = self.replayed()
             return False
         self.names = names
         self.statements.append(Statement(kind, source))
         return True
 
-    @staticmethod
-    def fits(a):
-        return a.size <= LARGEST_SIZE and a.ndim <= 3 and (not a.size or np.abs(a).max() < LARGEST_VALUE)
+    def fits(self, a):
+        value, size, dimensions = (ROOMS_VALUE, ROOMS_SIZE, ROOMS_DIMENSIONS) if self.rooms else (LARGEST_VALUE, LARGEST_SIZE, 3)
+        return a.size <= size and a.ndim <= dimensions and (not a.size or np.abs(a).max() < value)
 
     def grow(self, length):
-        kinds = [k for k in KINDS if not (self.plain and k.writes) and (self.unrecorded or not k.unrecorded)]
+        kinds = [k for k in KINDS if not (self.plain and k.writes) and (self.unrecorded or not k.unrecorded) and (self.rooms or not k.rooms)]
         weights = [k.weight for k in kinds]
         for _ in range(10 * length):
             kind = self.r.choices(kinds, weights)[0]
+            self.pending = []
             source = kind.make(self)
             length -= source is not None and self.add(kind.name, source)
             if not length:
@@ -100,7 +105,9 @@ class Generator:
         """A fixed random weight for each element of nearly every variable that is still alive."""
         self.statements.append(Statement("loss", "loss = f64(0.0)"))
         for name in self.names:
-            if self.array(name).size and self.chance(0.85):
+            if self.rooms and self.array(name).size and self.chance(0.85):
+                self.statements.append(Statement("loss", f"loss = loss + weighed({rooms.real_view(self, name)})"))
+            elif not self.rooms and self.array(name).size and self.chance(0.85):
                 weights = self.literal(self.shape(name))
                 self.statements.append(Statement("loss", f"loss = loss + ({name} * {weights}).sum()"))
 
@@ -123,9 +130,13 @@ class Generator:
     def shape(self, expression):
         return self.array(expression).shape
 
+    @property
+    def reals(self):
+        return [n for n in self.names if self.env[n].a.dtype.kind == "f"]
+
     def variable(self, fits=lambda a: True):
         """The name of a variable whose array fits, newer ones more often; None where there is none."""
-        names = [n for n in self.names if fits(self.env[n].a)]
+        names = [n for n in self.reals if fits(self.env[n].a)]
         return self.r.choice(names[-4:] if self.chance(0.3) else names) if names else None
 
     def literal(self, shape):
@@ -188,7 +199,7 @@ class Generator:
 
     def value(self, shape):
         """An expression that broadcasts into `shape`."""
-        fits = [n for n in self.names if broadcasts_into(self.env[n].a.shape, shape)]
+        fits = [n for n in self.reals if broadcasts_into(self.env[n].a.shape, shape)]
         roll = self.r.random()
         if roll < 0.15:
             return str(self.scalar())
@@ -202,7 +213,7 @@ class Generator:
 
     def tensor_value(self, shape):
         """An expression of exactly this shape."""
-        fits = [n for n in self.names if self.env[n].a.shape == shape]
+        fits = [n for n in self.reals if self.env[n].a.shape == shape]
         if fits and self.chance(0.7):
             return self.dressed(self.r.choice(fits))
         for _ in range(6):
@@ -231,9 +242,9 @@ class Generator:
         return self.r.sample(range(n), min(k, n)) if unique else [self.r.randrange(n) for _ in range(k)]
 
 
-def generate(seed, *, order=1, plain=False):
+def generate(seed, *, order=1, plain=False, rooms=False):
     """The program of this seed. Some opt out in places (finite differences of second order could not judge those)."""
     r = random.Random(f"family {seed}")
     family = r.random()
-    g = Generator(seed, plain=plain, indirect=r.random() < 0.4, unrecorded=order == 1 and not plain and family < 0.15)
+    g = Generator(seed, plain=plain, indirect=r.random() < 0.4, unrecorded=order == 1 and not plain and family < 0.15, rooms=rooms)
     return g.grow(r.randint(3, 12))

@@ -14,10 +14,12 @@ kept on the `Tape` of a run:
 from __future__ import annotations
 
 from collections import namedtuple
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import SimpleNamespace
 
 import numpy as np
+
+from . import table
 
 float64, int64 = np.float64, np.int64
 Picked = namedtuple("Picked", "values indices")
@@ -80,6 +82,18 @@ def fresh(a):
     return Mirror(np.asarray(a, order="C"))
 
 
+def results(arrays):
+    """What a reference of `samples/` has given: all fresh."""
+    made = tuple(fresh(np.array(a)) for a in arrays)
+    return made[0] if len(made) == 1 else made
+
+
+def decide_by(arrays):
+    """The order of all numbers, and between which quarters they lie: where the operations of `samples/` may have kinks."""
+    flat = np.concatenate([a.ravel() for a in arrays if a.dtype.kind == "f"] or [np.zeros(0)])
+    decide(flat.argsort(kind="stable")), decide(np.floor(4 * flat))
+
+
 def is_basic(index):
     return all(i is None or i is ... or isinstance(i, (int, slice)) for i in index)
 
@@ -125,9 +139,11 @@ class Mirror:
         return self
 
     def __getattr__(self, name):
+        if table.references(name):
+            return lambda *args, **kwargs: Reference(name)(self, *args, **kwargs)
         if not name.endswith("_") or name.endswith("__"):
             raise AttributeError(name)
-        op = getattr(Mirror, name[:-1])
+        op = getattr(Mirror, name[:-1], None) or Reference(name[:-1])
 
         def in_place(*args, **kwargs):
             out = op(self, *args, **kwargs).a
@@ -168,6 +184,9 @@ class Mirror:
             return fresh(self.a[index])
         return self.view_of(self.a[index if ... in index else (*index, ...)])
 
+    # `c.real += x` assigns what the write has returned.
+    real = property(lambda self: self.view_of(self.a.real), lambda self, x: self.real.copy_(x))
+    imag = property(lambda self: self.view_of(self.a.imag), lambda self, x: self.imag.copy_(x))
     T = property(lambda self: self.view_of(self.a.T))
 
     def transpose(self, i, j):
@@ -177,6 +196,7 @@ class Mirror:
         return self.view_of(self.a.transpose(dims))
 
     def reshape(self, *shape):
+        shape = shape[0] if isinstance(shape[0], tuple) else shape
         return self.view_of(self.a.reshape(shape))
 
     def view(self, *shape):
@@ -251,6 +271,8 @@ class Mirror:
     def __imul__(self, x): return self.mul_(x)
     def __itruediv__(self, x): return self.div_(x)
     def __neg__(self): return fresh(-self.a)
+    def __invert__(self): return fresh(~self.a)
+    def __pow__(self, x): return fresh(self.a ** raw(x))
     def __matmul__(self, x): return fresh(np.matmul(self.a, x.a))
     def __gt__(self, x): return fresh(decide(np.asarray(self.a > raw(x))))
     def __lt__(self, x): return fresh(decide(np.asarray(self.a < raw(x))))
@@ -262,7 +284,11 @@ class Mirror:
     def sigmoid(self): return fresh(1 / (1 + np.exp(-self.a)))
     def square(self): return fresh(self.a * self.a)
     def neg(self): return fresh(-self.a)
-    def abs(self): return fresh(self.a * decide(np.sign(self.a)))
+    def conj(self): return fresh(self.a.conj())
+
+    def abs(self):
+        return fresh(np.abs(self.a) if self.a.dtype.kind == "c" else self.a * decide(np.sign(self.a)))
+
     def relu(self): return fresh(self.a * decide(np.asarray(self.a > 0)))
 
     def clamp(self, min, max):
@@ -363,14 +389,18 @@ def tensor(values, dtype=None, requires_grad=False):
     return fresh(np.array(values, dtype=dtype))
 
 
-def sin(x): return x.sin()
-def cos(x): return x.cos()
-def exp(x): return x.exp()
-def tanh(x): return x.tanh()
+def written(result, out):
+    return result if out is None else out.write(result.a)
 
 
-def where(mask, x, y):
-    return fresh(np.where(mask.a, raw(x), raw(y)))
+def sin(x, out=None): return written(x.sin(), out)
+def cos(x, out=None): return written(x.cos(), out)
+def exp(x, out=None): return written(x.exp(), out)
+def tanh(x, out=None): return written(x.tanh(), out)
+
+
+def where(mask, x, y, out=None):
+    return written(fresh(np.where(mask.a, raw(x), raw(y))), out)
 
 
 def maximum(x, y):
@@ -378,12 +408,120 @@ def maximum(x, y):
     return fresh(np.maximum(x.a, y.a))
 
 
-def cat(xs, dim=0):
-    return fresh(np.concatenate([x.a for x in xs], dim))
+def cat(xs, dim=0, out=None):
+    return written(fresh(np.concatenate([x.a for x in xs], dim)), out)
 
 
 def stack(xs, dim=0):
     return fresh(np.stack([x.a for x in xs], dim))
+
+
+# Complex numbers.
+
+
+def complex(x, y):
+    return fresh(x.a + 1j * y.a)
+
+
+def view_as_real(x):
+    return x.view_of(x.a[..., None].view(np.float64))
+
+
+def view_as_complex(x):
+    a = x.a
+    if a.shape[-1] != 2 or a.strides[-1] != a.itemsize or any(s % (2 * a.itemsize) for s in a.strides[:-1]) or offset(a) % (2 * a.itemsize):
+        raise ValueError("view_as_complex: the pairs do not lie side by side")
+    return x.view_of(a.view(np.complex128)[..., 0])
+
+
+def offset(a):
+    """Bytes from the beginning of the memory that an array is a window on."""
+    owner = a
+    while owner.base is not None:
+        owner = owner.base
+    return a.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+
+
+def transform(name):
+    return lambda x, n=None, dim=-1: fresh(getattr(np.fft, name)(x.a, n, dim))
+
+
+fft = SimpleNamespace(**{name: transform(name) for name in ("fft", "ifft", "rfft", "irfft")})
+
+
+# The operations of `samples/`.
+
+
+class Reference:
+    """A function, or a module of functions, that the samples have references for; they are looked up by name."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __getattr__(self, name):
+        return of_samples(f"{self.name}.{name}")
+
+    def __call__(self, *args, out=None, inplace=False, **kwargs):
+        name = self.name
+        if name.endswith("_"):
+            name, inplace = name[:-1] if table.references(name[:-1]) else name, True
+        decide_by([x.a for x in (*args, *kwargs.values()) if isinstance(x, Mirror)])
+        found = self.computed(name, [raw(x) for x in args], {k: raw(x) for k, x in kwargs.items()})
+        target = args[0] if inplace else out
+        if target is None:
+            return results(table.listed(found))
+        if np.shape(found) != target.a.shape:
+            raise ValueError(f"{self.name}: {np.shape(found)} does not fit {target.a.shape}")
+        return target.write(np.array(found))
+
+    def computed(self, name, args, kwargs):
+        """By the first reference that takes these arguments."""
+        for reference in table.references(name):
+            with suppress(TypeError), np.errstate(all="ignore"):
+                return reference(*args, **kwargs)
+        raise TypeError(f"{name}: no reference takes these arguments")
+
+
+def of_samples(name):
+    if not table.references(name.rstrip("_")) and not table.references(name) and not table.known_below(name):
+        raise AttributeError(name)
+    return Reference(name)
+
+
+def __getattr__(name):
+    return of_samples(name)
+
+
+def call(key, *xs, form=None):
+    decide_by([x.a for x in xs])
+    return tuple(map(fresh, table.on_arrays(key, [x.a for x in xs])))
+
+
+def write(key, *xs):
+    xs[0].write(call(key, *xs)[0].a)
+
+
+def into(key, out, *xs):
+    out.write(call(key, *xs)[0].a)
+
+
+def sweep(x, **options):
+    """A sweep in the midst of a program changes nothing."""
+
+
+def watch(x, **options):
+    """A hook that hands on what it sees changes nothing."""
+
+
+def batch_norm(x, mean, var):
+    centre, spread = x.a.mean(0), x.a.var(0)
+    with no_grad():
+        mean.write(0.9 * mean.a + 0.1 * centre)
+        var.write(0.9 * var.a + 0.1 * x.a.var(0, ddof=1))
+    return fresh((x.a - centre) / np.sqrt(spread + 1e-5))
+
+
+OWN_NAMES = {f.__name__: f for f in (call, write, into, sweep, watch, batch_norm)}
 
 
 class Function:

@@ -10,6 +10,8 @@ from functools import cached_property
 
 import numpy as np
 
+from . import table
+
 
 @dataclass(frozen=True)
 class Leaf:
@@ -138,6 +140,44 @@ def names_of(library):
     def f64(values):
         return library.tensor(values, dtype=library.float64)
 
-    functions = (ScaledSin, InPlaceTanh, AddSquare, SinCos)
-    _names[library] = {"mg": library, "f64": f64} | {f.__name__: f for f in functions}
+    def near(values, x):
+        """These values, each moved a little by an element of x."""
+        values, n = np.array(values), x.reshape(-1).shape[0]
+        moved = x.reshape(-1)[[i % n for i in range(values.size)]].reshape(values.shape)
+        return f64(values.tolist()) + library.tanh(moved) * 0.1
+
+    def weighed(x):
+        """The sum of all elements with a weight for each."""
+        size = x.reshape(-1).shape[0]
+        return (x.reshape(-1) * f64(np.cos(1.7 * np.arange(size) + 0.3).round(3).tolist())).sum()
+
+    functions = (ScaledSin, InPlaceTanh, AddSquare, SinCos, f64, near, weighed)
+    own = library.OWN_NAMES if hasattr(library, "OWN_NAMES") else own_names(library)
+    _names[library] = {"mg": library} | {f.__name__: f for f in functions} | own
     return _names[library]
+
+
+def own_names(library):
+    """What programs do by name, and the mirror in its own way: samples, sweeps, hooks and running statistics."""
+    def call(key, *xs, form="function"):
+        return table.on_tensors(library, key, xs, form)
+
+    def write(key, *xs):
+        table.write_on_tensors(library, key, xs)
+
+    def into(key, out, *xs):
+        table.out_on_tensors(library, key, out, xs)
+
+    def sweep(x, **options):
+        if x.requires_grad:
+            x.sum().backward(retain_graph=True, **options)
+
+    def watch(x, change=False):
+        """A hook that replaces the adjoint by the same numbers, as a result or in place."""
+        if x.requires_grad:
+            x.register_hook((lambda g: None if g.mul_(1.0) is g else g) if change else lambda g: g * 1.0)
+
+    def batch_norm(x, mean, var):
+        return library.nn.functional.batch_norm(x, mean, var, training=True)
+
+    return {f.__name__: f for f in (call, write, into, sweep, watch, batch_norm)}

@@ -12,17 +12,18 @@ class Kind(NamedTuple):
     weight: float
     writes: bool
     unrecorded: bool
+    rooms: bool
     make: object
 
 
 KINDS: list[Kind] = []
 
 
-def kind(weight, *, writes=False, unrecorded=False):
+def kind(weight, *, writes=False, unrecorded=False, rooms=False):
     """Register a function of a generator that returns a statement's source, or None where it finds no operands."""
 
     def register(make):
-        KINDS.append(Kind(make.__name__, weight, writes, unrecorded, make))
+        KINDS.append(Kind(make.__name__, weight, writes, unrecorded, rooms, make))
         return make
 
     return register

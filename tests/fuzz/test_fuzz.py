@@ -1,5 +1,7 @@
 """Thousands of random mutating programs: the gradient must be that of the program as it ran."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -9,15 +11,17 @@ from .generator import generate
 from .judge import Discarded, OnArrays, judge, report, shrunk
 from .programs import Leaf, Program, Statement
 from .statements import KINDS
+from .table import NAMES
 
 FIRST, SECOND = 44, 14  # blocks
+ROOMS_FIRST, ROOMS_SECOND = 14, 10
 BLOCK = 50
 SECOND_SEEDS = 1_000_000
 REPORTS = 2
 
 
-def check(seeds, order):
-    programs = [generate(seed, order=order) for seed in seeds]
+def check(seeds, order, rooms=False):
+    programs = [generate(seed, order=order, rooms=rooms) for seed in seeds]
     verdicts = [judge(p, mutagrad, order=order, full=False) for p in programs]
     failed = [(p, v) for p, v in zip(programs, verdicts) if v.failed]
     if failed:
@@ -36,24 +40,48 @@ def test_second_order(block):
     check(range(first, first + BLOCK // 2), order=2)
 
 
+@pytest.mark.parametrize("block", range(ROOMS_FIRST))
+def test_first_order_with_all_operations(block):
+    check(range(block * BLOCK, (block + 1) * BLOCK), order=1, rooms=True)
+
+
+@pytest.mark.parametrize("block", range(ROOMS_SECOND))
+def test_second_order_with_all_operations(block):
+    first = SECOND_SEEDS + block * BLOCK // 2
+    check(range(first, first + BLOCK // 2), order=2, rooms=True)
+
+
 # The judge and the generator themselves.
 
 
-def test_few_programs_are_discarded():
-    def judged(seed):
+@cache
+def programs(rooms):
+    return [generate(seed, rooms=rooms) for seed in range(200 if rooms else 400)]
+
+
+@pytest.mark.parametrize(("rooms", "least"), [(False, 0.95), (True, 0.75)])
+def test_few_programs_are_discarded(rooms, least):
+    def judged(program):
         try:
-            return OnArrays(generate(seed)).gradient() is not None
+            return OnArrays(program).gradient() is not None
         except Discarded:
             return False
 
-    assert sum(judged(seed) for seed in range(400)) >= 0.95 * 400
+    assert sum(map(judged, programs(rooms))) >= least * len(programs(rooms))
 
 
-def test_nearly_all_programs_write_and_every_kind_of_statement_occurs():
+@pytest.mark.parametrize("rooms", [False, True])
+def test_nearly_all_programs_write_and_every_kind_of_statement_occurs(rooms):
     writes = {k.name for k in KINDS if k.writes or k.unrecorded}
-    kinds = [generate(seed).kinds for seed in range(400)]
-    assert sum(bool(k & writes) for k in kinds) > 0.9 * 400
-    assert {k.name for k in KINDS} <= set().union(*kinds)
+    kinds = [p.kinds for p in programs(rooms)]
+    assert sum(bool(k & writes) for k in kinds) > 0.9 * len(kinds)
+    assert {k.name for k in KINDS if rooms or not k.rooms} <= set().union(*kinds)
+
+
+def test_many_operations_of_the_table_occur():
+    """The text of a call names its sample."""
+    source = "\n".join(p.source for p in programs(rooms=True))
+    assert sum(f"('{name}(" in source for name in NAMES) > 0.3 * len(NAMES)
 
 
 def test_a_seed_is_always_the_same_program():

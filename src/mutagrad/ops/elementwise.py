@@ -94,6 +94,8 @@ fmod = elementwise("fmod", _divisible(np.fmod), x=same, y=lambda xp, g, x, y: -g
 floor_divide = elementwise("floor_divide", _divisible(np.floor_divide), x=zero, y=zero)
 trunc_divide = elementwise("trunc_divide", _divisible(lambda a, b: _trunc_quotient(a, b)), x=zero, y=zero)
 neg = elementwise("neg", np.negative, x=lambda g: -g)
+# NumPy 2.4's np.negative(a, out=b) is wrong for some strides (x[:, 0] of eight doubles a row); into fresh memory it is right.
+neg.op.into = False
 reciprocal = elementwise("reciprocal", np.reciprocal, promotes="float", x=lambda g, out: -g * out * out)
 square_values = elementwise("square", np.square, x=lambda g, x: g * (x + x))
 abs = elementwise("abs", np.abs, x=lambda xp, g, x: g * xp.sgn(x))

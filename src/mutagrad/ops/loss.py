@@ -84,6 +84,8 @@ squared_error = elementwise("squared_error", lambda a, b: np.square(a - b), x=la
 
 
 def _huber(a: Any, b: Any, delta: float, scale: float) -> Any:
+    if a.dtype.kind == "c":
+        raise TypeError  # the slope of a size is no clamped difference there; it becomes the usual error about types
     size = np.abs(a - b)
     near = np.minimum(size, delta)
     return near * (size - 0.5 * near) * scale

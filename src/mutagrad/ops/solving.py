@@ -409,7 +409,7 @@ def _product_without(s: Any, left_out: int) -> Any:
 def _cofactors_rule(g: Any, a: Any) -> Any:
     """The second derivative of the determinant: with the products of all singular values but two."""
     u, s, vh, sign = _singular(a)
-    inner = u.swapaxes(-2, -1) @ g @ vh.swapaxes(-2, -1)
+    inner = u.conj().swapaxes(-2, -1) @ g @ vh.conj().swapaxes(-2, -1)
     others = _product_without(s, 2) * ~np.eye(s.shape[-1], dtype=bool)
     diagonal = np.einsum("...ij,...j->...i", others, np.diagonal(inner, axis1=-2, axis2=-1))
     found = -inner.swapaxes(-2, -1) * others

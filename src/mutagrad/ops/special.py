@@ -39,7 +39,7 @@ def _only_floats(a: Any) -> Any:
 # ------------------------------------------------------------------------------------------------------- gamma and its kin
 
 lgamma = elementwise("lgamma", _lgamma, promotes="float", x=lambda xp, g, x: g * xp.digamma(x))
-digamma = elementwise("digamma", special("psi", "digamma"), promotes="float", x=lambda xp, g, x: g * xp.polygamma(x, 1))
+digamma = elementwise("digamma", lambda a: special("psi", "digamma")(_real(a)), promotes="float", x=lambda xp, g, x: g * xp.polygamma(x, 1))
 polygamma_values = elementwise("polygamma", lambda a, order: _polygamma(a, order), promotes="float", settings=("order",),
                                x=lambda xp, g, x, order: g * xp.polygamma(x, order + 1))
 igamma = elementwise("igamma", special("gammainc", "igamma"), promotes="float", inputs=("a", "x"), a=None,
@@ -50,6 +50,7 @@ zeta = elementwise("zeta", special("zeta"), promotes="float", inputs=("x", "q"),
 
 
 def _polygamma(a: Any, n: int) -> Any:
+    _real(a)
     if n == 0:
         return special("psi", "polygamma")(a)
     return ((-1) ** (n + 1) * float(factorial(n)) * scipy("special", "polygamma").zeta(float(n + 1), a.astype(np.float64))).astype(a.dtype)
