@@ -385,3 +385,37 @@ def test_an_element_of_another_type_than_its_result() -> None:
     c = mg.tensor([3 + 4j, 1 - 1j, 2j], dtype=mg.complex128, requires_grad=True)
     (c[0].abs() * 5 + c[2].abs()).backward()
     assert mg.allclose(c.grad, mg.tensor([3 + 4j, 0, 1j], dtype=mg.complex128))
+
+
+# ------------------------------------------------------------------------------------------------------------------- nan
+
+
+def test_a_loss_that_is_nan_is_an_error_and_changes_nothing() -> None:
+    x = mg.tensor([-1.0, 4.0], requires_grad=True)
+    loss = x.log().sum()
+    with pytest.raises(RuntimeError, match="the loss is nan") as caught:
+        loss.backward()
+    assert "sum at" in str(caught.value) and isinstance(caught.value, ValueError) and x.grad is None
+    loss.backward(mg.ones_like(loss))  # asked for in so many words
+    assert x.grad.tolist() == [-1.0, 0.25]
+
+
+def test_anomalies_are_named_where_they_were_made() -> None:
+    x = mg.tensor([0.0, 1.0], requires_grad=True)
+    with mg.autograd.detect_anomaly():
+        assert mg.autograd.is_anomaly_enabled()
+        y = (x.sqrt() * mg.tensor([0.0, 1.0])).sum()
+        y.backward()  # strong zeros: nothing is wrong here
+        z = (x * 0).sqrt().sum()
+        with pytest.raises(RuntimeError, match="MulBackward0 returned nan") as caught:
+            z.backward()
+        assert "test_autograd.py" in str(caught.value)
+    assert not mg.autograd.is_anomaly_enabled()
+    before = mg.autograd.set_detect_anomaly(True)
+    assert mg.autograd.is_anomaly_enabled()
+    with before:
+        pass
+    assert not mg.autograd.is_anomaly_enabled()
+    with mg.autograd.set_detect_anomaly(True):
+        assert mg.autograd.is_anomaly_enabled()
+    assert not mg.autograd.is_anomaly_enabled()

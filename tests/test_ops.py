@@ -642,7 +642,7 @@ def test_complex_gradient(sample: Sample) -> None:
 @pytest.mark.parametrize(("expression", "inputs", "expected"), KINKS, ids=[f"{e} at {v}" for e, v, _ in KINKS])
 def test_gradient_where_it_is_a_convention(expression: str, inputs: list[list[float]], expected: list[list[float]]) -> None:
     tensors = [mg.tensor(v, dtype=mg.float64, requires_grad=True) for v in inputs]
-    eval(expression, {"m": mg, "inf": np.inf}, dict(zip("xy", tensors))).sum().backward()
+    eval(expression, {"m": mg, "inf": np.inf}, dict(zip("xy", tensors))).sum().backward(mg.tensor(1.0, dtype=mg.float64))
     for x, e in zip(tensors, expected):
         np.testing.assert_allclose(x.grad.numpy(), e, 1e-6)
 

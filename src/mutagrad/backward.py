@@ -15,7 +15,7 @@ from .ops.indexing import put
 from .ops.shape import clone
 from .second_order import Recorded
 from .storage import TensorBase, before_write
-from .where import here
+from .where import describe, here
 from .window import Window, overlaps_itself
 
 
@@ -79,6 +79,15 @@ def _seed(tensor: Any, gradient: Any, create_graph: bool) -> Any:
     return gradient if gradient._array.dtype == array.dtype else make(gradient._array.astype(array.dtype))
 
 
+def _check_loss(tensor: Any) -> None:
+    """A loss that is nan has no gradient worth having: everything trained with it would be nan."""
+    if isinstance(tensor, TensorBase) and tensor._array.size == 1 and tensor._storage.writer is not None and np.isnan(tensor._array).any():
+        writer = tensor._storage.writer
+        computed = f"it was computed by {writer.op.name} at {describe(writer.where)}; " if isinstance(writer, Node) else ""
+        raise BadSeed("backward: the loss is nan", why=f"{computed}every gradient would be nan, too",
+                      fix="if not loss.isnan(): loss.backward(). To differentiate it all the same: loss.backward(mutagrad.ones_like(loss))")
+
+
 def _no_history(tensor: Any) -> GradientError:
     kind = tensor._array.dtype
     if kind.kind not in "fcV":
@@ -120,6 +129,9 @@ def _run(seeds: list[tuple[Any, Any, Any]], create_graph: bool, retain: bool, de
 
 def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
     """Adds the derivatives of the sum of `tensors` to `.grad` of the leaves (or only of `inputs`)."""
+    for tensor, gradient in zip(_listed(tensors), _listed(grad_tensors or ())):
+        if gradient is None:
+            _check_loss(tensor)
     seeds = _seeds(tensors, grad_tensors, create_graph)
     retain = create_graph if retain_graph is None else retain_graph
     if inputs is None:

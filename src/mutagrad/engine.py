@@ -37,7 +37,7 @@ from typing import Any
 from .backends import large, np
 from .backends.host import ALARM, add_at
 from .errors import GradientError
-from .graph import Freed, Leaf, Node
+from .graph import Freed, Leaf, Node, mode
 from .stats import counters
 from .where import Where, describe
 from .window import As, Shape, Window, broadcast_axes, covers
@@ -259,8 +259,9 @@ def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *
     state = Sweep(arithmetic, useful)
     adjoints, mine, heap, accumulate = state.adjoints, state.mine, state.heap, state.accumulate
     xp, restore, small = arithmetic.xp, arithmetic.restore, arithmetic.small
-    freed, nodes, alarm = Freed(where), 0, ALARM.rung
-    alarm.clear()
+    freed, nodes = Freed(where), 0
+    alarm, look = ([True], _no_nan) if mode.anomaly else (ALARM.rung, strong_zeros)
+    ALARM.rung.clear()
     g = gx = grads = found = None  # type: Any
     while seeds:
         accumulate(*seeds.pop())
@@ -303,7 +304,7 @@ def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *
             saved = restore(node)
         grads = op.reverse(xp, g, saved, inputs)
         if alarm:
-            grads = strong_zeros(node, xp, g, saved, inputs, grads)
+            grads = look(node, xp, g, saved, inputs, grads)
         saved = None
         if windows is not None or useful is not None:
             for before, window, gx in zip(inputs, windows or repeat(None), grads):
@@ -349,6 +350,18 @@ def strong_zeros(node: Any, xp: Any, g: Any, saved: Any, inputs: Any, grads: Any
             break
         ALARM.rung.clear()
     return [gx if gx is None or gx.shape != g.shape else xp.where(wrong, xp.zeros_like(gx), gx) for gx in grads]
+
+
+def _no_nan(node: Any, xp: Any, g: Any, saved: Any, inputs: Any, grads: Any) -> Any:
+    """Where anomalies are to be detected: the first nan that a rule makes is an error that names the operation."""
+    if ALARM.rung:
+        grads = strong_zeros(node, xp, g, saved, inputs, grads)
+    for i, gx in enumerate(grads):
+        if gx is not None and not bool((gx == gx).all()):
+            raise GradientError(f"detect_anomaly: {node.name()} returned nan values in its {i}th output",
+                                why=f"it is the derivative of {node.op.name} at {describe(node.where)}",
+                                fix="look at the values there: a division by zero, or the logarithm or root of a negative number")
+    return grads
 
 
 def already_freed(node: Node) -> GradientError:

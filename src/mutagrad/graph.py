@@ -19,10 +19,11 @@ from .window import As, Shape, Window, overlaps_itself
 
 
 class Mode(threading.local):
-    """Whether operations are recorded, and whether a zero adjoint stays zero in a sweep. Per thread."""
+    """Of one thread: whether operations are recorded, whether a zero adjoint stays zero, whether nan in a sweep is an error."""
 
     grad = True
     strong_zeros = True
+    anomaly = False
 
 
 mode = Mode()

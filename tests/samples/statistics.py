@@ -98,7 +98,7 @@ for name, ref in (("trapezoid", trapezoid), ("trapz", trapezoid), ("cumulative_t
     op(name, R(5, 7), R(7), ref=ref)
 op("gradient", R(5, 7), ref=np.gradient)
 op("gradient", R(5, 7), spacing=0.5, dim=1, edge_order=2, ref=lambda x, spacing, dim, edge_order: np.gradient(x, spacing, axis=dim, edge_order=edge_order))
-op("gradient", R(4, 5), spacing=(domain(0, 9)(4), 0.5), ref=lambda x, spacing: np.gradient(x, *spacing))
+op("gradient", R(4, 5), spacing=(domain(0, 9)(4), 0.5), ref=lambda x, spacing: np.gradient(x, *spacing), ties=True)
 
 # --------------------------------------------------------------------------------------------------------------- covariance
 
@@ -115,7 +115,7 @@ op("cov", R(5, 7), ref=cov, complex=True)
 op("cov", R(5, 7), correction=0, fweights=np.array([1, 2, 1, 3, 1, 1, 2]), ref=cov)
 op("cov", R(4, 5), fweights=np.array([1, 2, 1, 3, 1]), aweights=P(5), ref=cov)
 op("cov", R(7), ref=np.cov)
-op("corrcoef", R(5, 7), ref=lambda x: cov(x) / np.sqrt(np.outer(np.diag(cov(x)).real, np.diag(cov(x)).real)))
+op("corrcoef", R(5, 7), ref=lambda x: cov(x) / np.sqrt(np.outer(np.diag(cov(x)).real, np.diag(cov(x)).real)), ties=True)
 
 # ---------------------------------------------------------------------------------------------------------------- distances
 

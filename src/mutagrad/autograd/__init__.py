@@ -5,10 +5,21 @@ from typing import Any
 from ..backward import backward, grad
 from . import function
 from .function import Function
-from .modes import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled, strong_zeros
+from .modes import (
+    detect_anomaly,
+    enable_grad,
+    inference_mode,
+    is_anomaly_enabled,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_detect_anomaly,
+    set_grad_enabled,
+    strong_zeros,
+)
 
-__all__ = ["Function", "backward", "enable_grad", "function", "grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled",
-           "no_grad", "set_grad_enabled", "strong_zeros"]
+__all__ = ["Function", "backward", "detect_anomaly", "enable_grad", "function", "grad", "inference_mode", "is_anomaly_enabled", "is_grad_enabled",
+           "is_inference_mode_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled", "strong_zeros"]
 
 # What is loaded when first asked for, and from where. (`gradcheck` is PyTorch's name for a module and for the function in it.)
 _LATER = {"functional": ("functional",), "variable": ("Variable",), "gradcheck": ("gradcheck", "gradgradcheck", "GradcheckError")}

@@ -134,16 +134,25 @@ class Applied:
             raise BadArgument(f"{self.name}.backward returned {type(answer).__name__} as gradient {i}", fix="return a tensor or None")
         shape, dtype = self.ctx._input_shapes[i]
         if answer._array.shape != shape:
-            try:
-                fits = np.broadcast_shapes(answer._array.shape, shape) == shape
-            except ValueError:
-                fits = False
-            if not fits and answer._array.size != np.prod(shape, dtype=int):
-                raise ShapeError(f"{self.name}.backward returned a gradient of shape {answer._array.shape} for input {i} of shape {shape}")
-            answer = expand(answer, *shape) if fits else reshape(answer, *shape)
+            answer = self._fitted(answer, shape, i)
         if answer._array.dtype != dtype:
             answer = cast(answer, dtype)
         return answer if mode.grad else answer._array
+
+    def _fitted(self, answer: Any, shape: tuple[int, ...], i: int) -> Any:
+        """A gradient in the input's shape: summed over the dimensions that the input was broadcast along."""
+        given = answer._array.shape
+        try:
+            common = np.broadcast_shapes(given, shape)
+        except ValueError:
+            common = ()
+        if common == shape:
+            return expand(answer, *shape)
+        if answer._array.size == np.prod(shape, dtype=int):
+            return reshape(answer, *shape)
+        if common == given:
+            return answer.sum_to_size(*shape)
+        raise ShapeError(f"{self.name}.backward returned a gradient of shape {given} for input {i} of shape {shape}")
 
 
 class Function:

@@ -169,6 +169,55 @@ class strong_zeros(_Mode):
         return strong_zeros(self.wanted)
 
 
+class detect_anomaly(_Mode):
+    """Inside, the first nan that a sweep makes is an error that names the operation and its line.
+
+    >>> import mutagrad as mg
+    >>> x = mg.tensor(1., requires_grad=True)
+    >>> with mg.autograd.detect_anomaly():
+    ...     try:
+    ...         (x * 0).sqrt().backward()
+    ...     except RuntimeError as error:
+    ...         print(error.what)
+    detect_anomaly: MulBackward0 returned nan values in its 0th output
+    """
+
+    def __new__(cls, check_nan: bool = True) -> Any:
+        return object.__new__(cls)
+
+    def __init__(self, check_nan: bool = True) -> None:
+        self.wanted, self._before = bool(check_nan), []
+
+    def __enter__(self) -> None:
+        self._before.append(current.anomaly)
+        current.anomaly = self.wanted
+
+    def __exit__(self, *error: Any) -> None:
+        current.anomaly = self._before.pop()
+
+    def again(self) -> detect_anomaly:
+        return detect_anomaly(self.wanted)
+
+
+class set_detect_anomaly(detect_anomaly):
+    """The same, from now on; as a context manager, until the block ends."""
+
+    def __new__(cls, mode: bool, check_nan: bool = True) -> Any:
+        return object.__new__(cls)
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        super().__init__(mode and check_nan)
+        self._before.append(current.anomaly)
+        current.anomaly = self.wanted
+
+    def __enter__(self) -> None:
+        current.anomaly = self.wanted
+
+
+def is_anomaly_enabled() -> bool:
+    return current.anomaly
+
+
 def is_grad_enabled() -> bool:
     return current.grad
 
