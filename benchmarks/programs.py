@@ -33,6 +33,7 @@ class Row:
     target: float | None = None
     per: int = 1
     rounds: int = 15  # at most, and fewer where they are slow
+    before: Callable[[Any], Run] | None = None  # the same in small, run before memory is measured
 
 
 ROWS: dict[str, Row] = {}
@@ -602,6 +603,112 @@ def attention_small(lib: Any) -> Run:
 
 
 # --------------------------------------------------------------------------------------------------
+GROUP = "Training: float32, forward + backward + step of the optimizer"
+
+RATE = 1e-8  # so small that the gradient, which is compared, is the same after however many steps
+
+
+def filled(model: Any) -> Any:
+    """A model whose parameters have equal values in both libraries: as small as its layers would draw them."""
+    random = np.random.default_rng(0)
+    for p in model.parameters():
+        spread = (p.numel() // p.shape[0]) ** -0.5 if p.ndim > 1 else 0.1
+        p.data.copy_(type(p.data)(random.normal(0, spread, tuple(p.shape)).astype(np.float32)))
+    return model
+
+
+def training(model: Any, optimizer: Any, loss: Callable[[], Any]) -> Run:
+    first = next(model.parameters())
+
+    def run() -> Any:
+        optimizer.zero_grad()
+        loss().backward()
+        optimizer.step()
+        return first.grad
+
+    return run
+
+
+def classifier(lib: Any, model: Any, x: Any) -> Run:
+    target = indices(lib, 10, x.shape[0])
+    return training(model, lib.optim.Adam(model.parameters(), lr=RATE), lambda: lib.nn.functional.cross_entropy(model(x), target))
+
+
+@row("MLP, 784-512-512-10, batch 128, Adam", target=1.0)
+def train_mlp(lib: Any) -> Run:
+    nn = lib.nn
+    model = nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
+    return classifier(lib, filled(model), leaf(lib, 128, 784, mean=0, spread=1).detach())
+
+
+def cnn(lib: Any, batch: int) -> Run:
+    nn = lib.nn
+    model = nn.Sequential(
+        nn.Conv2d(1, 6, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+        nn.Linear(256, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10))  # fmt: skip
+    return classifier(lib, filled(model), leaf(lib, batch, 1, 28, 28, mean=0, spread=1).detach())
+
+
+def gpt(lib: Any, layers: int = 4, width: int = 128, heads: int = 4, context: int = 128, batch: int = 8, vocabulary: int = 64) -> Run:
+    nn, functional = lib.nn, lib.nn.functional
+
+    class Attention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.into, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+
+        def forward(self, x: Any) -> Any:
+            b, t, _ = x.shape
+            q, k, v = (part.view(b, t, heads, width // heads).transpose(1, 2) for part in self.into(x).split(width, dim=2))
+            y = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+            return self.out(y.transpose(1, 2).reshape(b, t, width))
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm1, self.attention, self.norm2 = nn.LayerNorm(width), Attention(), nn.LayerNorm(width)
+            self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+        def forward(self, x: Any) -> Any:
+            x = x + self.attention(self.norm1(x))
+            return x + self.mlp(self.norm2(x))
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.tokens, self.places = nn.Embedding(vocabulary, width), nn.Embedding(context, width)
+            self.blocks = nn.Sequential(*(Block() for _ in range(layers)))
+            self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, vocabulary, bias=False)
+
+        def forward(self, x: Any) -> Any:
+            return self.head(self.norm(self.blocks(self.tokens(x) + self.places(lib.arange(x.shape[1])))))
+
+    model = filled(Model())
+    text = indices(lib, vocabulary, batch, context + 1)
+    x, target = text[:, :-1], text[:, 1:].reshape(-1)
+    optimizer = lib.optim.AdamW(model.parameters(), lr=RATE)
+    return training(model, optimizer, lambda: functional.cross_entropy(model(x).reshape(-1, vocabulary), target))
+
+
+add("train_gpt", "GPT, 4 layers of 128, context 128, batch 8, AdamW", gpt, target=1.3)
+add("train_cnn", "CNN like LeNet, 28 x 28, batch 64, Adam", partial(cnn, batch=64), target=1.5)
+
+
+@row("Adam alone, 10 million parameters", target=1.0)
+def adam_large(lib: Any) -> Run:
+    weights = [leaf(lib, 1000, 1000, seed=i) for i in range(10)]
+    for i, w in enumerate(weights):
+        w.grad = leaf(lib, 1000, 1000, mean=0, seed=99 + i).detach()
+    optimizer = lib.optim.Adam(weights, lr=RATE)
+
+    def run() -> Any:
+        optimizer.step()
+        return weights[0]
+
+    return run
+
+
+# --------------------------------------------------------------------------------------------------
 GROUP = "Import and memory: fresh processes"
 
 add("import", "import", target=0.1)
@@ -610,5 +717,8 @@ add(
     "peak of a 50-layer MLP, width 512, batch 512",
     partial(mlp, layers=50, width=512, batch=512),
     target=1.1,
+    before=partial(mlp, layers=2, width=8, batch=8),
 )
-add("memory_process", "the same, whole process", ROWS["memory"].make)
+add("memory_process", "the same, whole process", ROWS["memory"].make, before=ROWS["memory"].before)
+add("memory_gpt", "peak of training the GPT", gpt, target=1.1, before=partial(gpt, layers=1, width=8, heads=2, context=8, batch=1))
+add("memory_cnn", "peak of training the CNN, batch 512", partial(cnn, batch=512), target=1.1, before=partial(cnn, batch=1))

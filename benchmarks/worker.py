@@ -17,9 +17,12 @@ import sys
 from time import perf_counter
 from typing import Any
 
-import numpy as np
+os.environ.setdefault("OMP_NUM_THREADS", "2")
+LIBRARY = importlib.import_module(sys.argv[1])  # before NumPy: either library may set it up for itself
 
-from programs import ROWS, mlp
+import numpy as np  # noqa: E402
+
+from programs import ROWS  # noqa: E402
 
 SAMPLE_S = 0.02  # long enough for the garbage collector's share, short enough to fall between disturbances
 SLOW_S = 0.2  # a run this long needs no other before it
@@ -58,7 +61,7 @@ def digest(g: Any) -> list[float]:
 
 def memory(lib: Any, name: str) -> dict[str, Any]:
     """The most bytes that three runs held, above what the process held before them (or in all)."""
-    mlp(lib, layers=2, width=8, batch=8)()  # what a library loads at first use is not what a network needs
+    ROWS[name].before(lib)()  # what a library loads at first use is not what a network needs
     run = ROWS[name].make(lib)
     gc.collect()
     before = status("VmRSS")
@@ -75,8 +78,7 @@ def status(field: str) -> int:
         return 1024 * int(re.search(rf"{field}:\s+(\d+)", file.read())[1])
 
 
-def main(library: str) -> None:
-    lib = importlib.import_module(library)
+def main(lib: Any) -> None:
     if hasattr(lib, "set_num_threads"):
         lib.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     timer = Timer(lib)
@@ -90,5 +92,4 @@ def main(library: str) -> None:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("OMP_NUM_THREADS", "2")
-    main(sys.argv[1])
+    main(LIBRARY)

@@ -11,7 +11,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-import numpy
+from . import rest  # noqa: F401, I001, RUF100  before NumPy
+import numpy  # noqa: E402, RUF100
 
 np: Any = numpy  # untyped on purpose: other array libraries will stand here, and their stubs differ
 

@@ -4,8 +4,8 @@ For a million elements the arithmetic is the smallest part. First, fresh memory 
 gives large blocks back to the system when they are freed, and the next array pays again. `keep_memory` tells it not to
 (MUTAGRAD_KEEP_MEMORY=0 in the environment leaves glibc as it is); that alone makes a chain of operations three times as
 fast. Second, NumPy uses one core. Elementwise work can be cut anywhere, and NumPy lets other threads run while it
-computes, so each thread takes one span (`set_num_threads`). Smaller blocks, that would keep what lies between two
-operations in the cache, were measured too: handing the interpreter lock over for each costs more than they save.
+computes, so each thread takes one span (`set_num_threads`). A function of several steps goes over its span in pieces, so
+that what lies between two steps needs little memory.
 """
 from __future__ import annotations
 
@@ -109,14 +109,17 @@ def in_spans(size: int, work: Callable[[slice], None]) -> None:
         _busy.release()
 
 
-BLOCK = 1 << 15  # elements of which several arrays fit the cache of one core
+# Elements that work of several steps is given at once, measured with normalisation, attention and gelu: they lie in the cache
+# that the cores share. With fewer, threads spend their time handing the interpreter lock over.
+BLOCK = 1 << 17
+PIECE = BLOCK // 2  # for a function of several steps, which needs memory for several blocks on every thread
 
 
 def in_blocks(count: int, size: int, work: Callable[[slice], None], threads: bool = True) -> None:
     """Calls `work` with slices that cover range(count), each of about BLOCK elements where an item has `size`; on threads if that pays.
 
-    For work that goes over the same items several times: what one step leaves in the cache, the next finds there. Products of
-    matrices have threads of their own, and two sets of them hinder each other: work with such products goes without ours.
+    For work that goes over the same items several times: what one step leaves in the cache, the next finds there. Its many steps
+    make the threads wait for each other, so there has to be more of it than of a single step.
     """
     step = max(BLOCK // max(size, 1), 1)
 
@@ -124,7 +127,7 @@ def in_blocks(count: int, size: int, work: Callable[[slice], None], threads: boo
         for start in range(part.start, part.stop, step):
             work(slice(start, min(start + step, part.stop)))
 
-    if threads and count > 1 and count * size >= LARGE:
+    if threads and count > 1 and count * size >= 4 * LARGE:
         in_spans(count, span)
     else:
         span(slice(0, count))
@@ -143,6 +146,11 @@ def flat(array: Any, shape: tuple[int, ...]) -> Any | None:
     return array[(0,) * array.ndim] if not any(array.strides) else None
 
 
+def pieces(part: slice) -> list[slice]:
+    """Slices of at most PIECE elements that together are `part`."""
+    return [slice(start, min(start + PIECE, part.stop)) for start in range(part.start, part.stop, PIECE)]
+
+
 def cut(value: Any, part: slice) -> Any:
     return value[part] if isinstance(value, np.ndarray) and value.ndim else value
 
@@ -157,11 +165,11 @@ def apply(function: Callable[..., Any], arrays: tuple[Any, ...], settings: tuple
     direct = isinstance(function, np.ufunc)
 
     def work(part: slice) -> None:
-        pieces = [cut(v, part) for v in vectors]
         if direct:
-            function(*pieces, out=target[part])
-        else:
-            target[part] = function(*pieces, *settings)
+            function(*[cut(v, part) for v in vectors], out=target[part])
+            return
+        for piece in pieces(part):
+            target[piece] = function(*[cut(v, piece) for v in vectors], *settings)
 
     in_spans(target.size, work)
     return True
@@ -190,9 +198,10 @@ def reverse(rules: Callable[..., tuple[Any, ...]], xp: Any, g: Any, saved: tuple
     targets = [None if o is None else o.reshape(-1) for o in outs]
 
     def work(part: slice) -> None:
-        for target, piece in zip(targets, rules(xp, cut(incoming, part), [cut(v, part) for v in vectors], inputs)):
-            if target is not None:
-                target[part] = piece
+        for piece in pieces(part):
+            for target, found in zip(targets, rules(xp, cut(incoming, piece), [cut(v, piece) for v in vectors], inputs)):
+                if target is not None:
+                    target[piece] = found
 
     in_spans(g.size, work)
     return outs
