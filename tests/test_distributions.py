@@ -94,3 +94,44 @@ def test_a_draw_before_does_not_cut_the_gradient(make: Any) -> None:
     fresh = make(p)
     expected, = mg.autograd.grad((fresh.probs * fresh.probs).sum() + fresh.entropy().sum(), p)
     assert mg.allclose(found, expected) and found.abs().max().item() > 0.01
+
+
+def test_what_other_libraries_build_distributions_with() -> None:
+    utils = mg.distributions.utils
+
+    class Twice:
+        @utils.lazy_property
+        def value(self) -> Any:
+            self.asked = getattr(self, "asked", 0) + 1
+            return mg.ones(1)
+
+    twice = Twice()
+    assert twice.value is twice.value and twice.asked == 1 and isinstance(Twice.value, utils.lazy_property)
+    matrix = utils.vec_to_tril_matrix(mg.tensor([1.0, 2.0, 3.0]))
+    assert matrix.tolist() == [[1, 0], [2, 3]] and utils.tril_matrix_to_vec(matrix).tolist() == [1, 2, 3]
+    assert utils.vec_to_tril_matrix(mg.ones(5, 3), -1).shape == (5, 3, 3)
+    probs = mg.tensor([0.25, 0.75])
+    assert mg.allclose(utils.logits_to_probs(utils.probs_to_logits(probs)), probs)
+    assert mg.allclose(utils.logits_to_probs(utils.probs_to_logits(probs, True), True), probs)
+
+
+def test_correlation_factors_are_drawn() -> None:
+    mg.manual_seed(0)
+    drawn = mg.distributions.LKJCholesky(3, mg.tensor([0.7, 2.0])).sample((4000,))
+    assert bool(mg.distributions.constraints.corr_cholesky.check(drawn).all())
+    variance = (drawn @ drawn.mT).var(0)[:, 1, 0]
+    assert mg.allclose(variance, 1 / (2 * mg.tensor([0.7, 2.0]) + 2), atol=0.02)  # each correlation is a stretched beta number
+    with pytest.raises(ValueError, match="two rows"):
+        mg.distributions.LKJCholesky(1)
+
+
+def test_a_subclass_of_independent_stays_one_when_expanded() -> None:
+    class Diagonal(mg.distributions.Independent):
+        def __init__(self, loc: Any) -> None:
+            super().__init__(mg.distributions.Normal(loc, 1.0), 1)
+
+        def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+            return super().expand(batch_shape, self._get_checked_instance(Diagonal, _instance))
+
+    wide = Diagonal(mg.zeros(3)).expand((4,))
+    assert type(wide) is Diagonal and wide.batch_shape == (4,) and wide.event_shape == (3,) and wide.sample().shape == (4, 3)

@@ -18,7 +18,8 @@ import sys
 import textwrap
 import tracemalloc
 import zipfile
-from collections import Counter, OrderedDict, namedtuple
+from argparse import Namespace
+from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 from typing import Any
 
 import numpy as np
@@ -246,12 +247,32 @@ class Thing:
     (lambda: {"model": mg.nn.Linear(1, 1)}, r"checkpoint\['model'\] is a module, Linear", r"checkpoint\['model'\]\.state_dict\(\)"),
     (lambda: {"a": [1, {"f": len}]}, r"checkpoint\['a'\]\[1\]\['f'\] is the function len", "leave"),
     (lambda: Thing, "the class Thing", ""), (lambda: [Thing()], r"checkpoint\[0\] is of type .*Thing", ""), (lambda: lambda: 1, "function", ""),
-    (lambda: {"loss": np.float64(1)}, "numpy.float64", "item"), (lambda: {"x": np.ones(2)}, "numpy.ndarray", "as_tensor"), (lambda: {Thing(): 1}, "key", ""),
+    (lambda: {"x": np.array(["a"])}, "numpy.ndarray", "tolist"), (lambda: {"x": defaultdict(Thing)}, "defaultdict", "dict"), (lambda: {Thing(): 1}, "key", ""),
     (lambda: {"n": [slice(1)]}, "slice", "")])
 def test_what_cannot_be_saved(make: Any, path: str, fix: str, tmp_path: Any) -> None:
     with pytest.raises(TypeError, match=path) as found:
         mg.save(make(), tmp_path / "x")
     assert pytest.importorskip("re").search(fix, found.value.fix) and os.listdir(tmp_path) == []
+
+
+def test_what_training_programs_keep_beside_tensors() -> None:
+    file = io.BytesIO()
+    history = defaultdict(list, {"loss": [0.5, mg.ones(2)]})
+    every = np.arange(6.0).reshape(2, 3)
+    mg.save({"args": Namespace(lr=0.1, layers=(1, 2)), "best": np.float32(0.5), "every": every, "other": every[:, ::2], "history": history,
+             "last": deque([1, 2], maxlen=2), "z": np.array(1j), "yes": np.bool_(True)}, file, pickle_protocol=4)
+    found = mg.load(io.BytesIO(file.getvalue()))
+    assert found["args"] == Namespace(lr=0.1, layers=(1, 2)) and type(found["best"]) is np.float32 and found["best"] == 0.5 and found["yes"] is np.True_
+    assert type(found["every"]) is np.ndarray and (found["every"] == every).all() and (found["other"] == every[:, ::2]).all() and found["z"] == 1j
+    assert found["history"]["none"] == [] and found["history"]["loss"][1].tolist() == [1, 1]
+    assert found["last"] == deque([1, 2]) and found["last"].maxlen == 2
+
+
+@pytest.mark.parametrize("part", [{"ndarray": [1]}, {"scalar": 1}, {"Namespace": [1]}, {"deque": 3}, {"defaultdict": ["eval", {"dict": []}]}, {"deque": [[], "a"]}])
+def test_parts_that_are_not_what_they_should_be(part: Any) -> None:
+    data = pytest.importorskip("safetensors.numpy").save({}, metadata={"format": "pt", "mutagrad": json.dumps(part)})
+    with pytest.raises(BadFile):
+        mg.load(io.BytesIO(data))
 
 
 def test_a_structure_within_itself_cannot_be_saved() -> None:

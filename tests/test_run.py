@@ -184,11 +184,12 @@ MISSING = [
     ("from torch.nn.functional import crossentropy", ImportError, "torch.nn.functional.cross_entropy"),
     ("import torch.nonexistent", ModuleNotFoundError, "torch.nonexistent"),
     ("import torch.linalgg", ModuleNotFoundError, "torch.linalg"),
-    ("import torch.fx", ModuleNotFoundError, "compiler"),
+    ("import torch.export", ModuleNotFoundError, "compiler"),
+    ("import torch.distributed.fsdp", ModuleNotFoundError, "one process"),
     ("from torch.distributed import fsdp", ImportError, "one process"),
     ("import torch.utils.cpp_extension", ModuleNotFoundError, "C++"),
     ("torch.cuda.nvtx", AttributeError, "CPU"),
-    ("from torch.onnx import export", ImportError, "not exported"),
+    ("from torch.onnx import register_custom_op_symbolic", ImportError, "not exported"),
 ]
 
 

@@ -412,3 +412,51 @@ def test_own_containers() -> None:
     assert pytree.tree_map(lambda x: x * 2, Box(1, [2])).content == (2, [4])
     with pytest.raises(ValueError):
         pytree.register_pytree_node(Box, lambda b: ([], None), lambda children, _: Box())
+
+
+# ------------------------------------------------------------------------------- imported by many programs, called by few of them
+
+@pytest.mark.parametrize("call, said", [
+    (lambda: mg.onnx.export(mg.nn.Linear(1, 1), mg.ones(1), "model.onnx"), "not exported"),
+    (lambda: mg.hub.load_state_dict_from_url("https://example.org/resnet.pth"), "example.org/resnet.pth is not downloaded"),
+    (lambda: mg.hub.load("someone/somewhere", "resnet"), "someone/somewhere is not downloaded"),
+    (lambda: mg.profiler.profile(activities=[mg.profiler.ProfilerActivity.CPU]), "no profiler"),
+    (lambda: mg.autograd.profiler.profile(True), "no profiler")])
+def test_they_say_that_they_cannot_when_they_are_called(call: Any, said: str) -> None:
+    with pytest.raises(NotImplementedError, match=said):
+        call()
+
+
+def test_names_for_a_profiler_change_nothing() -> None:
+    with mg.profiler.record_function("forward"), mg.autograd.profiler.profile(enabled=False), mg.autograd.profiler.profile(False):
+        same(mg.ones(1) * 2, [2])
+    assert mg.profiler.record_function("twice")(lambda x: 2 * x)(2) == 4 and not mg.onnx.is_in_onnx_export()
+
+
+def test_programs_find_them_under_the_names_that_pytorch_has() -> None:
+    with mg.as_torch():
+        import torch.onnx
+        import torch.utils.model_zoo as model_zoo
+        from torch.autograd.profiler import record_function
+        from torch.hub import load_state_dict_from_url
+        from torch.nn.common_types import _size_2_t
+        from torch.nn.modules.transformer import _get_clones
+    assert model_zoo.load_url is load_state_dict_from_url and record_function is torch.profiler.record_function and _size_2_t
+    assert len(_get_clones(mg.nn.Linear(1, 1), 3)) == 3
+
+
+def test_settings_of_a_compiler_are_kept() -> None:
+    with mg.as_torch() as torch:
+        import torch._inductor.config as config
+        if not hasattr(config, "no_such_setting"):
+            config.coordinate_descent_tuning = True
+        torch._dynamo.config.suppress_errors = True
+        torch._dynamo.reset()
+    assert mg._inductor.config.coordinate_descent_tuning and mg._dynamo.config.suppress_errors
+    assert mg._dynamo.disable(len) is len
+
+
+def test_a_tensor_of_a_queue() -> None:
+    same(mg.tensor(deque([1.0, 2.0])), [1, 2])
+    same(mg.tensor([deque([1, 2]), deque([3, 4])]), [[1, 2], [3, 4]])
+    assert mg.tensor(deque([True])).dtype is mg.bool

@@ -31,6 +31,23 @@ def test_forms() -> None:
     assert "nnz=4" in repr(a)
 
 
+def test_sums() -> None:
+    a, dense = matrix(requires_grad=True), np.array(DENSE)
+    same(mg.sparse.sum(a), 9)
+    same(mg.sparse.sum(a, 1).to_dense(), dense.sum(1))
+    same(mg.sparse.sum(a, [-2]).to_dense(), dense.sum(0))
+    same(mg.sparse.sum(a, (0, 1)), 9)
+    rows = mg.sparse.sum(mg.tensor(DENSE).to_sparse(1), 1, dtype=mg.float64)
+    assert rows.is_sparse and rows.dtype is mg.float64
+    same(rows.to_dense(), dense.sum(1))
+    with pytest.raises(IndexError):
+        mg.sparse.sum(a, 2)
+    weights = mg.tensor([1.0, 2.0])
+    values = a._values()
+    (mg.sparse.sum(a, 1).to_dense() * weights).sum().backward()
+    same(values.grad, [1, 2, 2, 1])
+
+
 def test_from_and_to_dense() -> None:
     x = mg.tensor(DENSE, dtype=mg.float32, requires_grad=True)
     s = x.to_sparse()

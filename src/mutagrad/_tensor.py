@@ -100,6 +100,17 @@ class Tensor(TensorBase):
         result._array, result._storage, result._offset, result._grad = self._array, self._storage, self._offset, None
         return result
 
+    @staticmethod
+    def _make_subclass(cls: type[Tensor], data: Tensor, require_grad: bool = False) -> Any:
+        """The same memory, without history, as an instance of a subclass: how classes of parameters are written."""
+        return data.detach().as_subclass(cls).requires_grad_(require_grad)
+
+    def new(self, *data: Any) -> Any:
+        """PyTorch's oldest constructor, with this tensor's type: `x.new(2, 3)` is uninitialised, `x.new([1, 2])` holds values."""
+        if len(data) == 1 and not isinstance(data[0], (int, Size)):
+            return create.tensor(data[0], dtype=self.dtype)
+        return create.empty(*(data or (0,)), dtype=self.dtype)
+
     # ------------------------------------------------------------------------------------------------------- what it is
 
     @property
@@ -164,7 +175,8 @@ class Tensor(TensorBase):
         """The address of the first element: equal where two tensors begin at the same memory."""
         return self._array.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
-    is_cuda = is_sparse = is_quantized = is_meta = False
+    is_cuda = is_sparse = is_quantized = is_meta = is_mps = is_xpu = is_mkldnn = is_nested = False
+    is_cpu = True
     stride = shapes.stride
 
     # -------------------------------------------------------------------------------------------------------- autograd
@@ -244,13 +256,17 @@ class Tensor(TensorBase):
 
     @data.setter
     def data(self, other: Tensor) -> None:
-        """Points this tensor at the memory of another."""
+        """Points this tensor at the memory of another; a computed one keeps its history, so gradients pass as if it had these values."""
         if not isinstance(other, Tensor) or of_array(other._array.dtype).category < FLOAT <= of_array(self._array.dtype).category and self.requires_grad:
             raise BadArgument(f"data: cannot be set to {type(other).__name__}" + (f" of {other.dtype}" if isinstance(other, Tensor) else ""),
                               fix="x.data = y.data, of a floating point type")
-        was_leaf = self.requires_grad and self.is_leaf
+        was_leaf, writer = self.requires_grad and self.is_leaf, self._storage.writer
+        if writer is not None and not was_leaf and (self._offset is not None or other._offset is not None or self._array.shape != other._array.shape):
+            raise NotSupported("data: cannot be set on a tensor that was computed as a view, or to a view, or to another shape",
+                               why="its history is that of all the memory it is a window on", fix="x.data.copy_(y), or x.detach() first")
         self._array, self._offset = other._array, other._offset
         self._storage = new_storage(other._storage.buffer, memory_of(other))
+        self._storage.writer = writer
         if was_leaf:
             self._storage.writer = self._storage.leaf = Leaf(self)
 
@@ -669,9 +685,11 @@ class Tensor(TensorBase):
             return shapes.copied(self, memory_format=memory_format)  # type: ignore[no-any-return]
         return shapes.clone(self)  # type: ignore[no-any-return]
 
-    def view(self, *shape_or_dtype: Any) -> Tensor:
+    def view(self, *shape_or_dtype: Any, size: Any = None, dtype: Any = None) -> Tensor:
         """A view of another shape, or of the same bytes as elements of another type; never a copy."""
-        if len(shape_or_dtype) == 1 and isinstance(shape_or_dtype[0], dtype):
+        if not shape_or_dtype and (size is not None or dtype is not None):
+            shape_or_dtype = (dtype if size is None else size,)
+        if len(shape_or_dtype) == 1 and isinstance(shape_or_dtype[0], type(float32)):
             return self if shape_or_dtype[0] is self.dtype else rooms.load("complex").view_as_dtype(self, shape_or_dtype[0])  # type: ignore[no-any-return]
         return shapes.view_as_shape(self, *shape_or_dtype)  # type: ignore[no-any-return]
 

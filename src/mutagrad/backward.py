@@ -12,7 +12,7 @@ from .engine import Arithmetic, reaching, sweep
 from .errors import BadArgument, BadSeed, DTypeError, GradientError, ShapeError
 from .graph import Leaf, Node, mode, window_of
 from .ops.indexing import put
-from .ops.shape import clone
+from .ops.shape import clone, stack
 from .second_order import Recorded
 from .storage import TensorBase, before_write
 from .where import describe, here
@@ -156,7 +156,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     (tensor(12.),)
     """
     if is_grads_batched:
-        raise BadArgument("grad: is_grads_batched is not supported", fix="call grad once for each row")
+        return _rows_of_grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     seeds = _seeds(outputs, grad_outputs, create_graph)
     inputs = _listed(inputs)
     found = _derivatives(seeds, inputs, create_graph, create_graph if retain_graph is None else retain_graph)
@@ -167,6 +167,18 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
             raise GradientError(f"grad: input {i}, of shape {inputs[i]._array.shape}, has no influence on the outputs as it is now",
                                 why="it was not used, or it was written to after it was used", fix="allow_unused=True gives None for it")
     return tuple(found)
+
+
+def _rows_of_grad(outputs: Any, inputs: Any, grad_outputs: Any, retain_graph: bool | None, create_graph: bool, *settings: Any) -> tuple[Any, ...]:
+    """Derivatives for each row of `grad_outputs`, put together along a new first dimension."""
+    seeds = [] if grad_outputs is None else _listed(grad_outputs)
+    counts = {g._array.shape[0] if isinstance(g, TensorBase) and g._array.ndim else 0 for g in seeds}
+    if len(counts) != 1 or not (count := counts.pop()):
+        raise BadArgument("grad: with is_grads_batched, each of grad_outputs needs a first dimension, of the same size for all",
+                          fix="grad_outputs=mutagrad.eye(y.numel())")
+    keep = create_graph if retain_graph is None else retain_graph
+    rows = [grad(outputs, inputs, [g[i] for g in seeds], keep or i < count - 1, create_graph, True, settings[0], False, settings[1]) for i in range(count)]
+    return tuple(None if column[0] is None else stack(column) for column in zip(*rows))
 
 
 def _derivatives(seeds: list[tuple[Any, Any, Any]], inputs: Sequence[Any], create_graph: bool, retain: bool) -> list[Any]:

@@ -9,6 +9,7 @@ tensor([2., 2.])
 """
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 from .errors import BadArgument
@@ -56,3 +57,7 @@ def cudagraph_mark_step_begin() -> None:
 
 def list_backends(exclude_tags: Any = ()) -> list[str]:
     return []
+
+
+class TransformGetItemToIndex(nullcontext[None]):
+    """A block in which a compiler would look at indexing in another way."""

@@ -1,6 +1,8 @@
 """Process groups: there are none, so a program that asks first runs on its own."""
 from __future__ import annotations
 
+import sys
+from enum import Enum
 from typing import Any
 
 from .errors import BadValue, NotSupported
@@ -8,6 +10,16 @@ from .errors import BadValue, NotSupported
 _NEEDS_A_GROUP = """
     all_gather all_gather_into_tensor all_gather_object all_reduce all_to_all barrier broadcast broadcast_object_list destroy_process_group gather
     get_backend get_rank get_world_size irecv isend monitored_barrier new_group recv reduce reduce_scatter reduce_scatter_tensor scatter send"""
+
+
+class ProcessGroup:
+    """What processes communicate in; there are none."""
+
+
+class ReduceOp(Enum):
+    """How values of several processes are put together."""
+
+    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR = range(8)
 
 
 def is_available() -> bool:
@@ -41,6 +53,8 @@ def init_process_group(*arguments: Any, **settings: Any) -> None:
 
 def __getattr__(name: str) -> Any:
     """Collective operations exist, and say that there is no group when they are called."""
+    if name == "nn":  # PyTorch's forms of the same that have derivatives
+        return sys.modules[__name__]
     if name not in _NEEDS_A_GROUP.split():
         raise AttributeError(f"module 'mutagrad.distributed' has no attribute {name!r}")
 

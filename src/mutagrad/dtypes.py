@@ -74,12 +74,28 @@ class _Bfloat16(dtype):
         return bfloat16_type()
 
 
+class _NotHeld(dtype):
+    """A type that programs name, to tell it from others, and that no tensor here can have."""
+
+    __slots__ = ()
+
+    def __init__(self, name: str, category: int, itemsize: int) -> None:
+        self.name, self.category, self.itemsize = name, category, itemsize
+
+    @property
+    def array_type(self) -> Any:  # type: ignore[override]
+        raise DTypeError(f"no tensor can hold elements of type {self.name}", why="NumPy has no such type", fix="float16, bfloat16 or float32")
+
+
 bool_ = dtype("bool")
 uint8, uint16, uint32, uint64 = map(dtype, ("uint8", "uint16", "uint32", "uint64"))
 int8, int16, int32, int64 = map(dtype, ("int8", "int16", "int32", "int64"))
 float16, float32, float64 = map(dtype, ("float16", "float32", "float64"))
 bfloat16 = _Bfloat16()
 complex64, complex128 = map(dtype, ("complex64", "complex128"))
+float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu = (
+    _NotHeld(f"float8_{kind}", FLOAT, 1) for kind in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu"))
+complex32 = chalf = _NotHeld("complex32", COMPLEX, 4)
 half, float_, double, cfloat, cdouble = float16, float32, float64, complex64, complex128
 short, int_, long = int16, int32, int64
 
@@ -194,6 +210,13 @@ _BFLOAT16_LIMITS = {"dtype": "bfloat16", "bits": 16, "eps": 2.0**-7, "max": (2 -
                     "tiny": 2.0**-126, "smallest_normal": 2.0**-126, "resolution": 0.01}
 
 
+# The step at one, the largest, the least and the smallest normal number.
+_FLOAT8_LIMITS: dict[dtype, tuple[float, float, float, float]] = {
+    float8_e4m3fn: (2.0 ** -3, 448.0, -448.0, 2.0 ** -6), float8_e4m3fnuz: (2.0 ** -3, 240.0, -240.0, 2.0 ** -7),
+    float8_e5m2: (2.0 ** -2, 57344.0, -57344.0, 2.0 ** -14), float8_e5m2fnuz: (2.0 ** -3, 57344.0, -57344.0, 2.0 ** -15),
+    float8_e8m0fnu: (1.0, 2.0 ** 127, 2.0 ** -127, 2.0 ** -127)}
+
+
 class finfo:
     """Limits of a floating point type: `finfo(mutagrad.float32).eps`."""
 
@@ -203,6 +226,11 @@ class finfo:
             raise BadArgument(f"finfo: {d} is not a floating point type", fix=f"mutagrad.iinfo({d})")
         if d is bfloat16:
             self.__dict__.update(_BFLOAT16_LIMITS)
+            return
+        if d in _FLOAT8_LIMITS:
+            self.dtype, self.bits, self.resolution = d.name, 8, 1.0
+            self.eps, self.max, self.min, self.tiny = _FLOAT8_LIMITS[d]
+            self.smallest_normal = self.tiny
             return
         info = np.finfo(d.to_real().array_type)
         self.dtype, self.bits = d.name, info.bits

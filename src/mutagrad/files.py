@@ -52,10 +52,11 @@ def _safetensors(module: str) -> Any:
 
 # ------------------------------------------------------------------------------------------------------------------- saving
 
-def save(obj: Any, f: Any) -> None:
-    """Writes tensors, and containers of tensors, numbers and text, to a path or an open file.
+def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2, _use_new_zipfile_serialization: bool = True) -> None:
+    """Writes tensors, and containers of tensors, arrays, numbers and text, to a path or an open file.
 
-    Where something fails on the way, a file that was at that path before is still there, unchanged.
+    Where something fails on the way, a file that was at that path before is still there, unchanged. No pickle is written, so
+    what PyTorch lets a program say about that makes no difference.
     """
     packer = Packer()
     description = json.dumps(packer.pack(obj))

@@ -5,11 +5,29 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from .errors import NotSupported
+from .nn.module import Module
 
-__all__ = ["Attribute", "Final", "annotate", "export", "fork", "freeze", "ignore", "is_scripting", "is_tracing", "isinstance", "load",
-           "optimize_for_inference", "save", "script", "script_if_tracing", "script_method", "trace", "trace_module", "unused", "wait"]
+__all__ = ["Attribute", "Final", "RecursiveScriptModule", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate", "export", "fork", "freeze",
+           "ignore", "is_scripting", "is_tracing", "isinstance", "load", "optimize_for_inference", "save", "script", "script_if_tracing",
+           "script_method", "trace", "trace_module", "unused", "wait"]
 
 _isinstance = isinstance
+
+
+class ScriptModule(Module):
+    """A base class of modules whose methods were to be compiled; they run as Python."""
+
+
+class RecursiveScriptModule(ScriptModule):
+    """A module that was compiled; there are none."""
+
+
+class ScriptFunction:
+    """A function that was compiled; there are none."""
+
+
+class TracerWarning(Warning):
+    """Told of tracing, which never happens."""
 
 
 def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> Any:

@@ -100,7 +100,18 @@ ROOMS: dict[str, Room] = {
     "pad": Room(
         functions="""channel_shuffle constant_pad_nd pixel_shuffle pixel_unshuffle""",
         methods=""""""),
-    "memory": Room(methods="storage untyped_storage"),
+    "memory": Room(
+        functions="""TypedStorage UntypedStorage""",
+        methods="""storage untyped_storage"""),
+    "exchange": Room(functions="asarray from_dlpack frombuffer"),
+    "foreach": Room(
+        functions="""_foreach_abs _foreach_abs_ _foreach_add _foreach_add_ _foreach_addcdiv _foreach_addcdiv_ _foreach_addcmul _foreach_addcmul_ _foreach_ceil
+            _foreach_ceil_ _foreach_clamp_max _foreach_clamp_max_ _foreach_clamp_min _foreach_clamp_min_ _foreach_copy_ _foreach_div
+            _foreach_div_ _foreach_exp _foreach_exp_ _foreach_floor _foreach_floor_ _foreach_lerp _foreach_lerp_ _foreach_log _foreach_log_
+            _foreach_maximum _foreach_maximum_ _foreach_minimum _foreach_minimum_ _foreach_mul _foreach_mul_ _foreach_neg _foreach_neg_
+            _foreach_norm _foreach_pow _foreach_pow_ _foreach_reciprocal _foreach_reciprocal_ _foreach_round _foreach_round_ _foreach_rsqrt
+            _foreach_rsqrt_ _foreach_sigmoid _foreach_sigmoid_ _foreach_sign _foreach_sign_ _foreach_sqrt _foreach_sqrt_ _foreach_sub
+            _foreach_sub_ _foreach_tanh _foreach_tanh_ _foreach_zero_"""),
     "recurrent": Room(
         functions="""gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell"""),
     "sparse": Room(
@@ -113,8 +124,9 @@ ROOMS: dict[str, Room] = {
 
 # Modules of the package that load when first named: `mutagrad.linalg`.
 MODULES = frozenset([
-    "__config__", "accelerator", "amp", "array_api", "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func", "jit", "linalg", "masked", "mps",
-    "multiprocessing", "nn", "optim", "overrides", "random", "serialization", "signal", "sparse", "special", "testing", "utils", "version", "xpu"])
+    "__config__", "_C", "_dynamo", "_inductor", "accelerator", "amp", "array_api", "compiler", "cpu", "cuda", "distributed", "distributions", "fft",
+    "func", "futures", "fx", "hub", "jit", "library", "linalg", "masked", "mps", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler",
+    "random", "serialization", "signal", "sparse", "special", "testing", "types", "utils", "version", "xpu"])
 
 # In-place methods of `Tensor` that are functions of `mutagrad`, too: `mutagrad.exp_(x)`.
 _WRITES = """
@@ -126,6 +138,7 @@ _WRITES = """
 # Names of `mutagrad` that are no operations, and the module of the package that has them.
 OTHERS = {name: module for module, names in {
     "compiler": "compile",
+    "dtypes": "chalf complex32 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu",
     "files": "load save",
     "legacy": """
         BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor ShortTensor is_storage typename""",
@@ -135,6 +148,8 @@ OTHERS = {name: module for module, names in {
         is_warn_always_enabled set_default_device set_default_tensor_type set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal
         set_num_interop_threads set_warn_always use_deterministic_algorithms""",
     "amp": "autocast",
+    "futures": "Future",
+    "fx": "SymBool SymFloat SymInt",
     "func": "vmap",
     "stand_in": "as_torch",
 }.items() for name in names.split()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from .dtypes import dtype, float32, float64, int32, int64
-from .errors import NotSupported
+from .ops.shape import whole_dims
 from .ops.sparse import SparseTensor, sparse_coo_tensor, sparse_mm as mm, spmm
 
 __all__ = ["DoubleTensor", "FloatTensor", "IntTensor", "LongTensor", "SparseTensor", "addmm", "mm", "sparse_coo_tensor", "spmm", "sum"]
@@ -55,7 +55,14 @@ def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: float = 1.0, alpha: float = 1
 
 
 def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Any:
-    """The sum of all elements."""
-    if dim is not None:
-        raise NotSupported("sparse.sum: a dimension is not supported", fix="x.to_dense().sum(dim)")
-    return input._values().sum(dtype=dtype)
+    """The sum of all elements, or over some dimensions: sparse again, unless no sparse dimension is left."""
+    if dim is None:
+        return input._values().sum(dtype=dtype)
+    gone = set(whole_dims(dim, input.dim(), "sparse.sum"))
+    first = input.sparse_dim()
+    values = input._values() if dtype is None else input._values().to(dtype)
+    inner = [d - first + 1 for d in gone if d >= first]
+    values = values.sum(inner) if inner else values
+    rows = [d for d in range(first) if d not in gone]
+    left = [n for d, n in enumerate(input.shape) if d not in gone]
+    return SparseTensor(input._indices()[rows], values, left).coalesce() if rows else values.sum(0)

@@ -18,7 +18,9 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from importlib import metadata
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -53,7 +55,16 @@ VERSION = TorchVersion("2.13.0+mutagrad")
 
 # Where a module is under another path than PyTorch's.
 ELSEWHERE = {
+    "torch._dynamo._trace_wrapped_higher_order_op": "mutagrad.compiler",
+    "torch._subclasses": "mutagrad.overrides",
+    "torch._subclasses.fake_tensor": "mutagrad.overrides",
     "torch.autograd.grad_mode": "mutagrad.autograd.modes",
+    "torch.autograd.profiler": "mutagrad.profiler",
+    "torch.distributed.nn": "mutagrad.distributed",
+    "torch.distributed.nn.functional": "mutagrad.distributed",
+    "torch.fx.experimental": "mutagrad.fx",
+    "torch.fx.experimental.proxy_tensor": "mutagrad.fx",
+    "torch.nn.attention.flex_attention": "mutagrad.nn.flex_attention",
     "torch.nn.modules.adaptive": "mutagrad.nn.adaptive",
     "torch.nn.modules.channelshuffle": "mutagrad.nn.shapes",
     "torch.nn.modules.distance": "mutagrad.nn.shapes",
@@ -64,7 +75,9 @@ ELSEWHERE = {
     "torch.nn.modules.upsampling": "mutagrad.nn.shapes",
     "torch.nn.parallel.data_parallel": "mutagrad.nn.parallel",
     "torch.nn.parallel.distributed": "mutagrad.nn.parallel",
+    "torch.nn.parallel.scatter_gather": "mutagrad.nn.parallel",
     "torch.torch_version": "mutagrad.stand_in",
+    "torch.utils.model_zoo": "mutagrad.hub",
 }
 
 # Why something cannot be here, by the beginning of its path.
@@ -93,7 +106,6 @@ REASONS = {
     "torch.nn.qat": "there are no quantized types",
     "torch.nested": "a tensor has one shape",
     "torch.hub": "nothing is downloaded",
-    "torch.utils.model_zoo": "nothing is downloaded",
     "torch.profiler": "Python's own profilers see everything: python -m cProfile",
     "torch.utils.bottleneck": "Python's own profilers see everything: python -m cProfile",
 }
@@ -131,9 +143,8 @@ def _refuse(path: str, name: str, module: ModuleType, importing: bool) -> None:
     """Raises what Python raises for a missing name, with more to say unless Python itself has asked, or torch is torch again."""
     plain = name.startswith("__") or not any(isinstance(f, Finder) for f in sys.meta_path)
     said = f"module {module.__name__!r} has no attribute {name!r}" if plain else _missing(path, name, _public(module))
-    if importing:
-        raise ImportError(said, name=path)
-    raise AttributeError(said)
+    error = ImportError(said, name=path) if importing else AttributeError(said)
+    raise error from None
 
 
 def _explain(module: ModuleType, path: str) -> None:
@@ -188,6 +199,16 @@ class _Loader:
             module.__spec__ = self.spec
 
 
+class _Package(metadata.Distribution):
+    """What `importlib.metadata` tells of the package `torch`: its name and version."""
+
+    def read_text(self, filename: str) -> str | None:
+        return f"Metadata-Version: 2.1\nName: torch\nVersion: {VERSION}\n" if filename == "METADATA" else None
+
+    def locate_file(self, path: Any) -> Any:
+        return Path(mutagrad.__file__).parent / path
+
+
 class Finder:
     """Answers the import system for `torch` and everything below it."""
 
@@ -195,11 +216,17 @@ class Finder:
         version = _front("torch.version", mutagrad.version, __version__=VERSION)
         self.fronts = {"torch.version": version, "torch.functional": _front("torch.functional", mutagrad),
                        "torch": _front("torch", mutagrad, __version__=VERSION, __path__=[], __package__="torch", version=version)}
+        self.fronts["torch"].__dict__["torch"] = self.fronts["torch"]  # torch.torch, as in PyTorch
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if fullname != "torch" and not fullname.startswith("torch."):
             return None
         return ModuleSpec(fullname, _Loader(self.find(fullname)))  # type: ignore[arg-type]
+
+    def find_distributions(self, context: Any = None) -> Iterator[metadata.Distribution]:
+        """Libraries ask for the version of the package by its name."""
+        if context is not None and context.name == "torch":
+            yield _Package()
 
     def find(self, path: str) -> ModuleType:
         front = self.fronts.get(path)
@@ -215,6 +242,8 @@ class Finder:
             known = sys.modules.get(parent)
             raise ModuleNotFoundError(_missing(parent, name, [] if known is None else _public(known)), name=path) from None
         _explain(module, path)
+        if any(longer.startswith(f"{path}.") for longer in (*ELSEWHERE, *REASONS)):
+            module.__dict__.setdefault("__path__", [])  # a package, as in PyTorch: what is below it is asked for here
         return module
 
 

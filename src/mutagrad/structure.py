@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import base64
 import math
-from collections import OrderedDict, namedtuple
+from argparse import Namespace
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
@@ -15,10 +16,12 @@ from typing import Any
 
 from . import dtypes
 from ._tensor import Size, Tensor, _rebuild
+from .backends import np
 from .device import device
 from .errors import BadArgument, BadValue
 from .nn.module import Module
 from .nn.parameter import Parameter
+from .ops.create import tensor
 from .pickled import refuse, tensor_over
 from .storage import Storage, memory_of, new_storage, window_extent
 
@@ -60,6 +63,10 @@ class Packer:
             return {SIMPLE[kind][0]: SIMPLE[kind][1](value)}
         if kind in (list, tuple, set) or isinstance(value, tuple) and hasattr(value, "_fields"):
             return self._sequence(value, path, keys)
+        if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufc":
+            return {"ndarray" if isinstance(value, np.ndarray) else "scalar": self._tensor(tensor(value), keys)}
+        if kind in PARTS and (kind is not defaultdict or value.default_factory in FACTORIES.values()):
+            return {kind.__name__: self._pack(PARTS[kind](value), path, keys)}
         raise BadArgument(f"save: {path} is {_article(value)}, which cannot be saved", why="a file holds tensors, numbers, text and containers of them",
                           fix=_fix(value, path))
 
@@ -146,10 +153,14 @@ def _article(value: Any) -> str:
 
 
 def _fix(value: Any, path: str) -> str:
+    if isinstance(value, Module):
+        return f"save {path}.state_dict() instead, and load_state_dict what was loaded; or pickle.dump({path}, file), for yourself alone"
     if hasattr(value, "state_dict"):
         return f"save {path}.state_dict() instead, and load_state_dict what was loaded"
     if type(value).__module__ == "numpy":
-        return f"mutagrad.as_tensor({path}), or {path}.item() for a number"
+        return f"{path}.tolist()"
+    if isinstance(value, defaultdict):
+        return f"dict({path})"
     return f"leave {path} out, or save the tensors and numbers that it is made of"
 
 
@@ -159,6 +170,13 @@ SIMPLE: dict[type, tuple[str, Callable[[Any], Any]]] = {
     complex: ("complex", lambda z: [repr(z.real), repr(z.imag)]),
     bytes: ("bytes", lambda data: base64.b64encode(data).decode("ascii")),
     **dict.fromkeys((dtypes.dtype, type(dtypes.bfloat16)), ("dtype", lambda d: d.name)),
+}
+
+FACTORIES: dict[str | None, Any] = {None: None, **{kind.__name__: kind for kind in (bool, int, float, str, list, dict, set)}}  # of a defaultdict
+PARTS: dict[type, Callable[[Any], Any]] = {
+    Namespace: vars,
+    deque: lambda items: [list(items), items.maxlen],
+    defaultdict: lambda items: [getattr(items.default_factory, "__name__", None), dict(items)],
 }
 
 
@@ -228,6 +246,10 @@ def _named_tuple(content: Any) -> Any:
     return _tuple_class(name, tuple(fields))(*items)
 
 
+def _as_array(content: Any) -> Any:
+    return content.numpy() if isinstance(content, Tensor) and content.dtype is not dtypes.bfloat16 else refuse("an array is not described as it should be")
+
+
 def _storage(array: Any, pairs: bool) -> Storage:
     if pairs and (array.dtype != "float64" or array.ndim < 1 or array.shape[-1] != 2):
         refuse("complex numbers are not saved as pairs of doubles")
@@ -245,4 +267,9 @@ READ: dict[str, Callable[[Any], Any]] = {
     "complex": lambda parts: complex(*map(float, parts)),
     "bytes": lambda text: base64.b64decode(text, validate=True),
     "namedtuple": _named_tuple,
+    "ndarray": _as_array,
+    "scalar": lambda content: _as_array(content)[()],
+    "Namespace": lambda content: Namespace(**content),
+    "deque": lambda content: deque(*content),
+    "defaultdict": lambda content: defaultdict(FACTORIES[content[0]], content[1]),
 }

@@ -11,3 +11,6 @@ elsewhere("bfloat16")  # tests/test_bfloat16.py
 
 # Of test_run.py, test_files.py, test_func.py, test_sparse.py and test_array_api.py.
 elsewhere("as_torch load save vmap sparse_coo_tensor spmm to_dense to_sparse to_device")
+
+# Of test_libraries.py.
+elsewhere("asarray from_dlpack frombuffer new")

@@ -26,6 +26,8 @@ _LATER = {"functional": ("functional",), "variable": ("Variable",), "gradcheck":
 
 
 def __getattr__(name: str) -> Any:
+    if name == "profiler":
+        return import_module("..profiler", __name__)
     for module, names in _LATER.items():
         if name in names:
             loaded = import_module(f".{module}", __name__)

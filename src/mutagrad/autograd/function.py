@@ -92,6 +92,9 @@ def _restored(node: Node, kind: tuple[str, int], value: Any) -> Any:
     return _with_history(value, *_source(node, "input", i))
 
 
+FunctionCtx = BackwardCFunction = Context  # PyTorch's names, for annotations
+
+
 class Applied:
     """The operation of one call of a Function: its reverse is the user's backward."""
 

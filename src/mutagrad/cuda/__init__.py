@@ -83,8 +83,35 @@ def set_device(device: Any) -> None:
         raise _none("set_device")
 
 
+class _OfADevice:
+    """A class, so that programs can name it in annotations; its instances belong to a device."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        raise _none(type(self).__name__)
+
+
+class CUDAGraph(_OfADevice):
+    """Work of a device, recorded."""
+
+
+class Event(_OfADevice):
+    """A moment in the work of a device."""
+
+
+class Stream(_OfADevice):
+    """A sequence of work of a device."""
+
+
+class StreamContext(_OfADevice):
+    """A block whose work is in one stream."""
+
+
+class graph(_OfADevice):
+    """A block whose work is recorded."""
+
+
 _NEEDS_A_DEVICE = """
-    Event Stream current_device current_stream default_stream get_device_capability get_device_name get_device_properties get_rng_state init
+    current_device current_stream default_stream get_device_capability get_device_name get_device_properties get_rng_state init
     initial_seed ipc_collect mem_get_info memory_summary reset_max_memory_allocated reset_peak_memory_stats set_rng_state stream synchronize
     utilization"""
 

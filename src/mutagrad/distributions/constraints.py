@@ -4,13 +4,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..dtypes import finfo
 from ..ops.decompose import eigvalsh
 from ..ops.matrices import tril
 from ..ops.reduce import all as all_of
 
-__all__ = ["Constraint", "boolean", "dependent", "greater_than", "greater_than_eq", "half_open_interval", "independent", "integer_interval", "interval",
-           "less_than", "lower_cholesky", "multinomial", "nonnegative", "nonnegative_integer", "one_hot", "positive", "positive_definite",
-           "positive_integer", "real", "real_vector", "simplex", "unit_interval"]
+__all__ = ["Constraint", "boolean", "corr_cholesky", "dependent", "greater_than", "greater_than_eq", "half_open_interval", "independent",
+           "integer_interval", "interval", "less_than", "lower_cholesky", "multinomial", "nonnegative", "nonnegative_integer", "one_hot",
+           "positive", "positive_definite", "positive_integer", "real", "real_vector", "simplex", "unit_interval"]
 
 
 class Constraint:
@@ -74,6 +75,11 @@ def _is_lower_cholesky(x: Any) -> Any:
     return (tril(x) == x).flatten(-2).all(-1) & (x.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
 
 
+def _is_corr_cholesky(x: Any) -> Any:
+    unit = ((x * x).sum(-1).sqrt() - 1).abs() <= finfo(x.dtype).eps * x.shape[-1] * 10
+    return unit.all(-1) & _is_lower_cholesky(x)
+
+
 def _is_positive_definite(x: Any) -> Any:
     symmetric = ((x - x.mT).abs() <= 1e-6 + 1e-5 * x.mT.abs()).flatten(-2).all(-1)
     return symmetric & (eigvalsh(x.detach()) > 0).all(-1) if bool(symmetric.all()) else symmetric
@@ -88,5 +94,6 @@ positive_integer = Constraint("IntegerGreaterThan(lower_bound=1)", lambda x: _is
 simplex = Constraint("Simplex()", _is_simplex, event_dim=1)
 one_hot = Constraint("OneHot()", lambda x: ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1), is_discrete=True, event_dim=1)
 real_vector = independent(real, 1)
+corr_cholesky = Constraint("CorrCholesky()", _is_corr_cholesky, event_dim=2)
 lower_cholesky = Constraint("LowerCholesky()", _is_lower_cholesky, event_dim=2)
 positive_definite = Constraint("PositiveDefinite()", _is_positive_definite, event_dim=2)

@@ -119,10 +119,17 @@ class Distribution:
     def perplexity(self) -> Any:
         return self.entropy().exp()
 
+    def _get_checked_instance(self, cls: type[Any], _instance: Any = None) -> Any:
+        """An instance for `expand` to fill, for which the class must be the one that says how to."""
+        if _instance is None and type(self).__init__ is not cls.__init__:
+            raise NotSupported(f"{type(self).__name__}.expand: the class has an __init__ of its own, and so must have an expand",
+                               why=f"{cls.__name__}.expand does not know its parameters")
+        return object.__new__(type(self)) if _instance is None else _instance
+
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The same distributions, repeated to a larger batch; parameters are expanded, not copied."""
         batch = Size(batch_shape)
-        made = object.__new__(type(self))
+        made = object.__new__(type(self)) if _instance is None else _instance
         made.__dict__.update(self.__dict__)
         for name, value in self.__dict__.items():
             if isinstance(value, Tensor):

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._tensor import Size
 from ..errors import BadValue
 from . import constraints
 from .distribution import Distribution
@@ -30,7 +31,10 @@ class Independent(Distribution):
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         inner = self.event_shape[:self.reinterpreted_batch_ndims]
-        return Independent(self.base_dist.expand((*batch_shape, *inner)), self.reinterpreted_batch_ndims, self._validate_args)
+        made = object.__new__(type(self)) if _instance is None else _instance
+        made.__dict__.update(self.__dict__)
+        made.base_dist, made._batch_shape = self.base_dist.expand((*batch_shape, *inner)), Size(batch_shape)
+        return made
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]

@@ -21,6 +21,7 @@ from .exponential import Exponential
 from .gamma import Gamma
 from .geometric import Geometric
 from .gumbel import EULER, Gumbel
+from .half_cauchy import HalfCauchy
 from .half_normal import HalfNormal
 from .independent import Independent, sum_rightmost
 from .laplace import Laplace
@@ -80,6 +81,11 @@ def _log_normal(p: LogNormal, q: LogNormal) -> Any:
 @register_kl(HalfNormal, HalfNormal)
 def _half_normal(p: HalfNormal, q: HalfNormal) -> Any:
     return _normal(p.base_dist, q.base_dist)
+
+
+@register_kl(HalfCauchy, HalfCauchy)
+def _half_cauchy(p: HalfCauchy, q: HalfCauchy) -> Any:
+    return _cauchy(p.base_dist, q.base_dist)
 
 
 @register_kl(Cauchy, Cauchy)

@@ -48,7 +48,7 @@ class Transform:
 
     @property
     def inv(self) -> Transform:
-        return _Inverse(self)
+        return _InverseTransform(self)
 
     def _call(self, x: Any) -> Any:
         raise NotImplementedError
@@ -69,7 +69,7 @@ class Transform:
         return f"{type(self).__name__}()"
 
 
-class _Inverse(Transform):
+class _InverseTransform(Transform):
     """A transform the other way round."""
 
     def __init__(self, transform: Transform) -> None:

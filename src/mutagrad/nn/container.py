@@ -28,7 +28,7 @@ class _Row(Module):
         self._modules = OrderedDict((str(i), m) for i, m in enumerate(modules))
 
     def _checked(self, module: Any) -> Any:
-        if not isinstance(module, Module):
+        if module is not None and not isinstance(module, Module):
             raise BadArgument(f"{type(self).__name__}: {type(module).__name__} is not a Module")
         return module
 

@@ -7,7 +7,7 @@ from typing import Any
 from ..errors import NotSupported
 from .module import Module
 
-__all__ = ["DataParallel", "DistributedDataParallel", "data_parallel"]
+__all__ = ["DataParallel", "DistributedDataParallel", "data_parallel", "gather", "scatter"]
 
 
 class DataParallel(Module):
@@ -49,3 +49,13 @@ class DistributedDataParallel(Module):
     def __init__(self, module: Module, *arguments: Any, **settings: Any) -> None:
         raise NotSupported("DistributedDataParallel: one process computes here", why="there is no communication between processes",
                            fix="the module itself, without DistributedDataParallel")
+
+
+def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
+    """Parts of a tensor for each of several GPUs; there are none."""
+    raise NotSupported("scatter: this build computes on the CPU only", fix="x.chunk(n, dim)")
+
+
+def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
+    """The parts of a tensor from several GPUs; there are none."""
+    raise NotSupported("gather: this build computes on the CPU only", fix="mutagrad.cat(outputs, dim)")

@@ -94,7 +94,7 @@ class MultiheadAttention(Module):
 
 # ----------------------------------------------------------------------------------------------------------------- layers
 
-def _named_activation(activation: Activation) -> Callable[[Any], Any]:
+def _get_activation_fn(activation: Activation) -> Callable[[Any], Any]:
     known: dict[str, Callable[[Any], Any]] = {"relu": F.relu, "gelu": F.gelu}
     if not isinstance(activation, str):
         return activation
@@ -120,7 +120,7 @@ class _Layer(Module):
             setattr(self, f"norm{k}", LayerNorm(d_model, eps=layer_norm_eps, bias=bias, device=device, dtype=dtype))
         for k in numbers:
             setattr(self, f"dropout{k}", Dropout(dropout))
-        self.activation = _named_activation(activation)
+        self.activation = _get_activation_fn(activation)
 
     def _add(self, x: Any, norm: Any, block: Callable[[Any], Any]) -> Any:
         """x and what a block makes of it, normalised before the block or after the sum."""
@@ -165,7 +165,7 @@ class TransformerDecoderLayer(_Layer):
 
 # ----------------------------------------------------------------------------------------------------------------- stacks
 
-def _copies(layer: Module, count: int) -> ModuleList:
+def _get_clones(layer: Module, count: int) -> ModuleList:
     return ModuleList([copy.deepcopy(layer) for _ in range(count)])
 
 
@@ -175,7 +175,7 @@ class TransformerEncoder(Module):
     def __init__(self, encoder_layer: Module, num_layers: int, norm: Module | None = None, enable_nested_tensor: bool = True,
                  mask_check: bool = True) -> None:
         super().__init__()
-        self.layers, self.num_layers = _copies(encoder_layer, num_layers), num_layers
+        self.layers, self.num_layers = _get_clones(encoder_layer, num_layers), num_layers
         self.norm = norm
         self.enable_nested_tensor, self.use_nested_tensor, self.mask_check = enable_nested_tensor, False, mask_check
 
@@ -190,7 +190,7 @@ class TransformerDecoder(Module):
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
-        self.layers, self.num_layers = _copies(decoder_layer, num_layers), num_layers
+        self.layers, self.num_layers = _get_clones(decoder_layer, num_layers), num_layers
         self.norm = norm
 
     def forward(self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None, tgt_key_padding_mask: Any = None,

@@ -6,6 +6,7 @@ meaning here.
 from __future__ import annotations
 
 import math
+from collections import deque
 from functools import reduce
 from typing import Any
 
@@ -23,6 +24,7 @@ from .elementwise import cast, cast_array
 from .shape import sizes, tensor_argument
 
 MAX_BYTES = 1 << 46
+SEQUENCES = (list, tuple, range, deque)  # whose items are elements
 
 
 def finish(array: Any, requires_grad: bool, device: Any = None, name: str = "tensor", *, layout: Any = None, pin_memory: bool = False,
@@ -73,7 +75,7 @@ def as_array(data: Any, to: DType | None, name: str = "tensor") -> Any:
         return data._array.astype(to.array_type if to else data._array.dtype, copy=True, order="C")
     if isinstance(data, (np.ndarray, np.generic)):
         found = np.array(data, order="C")
-        return found.astype((to or of_array(found.dtype)).array_type, copy=False)
+        return _of_one_type(found.astype((to or of_array(found.dtype)).array_type, copy=False))
     try:
         found = np.array(_unwrapped(data))
     except ValueError as error:
@@ -86,10 +88,16 @@ def as_array(data: Any, to: DType | None, name: str = "tensor") -> Any:
     return cast_array(found, to.array_type)
 
 
+def _of_one_type(array: Any) -> Any:
+    """An array with the type object that all have. Unpickled arrays have others, and types are compared by identity."""
+    wanted = of_array(array.dtype).array_type
+    return array if array.dtype is wanted else array.view(wanted)
+
+
 def _unwrapped(data: Any) -> Any:
     if isinstance(data, TensorBase):
         return data._array
-    return [_unwrapped(v) for v in data] if isinstance(data, (list, tuple, range)) else data
+    return [_unwrapped(v) for v in data] if isinstance(data, SEQUENCES) else data
 
 
 def inferred(data: Any) -> DType:
@@ -105,7 +113,7 @@ def _kinds(data: Any) -> set[DType]:
         return {of_array(data.dtype)}
     if isinstance(data, (bool, int, float, complex)):
         return {scalar_dtype(data)}
-    if not isinstance(data, (list, tuple, range)):
+    if not isinstance(data, SEQUENCES):
         raise BadData(f"tensor: cannot make a tensor of {type(data).__name__}", why="elements must be numbers or booleans", fix="mutagrad.tensor([1.0, 2.0])")
     numbers = set(map(type, data)) & {bool, int, float, complex}  # a long list of numbers is looked at in one pass
     return {scalar_dtype(kind()) for kind in numbers}.union(*(_kinds(v) for v in data if type(v) not in numbers))
@@ -148,7 +156,9 @@ def from_numpy(array: Any) -> Any:
     if not isinstance(array, np.ndarray):
         raise BadArgument(f"from_numpy: expected a NumPy array, got {type(array).__name__}", fix="mutagrad.tensor(data)")
     of_array(array.dtype)
-    if not array.dtype.isnative:
+    if array.dtype.isnative:
+        array = _of_one_type(array)
+    else:
         raise BadArgument("from_numpy: the array's byte order is not this machine's", fix="array.astype(array.dtype.newbyteorder('='))")
     if not array.flags.writeable:
         array = array.copy()  # a tensor can be written, and must not reach read-only memory
@@ -395,7 +405,7 @@ def randn_like(input: Any, *, dtype: Any = None, device: Any = None, requires_gr
     return randn(input._array.shape, dtype=to, device=device, requires_grad=requires_grad, generator=generator, **settings)
 
 
-def randint_like(input: Any, low: int, high: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+def randint_like(input: Any, low: int = 0, high: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
                  generator: Any = None, **settings: Any) -> Any:
     """Integers from low (0 if left out) up to, not including, high, in the shape and type of another tensor."""
     low, high = (0, low) if high is None else (low, high)

@@ -4,6 +4,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ..backends import np
+from ..construct import make
 from ..device import CPU, device
 from ..dtypes import dtype, of_array
 from ..errors import BadIndex, NotSupported
@@ -83,6 +85,17 @@ class UntypedStorage(TypedStorage):
 
     size = TypedStorage.nbytes
     __len__ = TypedStorage.nbytes
+
+    @classmethod
+    def from_file(cls, filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """The bytes of a file, read when they are looked at."""
+        if shared:
+            raise NotSupported("UntypedStorage.from_file: shared=True is not supported", why="writes to the file would not be seen by derivatives",
+                               fix="shared=False")
+        return cls(make(np.asarray(np.memmap(filename, np.uint8, "c", 0, (nbytes,))) if nbytes else np.empty(0, np.uint8)))
+
+    def __getitem__(self, index: Any) -> Any:
+        return UntypedStorage(make(self._flat[index])) if isinstance(index, slice) else super().__getitem__(index)
 
 
 def storage(x: Any) -> TypedStorage:

@@ -49,6 +49,8 @@ def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
         if type(self).step is not hooked:  # called by the `step` of a subclass, which has called them
             return step(self, *args, **kwargs)
         self._opt_called = True  # the schedulers ask
+        if "_step_pre_hooks" not in self.__dict__:  # an optimizer around another, whose __init__ is its own
+            self._make_hooks()
         for hook in chain(_global_pre_hooks.values(), self._step_pre_hooks.values()):
             args, kwargs = _replaced(hook(self, (self, *args), kwargs), args, kwargs)
         result = step(self, *args, **kwargs)

@@ -6,9 +6,9 @@ from typing import Any
 
 from . import _pytree
 
-__all__ = ["_pytree", "checkpoint", "data", "tensorboard"]
+__all__ = ["_pytree", "checkpoint", "data", "dlpack", "hooks", "tensorboard"]
 
-_LATER = ("checkpoint", "data", "tensorboard")
+_LATER = ("_foreach_utils", "checkpoint", "data", "dlpack", "hooks", "tensorboard")
 
 
 def __getattr__(name: str) -> Any:

@@ -50,6 +50,17 @@ def register_pytree_node(cls: type, flatten_fn: Callable[[Any], tuple[list[Any],
     SUPPORTED_NODES[cls] = NodeDef(flatten_fn, unflatten_fn)
 
 
+class MappingKey(NamedTuple):
+    """Where a leaf is in a dictionary."""
+
+    key: Any
+
+
+def _dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[tuple[MappingKey, Any]], list[Any]]:
+    """The values of a dictionary with their places, and the keys."""
+    return [(MappingKey(key), value) for key, value in d.items()], list(d)
+
+
 def _definition(tree: Any) -> NodeDef | None:
     if isinstance(tree, tuple) and hasattr(tree, "_fields"):
         return _NAMED_TUPLE

@@ -1,0 +1,51 @@
+"""The distribution of correlation matrices by Lewandowski, Kurowicka and Joe, as Cholesky factors."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..errors import BadValue
+from ..ops.create import arange, randn
+from ..ops.special import mvlgamma
+from . import constraints
+from .beta import Beta
+from .distribution import Distribution, numbers_or_tensors
+
+__all__ = ["LKJCholesky"]
+
+
+class LKJCholesky(Distribution):
+    """Factors of correlation matrices with a density in proportion to det ** (concentration - 1)."""
+
+    arg_constraints = {"concentration": constraints.positive}
+    support = constraints.corr_cholesky
+
+    def __init__(self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None) -> None:
+        if dim < 2:
+            raise BadValue(f"LKJCholesky: a correlation matrix has at least two rows, got dim={dim}")
+        self.dim = dim
+        self.concentration, = numbers_or_tensors(concentration)
+        super().__init__(self.concentration.shape, (dim, dim), validate_args)
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        """Rows are points on spheres: how far each goes from the last axis is beta distributed, its direction uniform (the onion method)."""
+        offsets = arange(self.dim - 1, dtype=self.concentration.dtype)
+        top = self.concentration.detach().unsqueeze(-1) + 0.5 * (self.dim - 2)
+        length = Beta(offsets + 0.5, top - 0.5 * offsets, validate_args=False).sample(sample_shape).unsqueeze(-1)
+        normal = randn(self._extended_shape(sample_shape), dtype=self.concentration.dtype).tril(-1)[..., 1:, :]
+        factor = normal.new_zeros(self._extended_shape(sample_shape))
+        factor[..., 1:, :] = length.sqrt() * normal / normal.norm(dim=-1, keepdim=True)
+        diagonal = (1 - factor.pow(2).sum(-1)).clamp(min=0.0).sqrt()
+        return factor + diagonal.diag_embed()
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        last = self.dim - 1
+        order = 2 * (self.concentration - 1).unsqueeze(-1) + self.dim - arange(2, self.dim + 1)
+        unnormalized = (order * value.diagonal(dim1=-1, dim2=-2)[..., 1:].log()).sum(-1)
+        alpha = self.concentration + 0.5 * last
+        normalizer = 0.5 * last * math.log(math.pi) + mvlgamma(alpha - 0.5, last) - alpha.lgamma() * last
+        return unnormalized - normalizer
+
+    def __repr__(self) -> str:
+        return f"LKJCholesky(dim={self.dim}, concentration: {tuple(self.concentration.shape)})"

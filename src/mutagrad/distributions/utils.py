@@ -1,0 +1,72 @@
+"""What the distributions of other libraries are written with."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._tensor import Tensor
+from ..autograd import enable_grad
+from ..dtypes import finfo
+from ..nn.functional import softmax
+from ..ops.create import randn
+from ..ops.elementwise import sigmoid
+from .distribution import numbers_or_tensors as broadcast_all
+from .independent import sum_rightmost
+
+__all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits", "tril_matrix_to_vec", "vec_to_tril_matrix"]
+
+_sum_rightmost = sum_rightmost
+euler_constant = 0.57721566490153286060
+
+
+def _standard_normal(shape: Any, dtype: Any, device: Any = None) -> Any:
+    return randn(tuple(shape), dtype=dtype, device=device)
+
+
+def clamp_probs(probs: Any) -> Any:
+    """Probabilities moved off zero and one by the least that their type can tell."""
+    eps = finfo(probs.dtype).eps
+    return probs.clamp(min=eps, max=1 - eps)
+
+
+def logits_to_probs(logits: Any, is_binary: bool = False) -> Any:
+    return sigmoid(logits) if is_binary else softmax(logits, -1)
+
+
+def probs_to_logits(probs: Any, is_binary: bool = False) -> Any:
+    inside = clamp_probs(probs)
+    return inside.log() - (-inside).log1p() if is_binary else inside.log()
+
+
+class lazy_property:
+    """A property that is computed when first asked for, with its history, and then is an attribute."""
+
+    def __init__(self, wrapped: Callable[[Any], Any]) -> None:
+        self.wrapped = wrapped
+        self.__doc__, self.__name__ = wrapped.__doc__, wrapped.__name__
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        with enable_grad():
+            found = self.wrapped(instance)
+        setattr(instance, self.__name__, found)
+        return found
+
+
+def _size_of_triangle(count: int) -> int:
+    return int(((1 + 8 * count) ** 0.5 - 1) / 2)
+
+
+def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Any:
+    """The matrices whose lower triangles, on and below the diagonal `diag`, the vectors hold row by row."""
+    n = _size_of_triangle(vec.shape[-1]) - diag
+    made = vec.new_zeros(*vec.shape[:-1], n, n)
+    made[..., vec.new_ones(n, n).tril(diag).bool()] = vec
+    return made
+
+
+def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Any:
+    """The lower triangles of matrices, on and below the diagonal `diag`, row by row."""
+    n = mat.shape[-1]
+    return mat[..., mat.new_ones(n, n).tril(diag).bool()]

@@ -1,0 +1,81 @@
+"""Results that come later: of callbacks and of other threads.
+
+>>> from mutagrad.futures import Future
+>>> future = Future()
+>>> doubled = future.then(lambda f: 2 * f.value())
+>>> future.set_result(3)
+>>> doubled.wait()
+6
+"""
+from __future__ import annotations
+
+import concurrent.futures
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+__all__ = ["Future", "collect_all", "wait_all"]
+
+T = TypeVar("T")
+
+
+class Future(Generic[T]):
+    """One result, or one exception, that is there when somebody sets it."""
+
+    def __init__(self, *, devices: Any = None) -> None:
+        self._future: concurrent.futures.Future[T] = concurrent.futures.Future()
+
+    def done(self) -> bool:
+        return self._future.done()
+
+    def wait(self) -> T:
+        """The result as soon as it is there; raises the exception if there is one instead."""
+        return self._future.result()
+
+    def value(self) -> T:
+        """The result, which must be there."""
+        return self._future.result(timeout=0)
+
+    def set_result(self, result: T) -> None:
+        self._future.set_result(result)
+
+    def set_exception(self, result: BaseException) -> None:
+        self._future.set_exception(result)
+
+    def add_done_callback(self, callback: Callable[[Future[T]], Any]) -> None:
+        """Calls with this future once it is done, at once if it is."""
+        self._future.add_done_callback(lambda _: callback(self))
+
+    def then(self, callback: Callable[[Future[T]], Any]) -> Future[Any]:
+        """A future of what the callback returns."""
+        following: Future[Any] = Future()
+
+        def finish(done: Future[T]) -> None:
+            try:
+                following.set_result(callback(done))
+            except Exception as error:
+                following.set_exception(error)
+
+        self.add_done_callback(finish)
+        return following
+
+
+def collect_all(futures: Sequence[Future[Any]]) -> Future[list[Future[Any]]]:
+    """A future of the list itself, done when all are."""
+    all_of: Future[list[Future[Any]]] = Future()
+    waiting = list(futures)
+
+    def count(done: Future[Any]) -> None:
+        waiting.pop()
+        if not waiting:
+            all_of.set_result(list(futures))
+
+    for future in futures:
+        future.add_done_callback(count)
+    if not futures:
+        all_of.set_result([])
+    return all_of
+
+
+def wait_all(futures: Sequence[Future[Any]]) -> list[Any]:
+    """The results of all, in their order."""
+    return [future.wait() for future in futures]

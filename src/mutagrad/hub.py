@@ -1,0 +1,47 @@
+"""Files of weights in PyTorch's cache: those that are there are found, and nothing is downloaded."""
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+from urllib.parse import urlparse
+
+from .errors import NotSupported
+from .files import load as load_file
+
+__all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
+
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
+_directory: dict[str, str] = {}
+
+
+def get_dir() -> str:
+    """Where the cache is: $TORCH_HOME/hub, or ~/.cache/torch/hub."""
+    cache = os.getenv("XDG_CACHE_HOME", "~/.cache")
+    return _directory.get("set") or os.path.join(os.path.expanduser(os.getenv("TORCH_HOME", os.path.join(cache, "torch"))), "hub")
+
+
+def set_dir(d: str | os.PathLike[str]) -> None:
+    _directory["set"] = os.path.expanduser(d)
+
+
+def load_state_dict_from_url(url: str, model_dir: str | None = None, map_location: Any = None, progress: bool = True, check_hash: bool = False,
+                             file_name: str | None = None, weights_only: bool = False) -> Any:
+    """What `load` reads from the file of that name, if it is in the cache."""
+    path = os.path.join(model_dir or os.path.join(get_dir(), "checkpoints"), file_name or os.path.basename(urlparse(url).path))
+    if not os.path.exists(path):
+        raise NotSupported(f"hub: {url} is not downloaded, and {path} is not there", fix="put the file there")
+    return load_file(path, map_location=map_location)
+
+
+load_url = load_state_dict_from_url  # torch.utils.model_zoo's name for it
+
+
+def _refuse(name: str) -> Any:
+    def refused(source: Any = "", *arguments: Any, **settings: Any) -> Any:
+        raise NotSupported(f"hub.{name}: {source} is not downloaded", fix="import the model's code, and mutagrad.load its weights from a file")
+
+    return refused
+
+
+load, list, help, download_url_to_file = map(_refuse, ("load", "list", "help", "download_url_to_file"))

@@ -1,0 +1,13 @@
+"""Memory shared with other array libraries."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..ops.exchange import from_dlpack
+
+__all__ = ["from_dlpack", "to_dlpack"]
+
+
+def to_dlpack(tensor: Any) -> Any:
+    """The memory of a tensor as a capsule that another library can take over once."""
+    return tensor.__dlpack__()
