@@ -29,7 +29,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from functools import reduce
-from heapq import heappop, heappush
+from heapq import heappop, heappush, heappushpop
 from itertools import repeat
 from operator import or_
 from typing import Any
@@ -265,8 +265,12 @@ def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *
     g = gx = grads = found = None  # type: Any
     while seeds:
         accumulate(*seeds.pop())
-    while heap:
-        node = heappop(heap)[1]
+    newest = None  # of those waiting, one that is not on the heap: in a chain it is put there and taken off again at once
+    while heap or newest is not None:
+        if newest is None:
+            node = heappop(heap)[1]
+        else:
+            node, newest = heappushpop(heap, newest)[1], None
         g = adjoints.pop(node)
         nodes += 1
         if g.__class__ is list:
@@ -305,7 +309,6 @@ def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *
         grads = op.reverse(xp, g, saved, inputs)
         if alarm:
             grads = look(node, xp, g, saved, inputs, grads)
-        saved = None
         if windows is not None or useful is not None:
             for before, window, gx in zip(inputs, windows or repeat(None), grads):
                 if gx is not None:
@@ -316,14 +319,17 @@ def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *
                     found = adjoints.get(before)
                     if found is None:
                         adjoints[before] = gx
-                        heappush(heap, (before.order, before))
+                        if newest is None:
+                            newest = before.order, before
+                        else:
+                            heappush(heap, (before.order, before))
                     elif found.__class__ is small and found.size <= SMALL:  # type: ignore[attr-defined]
                         adjoints[before] = found + gx
                         mine.discard(before)
                     else:
                         found = None
                         accumulate(before, None, gx)
-        gx = grads = found = None  # or the newest adjoint would seem to have another owner
+        gx = grads = found = saved = None  # or the newest adjoint would seem to have another owner
         if not retain and op.frees:
             node.saved = freed
     counters.nodes += nodes
