@@ -326,10 +326,11 @@ def _normal_share(a: Any) -> Any:
 
 def _with_dimensions(compute: Any) -> Any:
     """`compute` may work in place, which NumPy's scalars cannot; half precision is computed in single."""
-    def wide(a: Any) -> Any:
-        array = np.atleast_1d(a)
-        found = compute(array if array.dtype.char != "e" else array.astype(np.float32))
-        return found.astype(array.dtype, copy=False).reshape(np.shape(a))
+    def wide(*values: Any) -> Any:
+        arrays = [np.atleast_1d(a) for a in values]
+        dtype = arrays[0].dtype
+        found = compute(*(a if dtype.char != "e" else a.astype(np.float32) for a in arrays))
+        return found.astype(dtype, copy=False).reshape(np.shape(values[0]))
 
     return wide
 
@@ -340,17 +341,22 @@ def _gelu(a: Any) -> Any:
     return found
 
 
-def _gelu_slope(a: Any) -> Any:
+def _gelu_slope(a: Any, out: Any) -> Any:
+    """The share is the result divided by its argument: a tenth of the work of computing it again. What comes after has mostly saved the result, too."""
+    share = np.divide(out, a)
+    zero = a == 0
+    if zero.any():
+        share[zero] = 0.5
     density = a * a
     density *= -0.5
     np.exp(density, out=density)
     density *= 1 / math.sqrt(2 * math.pi)
     density *= a
-    density += _normal_share(a)
+    density += share
     return density
 
 
-def _gelu_slope_recorded(x: Any) -> Any:
+def _gelu_slope_recorded(x: Any, out: Any) -> Any:
     share = 0.5 * (1 + RECORDED.erf(x * math.sqrt(0.5)))
     return share + x * RECORDED.exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi))
 
@@ -368,7 +374,7 @@ def _gelu_tanh_rule(xp: Any, g: Any, x: Any) -> Any:
     return g * (0.5 * (1 + bend) + x * (1 - bend * bend) * (x * x * (3 * _CUBE) + 1) * (0.5 * _SCALE))
 
 
-gelu_values = elementwise("gelu", _with_dimensions(_gelu), x=lambda xp, g, x: g * xp.gelu_slope(x))
+gelu_values = elementwise("gelu", _with_dimensions(_gelu), x=lambda xp, g, x, out: g * xp.gelu_slope(x, out))
 gelu_tanh_values = elementwise("gelu_tanh", lambda a: a * (1 + _gelu_bend(RAW, a)) * 0.5, x=_gelu_tanh_rule)
 
 

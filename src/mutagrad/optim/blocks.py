@@ -63,7 +63,7 @@ def run(jobs: list[Job]) -> None:
     if total < LARGE:
         return _work(_blocks(jobs, BLOCK))
     threads = get_num_threads()
-    blocks = _blocks(jobs, min(BLOCK, max(LEAST_BLOCK, total // (4 * threads))))
+    blocks = _blocks(jobs, min(BLOCK, max(LEAST_BLOCK, total // (8 * threads))))
     in_spans(threads, lambda _: _work(blocks))
 
 
