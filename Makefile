@@ -38,7 +38,7 @@ test: .venv/ready
 	$(BIN)/python -m pytest -q --doctest-modules src/mutagrad --ignore=src/mutagrad/__main__.py
 
 smoke: .venv/ready
-	$(BIN)/python -m pytest -q -m smoke tests
+	$(BIN)/python -m pytest -q -m smoke $$(grep -rl --include="test_*.py" mark.smoke tests)
 
 oracle: .venv-oracle/ready
 	$(ORACLE)/python $(PYTEST) -m oracle tests

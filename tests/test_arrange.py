@@ -75,3 +75,13 @@ def test_refused(call: Any, error: type[Exception]) -> None:
     with pytest.raises(error) as raised:
         call()
     assert isinstance(raised.value, mg.MutagradError)
+
+
+def test_resize_is_an_old_name_for_reshape() -> None:
+    x = mg.arange(6.0).requires_grad_()
+    with pytest.warns(UserWarning, match="deprecated"):
+        y = x.resize(2, 3)
+    y.sum().backward()
+    assert y.shape == (2, 3) and x.grad.tolist() == [1.0] * 6
+    with pytest.warns(UserWarning), pytest.raises(RuntimeError, match="6 elements"):
+        x.resize(4)

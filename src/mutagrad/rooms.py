@@ -63,7 +63,7 @@ ROOMS: dict[str, Room] = {
             permute_copy ravel repeat_interleave rot90 row_stack scalar_tensor select_copy slice slice_copy split_with_sizes split_with_sizes_copy
             squeeze_copy t_copy tensor_split transpose_copy unbind_copy unfold_copy unsafe_chunk unsafe_split unsqueeze_copy view_copy vsplit
             vstack""",
-        methods="""as_strided_ dsplit fliplr flipud hsplit narrow_copy new_empty_strided repeat_interleave resize_ resize_as_ rot90 set_
+        methods="""as_strided_ dsplit fliplr flipud hsplit narrow_copy new_empty_strided repeat_interleave resize resize_ resize_as_ rot90 set_
             split_with_sizes tensor_split unsafe_chunk unsafe_split vsplit"""),
     "scattering": Room(
         functions="""as_strided_scatter diagonal_scatter select_scatter slice_scatter""",

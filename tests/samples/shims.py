@@ -13,4 +13,4 @@ elsewhere("bfloat16")  # tests/test_bfloat16.py
 elsewhere("as_torch load save vmap sparse_coo_tensor spmm to_dense to_sparse to_device")
 
 # Of test_libraries.py.
-elsewhere("asarray from_dlpack frombuffer new")
+elsewhere("asarray from_dlpack frombuffer new resize")

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import builtins
+import warnings
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from itertools import combinations as _pick
@@ -426,6 +427,12 @@ def resize_(x: Any, *shape: Any, memory_format: Any = None) -> Any:
         grown[:kept.size] = kept
         x._storage, offset = make(grown)._storage, 0
     return x._become(view(x, wanted, dense_strides(wanted, item), offset))
+
+
+def resize(x: Any, *shape: Any) -> Any:
+    """PyTorch's old name for a reshape that keeps the number of elements."""
+    warnings.warn("non-inplace resize is deprecated: x.reshape(...) is the same", stacklevel=2)
+    return reshape(x, *shape)
 
 
 def resize_as_(x: Any, the_template: Any, *, memory_format: Any = None) -> Any:
