@@ -419,3 +419,16 @@ def test_anomalies_are_named_where_they_were_made() -> None:
     with mg.autograd.set_detect_anomaly(True):
         assert mg.autograd.is_anomaly_enabled()
     assert not mg.autograd.is_anomaly_enabled()
+
+
+def test_hooks_on_one_tensor_are_shown_the_same_gradient() -> None:
+    """Some libraries leave a note on it for the next hook."""
+    for part in (slice(None), slice(1, None)):
+        x, seen = mg.tensor([1.0, 2.0, 3.0], requires_grad=True), []
+        y = (x * 2)[part]
+        y.register_hook(lambda g, seen=seen: seen.append(g))
+        y.register_hook(lambda g: setattr(g, "note", 7) or g * 3)
+        y.register_hook(lambda g, seen=seen: seen.append(g))
+        y.sum().backward()
+        assert seen[0].note == 7 and seen[0][0].item() == 1.0 and seen[1][0].item() == 3.0
+        assert x.grad[part].tolist() == [6.0] * len(x[part])

@@ -16,34 +16,42 @@ from .ops.shape import clone, stack
 from .second_order import Recorded
 from .storage import TensorBase, before_write
 from .where import describe, here
-from .window import Window, overlaps_itself
+from .window import overlaps_itself
 
 
 class Raw(Arithmetic):
     """Arithmetic on arrays, plus what needs tensors: hooks."""
 
-    def call_hook(self, hook: Any, g: Any, window: Window | None) -> Any:
-        buffer = self.own([g], g.dtype if window is None else window[4])
-        shown = make(buffer.copy() if window is None else self.take(buffer, window, False))
-        answer = hook(shown)
-        part = (shown if answer is None else _checked(answer, shown))._array
-        if window is None:
-            return part
-        self.take(buffer, window, True)
-        self.add_window(buffer, window, part)
-        return buffer
+    def call_hooks(self, hooks: Any, g: Any) -> Any:
+        """Each is shown the gradient as the one before left it: the same tensor, where both look through the same window."""
+        shown = last = None
+        for hook, window in hooks:
+            if shown is None or window != last:
+                buffer = self.own([g], g.dtype)
+                shown = make(buffer.copy() if window is None else self.take(buffer, window, False))
+            answer = hook(shown)
+            shown, last = shown if answer is None else _checked(answer, shown), window
+            if window is None:
+                g = shown._array
+            else:
+                self.take(buffer, window, True)
+                self.add_window(buffer, window, shown._array)
+                g = buffer
+        return g
 
 
 class RecordedWithHooks(Recorded):
-    def call_hook(self, hook: Any, g: Any, window: Window | None) -> Any:
-        buffer = clone(g)
-        if window is None:
-            answer = hook(buffer)
-            return buffer if answer is None else _checked(answer, buffer)
-        answer = hook(self.take(buffer, window, False))
-        if answer is not None:
-            put(self.view(buffer, window), None, answer, "hook")
-        return buffer
+    def call_hooks(self, hooks: Any, g: Any) -> Any:
+        for hook, window in hooks:
+            buffer = clone(g)
+            answer = hook(buffer if window is None else self.take(buffer, window, False))
+            if window is None:
+                g = buffer if answer is None else _checked(answer, buffer)
+            else:
+                if answer is not None:
+                    put(self.view(buffer, window), None, answer, "hook")
+                g = buffer
+        return g
 
 
 def _checked(answer: Any, shown: Any) -> Any:

@@ -134,7 +134,7 @@ class Arithmetic:
             return a if a.size >= large.LARGE and large.apply(np.add, (a, g), (), a) else np.add(a, g, a)
         return a + g
 
-    def call_hook(self, hook: Callable[..., Any], g: Any, window: Window | None) -> Any:
+    def call_hooks(self, hooks: list[tuple[Callable[..., Any], Window | None]], g: Any) -> Any:
         raise AssertionError("autograd gives this")
 
 
@@ -279,8 +279,7 @@ def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *
             edge[node](g)
             continue
         if node.hooks is not None:
-            for hook, window in node.hooks:
-                g = arithmetic.call_hook(hook, g, window)
+            g = arithmetic.call_hooks(node.hooks, g)
         if wanted and node in wanted:
             wanted[node](g)
         op = node.op
