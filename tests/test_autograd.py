@@ -166,6 +166,19 @@ def test_what_hooks_see_is_theirs_to_keep() -> None:
     same(kept[1], [0] + [2] * (N - 1))
 
 
+@pytest.mark.parametrize("key", [0, slice(0, 2)])
+def test_what_a_hook_keeps_stays_when_what_was_written_before_is_reversed(key: Any) -> None:
+    kept: list[Any] = []
+    x = mg.ones(4, requires_grad=True)
+    y = x * 2
+    y[key] = y[1:2].sum() * 3
+    y.register_hook(kept.append)
+    y[2] = 5.0
+    y[3] = y[0] * y[1]
+    y.sum().backward()
+    assert kept[0].tolist() == [1 + y[1].item(), 1 + y[0].item(), 0, 0]
+
+
 def test_hooks_run_in_order_and_can_be_removed() -> None:
     x, calls = ramp(2), []
     first = x.register_hook(lambda g: calls.append("first"))

@@ -195,6 +195,18 @@ def test_a_reused_buffer_frees_its_past():
     assert first() is None
 
 
+def test_the_cycle_collector_has_one_object_for_each_write():
+    n = 1000
+    x = mg.ones(n, requires_grad=True)
+    y = x.clone()
+    gc.collect()
+    before = len(gc.get_objects())
+    for i in range(1, n):
+        y[i] = y[i] * x[i] + y[i - 1]  # two nodes: the sum is the write
+    gc.collect()
+    assert len(gc.get_objects()) - before <= 2 * n + 50
+
+
 def test_a_million_nodes():
     x = mg.ones(2, requires_grad=True)
     y = x

@@ -225,15 +225,14 @@ def _part(tensor: Any, g: Any, create_graph: bool) -> Any:
         return clone(g if tensor._offset is None else RECORDED_SWEEP.view(clone(g), window_of(tensor)))
     if tensor._offset is None:
         return make(np.array(g, tensor._array.dtype, order="C"))
-    window = window_of(tensor)
-    return make(RAW_SWEEP.take(RAW_SWEEP.own([g], window[4]), window, False))
+    return make(RAW_SWEEP.take(RAW_SWEEP.own([g], tensor._storage.buffer.dtype), window_of(tensor), False))
 
 
 def _deposit(leaf: Leaf, holder: list[Any]) -> None:
     tensor = leaf.tensor()
     if tensor is None:
         return
-    g = RAW_SWEEP.own(holder, tensor._array.dtype if leaf.window is None else leaf.window[4])
+    g = RAW_SWEEP.own(holder, tensor._array.dtype if leaf.window is None else leaf.whole[1])
     if leaf.window is not None:
         g = np.asarray(RAW_SWEEP.take(g, leaf.window, False))
     _add_grad(tensor, make(_shaped(g, tensor)), False)
@@ -253,7 +252,7 @@ def _deposit_recorded(leaf: Leaf, holder: list[Any]) -> None:
     if tensor is None:
         return
     g = holder.pop()
-    dtype = tensor._array.dtype if leaf.window is None else leaf.window[4]
+    dtype = tensor._array.dtype if leaf.window is None else leaf.whole[1]
     if g._array.dtype != dtype:
         g = RECORDED_SWEEP.own([g], dtype)
     if leaf.window is not None:

@@ -20,7 +20,7 @@ from .backends import large, np
 from .backends.host import ALARM, KNOWN, QUIET, constant, hush, unhush
 from .backends.short import in_single, rounded, widened
 from .construct import SCOPE, make, window_as
-from .graph import Node, mode, next_order, window_of
+from .graph import UNSEEN, Node, mode, next_order, window_of
 from .op import ABOUT_TYPES, RAW, VARIANTS, Op, Rule, define_later, forward_for, parameters, register, same, variant
 from .promote import NOTHING, dtype_error, promote, shape_error
 from .storage import SMALL, Storage, ndarray, save
@@ -74,10 +74,9 @@ def _window_code(op: Op, arrays: list[str]) -> list[str]:
     windows = [f"None if w{i} is None or {x}._offset is None else window_of({x})" for i, x in enumerate(names)]
     elements = []
     if op.promotes:
-        element = ("None if w{0} is None or {1}._offset is None else ({1}._offset, (), (), b.shape, e, None)"
-                   " if (e := a{0}.dtype) is (b := {1}._storage.buffer).dtype else window_of({1})")
+        element = "None if w{0} is None or {1}._offset is None else {1}._offset if a{0}.dtype is w{0}.whole[1] else window_of({1})"
         elements = ["            elif not r.ndim:",  # elements of something, as in loops: no call for each
-                    f"                n.windows = ({', '.join(element.format(i, x) for i, x in enumerate(names))}, None)"]
+                    f"                n.windows = ({', '.join(element.format(i, x) for i, x in enumerate(names))},)"]
     if op.promotes and len(names) > 1:  # inputs may have been broadcast
         whole += [f"({x} is NOTHING or {arrays[i]}.shape == {arrays[0]}.shape)" for i, x in enumerate(names) if i]
         whole += [f"{names[0]} is not NOTHING"]
@@ -87,7 +86,7 @@ def _window_code(op: Op, arrays: list[str]) -> list[str]:
         "                n.windows = None",
         *elements,
         "            else:",
-        f"                n.windows = ({', '.join(windows)}, None)",
+        f"                n.windows = ({', '.join(windows)},)",
     ]
 
 
@@ -109,11 +108,16 @@ def _record_code(op: Op, arrays: list[str]) -> list[str]:
         "            n.order = next_order()",
         "            n.code = c",
         "            n.at = f.f_lasti",
-        "            n.hooks = None",
+        "            n.hooks = n.written = None",
+        "            n.whole = UNSEEN",
         *_window_code(op, arrays),
         *_save_code(op, arrays),
         "            s.writer = n",
     ]
+
+
+# What NumPy computes far faster by operator than by ufunc where both sides are single elements, as in loops over elements.
+_OPERATORS = {np.add: "+", np.subtract: "-", np.multiply: "*", np.true_divide: "/"}
 
 
 def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: bool, elementwise: bool) -> str:
@@ -124,16 +128,19 @@ def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: boo
         forward = forward.replace("forward", "f", 1)
         widening = [f"    d = {arrays[-1] if elementwise else arrays[0]}.dtype",
                     "    f = forward if d is FLOAT32 or d is FLOAT64 or d.kind != 'V' else in_single(forward)"]
+    operator = _OPERATORS.get(op.forward)  # type: ignore[call-overload]
+    alone = f" if z != 1 or a0.ndim or a1.ndim else a0[()] {operator} a1[()]" if operator and differentiable else ""
     lines = [
         f"def call({arguments}{', *, out=None' if elementwise else ''}):",
         *(["    if out is not None:", f"        return into(OP, out, ({', '.join(names)},), ({''.join(s + ', ' for s in op.settings)}))"]
           if elementwise else []),
         *coerce,
-        *(["    if a0.size >= LARGE:", f"        return large(OP, ({', '.join(names)},), ({', '.join(arrays)},), ({''.join(s + ', ' for s in op.settings)}))"]
+        *(["    z = a0.size", "    if z >= LARGE:",
+           f"        return large(OP, ({', '.join(names)},), ({', '.join(arrays)},), ({''.join(s + ', ' for s in op.settings)}))"]
           if elementwise and differentiable else []),
         *widening,
         "    try:",
-        f"        r = {forward}",
+        f"        r = {forward}{alone}",
         "    except ValueError as error:",
         f"        raise shape_error(OP, ({', '.join(arrays)},), error) from None",
         "    except TypeError:",
@@ -206,7 +213,7 @@ def elementwise(name: str, forward: Callable[..., Any], *, promotes: str = "any"
     return _function(op, _coerce_code(op), [f"a{i}" for i in range(len(names))], differentiable, True)
 
 
-_LOCALS = {"OP", "forward", "t", "s", "r", "n", "f", "c", "d"}
+_LOCALS = {"OP", "forward", "t", "s", "r", "n", "f", "c", "d", "z"}
 
 
 def primitive(name: str, forward: Callable[..., Any], *, settings: Sequence[str] = (), inputs: Sequence[str] | None = None,
@@ -316,7 +323,7 @@ def _large(op: Op, tensors: tuple[Any, ...], arrays: tuple[Any, ...], settings: 
     result = make(out)
     if mode.grad and any(t._storage.writer is not None for t in tensors):
         writers = tuple(t._storage.writer for t in tensors)
-        windows = (*(None if w is None else window_as(t, shape) for t, w in zip(tensors, writers)), None)
+        windows = tuple(None if w is None else window_as(t, shape) for t, w in zip(tensors, writers))
         chosen = op.threaded if arrays[-1].dtype.kind == "f" and out.dtype.kind != "c" else variant(op, out.dtype)
         node = new_node(chosen, writers, None if windows.count(None) == len(windows) else windows)
         if op.saves:
@@ -385,7 +392,7 @@ warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"mutagrad(\.|
 
 SCOPE.update(
     FLOAT32=np.dtype("float32"), FLOAT64=np.dtype("float64"), KNOWN=KNOWN, LARGE=large.LARGE, NOTHING=NOTHING, Node=Node, OURS=OURS, QUIET=QUIET,
-    SMALL=SMALL, Storage=Storage, __name__="mutagrad.call", begin_write=begin_write, constant=constant, contiguous=np.ascontiguousarray,
+    SMALL=SMALL, Storage=Storage, UNSEEN=UNSEEN, __name__="mutagrad.call", begin_write=begin_write, constant=constant, contiguous=np.ascontiguousarray,
     dtype_error=dtype_error, end_write=end_write, getframe=sys._getframe, hush=hush, in_single=in_single, into=into, large=_large, mode=mode, ndarray=ndarray,
     new=object.__new__, next_order=next_order, promote=promote, quietly=_quietly, save=save, shape_error=shape_error, unhush=unhush, variant=variant,
     window_as=window_as, window_of=window_of)

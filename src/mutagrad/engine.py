@@ -40,7 +40,7 @@ from .errors import GradientError
 from .graph import Freed, Leaf, Node, mode
 from .stats import counters
 from .where import Where, describe
-from .window import As, Shape, Window, broadcast_axes, covers
+from .window import As, Shape, Whole, Window, broadcast_axes, covers, shape_of
 
 
 class Output:
@@ -74,8 +74,8 @@ class Arithmetic:
             g = np.add.reduce(g, axes, keepdims=True)
         return g.reshape(shape) if squeeze else g
 
-    def zeros(self, window: Window) -> Any:
-        buffer = np.zeros(window[3], window[4])
+    def zeros(self, whole: Whole) -> Any:
+        buffer = np.zeros(*whole)
         counters.allocated += buffer.nbytes
         return buffer
 
@@ -87,21 +87,20 @@ class Arithmetic:
         counters.allocated += g.nbytes
         return np.array(g.real if g.dtype.kind == "c" and dtype.kind != "c" else g, dtype, order="C")
 
-    def view(self, buffer: Any, window: Window) -> Any:
-        offset, shape, strides, _, _, index = window
+    def view(self, buffer: Any, window: Any) -> Any:
+        offset, shape, strides, index = window
         return np.ndarray(shape, index.dtype if index.__class__ is As else buffer.dtype, buffer, offset, strides)
 
-    def take(self, buffer: Any, window: Window, clear: bool) -> Any:
+    def take(self, buffer: Any, window: Any, clear: bool) -> Any:
         """What stands in the window (a copy), which is cleared if asked."""
-        index = window[5]
-        if index is None and not window[1]:  # one element: far cheaper by number than by window
-            flat, item = buffer if buffer.ndim == 1 else buffer.reshape(-1), buffer.itemsize
-            g = flat[window[0] // item]
+        if window.__class__ is int:  # one element: far cheaper by number than by window
+            flat, item = buffer.reshape(-1), buffer.itemsize
+            g = flat[window // item]
             if clear:
-                flat[window[0] // item] = 0
+                flat[window // item] = 0
             counters.touched += item
             return g
-        view = self.view(buffer, window)
+        view, index = self.view(buffer, window), window[3]
         if index.__class__ is As:
             index = index.index
         g = view.copy() if index is None else view[index]
@@ -110,16 +109,15 @@ class Arithmetic:
         counters.touched += g.nbytes
         return g
 
-    def add_window(self, buffer: Any, window: Window, g: Any) -> None:
-        index = window[5]
-        if index is None and not window[1]:
+    def add_window(self, buffer: Any, window: Any, g: Any) -> None:
+        if window.__class__ is int:
             item = buffer.itemsize
             flat = buffer if buffer.ndim == 1 else buffer.reshape(-1)
-            flat[window[0] // item] += g
+            flat[window // item] += g
             counters.touched += item
             return
         counters.touched += g.nbytes
-        view = self.view(buffer, window)
+        view, index = self.view(buffer, window), window[3]
         if index.__class__ is As:
             index = index.index
         if index is None:
@@ -179,12 +177,13 @@ class Sweep:
         if self.useful is not None and node not in self.useful:
             return
         if window is not None:
-            if g.shape != window[1] and (window[5] is None or window[5].__class__ is As and window[5].index is None):
-                g = arithmetic.sum_to(g, window[1])
+            shape = shape_of(window)
+            if shape is not None and g.shape != shape:
+                g = arithmetic.sum_to(g, shape)
             if node in self.mine:
                 return arithmetic.add_window(adjoints[node], window, g)
-            if covers(window):
-                g = arithmetic.reshape(g, window[3]) if window[1] != window[3] else g
+            if covers(window, node.whole):
+                g = arithmetic.reshape(g, node.whole[0]) if shape != node.whole[0] else g
                 window = None
         if node not in adjoints:
             adjoints[node] = g if window is None else [(window, g)]
@@ -195,11 +194,11 @@ class Sweep:
             adjoints[node] = arithmetic.add([adjoints.pop(node)], g)
             self.mine.discard(node)
         else:
-            adjoints[node] = arithmetic.own([adjoints.pop(node)], window[4])
+            adjoints[node] = arithmetic.own([adjoints.pop(node)], node.whole[1])
             self.mine.add(node)
             arithmetic.add_window(adjoints[node], window, g)
 
-    def settle(self, pending: list[tuple[Window | None, Any]]) -> Any:
+    def settle(self, whole_of: Whole, pending: list[tuple[Window | None, Any]]) -> Any:
         """One buffer out of all that arrived: whole (accumulated or handed down) or through windows."""
         arithmetic = self.arithmetic
         whole = [g for window, g in pending if window is None]
@@ -207,8 +206,7 @@ class Sweep:
         pending.clear()
         while len(whole) > 1:
             whole.append(arithmetic.add([whole.pop()], whole.pop()))
-        first = parts[0][0]
-        buffer = arithmetic.own(whole, first[4]) if whole else arithmetic.zeros(first)
+        buffer = arithmetic.own(whole, whole_of[1]) if whole else arithmetic.zeros(whole_of)
         for window, g in parts:
             arithmetic.add_window(buffer, window, g)
         return buffer
@@ -224,28 +222,77 @@ class Sweep:
         elif adjoints[node].__class__ is list:
             pending = adjoints[node]
             pending.append((None, holder.pop()))
-            adjoints[node] = self.settle(pending)
+            adjoints[node] = self.settle(node.whole, pending)
         else:
             adjoints[node] = self.arithmetic.add(holder, adjoints[node])
             return  # a sum may be a bare number, which cannot be changed in place
         self.mine.add(node)
+
+    def reverse_elements(self, node: Node, holder: list[Any], freed: Freed | None) -> int:
+        """Reverses writes of single elements of one storage, one after the other, for as long as nothing else is due.
+
+        Loops over elements are made of these: the same as the sweep does, on the one buffer that they hand down; and how many.
+        """
+        adjoints, heap, xp, accumulate = self.adjoints, self.heap, self.arithmetic.xp, self.accumulate
+        buffer = holder[0]
+        flat, item, alarm = buffer.reshape(-1), buffer.itemsize, ALARM.rung
+        count = touched = 0
+        while True:
+            op, windows, saved, before, place = node.op, node.windows, node.saved, node[-1], node.written // item  # type: ignore[operator]
+            if saved.__class__ is Freed:
+                raise already_freed(node)
+            g = flat[place]
+            inputs: Any = node
+            if accumulates(node):
+                inputs = (None, *node[1:])
+            elif before is not None:
+                flat[place] = 0
+            grads = op.reverse(xp, g, saved, inputs)
+            if alarm:
+                grads = strong_zeros(node, xp, g, saved, inputs, grads)
+            for writer, window, gx in zip(inputs, windows or repeat(None), grads):
+                if gx is not None:
+                    if writer is before and window.__class__ is int:
+                        flat[window // item] += gx
+                        touched += item
+                    else:
+                        accumulate(writer, window, gx)
+            if freed is not None and op.frees:
+                node.saved = freed
+            count += 1
+            if (before.__class__ is not Node or before.written.__class__ is not int or before.hooks is not None or before.op is OUTPUT
+                    or before in adjoints or heap and heap[0][0] < before.order):
+                break
+            node = before
+        counters.touched += touched + item * count
+        if before is not None:
+            del buffer, flat
+            self.hand_down(before, holder)
+        return count
 
     def take_written(self, node: Node, holder: list[Any]) -> tuple[Any, Any]:
         """Reverses the write of a part: takes what is wanted of it, hands the rest down; and the inputs left to serve.
 
         Of an accumulating write, `x += y`, what x was still counts: there is nothing to clear and nothing to add to x.
         """
-        window, before = node.windows[-1], node[-1]  # type: ignore[index]
-        adds = node.op.adds and before is not None and node.windows[0] is window  # type: ignore[index]
+        before = node[-1]
+        adds = accumulates(node)
         inputs = [None, *node[1:]] if adds else node
         if node not in self.mine:
-            holder.append(self.arithmetic.own(holder, window[4]))  # type: ignore[index]
+            holder.append(self.arithmetic.own(holder, node.whole[1]))
         g = None
         if not adds or any(k is not None for k in inputs[:-1]):
-            g = self.arithmetic.take(holder[0], window, not adds and before is not None)  # type: ignore[arg-type]
+            g = self.arithmetic.take(holder[0], node.written, not adds and before is not None)
         if before is not None:
             self.hand_down(before, holder)
         return g, inputs
+
+
+def accumulates(node: Node) -> bool:
+    """Whether a write adds to what was there, as `x += y` and `x[i] = x[i] + y` do."""
+    windows = node.windows
+    return (node.op.adds and windows is not None and node[0] is node[-1] is not None
+            and (windows[0] is node.written or windows[0].__class__ is int and windows[0] == node.written))
 
 
 def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *, where: Where, retain: bool,
@@ -261,6 +308,7 @@ def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *
     xp, restore, small = arithmetic.xp, arithmetic.restore, arithmetic.small
     freed, nodes = Freed(where), 0
     alarm, look = ([True], _no_nan) if mode.anomaly else (ALARM.rung, strong_zeros)
+    elements = restore is None and useful is None and not edge and not wanted and not mode.anomaly
     ALARM.rung.clear()
     g = gx = grads = found = None  # type: Any
     while seeds:
@@ -274,12 +322,13 @@ def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *
         g = adjoints.pop(node)
         nodes += 1
         if g.__class__ is list:
-            g = state.settle(g)
+            g = state.settle(node.whole, g)
         if edge is not None and node in edge:
             edge[node](g)
             continue
         if node.hooks is not None:
             g = arithmetic.call_hooks(node.hooks, g)
+            mine.discard(node)  # a hook may keep what it was shown
         if wanted and node in wanted:
             wanted[node](g)
         op = node.op
@@ -289,7 +338,13 @@ def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *
                 deposit(node, holder)
             continue
         inputs, windows = node, node.windows
-        if windows is not None and windows[-1] is not None:
+        if elements and node.written.__class__ is int and op is not OUTPUT:
+            holder, g = [g], None
+            if node not in mine:
+                holder.append(arithmetic.own(holder, node.whole[1]))
+            nodes += state.reverse_elements(node, holder, None if retain else freed) - 1
+            continue
+        if node.written is not None:
             holder, g = [g], None
             g, inputs = state.take_written(node, holder)
             if g is None:

@@ -7,6 +7,7 @@ tensors, so there is no reference cycle and the graph dies with its tensors.
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from itertools import count
 from types import CodeType
 from typing import Any, Union
@@ -15,7 +16,7 @@ from weakref import ref
 from .backends import np
 from .storage import TensorBase
 from .where import Where, describe
-from .window import As, Shape, Window, overlaps_itself
+from .window import As, Shape, Whole, Window, overlaps_itself
 
 
 class Mode(threading.local):
@@ -35,20 +36,23 @@ next_order = count(0, -1).__next__
 class Node(list[Any]):
     """One write: what was computed, from which writers' values, seen through which windows.
 
-    A node is the list of its inputs: the writers of the storages that were read, None where no derivative is wanted. Where it
-    wrote only part of its storage, the writer before it stands after them. `windows` says which part of each storage is
-    meant, and, last, which part was written; None stands for a whole one, and for all of them where all are whole. `saved`
-    is in the order of `op.saves`; a Freed stands there once a sweep has released it. `code` and `at` say where.
+    A node is the list of its inputs: the writers of the storages that were read, None where no derivative is wanted. `windows`
+    says which part of each of those storages was read; None stands for a whole one, and for all of them where all are whole.
+    Where only part of its own storage was `written`, the writer before it stands after the inputs. `whole` is the shape and
+    type of its storage, if anybody has looked at a part of that. `saved` is in the order of `op.saves`; a Freed stands there
+    once a sweep has released it. `code` and `at` say where.
 
-    A list, and windows that are plain tuples of numbers, because the cycle collector visits every object that could be part
-    of a cycle again and again while a long program is recorded: this way a write is one such object, not three or four.
+    A list, and windows that are numbers or plain tuples of them, because the cycle collector visits every object that could
+    be part of a cycle again and again while a long program is recorded: this way a write is one such object, not five.
     """
 
-    __slots__ = ("op", "windows", "saved", "order", "code", "at", "hooks", "__weakref__")
+    __slots__ = ("op", "windows", "written", "whole", "saved", "order", "code", "at", "hooks", "__weakref__")
     __hash__ = object.__hash__  # type: ignore[assignment]
     __eq__ = object.__eq__
     op: Any
-    windows: tuple[Window | None, ...] | None
+    windows: Sequence[Window | None] | None
+    written: Window | None
+    whole: Whole
     saved: Any
     order: int
     code: CodeType
@@ -82,11 +86,12 @@ class Node(list[Any]):
 class Leaf:
     """Where a sweep ends: a tensor that asked for its gradient, held weakly."""
 
-    __slots__ = ("tensor", "window", "order", "hooks", "after", "__weakref__")
+    __slots__ = ("tensor", "window", "whole", "order", "hooks", "after", "__weakref__")
     op = None
     inputs: tuple[Writer | None, ...] = ()
     tensor: ref[TensorBase]
     window: Window | None
+    whole: Whole
     order: int
     hooks: list[Any] | None
     after: list[Any] | None
@@ -94,6 +99,7 @@ class Leaf:
     def __init__(self, tensor: TensorBase) -> None:
         self.tensor, self.order = ref(tensor), next_order()
         self.hooks = self.after = None
+        self.whole = tensor._storage.buffer.shape, tensor._storage.buffer.dtype
         self.window = None if tensor._offset is None else window_of(tensor)
 
     @property
@@ -113,6 +119,9 @@ class Leaf:
 
 Writer = Union[Node, Leaf]
 
+# `whole` of a node of whose storage nobody has looked at a part yet.
+UNSEEN: Whole = ((), None)
+
 
 class Freed:
     """Stands in `node.saved` after a sweep released it; knows which `backward()` that was."""
@@ -124,28 +133,31 @@ class Freed:
 
 
 def window_of(tensor: TensorBase, index: Any = None) -> Window:
-    """What part of its storage a tensor is, and of that, what `index` picks."""
-    array, buffer = tensor._array, tensor._storage.buffer
+    """What part of its storage a tensor is, and of that, what `index` picks. The writer learns what the whole is."""
+    array, storage = tensor._array, tensor._storage
+    buffer, writer = storage.buffer, storage.writer
+    if writer is not None and writer.whole is UNSEEN:
+        writer.whole = buffer.shape, buffer.dtype
     if array.dtype is not buffer.dtype and array.dtype != buffer.dtype:
         return _window_as(tensor, array, buffer, index)
     if index is None and not array.ndim:
-        return tensor._offset or 0, (), (), buffer.shape, buffer.dtype, None
+        return tensor._offset or 0
     shape, strides = array.shape, array.strides
     if overlaps_itself(shape, strides, array.itemsize):
         return _untangled(tensor._offset or 0, shape, strides, buffer, index)
-    return tensor._offset or 0, shape, strides, buffer.shape, buffer.dtype, index
+    return tensor._offset or 0, shape, strides, index
 
 
 def _window_as(tensor: TensorBase, array: Any, buffer: Any, index: Any) -> Window:
     """The same where elements are of another type than the storage's: found on the storage seen as of theirs."""
     shape, strides = array.shape, array.strides
-    window: Window = tensor._offset or 0, shape, strides, (), None, index
+    offset = tensor._offset or 0
     if overlaps_itself(shape, strides, array.itemsize):
-        window = _untangled(tensor._offset or 0, shape, strides, buffer.reshape(-1).view(array.dtype), index)
-    return (*window[:3], buffer.shape, buffer.dtype, As(array.dtype, window[5]))
+        offset, shape, strides, index = _untangled(offset, shape, strides, buffer.reshape(-1).view(array.dtype), index)
+    return offset, shape, strides, As(array.dtype, index)
 
 
-def _untangled(offset: int, shape: Shape, strides: Shape, buffer: Any, index: Any) -> Window:
+def _untangled(offset: int, shape: Shape, strides: Shape, buffer: Any, index: Any) -> tuple[int, Shape, Shape, Any]:
     """Of a window that overlaps itself, the part that does not: what arrives for the rest is summed into it.
 
     Where `expand` repeated a dimension the window has size one, and accumulating into it unbroadcasts. Other overlaps
@@ -154,11 +166,11 @@ def _untangled(offset: int, shape: Shape, strides: Shape, buffer: Any, index: An
     item = buffer.itemsize
     unexpanded = tuple(1 if t == 0 else n for n, t in zip(shape, strides))
     if index is None and not overlaps_itself(unexpanded, strides, item):
-        return offset, unexpanded, strides, buffer.shape, buffer.dtype, None
+        return offset, unexpanded, strides, None
     places = np.full(shape, offset // item)
     for d, (n, t) in enumerate(zip(shape, strides)):
         places += (np.arange(n) * (t // item)).reshape((-1,) + (1,) * (len(shape) - 1 - d))
-    return 0, (buffer.size,), (item,), buffer.shape, buffer.dtype, (places if index is None else places[index],)
+    return 0, (buffer.size,), (item,), (places if index is None else places[index],)
 
 
 def _class_name(op_name: str) -> str:

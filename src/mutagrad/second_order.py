@@ -19,7 +19,7 @@ from .ops.reduce import sum_dims
 from .ops.shape import clone, reshape
 from .promote import NOTHING
 from .storage import export_for_good
-from .window import As, Shape, Window, broadcast_axes
+from .window import As, Shape, Whole, Window, broadcast_axes
 from .write import new_node
 
 _seen_through = Op("saved", None, ("x",), (), {"x": same})
@@ -50,8 +50,8 @@ class Recorded(Arithmetic):
         g = sum_dims(g, axes, True)
         return reshape(g, *shape) if squeeze else g
 
-    def zeros(self, window: Window) -> Any:
-        return make(np.zeros(window[3], window[4]))
+    def zeros(self, whole: Whole) -> Any:
+        return make(np.zeros(*whole))
 
     def own(self, holder: list[Any], dtype: Any) -> Any:
         g = holder.pop()
@@ -62,7 +62,9 @@ class Recorded(Arithmetic):
         return clone(g)
 
     def view(self, buffer: Any, window: Window) -> Any:
-        offset, shape, strides, _, _, index = window
+        if window.__class__ is int:
+            return view(buffer, (), (), window)  # type: ignore[arg-type]
+        offset, shape, strides, index = window  # type: ignore[misc]
         return view(buffer, shape, strides, offset, index.dtype if index.__class__ is As else None)
 
     def take(self, buffer: Any, window: Window, clear: bool) -> Any:
@@ -80,7 +82,7 @@ class Recorded(Arithmetic):
 
 
 def _picked(window: Window) -> Any:
-    index = window[5]
+    index = None if window.__class__ is int else window[3]  # type: ignore[index]
     return index.index if index.__class__ is As else index
 
 
@@ -100,7 +102,7 @@ def _source(node: Node, kind: str, i: int) -> tuple[Writer | None, Window | None
     """The writer of a saved value, and the window through which it was read; of `out`, that through which it was written."""
     if kind == "input":
         return node[i], None if node.windows is None else node.windows[i]
-    return node, None if node.windows is None else node.windows[-1]
+    return node, node.written
 
 
 def _with_history(value: Any, writer: Writer | None, window: Window | None) -> Any:
@@ -112,5 +114,5 @@ def _with_history(value: Any, writer: Writer | None, window: Window | None) -> A
     if tensor._array is value:
         export_for_good(tensor)
     if writer is not None:
-        tensor._storage.writer = writer if window is None else new_node(_seen_through, (writer,), (window, None))
+        tensor._storage.writer = writer if window is None else new_node(_seen_through, (writer,), (window,))
     return tensor

@@ -5,13 +5,16 @@ The same window laid over a storage's adjoint is the adjoint of the tensor, whic
 from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Union
 
 Shape = tuple[int, ...]
 
-# offset, shape and strides of the window; shape and element type of the storage, so that an adjoint for all of it can be
-# made; and an index of what is picked inside the window, if not all. A plain tuple: see graph.Node.
-Window = tuple[int, Shape, Shape, Shape, Any, Any]
+# Of a storage, its shape and element type: what an adjoint for all of it is made by.
+Whole = tuple[Shape, Any]
+
+# One element: its offset. Anything else: offset, shape, strides, and an index of what is picked inside, if not all.
+# Numbers and plain tuples: see graph.Node.
+Window = Union[int, tuple[int, Shape, Shape, Any]]
 
 
 class As(NamedTuple):
@@ -46,12 +49,20 @@ def is_dense(shape: Shape, strides: Shape, itemsize: int) -> bool:
     return True
 
 
-def covers(window: Window) -> bool:
+def covers(window: Window, whole: Whole) -> bool:
     """Whether the window is the whole storage, in order, perhaps under another shape."""
-    _, shape, strides, whole, dtype, index = window
-    if not shape and len(whole) == 1:  # one element of a vector, the commonest by far
-        return whole[0] == 1 and index is None
-    return index is None and prod(shape) == prod(whole) and is_dense(shape, strides, dtype.itemsize)
+    if window.__class__ is int:
+        return prod(whole[0]) == 1
+    _, shape, strides, index = window  # type: ignore[misc]
+    return index is None and prod(shape) == prod(whole[0]) and is_dense(shape, strides, whole[1].itemsize)
+
+
+def shape_of(window: Window) -> Shape | None:
+    """The shape of what lies in the window; None where an index picks from it."""
+    if window.__class__ is int:
+        return ()
+    _, shape, _, index = window  # type: ignore[misc]
+    return shape if index is None or index.__class__ is As and index.index is None else None
 
 
 def extent(offset: int, shape: Shape, strides: Shape, itemsize: int) -> tuple[int, int]:

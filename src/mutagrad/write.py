@@ -10,7 +10,7 @@ from .backends.host import QUIET, hush, unhush
 from .construct import window_or_none
 from .dtypes import of_array
 from .errors import BadArgument, DTypeError, MutagradError, ShapeError, WriteError
-from .graph import Node, Writer, mode, next_order, window_of
+from .graph import UNSEEN, Node, Writer, mode, next_order, window_of
 from .op import Op, forward_for, variant
 from .promote import NOTHING, dtype_error, promote, shape_error
 from .storage import Storage, TensorBase, move_aside, save
@@ -18,7 +18,7 @@ from .where import OURS
 from .window import Window, covers, overlaps_itself
 
 
-def new_node(op: Op | Any, inputs: Sequence[Writer | None], windows: tuple[Window | None, ...] | None = None) -> Node:
+def new_node(op: Op | Any, inputs: Sequence[Writer | None], windows: Sequence[Window | None] | None = None) -> Node:
     """A node for a write by `op`, made at the user's line."""
     frame = sys._getframe(1)  # where.user_frame(), without the call: every step of a loop over elements comes here
     code = frame.f_code
@@ -28,6 +28,8 @@ def new_node(op: Op | Any, inputs: Sequence[Writer | None], windows: tuple[Windo
     node = Node(inputs)
     node.op = op
     node.windows = windows
+    node.written = None
+    node.whole = UNSEEN
     node.saved = ()
     node.order = next_order()
     node.code = code
@@ -38,7 +40,7 @@ def new_node(op: Op | Any, inputs: Sequence[Writer | None], windows: tuple[Windo
 
 def linked(tensors: Sequence[TensorBase]) -> tuple[tuple[Writer | None, ...], tuple[Window | None, ...]]:
     """Inputs and windows of a fresh result of `tensors`."""
-    return tuple(t._storage.writer for t in tensors), (*map(window_or_none, tensors), None)
+    return tuple(t._storage.writer for t in tensors), tuple(map(window_or_none, tensors))
 
 
 def check_writable(target: Any, name: str) -> None:
@@ -52,16 +54,12 @@ def check_writable(target: Any, name: str) -> None:
                          fix="x = x.clone() before writing")
 
 
-def writer_before(target: TensorBase, window: Window | None) -> Writer | None:
-    """The writer that a write through `window` leaves influence to: none if it covers the storage, which cuts off the past."""
-    return None if window is None or covers(window) else target._storage.writer
-
-
-def set_write(node: Node, before: Writer | None, window: Window) -> None:
-    """Makes the node of a fresh result the write of `window` of a storage whose writer was `before`."""
-    windows = node.windows
-    node.windows = (*windows[:-1], window) if windows is not None else (*(None,) * len(node), window)
-    node.append(before)
+def set_write(node: Node, storage: Storage, window: Window) -> None:
+    """Makes the node of a fresh result a write to `window` of a storage. If that is all of it, the past has no influence any more."""
+    before = storage.writer
+    node.whole = before.whole if before is not None and before.whole is not UNSEEN else (storage.buffer.shape, storage.buffer.dtype)
+    node.written = window
+    node.append(None if covers(window, node.whole) else before)
 
 
 def begin_write(op: Op, target: Any, tensors: Sequence[Any], arrays: Sequence[Any], settings: Sequence[Any], index: Any = None,
@@ -100,12 +98,12 @@ def _write_node(op: Op, target: Any, tensors: Sequence[Any], index: Any, shape: 
             windows.append(window)
         else:
             windows.append(None if writer is None or t._offset is None and t._array.shape == shape else window_of(t))
-    if window is not None:
-        inputs.append(writer_before(target, window))
-    windows.append(window)
     array = target._array
     chosen = op.threaded if array.size >= large.LARGE and array.dtype.kind == "f" else variant(op, array.dtype)
-    return new_node(chosen, inputs, tuple(windows))
+    node = new_node(chosen, inputs, tuple(windows))
+    if window is not None:
+        set_write(node, target._storage, window)
+    return node
 
 
 def end_write(target: Any, node: Node | None) -> Any:
@@ -132,13 +130,13 @@ def save_out(node: Node, result: Any) -> None:
                 node.saved = (*node.saved[:slot], save(result, node, slot), *node.saved[slot + 1:])
 
 
-def compute_into(storage: Storage, node: Node, before: Writer | None, window: Window | None) -> None:
+def compute_into(storage: Storage, node: Node, window: Window | None) -> None:
     """Makes the node of a fresh result that nobody has seen the write of that result into `window` of a storage.
 
     It becomes the newest write: what wrote there since the result was computed comes before it.
     """
     if window is not None:
-        set_write(node, before, window)
+        set_write(node, storage, window)
     node.order = next_order()
     storage.writer = node
 

@@ -30,7 +30,7 @@ from ..ops.elementwise import cast
 from ..ops.shape import expand, reshape
 from ..second_order import _source, _with_history
 from ..storage import TensorBase, memory_of, save
-from ..write import new_node, set_write, writer_before
+from ..write import new_node, set_write
 
 
 class Context:
@@ -184,7 +184,7 @@ class Function:
         ctx._input_shapes = [None if t is None else (t._array.shape, t._array.dtype) for t in tensors]
         recording = mode.grad and any(ctx.needs_input_grad)
         links = (tuple(None if t is None else t._storage.writer for t in tensors),
-                 (*(None if t is None else window_or_none(t) for t in tensors), None))
+                 tuple(None if t is None else window_or_none(t) for t in tensors))
         writers = [None if t is None else t._storage.writer for t in tensors]
         versions = [None if t is None else memory_of(t).version for t in tensors]
         before, mode.grad = mode.grad, False
@@ -276,7 +276,7 @@ def _attach(output: Any, node: Node, number: int, several: bool, dirty: bool, is
     if dirty or output._offset is not None:
         window = window_or_none(output)
         if window is not None:
-            set_write(writer, writer_before(output, window), window)
+            set_write(writer, output._storage, window)
     output._storage.writer = writer
     return output
 

@@ -28,7 +28,7 @@ def _rows(weight: Any, index: Any, share: Any) -> Any:
     result = make(weight._array.take(index, 0))
     writer = weight._storage.writer
     if mode.grad and writer is not None:
-        node = new_node(_look_up, (writer,), (window_of(weight, (index,)), None))
+        node = new_node(_look_up, (writer,), (window_of(weight, (index,)),))
         node.saved = (share,)
         result._storage.writer = node
     return result

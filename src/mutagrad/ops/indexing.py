@@ -5,7 +5,7 @@ index in it; writing them is a write through such a window. Either way a sweep t
 """
 from __future__ import annotations
 
-import sys
+from sys import getrefcount
 from typing import Any
 
 from ..backends import np
@@ -13,12 +13,12 @@ from ..backends.host import QUIET, add_at, hush, unhush
 from ..backends.large import LARGE
 from ..construct import SCOPE, make, view_of, window_or_none
 from ..errors import BadArgument, DTypeError, ShapeError
-from ..graph import Node, mode, window_of
+from ..graph import mode, next_order, window_of
 from ..op import RECORDED, Op, same
 from ..promote import operand_dtype
 from ..storage import TensorBase, memory_of, move_aside, new_storage, share_memory
 from ..window import Window, overlaps_itself
-from ..write import begin_write, check_cast, check_writable, compute_into, end_write, new_node, writer_before
+from ..write import begin_write, check_cast, check_writable, compute_into, end_write, new_node, set_write
 from .elementwise import cast, where_values
 from .index import index_shape, plain_slice, split_index
 from .shape import expand, reshape
@@ -38,26 +38,23 @@ def read(x: Any, index: tuple[Any, ...]) -> Any:
     result = make(array.take(index[0], 0) if len(index) == 1 and array.size >= LARGE else array[index])
     node = x._storage.writer
     if mode.grad and node is not None:
-        made = new_node(_read, (node,), (window_of(x, index), None))
-        result._storage.writer = made
+        result._storage.writer = new_node(_read, (node,), (window_of(x, index),))
     return result
 
 
 def getitem(x: Any, key: Any) -> Any:
     """`x[key]`."""
     array = x._array
-    if key.__class__ is int and array.ndim:  # the commonest by far, in loops over elements: no calls
-        n = array.shape[0]
-        if -n <= key < n:
-            offset = (x._offset or 0) + (key if key >= 0 else key + n) * array.strides[0]
-            if not mode.grad:
-                return view_of(x, array[key, ...], offset)
-            found = new_object(SCOPE["Tensor"])
-            found._array = array[key, ...]
-            found._storage = x._storage
-            found._offset = offset
-            found._grad = None
-            return found
+    if key.__class__ is int and array.ndim and -(n := len(array)) <= key < n:  # the commonest by far, in loops over elements: no calls
+        offset = (x._offset or 0) + (key if key >= 0 else key + n) * array.strides[0]
+        if not mode.grad:
+            return view_of(x, array[key, ...], offset)
+        found = new_object(SCOPE["Tensor"])
+        found._array = array[key, ...]
+        found._storage = x._storage
+        found._offset = offset
+        found._grad = None
+        return found
     elif key.__class__ is slice and array.ndim and (key.step is None or key.step.__class__ is int and key.step > 0):
         key = plain_slice(key)
         start, stop, _ = key.indices(array.shape[0])
@@ -167,10 +164,14 @@ def _put_accumulate(target: Any, index: Any, value: Any, v: Any, shape: tuple[in
 
 def setitem(x: Any, key: Any, value: Any) -> None:
     """`x[key] = value`."""
-    unnamed = sys.getrefcount(value) <= UNNAMED
-    if isinstance(value, TensorBase) and not value._array.ndim and value._array.dtype is x._array.dtype:
-        offset = _element_offset(x, key)
-        if offset is not None:
+    unnamed = getrefcount(value) <= UNNAMED
+    if isinstance(value, TensorBase) and not value._array.ndim:
+        array = x._array
+        if key.__class__ is int and array.ndim == 1 and -(n := len(array)) <= key < n:
+            offset: int | None = (x._offset or 0) + (key if key >= 0 else key + n) * array.strides[0]
+        else:
+            offset = _element_offset(x, key)
+        if offset is not None and value._array.dtype is array.dtype:
             return _set_element(x, key, offset, value, unnamed)
     view, index = split_index(x, key)
     if index is None and isinstance(value, TensorBase):
@@ -178,11 +179,9 @@ def setitem(x: Any, key: Any, value: Any) -> None:
         if value._storage is view._storage and _is_same_window(view, value):
             return  # the last step of `x[key] += v`, which has already been written through the view
         if v.dtype is array.dtype and v.shape == array.shape and not overlaps_itself(v.shape, array.strides, v.itemsize):
-            node = value._storage.writer if unnamed else None
-            if node.__class__ is Node and array.dtype.kind in "fcV" and _is_nobodys(value, node):
+            if unnamed and array.dtype.kind in "fcV" and _is_nobodys(value):
                 begin_write(_put, view, (), (), (), record=False)
-                window = window_or_none(view)
-                compute_into(view._storage, node, writer_before(view, window), window)
+                compute_into(view._storage, value._storage.writer, window_or_none(view))
             else:
                 node = begin_write(_put, view, (value,), (), ())
                 end_write(view, node)
@@ -192,18 +191,12 @@ def setitem(x: Any, key: Any, value: Any) -> None:
 
 
 def _element_offset(x: Any, key: Any) -> int | None:
-    """Where in the storage the one element that `key` means is; None if it means anything else."""
-    shape, strides = x._array.shape, x._array.strides
-    offset: int = x._offset or 0
-    if key.__class__ is int:
-        if len(shape) != 1 or not -shape[0] <= key < shape[0] or not strides[0]:
-            return None
-        offset += (key if key >= 0 else key + shape[0]) * strides[0]
-        return offset
-    if key.__class__ is not tuple or len(key) != len(shape):
+    """Where in the storage the one element is that numbers for all dimensions mean; None if the key is anything else."""
+    if key.__class__ is not tuple or len(key) != x._array.ndim:
         return None
-    for k, n, stride in zip(key, shape, strides):
-        if k.__class__ is not int or not -n <= k < n or not stride:
+    offset: int = x._offset or 0
+    for k, n, stride in zip(key, x._array.shape, x._array.strides):
+        if k.__class__ is not int or not -n <= k < n:
             return None
         offset += (k if k >= 0 else k + n) * stride
     return offset
@@ -211,73 +204,73 @@ def _element_offset(x: Any, key: Any) -> int | None:
 
 def _set_element(x: Any, key: Any, offset: int, value: Any, unnamed: bool) -> None:
     """One element, written from a 0-d tensor: the step of every loop over elements, so without a view and with few calls."""
+    nobodys = unnamed and _is_nobodys(value)
     array, storage = x._array, x._storage
-    if value._storage is storage and (value._offset or 0) == offset:
+    if value._storage is storage and value._offset == offset:
         return  # the last step of `x[i] += v`
     memory = storage.root or storage
     if memory.ledger is not None and memory.ledger.records:
         move_aside(memory, getitem(x, key))
     memory.version += 1
-    writer = value._storage.writer
-    if mode.grad and (writer is not None or storage.writer is not None):
-        buffer = storage.buffer
-        if (dtype := array.dtype) is buffer.dtype:
-            window: Window = (offset, (), (), buffer.shape, dtype, None)
-        else:  # real parts of complex numbers, for example
-            window = window_of(getitem(x, key))
-        before = storage.writer if buffer.size > 1 or window[5] is not None else None
-        if unnamed and writer.__class__ is Node and _is_nobodys(value, writer):
-            compute_into(storage, writer, before, window)
+    writer, before = value._storage.writer, storage.writer
+    if mode.grad and (writer is not None or before is not None):
+        window: Window = offset
+        if before is None or before.whole[1] is not array.dtype:
+            window = window_of(getitem(x, key))  # not yet seen in parts; or the real part of a complex number
+        if nobodys:
+            node = writer
+            node.order = next_order()
         else:
-            storage.writer = new_node(_put, (writer, before), (None if writer is None or value._offset is None else window_of(value), window))
+            node = new_node(_put, (writer,), (None if writer is None or value._offset is None else window_of(value),))
+        if before is None or storage.buffer.size == 1:
+            set_write(node, storage, window)
+        else:  # the same without the call
+            node.whole = before.whole
+            node.written = window
+            node.append(before)
+        storage.writer = node
     else:
         end_write(x, None)
     array[key] = value._array
 
 
-def _reference_counts() -> tuple[int, int]:
-    """How many references a value has inside `__setitem__` when it is unnamed, and when it has a name outside."""
+def _references_to_unnamed() -> int:
+    """How many references a value has inside `__setitem__` when it has no name outside; -1 if that cannot be told from one that has."""
     counts = []
 
     class Probe:
         def __setitem__(self, key: Any, value: Any) -> None:
-            counts.append(sys.getrefcount(value))
+            counts.append(getrefcount(value))
 
     probe, named = Probe(), object()
     probe[0] = object()
     probe[0] = named
-    return counts[0], counts[1]
+    return counts[0] if counts[0] < counts[1] else -1
 
 
 # In `y[i] = a + b` the sum has no name: nobody can ever see it but y. Its node can then *be* the write to y[i], which halves
 # the nodes of every loop that fills a buffer. Interpreters that do not count references from the stack cannot tell; there
 # it is never taken to be unnamed.
-_unnamed, _named = _reference_counts()
-UNNAMED = _unnamed if _unnamed < _named else -1
+UNNAMED = _references_to_unnamed()
+NOBODYS = 0
 
 
-def _holders(value: Any, node: Any) -> tuple[int, int]:
-    storage = value._storage
-    return sys.getrefcount(storage), sys.getrefcount(node)
-
-
-def _holders_of_nobodys() -> tuple[int, int]:
-    """What `_holders` finds for a result that nothing else refers to."""
-    value, node = TensorBase(), Node()
-    value._storage = new_storage(np.zeros(1))
-    value._storage.writer = node
-    return _holders(value, node)
-
-
-_STORAGE_HOLDERS, _NODE_HOLDERS = _holders_of_nobodys()
-
-
-def _is_nobodys(value: Any, node: Node) -> bool:
+def _is_nobodys(value: Any) -> bool:
     """Whether an unnamed value is the whole result of an operation that nothing else refers to."""
-    storage_holders, node_holders = _holders(value, node)
-    return (storage_holders <= _STORAGE_HOLDERS and node_holders <= _NODE_HOLDERS + 1  # this function is one more than was counted
-            and value._offset is None and value._storage.root is None and mode.grad
-            and node.hooks is None and (node.windows is None or node.windows[-1] is None))
+    storage = value._storage
+    return (getrefcount(storage) + getrefcount(storage.writer) <= NOBODYS and value._offset is None and storage.root is None and mode.grad
+            and storage.writer.hooks is None and storage.writer.written is None)
+
+
+def _result_that_is_nobodys() -> Any:
+    value = TensorBase()
+    value._storage, value._offset = new_storage(np.zeros(1)), None
+    value._storage.writer = new_node(_put, ())
+    return value
+
+
+while not _is_nobodys(_result_that_is_nobodys()):  # how many references that means differs between interpreters
+    NOBODYS += 1
 
 
 def _is_same_window(a: Any, b: Any) -> bool:

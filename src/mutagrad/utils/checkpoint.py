@@ -44,9 +44,7 @@ def outer_writers(tensors: Iterable[Any], since: int) -> tuple[list[Any], bool]:
 
 
 def _writes_on(node: Any, since: int) -> bool:
-    if not isinstance(node, Node) or node.windows is None or node.windows[-1] is None:
-        return False
-    return node[-1] is not None and node[-1].order > since
+    return isinstance(node, Node) and node.written is not None and node[-1] is not None and node[-1].order > since
 
 
 def _tensors(leaves: Iterable[Any]) -> list[Any]:
