@@ -29,7 +29,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from functools import reduce
-from heapq import heappop, heappush, heappushpop
+from heapq import heappop, heappush
 from itertools import repeat
 from operator import or_
 from typing import Any
@@ -234,6 +234,8 @@ class Sweep:
         Loops over elements are made of these: the same as the sweep does, on the one buffer that they hand down; and how many.
         """
         adjoints, heap, xp, accumulate = self.adjoints, self.heap, self.arithmetic.xp, self.accumulate
+        if node not in self.mine:
+            holder.append(self.arithmetic.own(holder, node.whole[1]))
         buffer = holder[0]
         flat, item, alarm = buffer.reshape(-1), buffer.itemsize, ALARM.rung
         count = touched = 0
@@ -313,13 +315,17 @@ def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *
     g = gx = grads = found = None  # type: Any
     while seeds:
         accumulate(*seeds.pop())
-    newest = None  # of those waiting, one that is not on the heap: in a chain it is put there and taken off again at once
+    newest = its = None  # type: Any  # of those waiting, one that is on hand with its adjoint: in a chain it comes next
     while heap or newest is not None:
-        if newest is None:
-            node = heappop(heap)[1]
+        if newest is not None and (not heap or newest.order < heap[0][0]):
+            node, g, newest, its = newest, its, None, None
         else:
-            node, newest = heappushpop(heap, newest)[1], None
-        g = adjoints.pop(node)
+            if newest is not None:
+                adjoints[newest] = its
+                heappush(heap, (newest.order, newest))
+                newest = its = None
+            node = heappop(heap)[1]
+            g = adjoints.pop(node)
         nodes += 1
         if g.__class__ is list:
             g = state.settle(node.whole, g)
@@ -338,14 +344,11 @@ def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *
                 deposit(node, holder)
             continue
         inputs, windows = node, node.windows
-        if elements and node.written.__class__ is int and op is not OUTPUT:
-            holder, g = [g], None
-            if node not in mine:
-                holder.append(arithmetic.own(holder, node.whole[1]))
-            nodes += state.reverse_elements(node, holder, None if retain else freed) - 1
-            continue
         if node.written is not None:
             holder, g = [g], None
+            if elements and node.written.__class__ is int and op is not OUTPUT:
+                nodes += state.reverse_elements(node, holder, None if retain else freed) - 1
+                continue
             g, inputs = state.take_written(node, holder)
             if g is None:
                 continue
@@ -370,16 +373,20 @@ def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *
         else:  # the plainest case, of most nodes of most programs: no calls
             for before, gx in zip(inputs, grads):
                 if gx is not None:
+                    if before is newest:
+                        its = arithmetic.add([its], gx)
+                        continue
                     found = adjoints.get(before)
                     if found is None:
-                        adjoints[before] = gx
                         if newest is None:
-                            newest = before.order, before
+                            newest, its = before, gx
                         else:
+                            adjoints[before] = gx
                             heappush(heap, (before.order, before))
                     elif found.__class__ is small and found.size <= SMALL:  # type: ignore[attr-defined]
                         adjoints[before] = found + gx
-                        mine.discard(before)
+                        if mine:
+                            mine.discard(before)
                     else:
                         found = None
                         accumulate(before, None, gx)
