@@ -9,6 +9,7 @@ import pytest
 
 import mutagrad as mg
 from mutagrad.nn.attention import SDPBackend, sdpa_kernel
+from mutagrad.ops import attention as attention_room
 
 F = mg.nn.functional
 attention = F.scaled_dot_product_attention
@@ -112,3 +113,18 @@ def test_bad_input(call: Any, error: type[Exception]) -> None:
     with pytest.raises(error) as raised:
         call(drawn(4, 4))
     assert isinstance(raised.value, mg.MutagradError)
+
+
+@pytest.mark.parametrize(("queries", "keys"), [(7, 7), (7, 3), (3, 7), (1, 5), (0, 4), (4, 1)])
+@pytest.mark.parametrize("wanted", ["qkv", "v", "q", "k"])
+def test_causal_attention_in_stripes_is_attention_with_a_mask(queries: int, keys: int, wanted: str, monkeypatch: Any) -> None:
+    monkeypatch.setattr(attention_room, "_ROWS", 2)
+    q, k, v = drawn(2, 3, queries, 4, seed=1), drawn(2, 3, keys, 4, seed=2), drawn(2, 3, keys, 5, seed=3)
+    inputs = [x if name in wanted else x.requires_grad_(False) for name, x in zip("qkv", (q, k, v))]
+    leaves = [x for x in inputs if x.requires_grad]
+    weigh = drawn(2, 3, queries, 5, seed=4).detach()
+    masked = attention(*inputs, attn_mask=mg.ones(queries, keys, dtype=mg.bool).tril())
+    causal = attention(*inputs, is_causal=True)
+    np.testing.assert_allclose(causal.detach().numpy(), masked.detach().numpy(), 1e-12)
+    for a, b in zip(mg.autograd.grad((causal * weigh).sum(), leaves), mg.autograd.grad((masked * weigh).sum(), leaves)):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), 1e-10, 1e-12)

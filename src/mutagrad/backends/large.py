@@ -115,13 +115,14 @@ BLOCK = 1 << 17
 PIECE = BLOCK // 2  # for a function of several steps, which needs memory for several blocks on every thread
 
 
-def in_blocks(count: int, size: int, work: Callable[[slice], None], threads: bool = True) -> None:
+def in_blocks(count: int, size: int, work: Callable[[slice], None], threads: bool = True, parts: int = 1) -> None:
     """Calls `work` with slices that cover range(count), each of about BLOCK elements where an item has `size`; on threads if that pays.
 
-    For work that goes over the same items several times: what one step leaves in the cache, the next finds there. Its many steps
-    make the threads wait for each other, so there has to be more of it than of a single step.
+    For work that goes over the same items several times: what one step leaves in the cache, the next finds there. (If it goes over
+    an item in `parts`, blocks are that much larger.) Its many steps make the threads wait for each other, so there has to be more
+    of it than of a single step.
     """
-    step = max(BLOCK // max(size, 1), 1)
+    step = max(BLOCK * parts // max(size, 1), 1)
 
     def span(part: slice) -> None:
         for start in range(part.start, part.stop, step):

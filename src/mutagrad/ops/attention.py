@@ -26,11 +26,15 @@ __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
 
 class Plan(NamedTuple):
-    """What is no input: the scale of scores, where they are `blocked`, and what dropout multiplies the weights with (or None)."""
+    """What is no input: the scale of scores, where they are `blocked`, and what dropout multiplies the weights with (or None).
+
+    Where each query sees the keys up to its own position, `causal` says so and nothing is in `blocked`.
+    """
 
     scale: float
     blocked: Any
     kept: Any
+    causal: bool = False
 
 
 # ------------------------------------------------------------------------------------------------------- in whole arrays
@@ -51,8 +55,9 @@ def _recorded_weights(q: Any, k: Any, bias: Any, plan: Plan) -> Any:
     """The weights with the history that they have; rows in which everything is blocked are zero."""
     scores = RECORDED.matmul(q, _swap(RECORDED, k)) * plan.scale
     scores = scores + bias if len(bias.shape) else scores
-    if plan.blocked is not None:
-        scores = where(make(plan.blocked), float("-inf"), scores)
+    blocked = _later(*scores._array.shape[-2:]) if plan.causal else plan.blocked
+    if blocked is not None:
+        scores = where(make(blocked), float("-inf"), scores)
     e = RECORDED.exp(scores - make(_top(scores._array)))
     total = RECORDED.sum(e, (len(e.shape) - 1,), True)
     return e / where(total == 0, 1.0, total)
@@ -70,40 +75,58 @@ def _slope_of_scores(xp: Any, g: Any, weights: Any, v: Any, kept: Any) -> Any:
     return weights * (g - xp.sum(g * weights, (len(g.shape) - 1,), True))
 
 
-def _slope_of_query(xp: Any, g: Any, q: Any, k: Any, v: Any, bias: Any, plan: Plan, weights: Any) -> Any:
-    weights = xp.attention_weights(q, k, bias, plan, weights)
+def _slope_of_query(xp: Any, g: Any, q: Any, k: Any, v: Any, bias: Any, plan: Plan) -> Any:
+    weights = _recorded_weights(q, k, bias, plan)
     return _sum_to(xp, xp.matmul(_slope_of_scores(xp, g, weights, v, plan.kept), k) * plan.scale, q.shape)
 
 
-def _slope_of_key(xp: Any, g: Any, q: Any, k: Any, v: Any, bias: Any, plan: Plan, weights: Any) -> Any:
-    weights = xp.attention_weights(q, k, bias, plan, weights)
+def _slope_of_key(xp: Any, g: Any, q: Any, k: Any, v: Any, bias: Any, plan: Plan) -> Any:
+    weights = _recorded_weights(q, k, bias, plan)
     return _sum_to(xp, xp.matmul(_swap(xp, _slope_of_scores(xp, g, weights, v, plan.kept)), q) * plan.scale, k.shape)
 
 
-def _slope_of_value(xp: Any, g: Any, q: Any, k: Any, v: Any, bias: Any, plan: Plan, weights: Any) -> Any:
-    weights = xp.attention_weights(q, k, bias, plan, weights)
+def _slope_of_value(xp: Any, g: Any, q: Any, k: Any, v: Any, bias: Any, plan: Plan) -> Any:
+    weights = _recorded_weights(q, k, bias, plan)
     weights = weights if plan.kept is None else weights * xp.as_constant(plan.kept)
     return _sum_to(xp, xp.matmul(_swap(xp, weights), g), v.shape)
 
 
-def _slope_of_bias(xp: Any, g: Any, q: Any, k: Any, v: Any, bias: Any, plan: Plan, weights: Any) -> Any:
-    weights = xp.attention_weights(q, k, bias, plan, weights)
+def _slope_of_bias(xp: Any, g: Any, q: Any, k: Any, v: Any, bias: Any, plan: Plan) -> Any:
+    weights = _recorded_weights(q, k, bias, plan)
     return _sum_to(xp, _slope_of_scores(xp, g, weights, v, plan.kept), bias.shape)
 
 
-RAW.attention_weights = lambda q, k, bias, plan, weights: weights
-RECORDED.attention_weights = lambda q, k, bias, plan, weights: _recorded_weights(q, k, bias, plan)
-RAW.as_constant, RECORDED.as_constant = lambda a: a, make
+RECORDED.as_constant = make
 
 
 # --------------------------------------------------------------------------------------------------- head by head: raw
 
-def _attend(q: Any, k: Any, v: Any, bias: Any, blocked: Any, kept: Any, weights: Any, out: Any, scale: float) -> None:
-    np.matmul(q * q.dtype.type(scale), k.swapaxes(-2, -1), out=weights)
+Stripe = tuple[slice, slice]  # some queries, and the keys that any of them sees
+_ROWS = 64  # the least number of queries in a stripe: smaller products are not worth their calls
+
+
+def _later(queries: int, keys: int) -> Any:
+    """Where a key comes after the query."""
+    return ~np.tri(queries, keys, dtype=bool)
+
+
+def _stripes(plan: Plan, queries: int, keys: int) -> list[Stripe]:
+    """What is computed at once: all; or, where queries see no later keys, some queries with the keys up to the last of them.
+
+    That leaves out almost half of the scores, in time and in memory.
+    """
+    if not plan.causal:
+        return [(slice(0, queries), slice(0, keys))]
+    step = max(_ROWS, -(-queries // 4))
+    return [(slice(start, min(start + step, queries)), slice(0, min(start + step, queries, keys))) for start in range(0, max(queries, 1), step)]
+
+
+def _attend(q: Any, k: Any, v: Any, bias: Any, kept: Any, out: Any, weights: Any, plan: Plan, blocked: Any) -> None:
+    np.matmul(q * q.dtype.type(plan.scale), k.swapaxes(-2, -1), out=weights)
     if bias is not None:
         weights += bias
     if blocked is not None:
-        np.copyto(weights, -np.inf, where=blocked)
+        np.copyto(weights[..., weights.shape[-1] - blocked.shape[-1]:], -np.inf, where=blocked)
     weights -= _top(weights)
     np.exp(weights, out=weights)
     total = np.einsum("...ij->...i", weights)[..., None]  # in half the time of a reduction along short rows
@@ -112,26 +135,39 @@ def _attend(q: Any, k: Any, v: Any, bias: Any, blocked: Any, kept: Any, weights:
     np.matmul(weights if kept is None else weights * kept, v, out=out)
 
 
-def _forward(q: Any, k: Any, v: Any, bias: Any, plan: Plan, weights: Any) -> Any:
-    dtype = weights.dtype
-    narrow = q.dtype
+def _forward(q: Any, k: Any, v: Any, bias: Any, plan: Plan, weights: list[Any]) -> Any:
+    """`weights`, one array for each stripe, are filled."""
+    dtype, narrow = weights[0].dtype, q.dtype
     q, k, v = (a.astype(dtype, copy=False) for a in (q, k, v))
-    out = np.empty((*weights.shape[:-1], v.shape[-1]), dtype)
-    heads = _heads((q, k, v), (bias if bias.ndim else None, plan.blocked, plan.kept), (weights, out))
+    lead, queries, keys = weights[0].shape[:-2], q.shape[-2], k.shape[-2]
+    out = np.empty((*lead, queries, v.shape[-1]), dtype)
+    stripes = _stripes(plan, queries, keys)
+    masks = (bias if bias.ndim else None, plan.blocked, plan.kept)
+
+    def work(q: Any, k: Any, v: Any, bias: Any, blocked: Any, kept: Any, out: Any, *weights: Any) -> None:
+        for (rows, seen), w in zip(stripes, weights):
+            here = _later(rows.stop - rows.start, max(seen.stop - rows.start, 0)) if plan.causal else blocked
+            _attend(q[..., rows, :], k[..., seen, :], v[..., seen, :], bias, _cut(kept, rows, seen), out[..., rows, :], w, plan, here)
+
+    heads = _heads((q, k, v), masks, (out, *weights), (*lead, queries, keys))
     if heads is None:
-        _attend(q, k, v, bias if bias.ndim else None, plan.blocked, plan.kept, weights, out, scale=plan.scale)
+        work(q, k, v, *masks, out, *weights)
     else:
-        with blas.one_thread() as free:
-            large.in_blocks(len(heads[0]), prod(weights.shape[-2:]), lambda part: _attend(*(_of(a, part) for a in (*heads, plan.scale))), threads=free)
+        _by_heads(heads, queries * keys, len(stripes), work)
     return out.astype(narrow, copy=False)
 
 
-def _heads(inputs: Sequence[Any], masks: Sequence[Any], results: Sequence[Any]) -> list[Any] | None:
+def _cut(mask: Any, rows: slice, seen: slice) -> Any:
+    """The part of a mask of the scores that belongs to a stripe."""
+    return mask if mask is None else mask[..., rows, seen]
+
+
+def _heads(inputs: Sequence[Any], masks: Sequence[Any], results: Sequence[Any], scores: tuple[int, ...]) -> list[Any] | None:
     """All as lists of matrices, one for each head; None where their heads are broadcast against each other."""
-    lead = results[0].shape[:-2]
+    lead = scores[:-2]
     if not lead or any(a.shape[:-2] != lead for a in (*inputs, *results)):
         return None
-    count, shape = prod(lead), results[0].shape
+    count = prod(lead)
 
     def head_by_head(a: Any) -> Any:
         return a.reshape(count, *a.shape[-2:])
@@ -139,39 +175,45 @@ def _heads(inputs: Sequence[Any], masks: Sequence[Any], results: Sequence[Any]) 
     def mask(m: Any) -> Any:
         if m is None or prod(m.shape[:-2]) == 1:  # one for all heads
             return m if m is None or m.ndim < 2 else m.reshape(m.shape[-2:])
-        return head_by_head(np.broadcast_to(m, shape))
+        return head_by_head(np.broadcast_to(m, scores))
 
     return [*map(head_by_head, inputs), *map(mask, masks), *map(head_by_head, results)]
 
 
-def _of(a: Any, part: slice) -> Any:
-    """The matrices of these heads; a mask may be one for all, as a number is."""
-    return a[part] if isinstance(a, np.ndarray) and a.ndim > 2 else a
+def _by_heads(heads: list[Any], size: int, stripes: int, work: Any) -> None:
+    """Calls `work` with the matrices of some heads at a time, until all are done. (A mask may be one for all heads.)"""
+    with blas.one_thread() as free:
+        large.in_blocks(len(heads[0]), size, lambda part: work(*(a if a is None or a.ndim < 3 else a[part] for a in heads)), free, stripes)
 
 
-def _reverse_heads(g: Any, q: Any, k: Any, v: Any, plan: Plan, weights: Any, kept: Any, wanted: Sequence[bool], found: Sequence[Any]) -> None:
-    """Writes the adjoints of query, key, value and scores, each where it is wanted."""
-    if wanted[2]:
-        np.matmul((weights if kept is None else weights * kept).swapaxes(-2, -1), g, out=found[2])
-    if not (wanted[0] or wanted[1] or wanted[3]):
+def _reverse_stripe(g: Any, q: Any, k: Any, v: Any, kept: Any, weights: Any, scale: Any, targets: Sequence[Any], first: bool) -> None:
+    """Writes the adjoints of query, key, value and scores where there is a target; those of keys and values, which later queries see too, add up."""
+    to_query, to_key, to_value, to_scores = targets
+    _product_into(to_value, (weights if kept is None else weights * kept).swapaxes(-2, -1), g, first)
+    if to_query is None and to_key is None and to_scores is None:
         return
-    slope = np.matmul(g, v.swapaxes(-2, -1), out=None if found[3] is None else found[3])
+    slope = np.matmul(g, v.swapaxes(-2, -1), out=to_scores)
     if kept is not None:
         slope *= kept
     slope -= np.einsum("...ij,...ij->...i", slope, weights)[..., None]
     slope *= weights
-    if wanted[0]:
-        np.multiply(np.matmul(slope, k, out=found[0]), slope.dtype.type(plan.scale), out=found[0])
-    if wanted[1]:
-        np.multiply(np.matmul(slope.swapaxes(-2, -1), q, out=found[1]), slope.dtype.type(plan.scale), out=found[1])
+    _product_into(to_query, slope, k * scale, True)
+    _product_into(to_key, slope.swapaxes(-2, -1), q * scale, first)
+
+
+def _product_into(target: Any, a: Any, b: Any, first: bool) -> None:
+    if target is not None and first:
+        np.matmul(a, b, out=target)
+    elif target is not None:
+        target += np.matmul(a, b)
 
 
 _attention = primitive(
     "scaled_dot_product_attention", _forward, settings=("plan", "weights"),
-    q=lambda xp, g, q, k, v, bias, plan, weights: _slope_of_query(xp, g, q, k, v, bias, plan, weights),
-    k=lambda xp, g, q, k, v, bias, plan, weights: _slope_of_key(xp, g, q, k, v, bias, plan, weights),
-    v=lambda xp, g, q, k, v, bias, plan, weights: _slope_of_value(xp, g, q, k, v, bias, plan, weights),
-    bias=lambda xp, g, q, k, v, bias, plan, weights: _slope_of_bias(xp, g, q, k, v, bias, plan, weights))
+    q=lambda xp, g, q, k, v, bias, plan, weights: _slope_of_query(xp, g, q, k, v, bias, plan),
+    k=lambda xp, g, q, k, v, bias, plan, weights: _slope_of_key(xp, g, q, k, v, bias, plan),
+    v=lambda xp, g, q, k, v, bias, plan, weights: _slope_of_value(xp, g, q, k, v, bias, plan),
+    bias=lambda xp, g, q, k, v, bias, plan, weights: _slope_of_bias(xp, g, q, k, v, bias, plan))
 
 
 def _share_the_work(op: Any) -> None:
@@ -182,22 +224,28 @@ def _share_the_work(op: Any) -> None:
         if xp is not RAW:
             return rules(xp, g, s, i)
         q, k, v, bias, plan, weights = s
-        narrow, dtype = g.dtype, weights.dtype
+        narrow, dtype = g.dtype, weights[0].dtype
         q, k, v, g = (a.astype(dtype, copy=False) for a in (q, k, v, g))
+        lead, queries, keys = weights[0].shape[:-2], q.shape[-2], k.shape[-2]
         wanted = [w is not None for w in i[:4]]
-        lead = weights.shape[:-2]
-        sides = (*(lead + a.shape[-2:] for a in (q, k, v)), weights.shape)
-        found = [np.empty(side, dtype) if want else None for side, want in zip(sides, wanted)]
-        heads = _heads((q, k, v, g), (plan.kept,), (weights, *(f for f in found if f is not None)))
+        make_room = np.zeros if plan.causal else np.empty  # there may be keys that nobody sees
+        found = [make_room(lead + side, dtype) if want else None
+                 for want, side in zip(wanted, (q.shape[-2:], k.shape[-2:], v.shape[-2:], (queries, keys)))]
+        stripes = _stripes(plan, queries, keys)
+
+        def work(q: Any, k: Any, v: Any, g: Any, kept: Any, *rest: Any) -> None:
+            weights, results = rest[:len(stripes)], iter(rest[len(stripes):])
+            targets = [next(results) if want else None for want in wanted]
+            for n, (rows, seen) in enumerate(stripes):
+                parts = [None if t is None else t[..., side, :] for t, side in zip(targets, (rows, seen, seen, rows))]
+                _reverse_stripe(g[..., rows, :], q[..., rows, :], k[..., seen, :], v[..., seen, :], _cut(kept, rows, seen), weights[n],
+                                dtype.type(plan.scale), parts, len(stripes) == 1)
+
+        heads = _heads((q, k, v, g), (plan.kept,), (*weights, *(f for f in found if f is not None)), (*lead, queries, keys))
         if heads is None:
-            _reverse_heads(g, q, k, v, plan, weights, plan.kept, wanted, found)
+            work(q, k, v, g, plan.kept, *weights, *(f for f in found if f is not None))
         else:
-            a, b, c, incoming, kept, probabilities, *rest = heads
-            targets = [rest.pop(0) if want else None for want in wanted]
-            with blas.one_thread() as free:
-                large.in_blocks(len(a), prod(weights.shape[-2:]), lambda part: _reverse_heads(
-                    incoming[part], a[part], b[part], c[part], plan, probabilities[part], _of(kept, part), wanted,
-                    [None if t is None else t[part] for t in targets]), threads=free)
+            _by_heads(heads, queries * keys, len(stripes), work)
         return tuple(None if f is None else _sum_to(RAW, f, shape).astype(narrow, copy=False)
                      for f, shape in zip(found, (q.shape, k.shape, v.shape, bias.shape)))
 
@@ -231,12 +279,14 @@ def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: An
         query, key, value, attn_mask = _shared_heads(name, query, key, value, attn_mask)
     shape = _scores_shape(name, query, key, value)
     scale = 1 / sqrt(query._array.shape[-1] or 1) if scale is None else float(scale)
-    blocked, bias = _masks(name, attn_mask, is_causal, shape)
+    blocked, bias = _masks(name, attn_mask, shape)
     dtype = np.dtype(np.float32) if query._array.dtype.char in "eE" else query._array.dtype
     kept = None
     if dropout_p:
         kept = (default_generator.source.random(shape, np.float32) >= dropout_p).astype(dtype) * dtype.type(1 / (1 - dropout_p) if dropout_p < 1 else 0)
-    out = _attention(query, key, value, bias, Plan(scale, blocked, kept), np.empty(shape, dtype))
+    plan = Plan(scale, blocked, kept, is_causal)
+    weights = [np.empty((*shape[:-2], rows.stop - rows.start, seen.stop), dtype) for rows, seen in _stripes(plan, *shape[-2:])]
+    out = _attention(query, key, value, bias, plan, weights)
     return reshape(out, *whole[:-1], out._array.shape[-1]) if enable_gqa else out
 
 
@@ -272,10 +322,8 @@ def _scores_shape(name: str, query: Any, key: Any, value: Any) -> tuple[int, ...
     return (*lead, q[-2], k[-2])
 
 
-def _masks(name: str, attn_mask: Any, is_causal: bool, shape: tuple[int, ...]) -> tuple[Any, Any]:
+def _masks(name: str, attn_mask: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
     """Where scores are blocked (an array or None), and what is added to them."""
-    if is_causal:
-        return ~np.tri(*shape[-2:], dtype=bool), _ABSENT
     if attn_mask is None:
         return None, _ABSENT
     try:
