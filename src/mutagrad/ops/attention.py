@@ -163,27 +163,28 @@ def _cut(mask: Any, rows: slice, seen: slice) -> Any:
 
 
 def _heads(inputs: Sequence[Any], masks: Sequence[Any], results: Sequence[Any], scores: tuple[int, ...]) -> list[Any] | None:
-    """All as lists of matrices, one for each head; None where their heads are broadcast against each other."""
+    """All with the heads in the first dimension, which is the longest that heads are counted in; None where they are broadcast against each other.
+
+    No copies are made: heads that were split off the last dimension lie between each other in memory.
+    """
     lead = scores[:-2]
     if not lead or any(a.shape[:-2] != lead for a in (*inputs, *results)):
         return None
-    count = prod(lead)
-
-    def head_by_head(a: Any) -> Any:
-        return a.reshape(count, *a.shape[-2:])
+    longest = lead.index(max(lead))
 
     def mask(m: Any) -> Any:
         if m is None or prod(m.shape[:-2]) == 1:  # one for all heads
             return m if m is None or m.ndim < 2 else m.reshape(m.shape[-2:])
-        return head_by_head(np.broadcast_to(m, scores))
+        return np.broadcast_to(m, scores).swapaxes(0, longest)
 
-    return [*map(head_by_head, inputs), *map(mask, masks), *map(head_by_head, results)]
+    return [*(a.swapaxes(0, longest) for a in inputs), *map(mask, masks), *(a.swapaxes(0, longest) for a in results)]
 
 
 def _by_heads(heads: list[Any], size: int, stripes: int, work: Any) -> None:
     """Calls `work` with the matrices of some heads at a time, until all are done. (A mask may be one for all heads.)"""
+    first = heads[0].shape
     with blas.one_thread() as free:
-        large.in_blocks(len(heads[0]), size, lambda part: work(*(a if a is None or a.ndim < 3 else a[part] for a in heads)), free, stripes)
+        large.in_blocks(first[0], size * prod(first[1:-2]), lambda part: work(*(a if a is None or a.ndim < 3 else a[part] for a in heads)), free, stripes)
 
 
 def _reverse_stripe(g: Any, q: Any, k: Any, v: Any, kept: Any, weights: Any, scale: Any, targets: Sequence[Any], first: bool) -> None:
