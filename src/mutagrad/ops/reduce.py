@@ -51,9 +51,9 @@ _SETTINGS = ("dims", "keepdim")
 
 sum_dims = primitive("sum", lambda a, dims, keepdim: _sum(a, dims, keepdim), settings=_SETTINGS,
                      x=lambda xp, g, x_shape, dims: back(xp, g, x_shape, dims))
-mean_dims = primitive("mean", _in_single(lambda a, dims, keepdim: np.add.reduce(a, dims, keepdims=keepdim) / count(a.shape, dims)),
+mean_dims = primitive("mean", _in_single(lambda a, dims, keepdim: _sum(a, dims, keepdim) / count(a.shape, dims)),
                       settings=_SETTINGS, x=lambda xp, g, x_shape, dims: back(xp, g / count(x_shape, dims), x_shape, dims))
-prod_dims = primitive("prod", _in_single(lambda a, dims, keepdim: np.multiply.reduce(a, dims, a.dtype, keepdims=keepdim)), settings=_SETTINGS,
+prod_dims = primitive("prod", _in_single(lambda a, dims, keepdim: _product(a, dims, keepdim)), settings=_SETTINGS,
                       x=lambda xp, g, x, dims: back(xp, g, x.shape, dims) * _product_of_others(xp, x, dims))
 amax_dims = primitive("amax", lambda a, dims, keepdim: _reduced(np.maximum, a, dims, keepdim), settings=_SETTINGS,
                       x=lambda xp, g, x, out, dims: to_extremes(xp, g, x, out, dims))
@@ -82,9 +82,41 @@ cumprod_dim = primitive("cumprod", _in_single(lambda a, dim: np.multiply.accumul
 def _sum(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
     if a.dtype.char == "e":
         return np.add.reduce(a, dims, np.float32, keepdims=keepdim).astype(a.dtype)
-    if a.size >= large.LARGE and len(dims) == a.ndim and not keepdim and a.flags.c_contiguous:
-        return large.total(a)
+    if a.size >= _MANY and a.dtype.char in "fd" and a.flags.c_contiguous and (found := _sum_by_product(a, dims)) is not None:
+        return found.reshape(kept_shape(a.shape, dims)) if keepdim else found
     return np.add.reduce(a, dims, a.dtype, keepdims=keepdim)
+
+
+_MANY = 4096  # elements from which a faster way is worth looking for
+
+
+def _sum_by_product(a: Any, dims: tuple[int, ...]) -> Any | None:
+    """Sums along the first or the last dimensions as products with ones, which BLAS does in a third of the time; None for others.
+
+    Rows are summed in one go, so long ones are left to NumPy, which sums in pairs and so rounds less.
+    """
+    ordered = tuple(sorted(dims))
+    if not ordered:
+        return None
+    if len(ordered) == a.ndim:
+        return large.total(a)
+    if ordered == tuple(range(len(ordered))):
+        n = count(a.shape, ordered)
+        return np.matmul(np.ones(n, a.dtype), a.reshape(n, -1)).reshape(a.shape[len(ordered):])
+    if ordered == tuple(range(a.ndim - len(ordered), a.ndim)) and (n := count(a.shape, ordered)) <= 2048:
+        return np.matmul(a.reshape(-1, n), np.ones(n, a.dtype)).reshape(a.shape[:ordered[0]])
+    return None
+
+
+def _product(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+    """Along the last dimension, halves are multiplied with each other until little is left: NumPy goes from element to element."""
+    if dims == (a.ndim - 1,) and a.size >= _MANY and a.dtype.kind == "f":
+        while (n := a.shape[-1]) >= 16:
+            half = a[..., : n // 2] * a[..., n // 2 : n // 2 * 2]
+            if n % 2:
+                half[..., 0] *= a[..., -1]
+            a = half
+    return np.multiply.reduce(a, dims, a.dtype, keepdims=keepdim)
 
 
 def _reduced(ufunc: Any, a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:

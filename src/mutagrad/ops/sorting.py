@@ -66,6 +66,17 @@ def whole_number(value: Any, name: str, what: str) -> int:
     return int(value.__index__())
 
 
+def _order_of_first(array: Any, k: int, dim: int, largest: bool) -> Any:
+    """The first k of `order`. Few of many are first set apart from the others, which takes a fraction of the time of sorting all."""
+    n = array.shape[dim]
+    if k > n // 4 or n < 64:
+        return np.take(order(array, dim, largest), np.arange(k), dim)
+    array = widened(array)
+    apart = np.argpartition(array, n - k if largest else k - 1, dim) if k else np.zeros_like(array, np.int64)
+    found = np.sort(np.take(apart, np.arange(n - k, n) if largest else np.arange(k), dim), dim)  # equal ones in their order
+    return np.take_along_axis(found, order(np.take_along_axis(array, found, dim), dim, largest), dim)
+
+
 def topk(input: Any, k: int, dim: Any = -1, largest: bool = True, sorted: bool = True, *, axis: Any = None, out: Any = None) -> Extremes:
     """The k largest (or smallest) along a dimension, in order."""
     array = _sortable(input, "topk")._array
@@ -75,6 +86,6 @@ def topk(input: Any, k: int, dim: Any = -1, largest: bool = True, sorted: bool =
         raise BadValue(f"topk: k={k} is out of range for a dimension of size {n}", fix=f"k from 0 to {n}")
     if not array.ndim:
         return sort(input, out=out)
-    indices = make(np.take(order(array, dim, largest), np.arange(k), dim))
+    indices = make(_order_of_first(array, k, dim, largest))
     found: Extremes = write_out("topk", Extremes(gather(input, dim, indices), indices), out)
     return found

@@ -1,0 +1,69 @@
+"""Ways that only large inputs take give what the plain ways give."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mutagrad as mg
+
+
+def drawn(*shape: int, dtype: Any = np.float64) -> Any:
+    return np.random.default_rng(0).normal(size=shape).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dims", [(0,), (1,), (2,), (0, 1), (1, 2), (2, 1), (0, 2), (0, 1, 2)])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_sums(dtype: Any, dims: tuple[int, ...], keepdim: bool) -> None:
+    a = drawn(30, 20, 50, dtype=dtype)
+    expected = a.astype(np.float64).sum(dims, keepdims=keepdim)
+    for x in mg.tensor(a), mg.tensor(a.transpose(2, 0, 1).copy()).permute(1, 2, 0):
+        np.testing.assert_allclose(x.sum(dims, keepdim).numpy(), expected, 0, 5e-4 if dtype == np.float32 else 1e-10)
+        assert x.sum(dims, keepdim).dtype is x.dtype
+
+
+def test_a_long_sum_rounds_little() -> None:
+    x = mg.full((3_000_001,), 0.1)
+    assert abs(x.sum().item() - 300000.1) < 1 and abs(x.mean().item() - 0.1) < 1e-6
+
+
+@pytest.mark.parametrize("n", [16, 17, 31, 33, 100, 257])
+def test_products(n: int) -> None:
+    a = 1 + 0.01 * drawn(300, n)
+    np.testing.assert_allclose(mg.tensor(a).prod(1).numpy(), a.prod(1), 1e-12)
+    np.testing.assert_allclose(mg.tensor(a).prod(1, keepdim=True).numpy(), a.prod(1, keepdims=True), 1e-12)
+
+
+@pytest.mark.parametrize("exponent", [-2, -1, -0.5, 0, 0.5, 1, 2, 3, 4, 2.5])
+def test_powers(exponent: float) -> None:
+    a = drawn(9)
+    a[0], a[1] = 0.0, -0.0
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose((mg.tensor(a) ** exponent).numpy(), a ** exponent, 1e-14)
+        np.testing.assert_allclose(mg.pow(mg.tensor(a), mg.tensor(exponent, dtype=mg.float64)).numpy(), a ** exponent, 1e-14)
+    x = mg.tensor(np.abs(a[2:]), requires_grad=True)
+    (x ** exponent).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), exponent * np.abs(a[2:]) ** (exponent - 1), 1e-12)
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("k", [0, 1, 7, 20])
+def test_a_few_of_the_largest(dim: int, largest: bool, k: int) -> None:
+    a = np.random.default_rng(1).integers(0, 1000, (100, 90)).astype(np.float32)
+    a[3, 5] = a[80, 70] = np.nan
+    values, indices = mg.tensor(a).topk(k, dim, largest)
+    ascending = np.sort(a, dim)
+    expected = np.flip(ascending, dim) if largest else ascending
+    np.testing.assert_array_equal(values.numpy(), np.take(expected, np.arange(k), dim))
+    np.testing.assert_array_equal(np.take_along_axis(a, indices.numpy(), dim), values.numpy())
+
+
+@pytest.mark.parametrize("shape", [(400, 401), (3, 300, 260), (17, 10000), (2, 5, 150, 150)])
+def test_copies_of_transposed_matrices(shape: tuple[int, ...]) -> None:
+    a = drawn(*shape)
+    for x, turned in (mg.tensor(a).mT, a.swapaxes(-1, -2)), (mg.tensor(a).flip(-1).mT, np.flip(a, -1).swapaxes(-1, -2)):
+        assert x.contiguous().is_contiguous()
+        np.testing.assert_array_equal(x.contiguous().numpy(), turned)
