@@ -53,6 +53,7 @@ class Output:
 
 OUTPUT = Output()
 SMALL = 1024
+TINY, MANY = 64, 64  # adjoints of so few elements wait until there are so many of them, and are then added in one go
 
 
 class Arithmetic:
@@ -61,7 +62,7 @@ class Arithmetic:
     xp: Any = None  # the operations by name on raw arrays; set where they are declared
 
     restore: Callable[[Node], Any] | None = None  # how to make what rules compute with out of `node.saved`, if it is not that
-    small: type | None = np.ndarray  # of which type small adjoints may simply be added with +
+    small: Any = np.ndarray  # of which type small adjoints may simply be added with +
 
     def reshape(self, g: Any, shape: Shape) -> Any:
         return g.reshape(shape)
@@ -131,6 +132,14 @@ class Arithmetic:
         if a.size > SMALL and _sole(a) and a.base is None and a.dtype == g.dtype and a.flags.writeable:
             return a if a.size >= large.LARGE and large.apply(np.add, (a, g), (), a) else np.add(a, g, a)
         return a + g
+
+    def total(self, gs: list[Any]) -> Any:
+        """Their sum; of many small ones in one go."""
+        if len(gs) > 8 and gs[0].__class__ is self.small and gs[0].size <= TINY:
+            return np.add.reduce(gs, 0)
+        while len(gs) > 1:
+            gs.append(self.add([gs.pop()], gs.pop()))
+        return gs.pop()
 
     def call_hooks(self, hooks: list[tuple[Callable[..., Any], Window | None]], g: Any) -> Any:
         raise AssertionError("autograd gives this")
@@ -204,8 +213,10 @@ class Sweep:
         whole = [g for window, g in pending if window is None]
         parts = [(window, g) for window, g in pending if window is not None]
         pending.clear()
-        while len(whole) > 1:
-            whole.append(arithmetic.add([whole.pop()], whole.pop()))
+        if len(whole) > 1:
+            whole = [arithmetic.total(whole)]
+        if whole_of[1] is None:  # nobody has looked at a part: there are none, and nobody will add to one
+            return whole.pop()
         buffer = arithmetic.own(whole, whole_of[1]) if whole else arithmetic.zeros(whole_of)
         for window, g in parts:
             arithmetic.add_window(buffer, window, g)
@@ -383,8 +394,12 @@ def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *
                         else:
                             adjoints[before] = gx
                             heappush(heap, (before.order, before))
-                    elif found.__class__ is small and found.size <= SMALL:  # type: ignore[attr-defined]
-                        adjoints[before] = found + gx
+                    elif found.__class__ is list:
+                        found.append((None, gx))
+                        if len(found) == MANY:
+                            adjoints[before] = state.settle(before.whole, found)
+                    elif found.__class__ is small and found.size <= SMALL:
+                        adjoints[before] = found + gx if found.size > TINY or before in mine else [(None, found), (None, gx)]
                         if mine:
                             mine.discard(before)
                     else:

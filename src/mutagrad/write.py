@@ -56,8 +56,10 @@ def check_writable(target: Any, name: str) -> None:
 
 def set_write(node: Node, storage: Storage, window: Window) -> None:
     """Makes the node of a fresh result a write to `window` of a storage. If that is all of it, the past has no influence any more."""
-    before = storage.writer
-    node.whole = before.whole if before is not None and before.whole is not UNSEEN else (storage.buffer.shape, storage.buffer.dtype)
+    before, buffer = storage.writer, storage.buffer
+    node.whole = buffer.shape, buffer.dtype
+    if before is not None and before.whole is UNSEEN:
+        before.whole = node.whole
     node.written = window
     node.append(None if covers(window, node.whole) else before)
 
