@@ -7,24 +7,36 @@ from __future__ import annotations
 import errno
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from . import dtypes
 from .backends import np
 from .errors import BadFile, MissingExtra, NotSupported
-from .pickled import STORAGES, UNTYPED, Cell, Global, Machine, refuse, whole
+from .pickled import STORAGES, UNTYPED, Cell, Global, refuse, whole
+
+BYTE_ORDER: list[str | None] = [None]  # of files that do not tell theirs, where the user has said what it is
+Run = Callable[[bytes, Callable[[Any], Any]], Any]  # makes the object of a pickle, with a function for the storages that it refers to
 
 
-def read_archive(source: Any, at: Callable[[Any, str], None]) -> Any:
+def read_archive(source: Any, at: Callable[[Any, str], None], run: Run, trusted: bool) -> Any:
     """What torch.save wrote. `at(storage, location)` raises unless a storage that was at this location can be here."""
+    with damage(trusted), zipfile.ZipFile(source.file) as archive:
+        return _Archive(source, archive, at).load(run)
+
+
+@contextmanager
+def damage(trusted: bool) -> Iterator[None]:
+    """Whatever a damaged file makes the readers of zip archives and pickles raise is our error. Classes that a trusted file names raise their own."""
     try:
-        with zipfile.ZipFile(source.file) as archive:
-            return _Archive(source, archive, at).load()
+        yield
     except (BadFile, NotSupported, MissingExtra):
         raise
-    except Exception as error:  # whatever a damaged file makes the readers of zip archives and pickles raise
+    except Exception as error:
         check_disk(error)
+        if trusted and not isinstance(error, (zipfile.BadZipFile, EOFError)):
+            raise
         raise BadFile(f"load: this is no file that torch.save wrote, or it is damaged: {error or type(error).__name__}",
                       fix="copy or save it again") from error
 
@@ -50,7 +62,7 @@ class _Archive:
         self.root = roots[0]
         if self.root + "constants.pkl" in self.entries:
             raise NotSupported("load: this is a TorchScript archive", why="it holds a program", fix="torch.save(model.state_dict(), f)")
-        self.swap = (self._text("byteorder") or "little") != sys.byteorder
+        self.swap = (self._text("byteorder") or BYTE_ORDER[0] or "little") != sys.byteorder
 
     def _check_sizes(self) -> None:
         """Nothing is compressed, and no two entries are the same bytes: so all together is no larger than the file."""
@@ -66,21 +78,20 @@ class _Archive:
         info = self.entries.get(self.root + name)
         return "" if info is None or info.file_size > 100 else self.archive.read(info).decode("ascii")
 
-    def load(self) -> Any:
-        found = Machine(self.storage).run(self.archive.read(self.root + "data.pkl"))
-        return refuse("it holds a name and no data") if isinstance(found, (Global, Cell)) else found
+    def load(self, run: Run) -> Any:
+        found = run(self.archive.read(self.root + "data.pkl"), self.storage)
+        for cell in self.cells.values():  # some may be there for their own sake, and the file is about to be closed
+            cell.settled()
+        return refuse("it holds a name and no data") if isinstance(found, Global) else found
 
     def storage(self, key: Any) -> Cell:
         """("storage", its class, the name of its entry, where it was, how many elements)."""
-        if type(key) is not tuple or len(key) != 5 or key[0] != "storage" or not isinstance(key[1], Global) or not all(type(k) is str for k in key[2:4]):
+        if type(key) is not tuple or len(key) != 5:
             refuse("its pickle refers to something that is no storage")
-        _, kind, name, location, count = key
+        element, name, location, count = storage_key(key)
         info = self.entries.get(f"{self.root}data/{name}")
-        if info is None or not whole(count):
+        if info is None:
             refuse(f"the storage {name[:80]!r} is not in this archive")
-        element = STORAGES.get(kind.name)
-        if element is None and kind.name != UNTYPED:
-            refuse(f"{kind.name} is no class of storages")
         if count * (element.itemsize if element else 1) != info.file_size:
             refuse(f"the storage {name[:80]!r} should have {count} elements of {element or 'a byte'} and has {info.file_size} bytes")
         if name not in self.cells:
@@ -107,6 +118,17 @@ class _Archive:
         if header[:4] != b"PK\x03\x04":
             refuse(f"the entry {info.filename[:80]!r} is not where it should be")
         return info.header_offset + 30 + int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
+
+
+def storage_key(key: Any) -> tuple[dtypes.dtype | None, str, str, int]:
+    """("storage", its class or element type, the name of its entry, where it was, how many elements) without the first."""
+    kind = key[1]
+    if key[0] != "storage" or not isinstance(kind, (Global, dtypes.dtype)) or not all(type(k) is str for k in key[2:4]) or not whole(key[4]):
+        refuse("its pickle refers to something that is no storage")
+    element = kind if isinstance(kind, dtypes.dtype) else STORAGES.get(kind.name)
+    if element is None and kind.name != UNTYPED:
+        refuse(f"{kind.name} is no class of storages")
+    return element, key[2], key[3], key[4]
 
 
 def as_elements(raw: Any, kind: dtypes.dtype, swap: bool) -> Any:

@@ -8,8 +8,9 @@
 {'weight': tensor([1., 1.]), 'epoch': 3}
 
 What is written is a safetensors file, which other libraries read too: arrays by name, and as text in its header whatever else
-the object was made of (`structure.py`). What is read are such files, by whomever, and those that torch.save writes
-(`archive.py`, `pickled.py`). Neither can run anything.
+the object was made of (`structure.py`). Where that does not do, because the object is of a class of its own, such as a module, it
+is pickled (`pickling.py`). What is read are such files, by whomever, and those that torch.save writes (`archive.py`,
+`old_archive.py`). Nothing that a file names is run (`pickled.py`), unless `weights_only=False` says that it may be.
 """
 from __future__ import annotations
 
@@ -22,18 +23,20 @@ import secrets
 import stat
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 from . import dtypes
-from .archive import as_elements, check_disk, read_archive
+from .archive import Run, as_elements, check_disk, read_archive
 from .backends import np
 from .device import device
-from .errors import BadArgument, BadFile, BadValue, MissingExtra, NoDevice, NotSupported
-from .pickled import refuse
-from .structure import Packer, Unpacker
+from .errors import BadArgument, BadFile, BadTarget, BadValue, MissingExtra, NoDevice, NotSupported
+from .old_archive import read_old_archive
+from .pickled import Machine, refuse, unsafe_names
+from .pickling import unpickle, write_archive
+from .structure import RESERVED, NoPlainData, Packer, Unpacker
 
 LONGEST_HEADER = 100_000_000  # bytes, as the format says
 ELEMENTS = {"F64": dtypes.float64, "F32": dtypes.float32, "F16": dtypes.float16, "BF16": dtypes.bfloat16, "I64": dtypes.int64, "I32": dtypes.int32,
@@ -52,21 +55,31 @@ def _safetensors(module: str) -> Any:
 
 # ------------------------------------------------------------------------------------------------------------------- saving
 
-def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2, _use_new_zipfile_serialization: bool = True) -> None:
-    """Writes tensors, and containers of tensors, arrays, numbers and text, to a path or an open file.
+def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2, _use_new_zipfile_serialization: bool = True,
+         _disable_byteorder_record: bool = False) -> None:
+    """Writes an object to a path or an open file: as plain data if it is made of tensors, arrays, numbers, text and containers, else pickled.
 
-    Where something fails on the way, a file that was at that path before is still there, unchanged. No pickle is written, so
-    what PyTorch lets a program say about that makes no difference.
+    Where something fails on the way, a file that was at that path before is still there, unchanged. The settings of a pickle apply
+    where one is written.
     """
-    packer = Packer()
-    description = json.dumps(packer.pack(obj))
-    data = _safetensors("safetensors.numpy").save(packer.arrays, metadata={"format": "pt", "mutagrad": description})
-    if isinstance(f, (str, os.PathLike)):
+    is_path = isinstance(f, (str, os.PathLike))
+    if not is_path and not callable(getattr(f, "write", None)):
+        raise BadTarget(f"save: expects a path or a file open for writing, got {type(f).__name__}", fix="mutagrad.save(x, 'x.pt')")
+    data = _encode(obj, pickle_module, pickle_protocol)
+    if is_path:
         _replace(os.path.realpath(f), data)
-    elif hasattr(f, "write"):
-        write_all(f, data)
     else:
-        raise BadArgument(f"save: expects a path or a file open for writing, got {type(f).__name__}", fix="mutagrad.save(x, 'x.safetensors')")
+        write_all(f, data)
+
+
+def _encode(obj: Any, pickle_module: Any, protocol: int) -> bytes:
+    packer = Packer()
+    try:
+        description = json.dumps(packer.pack(obj))
+        library = _safetensors("safetensors.numpy")
+    except (NoPlainData, MissingExtra):
+        return write_archive(obj, pickle_module, protocol)
+    return library.save(packer.arrays, metadata={"format": "pt", "mutagrad": description})  # type: ignore[no-any-return]
 
 
 def write_all(file: Any, data: bytes) -> None:
@@ -109,7 +122,9 @@ def _sync_folder(folder: str) -> None:
 # ------------------------------------------------------------------------------------------------------------------ loading
 
 class Source:
-    """The bytes of a file, read where they are asked for or mapped into memory."""
+    """The bytes of a file, read where they are asked for or mapped into memory. `end` is where what was read ends, once that is known."""
+
+    end: int | None = None
 
     def __init__(self, file: Any, path: Any, mapped: bool) -> None:
         self.file, self.path = file, path
@@ -134,36 +149,71 @@ class Source:
         return found
 
 
-def load(f: Any, map_location: Any = None, *, weights_only: bool | None = True, mmap: bool | None = None) -> Any:
-    """What was saved, from a path or an open file: a safetensors file, or one that torch.save wrote.
+def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = None, mmap: bool | None = None,
+         **pickle_load_args: Any) -> Any:
+    """What was saved, from a path or an open file: by `mutagrad.save`, safetensors, or torch.save.
 
-    Nothing in a file is ever run: a file that names anything but plain data is refused, unless its names have been allowed
-    with `serialization.add_safe_globals`. `weights_only=False` changes nothing about that.
+    Nothing that a file names is run: one that names anything but plain data is refused, unless its names have been allowed with
+    `serialization.add_safe_globals`. `weights_only=False` runs it, as Python's pickle does: it can do whatever a program can, so
+    say that only of files from somebody you trust.
     """
+    trusted = weights_only is False or weights_only is None and pickle_module is not None
+    if pickle_module is not None and not trusted:
+        raise BadValue("load: weights_only=True with a pickle_module", why="what another module would run cannot be known", fix="leave out one of them")
+    run = _runner(trusted, pickle_module, pickle_load_args)
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
-            return _load(Source(file, f, bool(mmap)), _arrival(map_location))
+            return _load(Source(file, f, bool(mmap)), _arrival(map_location), run, trusted)
     if not hasattr(f, "read"):
-        raise BadArgument(f"load: expects a path or a file open for reading, got {type(f).__name__}", fix="mutagrad.load('x.safetensors')")
+        raise BadTarget(f"load: expects a path or a file open for reading, got {type(f).__name__}", fix="mutagrad.load('x.pt')")
     if mmap:
         raise BadValue("load: mmap=True with an open file", why="only a file with a name can be mapped", fix="mutagrad.load(path, mmap=True)")
-    in_place = hasattr(f, "seekable") and f.seekable() and f.tell() == 0
-    source = Source(f if in_place else io.BytesIO(f.read()), None, False)
+    start = f.tell() if hasattr(f, "seekable") and f.seekable() else None
+    source = Source(f if start == 0 else io.BytesIO(f.read()), None, False)
     if not source.size:
         raise BadFile("load: there is nothing to read", why="this file is empty, or has been read or written up to its end", fix="f.seek(0)")
-    return _load(source, _arrival(map_location))
+    found = _load(source, _arrival(map_location), run, trusted)
+    if start is not None and source.end is not None:
+        f.seek(start + source.end)
+    return found
 
 
-def _load(source: Source, arrival: Callable[[Any, str], None]) -> Any:
+def _runner(trusted: bool, pickle_module: Any, settings: dict[str, Any]) -> Run:
+    """How the pickle in a file is read: by Python, or by a machine that knows plain data only."""
+    if trusted:
+        return lambda program, load_storage: unpickle(program, load_storage, pickle_module, settings)
+    if settings.keys() - {"encoding"}:
+        raise BadArgument(f"load: {', '.join(settings)} with weights_only=True", why="only encoding= has a meaning for plain data",
+                          fix="weights_only=False, if you trust the file")
+    return lambda program, load_storage: Machine(load_storage, **settings).run(program)
+
+
+class _Looked(Exception):
+    """Enough has been read."""
+
+
+def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
+    """The names in a file that `load` would refuse."""
+    found: list[str] = []
+
+    def look(program: bytes, _: Any) -> Any:
+        found.extend(unsafe_names(program))
+        raise _Looked
+
+    with open(f, "rb") if isinstance(f, (str, os.PathLike)) else nullcontext(f) as file, suppress(_Looked):
+        _load(Source(file, None, False), _arrival("cpu"), look, True)
+    return found
+
+
+def _load(source: Source, arrival: Callable[[Any, str], None], run: Run, trusted: bool) -> Any:
     head = source.bytes_at(0, min(source.size, 16)).tobytes()
     if head[:2] == b"PK":
-        return read_archive(source, arrival)
+        return read_archive(source, arrival, run, trusted)
     if head[8:9] == b"{":
         arrival(None, "cpu")
         return _read_safetensors(source)
     if head[:1] == b"\x80":
-        raise BadFile("load: this is a bare pickle, or a checkpoint in the format of PyTorch before 1.6", why="only its zip format is read",
-                      fix="in PyTorch: torch.save(torch.load(old), new)")
+        return read_old_archive(source, arrival, run, trusted)
     raise BadFile(f"load: this is neither a safetensors file nor one that torch.save wrote ({source.size} bytes, beginning with {head!r})",
                   fix="mutagrad.save(x, path) and torch.save(x, path) write files that can be loaded")
 
@@ -183,8 +233,8 @@ def _arrival(map_location: Any) -> Callable[[Any, str], None]:
         elif map_location is not None:
             place = map_location
         if device(place).type != "cpu":
-            raise NoDevice(f"load: a tensor was on {location}, and should come to {place}", why="this build computes on the CPU only",
-                           fix="mutagrad.load(f, map_location='cpu')")
+            raise NoDevice(f"load: Attempting to deserialize object on a {device(place).type.upper()} device: it was on {location}, and should come to {place}",
+                           why="this build computes on the CPU only", fix="mutagrad.load(f, map_location='cpu')")
 
     return check
 
@@ -194,9 +244,10 @@ def _read_safetensors(source: Source) -> Any:
         length = int.from_bytes(source.bytes_at(0, 8).tobytes(), "little")
         if length > min(LONGEST_HEADER, source.size - 8):
             refuse(f"its header should have {length} bytes, in a file of {source.size}")
-        _check(source)
         header = json.loads(source.bytes_at(8, length).tobytes())
-        description = header.pop("__metadata__", {}).get("mutagrad")
+        source.end = 8 + length + max((entry["data_offsets"][1] for name, entry in header.items() if name != RESERVED), default=0)
+        _check(source, source.end)
+        description = header.pop(RESERVED, {}).get("mutagrad")
         unpacker = Unpacker(lambda name: _array(source, header, name, 8 + length))
         return unpacker.unpack(json.loads(description) if description is not None else {"dict": [[name, {"tensor": name}] for name in header]})
     except (BadFile, NotSupported, MissingExtra):
@@ -206,14 +257,14 @@ def _read_safetensors(source: Source) -> Any:
         raise BadFile(f"load: this is no safetensors file, or it is damaged: {error or type(error).__name__}", fix="copy or save it again") from error
 
 
-def _check(source: Source) -> None:
-    """The library's own check: types, sizes and places of all arrays, which together are the whole file."""
+def _check(source: Source, end: int) -> None:
+    """The library's own check: types, sizes and places of all arrays, which together are the whole file. (In a stream, more may follow.)"""
     library = _safetensors("safetensors")
     if source.path is not None:
         with library.safe_open(source.path, framework="numpy"):
             pass
     else:
-        library.deserialize(source.bytes_at(0, source.size).tobytes())
+        library.deserialize(source.bytes_at(0, end).tobytes())
 
 
 def _array(source: Source, header: dict[str, Any], name: str, start: int) -> Any:

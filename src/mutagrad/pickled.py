@@ -16,7 +16,8 @@ from ._tensor import Size, Tensor, _rebuild
 from .device import device
 from .errors import BadArgument, BadFile, BadValue
 from .layout import strided
-from .nn.parameter import Buffer, Parameter
+from .nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
+from .ops.memory import TypedStorage
 from .storage import Storage, new_storage
 
 # ------------------------------------------------------------------------------------------------------ what may be named
@@ -83,6 +84,10 @@ def _wholes(values: Any) -> bool:
     return type(values) in (tuple, list, Size) and all(map(whole, values))
 
 
+def _steps(values: Any) -> bool:
+    return type(values) in (tuple, list) and all(type(step) is int and abs(step) < 1 << 62 for step in values)
+
+
 # ----------------------------------------------------------------------------------------------------------- constructors
 
 def _key(value: Any) -> Any:
@@ -133,12 +138,28 @@ def _layout(name: Any) -> Any:
     return strided if name == "torch.strided" else refuse(f"the layout {str(name)[:80]} is not supported", why="there are only strided tensors")
 
 
-class Cell:
-    """The memory of one or several tensors in a file. It is read when the first of them tells the type of its elements."""
+class Cell(TypedStorage):
+    """The memory of one or several tensors in a file. It is read when the first of them tells the type of its elements.
+
+    Where a program has saved a storage as such, it is what comes back.
+    """
 
     def __init__(self, kind: dtypes.dtype | None, count: int, read: Callable[[dtypes.dtype], Any]) -> None:
         self.kind, self.count, self._read = kind, count, read
         self._storage: Storage | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        """What a storage has, once that is asked for."""
+        if name not in ("_tensor", "_memory", "_flat"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        storage = self.settled()
+        assert self.kind is not None
+        super().__init__(tensor_over(storage, self.kind, 0, (storage.buffer.size,), (1,), False))
+        return self.__dict__[name]
+
+    def settled(self) -> Storage:
+        """Read, if no tensor has asked for it: as bytes, if nothing tells what they are."""
+        return self.storage(self.kind or dtypes.uint8)
 
     def storage(self, kind: dtypes.dtype | None) -> Storage:
         wanted = kind or self.kind or refuse("a tensor has no element type")
@@ -151,11 +172,12 @@ class Cell:
 
 def tensor_over(storage: Storage, kind: dtypes.dtype, offset: Any, size: Any, stride: Any, requires_grad: bool) -> Tensor:
     """A window on a storage, counted in elements. The first that covers all of it gives it its shape."""
-    if not whole(offset) or not _wholes(size) or not _wholes(stride) or len(size) != len(stride) or len(size) > 64:
+    if not whole(offset) or not _wholes(size) or not _steps(stride) or len(size) != len(stride) or len(size) > 64:
         refuse(f"no tensor has offset {str(offset)[:80]}, size {str(size)[:80]}, stride {str(stride)[:80]}")
     buffer, item, shape = storage.buffer, kind.itemsize, tuple(size)
-    end = offset + sum((n - 1) * step for n, step in zip(shape, stride)) + 1 if 0 not in shape else offset
-    if end * item > buffer.nbytes or math.prod(shape) >= 1 << 62:
+    reach = [(n - 1) * step for n, step in zip(shape, stride)] if 0 not in shape else []
+    first, end = offset + sum(r for r in reach if r < 0), offset + sum(r for r in reach if r > 0) + (0 not in shape)
+    if first < 0 or end * item > buffer.nbytes or math.prod(shape) >= 1 << 62:
         refuse(f"a tensor of size {shape}, stride {tuple(stride)} and offset {offset} reaches beyond its {buffer.nbytes // item} elements")
     if offset == 0 and math.prod(shape) * item == buffer.nbytes and _in_order(shape, stride) and buffer.dtype == kind.array_type:
         if buffer.ndim == 1:
@@ -235,6 +257,20 @@ def _with_attributes(tensor: Any, state: Any) -> Any:
     return tensor
 
 
+def rebuilt(kind: Any, memory: Any, dtype: Any, offset: Any, size: Any, stride: Any, requires_grad: Any) -> Tensor:
+    """A tensor in an archive of ours: its class, and a window on a storage, counted in elements."""
+    found = TENSORS.get(kind.name) if isinstance(kind, Global) else kind if isinstance(kind, type) and issubclass(kind, Tensor) else None
+    if found is None or not isinstance(memory, Cell) or not isinstance(dtype, dtypes.dtype):
+        refuse("a tensor is not made of its class, a storage and an element type")
+    made = tensor_over(memory.storage(None), dtype, offset, size, stride, False)
+    return (made if found is Tensor else made.as_subclass(found)).requires_grad_(requires_grad is True)
+
+
+def typed_storage(values: Any) -> TypedStorage:
+    """The memory of a tensor in an archive of ours."""
+    return TypedStorage(values) if isinstance(values, Tensor) else refuse("a storage is not made of a tensor")
+
+
 CONSTRUCTORS: dict[str, Callable[..., Any]] = {
     "collections.OrderedDict": _ordered,
     "collections.Counter": _counter,
@@ -252,31 +288,73 @@ CONSTRUCTORS: dict[str, Callable[..., Any]] = {
     "torch._utils._rebuild_parameter_with_state": _parameter_with_state,
     "torch._tensor._rebuild_from_type_v2": _of_type,
     "torch.nn.parameter.Parameter": _parameter,
+    **{f"{make.__module__}.{make.__name__}": make for make in (rebuilt, typed_storage)},
+    "mutagrad._tensor.Size": _size,
+    "mutagrad.device.device": _device,
 }
-CLASSES = frozenset(["torch.Tensor", "torch.nn.parameter.Buffer"])
-TYPES = {f"torch.{d.name}": d for d in (*dtypes.ALL, dtypes.bfloat16)}
+TENSORS: dict[str, type[Tensor]] = {f"{kind.__module__}.{kind.__name__}": kind
+                                    for kind in (Tensor, Parameter, Buffer, UninitializedParameter, UninitializedBuffer)}
+CLASSES = frozenset(["torch.Tensor", "torch.nn.parameter.Buffer", *TENSORS])
+TYPES = {name: d for d in (*dtypes.ALL, dtypes.bfloat16) for name in (f"torch.{d.name}", f"mutagrad.dtypes.{d.__reduce__()}")}
 STORAGES = {f"torch.{name.replace('Tensor', 'Storage')}": d for d, name in dtypes.CLASS_NAMES.items()}
 UNTYPED = "torch.storage.UntypedStorage"
 
 
-def _find(module: str, name: str) -> Any:
-    """What a name in a file stands for."""
-    full = f"{'builtins' if module == '__builtin__' else module}.{name}"
-    if full in _user_globals:
-        return _user_globals[full]
+def full_name(module: str, name: str) -> str:
+    """A name in a file, with Python 2's name of the built-in module as Python 3's."""
+    return f"{'builtins' if module == '__builtin__' else module}.{name}"
+
+
+def known(full: str) -> Any:
+    """What a name in a file stands for, where it is one of those that every file may use; else None."""
     if full in TYPES:
         return TYPES[full]
-    if full in CONSTRUCTORS or full in CLASSES or full in STORAGES or full == UNTYPED:
-        return Global(full, CONSTRUCTORS.get(full))
-    raise BadFile(f"load: Unsupported global: the file names {full[:200]}, which is not allowed",
-                  why="a file could call anything by name, so only names of plain data are known; nothing has been run",
-                  fix=f"if you trust it: mutagrad.serialization.add_safe_globals([({name}, {full[:200]!r})])")
+    return Global(full, CONSTRUCTORS.get(full)) if full in CONSTRUCTORS or full in CLASSES or full in STORAGES or full == UNTYPED else None
+
+
+def _find(module: str, name: str) -> Any:
+    full = full_name(module, name)
+    return _user_globals[full] if full in _user_globals else known(full) or refuse_names([full])
+
+
+def refuse_names(names: list[str]) -> NoReturn:
+    shown = ", ".join(name[:200] for name in names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    raise BadFile(f"load: Unsupported global: the file names {shown}, not allowed in a file of plain data",
+                  why="to make such objects is to run code that the file chooses; nothing has been run",
+                  fix="if you trust whoever wrote it: mutagrad.load(f, weights_only=False); or allow single classes by mutagrad.serialization.add_safe_globals")
+
+
+def names_in(program: bytes) -> list[str]:
+    """The full names that a pickle uses, each once."""
+    found: dict[str, None] = {}
+    pushed: list[Any] = [None, None]
+    memo: dict[int, Any] = {}
+    argument: Any
+    for instruction, argument, _ in pickletools.genops(program):
+        kind = instruction.name
+        if kind in ("GLOBAL", "INST"):
+            found[full_name(*argument.split(" ", 1))] = None
+        elif kind == "STACK_GLOBAL" and all(type(part) is str for part in pushed[-2:]):
+            found[full_name(*pushed[-2:])] = None
+        if kind == "MEMOIZE":
+            memo[len(memo)] = pushed[-1]
+        elif kind.endswith("PUT"):
+            memo[argument] = pushed[-1]
+        else:
+            pushed = [pushed[-1], memo.get(argument) if kind.endswith("GET") else argument]
+    return list(found)
+
+
+def unsafe_names(program: bytes) -> list[str]:
+    """Those that neither belong to plain data nor have been allowed."""
+    return [name for name in names_in(program) if name not in _user_globals and known(name) is None]
 
 
 # ------------------------------------------------------------------------------------------------------------ the machine
 
 _PUSH = frozenset(["BININT", "BININT1", "BININT2", "LONG1", "LONG4", "INT", "LONG", "BINFLOAT", "FLOAT", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8",
-                   "UNICODE", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8", "BINSTRING", "SHORT_BINSTRING", "STRING"])
+                   "UNICODE", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8"])
+_OLD_TEXT = frozenset(["BINSTRING", "SHORT_BINSTRING", "STRING"])
 _CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
 _EMPTY: dict[str, Callable[[], Any]] = {"EMPTY_LIST": list, "EMPTY_DICT": dict, "EMPTY_TUPLE": tuple, "EMPTY_SET": set}
 _TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
@@ -285,18 +363,23 @@ _TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 class Machine:
     """Runs the instructions of a pickle that make plain data; every other one is refused."""
 
-    def __init__(self, load_storage: Callable[[Any], Any]) -> None:
+    def __init__(self, load_storage: Callable[[Any], Any], encoding: str = "utf-8") -> None:
         self.stack: list[Any] = []
         self.marks: list[list[Any]] = []
         self.memo: dict[int, Any] = {}
-        self.load_storage = load_storage
+        self.load_storage, self.encoding = load_storage, encoding
 
     def run(self, program: bytes) -> Any:
+        unknown = unsafe_names(program)
+        if unknown:
+            refuse_names(unknown)
         argument: Any
         for instruction, argument, _ in pickletools.genops(program):
             name = instruction.name
             if name in _PUSH:
                 self.stack.append(argument)
+            elif name in _OLD_TEXT:
+                self.stack.append(self.old_text(argument))
             elif name in _CONSTANTS:
                 self.stack.append(_CONSTANTS[name])
             elif name in _EMPTY:
@@ -312,6 +395,11 @@ class Machine:
             elif name not in ("PROTO", "FRAME", "STOP"):
                 refuse(f"its pickle has the instruction {name}, which is not supported")
         return self.stack.pop()
+
+    def old_text(self, argument: str) -> Any:
+        """Text of Python 2, which was bytes; `encoding="bytes"` leaves it so."""
+        raw = argument.encode("latin1")
+        return raw if self.encoding == "bytes" else raw.decode(self.encoding)
 
     def take(self, count: int) -> list[Any]:
         found = self.stack[-count:]
@@ -378,6 +466,8 @@ class Machine:
         target, state = self.stack[-2], self.take(1)[0]
         if type(target) is OrderedDict and type(state) is dict and set(state) <= {"_metadata"}:
             target.__dict__.update(state)
+        elif type(target) in TENSORS.values():
+            _with_attributes(target, state)
         elif _allowed(type(target)):
             _set_state(target, state)
         else:

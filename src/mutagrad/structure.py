@@ -18,15 +18,17 @@ from . import dtypes
 from ._tensor import Size, Tensor, _rebuild
 from .backends import np
 from .device import device
-from .errors import BadArgument, BadValue
-from .nn.module import Module
-from .nn.parameter import Parameter
+from .nn.parameter import Buffer, Parameter
 from .ops.create import tensor
 from .pickled import refuse, tensor_over
 from .storage import Storage, memory_of, new_storage, window_extent
 
 DEEPEST = 100  # levels: a structure within itself has more than any limit
 RESERVED = "__metadata__"
+
+
+class NoPlainData(Exception):
+    """Something that cannot be described as text and arrays."""
 
 
 class Packer:
@@ -39,7 +41,7 @@ class Packer:
         self._names: set[str] = {RESERVED}
 
     def pack(self, value: Any) -> Any:
-        description = self._pack(value, "checkpoint", ())
+        description = self._pack(value, ())
         groups: dict[int, list[tuple[str, Tensor, dict[str, Any]]]] = {}
         for entry in self._tensors:
             groups.setdefault(id(memory_of(entry[1])), []).append(entry)
@@ -47,9 +49,9 @@ class Packer:
             self._place(group)
         return description
 
-    def _pack(self, value: Any, path: str, keys: tuple[str, ...]) -> Any:
+    def _pack(self, value: Any, keys: tuple[str, ...]) -> Any:
         if len(keys) > DEEPEST:
-            raise BadValue(f"save: {path[:80]}... is more than {DEEPEST} levels deep", why="it may contain itself", fix="save a flatter structure")
+            raise NoPlainData
         kind = type(value)
         if value is None or kind in (bool, int, str):
             return value
@@ -58,39 +60,39 @@ class Packer:
         if isinstance(value, Tensor):
             return self._tensor(value, keys)
         if kind in (dict, OrderedDict):
-            return self._mapping(value, path, keys)
+            return self._mapping(value, keys)
         if kind in SIMPLE:
             return {SIMPLE[kind][0]: SIMPLE[kind][1](value)}
         if kind in (list, tuple, set) or isinstance(value, tuple) and hasattr(value, "_fields"):
-            return self._sequence(value, path, keys)
+            return self._sequence(value, keys)
         if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufc":
             return {"ndarray" if isinstance(value, np.ndarray) else "scalar": self._tensor(tensor(value), keys)}
         if kind in PARTS and (kind is not defaultdict or value.default_factory in FACTORIES.values()):
-            return {kind.__name__: self._pack(PARTS[kind](value), path, keys)}
-        raise BadArgument(f"save: {path} is {_article(value)}, which cannot be saved", why="a file holds tensors, numbers, text and containers of them",
-                          fix=_fix(value, path))
+            return {kind.__name__: self._pack(PARTS[kind](value), keys)}
+        raise NoPlainData
 
-    def _sequence(self, value: Any, path: str, keys: tuple[str, ...]) -> Any:
-        items = [self._pack(item, f"{path}[{k}]", (*keys, str(k))) for k, item in enumerate(value)]
+    def _sequence(self, value: Any, keys: tuple[str, ...]) -> Any:
+        items = [self._pack(item, (*keys, str(k))) for k, item in enumerate(value)]
         if type(value) is list:
             return items
         if type(value) in (tuple, set):
             return {type(value).__name__: items}
         return {"namedtuple": [type(value).__name__, list(value._fields), items]}
 
-    def _mapping(self, value: Any, path: str, keys: tuple[str, ...]) -> Any:
+    def _mapping(self, value: Any, keys: tuple[str, ...]) -> Any:
         items = []
         for key, item in value.items():
             if not (isinstance(key, (str, int, float, bool, bytes, dtypes.dtype, device)) or key is None or type(key) is tuple):
-                raise BadArgument(f"save: {path} has the key {key!r:.80}, of type {type(key).__name__}", why="keys are text, numbers or tuples of them",
-                                  fix="use text as the key")
-            items.append([self._pack(key, f"{path} key", keys), self._pack(item, f"{path}[{key!r}]", (*keys, str(key)))])
+                raise NoPlainData
+            items.append([self._pack(key, keys), self._pack(item, (*keys, str(key)))])
         node: dict[str, Any] = {type(value).__name__: items}
         if hasattr(value, "_metadata"):  # of a state_dict: the versions of its modules
-            node["_metadata"] = self._pack(value._metadata, f"{path}._metadata", (*keys, "_metadata"))
+            node["_metadata"] = self._pack(value._metadata, (*keys, "_metadata"))
         return node
 
     def _tensor(self, tensor: Tensor, keys: tuple[str, ...]) -> Any:
+        if type(tensor) not in (Tensor, Parameter, Buffer) or not tensor.__dict__.keys() <= {"persistent"}:
+            raise NoPlainData
         if id(tensor) not in self._nodes:
             node: dict[str, Any] = {"tensor": ""}
             if tensor.requires_grad:
@@ -142,26 +144,6 @@ def _apart(tensors: list[Tensor]) -> bool:
     """Whether no two of them reach over the same bytes."""
     extents = sorted(window_extent(tensor) for tensor in tensors if tensor._array.size)
     return all(end <= start for (_, end), (start, _) in pairwise(extents))
-
-
-def _article(value: Any) -> str:
-    if isinstance(value, Module):
-        return f"a module, {type(value).__name__}"
-    if isinstance(value, type) or callable(value) and hasattr(value, "__qualname__"):
-        return f"the {'class' if isinstance(value, type) else 'function'} {value.__qualname__}"
-    return f"of type {type(value).__module__}.{type(value).__qualname__}"
-
-
-def _fix(value: Any, path: str) -> str:
-    if isinstance(value, Module):
-        return f"save {path}.state_dict() instead, and load_state_dict what was loaded; or pickle.dump({path}, file), for yourself alone"
-    if hasattr(value, "state_dict"):
-        return f"save {path}.state_dict() instead, and load_state_dict what was loaded"
-    if type(value).__module__ == "numpy":
-        return f"{path}.tolist()"
-    if isinstance(value, defaultdict):
-        return f"dict({path})"
-    return f"leave {path} out, or save the tensors and numbers that it is made of"
 
 
 SIMPLE: dict[type, tuple[str, Callable[[Any], Any]]] = {

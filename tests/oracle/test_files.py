@@ -103,9 +103,52 @@ def test_what_is_refused(make: Any) -> None:
         from_torch(make())
 
 
-def test_the_old_format_is_refused_with_a_way_out() -> None:
-    with pytest.raises(RuntimeError, match=r"before 1\.6"):
-        from_torch(torch.ones(1), _use_new_zipfile_serialization=False)
+def test_the_old_format() -> None:
+    for name in TYPES:
+        x = torch.arange(24).reshape(2, 3, 4).to(getattr(torch, name))
+        for y in (x, x[1:, ::2], x[0, 0, 0], x[:0]):
+            same(from_torch(y, _use_new_zipfile_serialization=False), y)
+    found = from_torch({"model": torch.nn.Linear(2, 3).state_dict(), "n": (1, "ü", b"x")}, _use_new_zipfile_serialization=False)
+    assert list(found["model"]) == ["weight", "bias"] and found["n"] == (1, "ü", b"x")
+
+
+MODULES = [(lambda: torch.nn.Linear(3, 4), (2, 3)), (lambda: torch.nn.Conv2d(3, 4, 3, padding=1), (1, 3, 5, 5)), (lambda: torch.nn.BatchNorm2d(3).eval(), (2, 3, 4, 4)),
+           (lambda: torch.nn.LSTM(3, 4, 2, batch_first=True), (2, 5, 3)), (lambda: torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.GELU(), torch.nn.LayerNorm(4)), (2, 3)),
+           (lambda: torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2).eval(), (2, 3, 8)), (lambda: torch.nn.MaxPool2d(2), (1, 1, 4, 4)),
+           (lambda: torch.nn.ModuleDict({"a": torch.nn.PReLU(), "b": torch.nn.ParameterList([torch.ones(2)])}), None)]
+
+
+@pytest.mark.parametrize("make, shape", MODULES)
+@pytest.mark.parametrize("zipped", [True, False])
+def test_whole_modules(make: Any, shape: Any, zipped: bool) -> None:
+    theirs, file = make(), io.BytesIO()
+    torch.save(theirs, file, _use_new_zipfile_serialization=zipped)
+    file.seek(0)
+    ours = mg.load(file, weights_only=False)
+    assert type(ours).__name__ == type(theirs).__name__ and isinstance(ours, mg.nn.Module) and list(ours.state_dict()) == list(theirs.state_dict())
+    if shape:
+        x = np.random.default_rng(0).standard_normal(shape).astype("float32")
+        a, b = ours(mg.from_numpy(x)), theirs(torch.from_numpy(x))
+        a, b = (a[0], b[0]) if isinstance(b, tuple) else (a, b)
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), 1e-4, 1e-5)
+
+
+def test_an_optimizer_goes_on() -> None:
+    net = torch.nn.Linear(2, 2)
+    optimizer, file = torch.optim.Adam(net.parameters()), io.BytesIO()
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+    for p in net.parameters():
+        p.grad = torch.ones_like(p)
+    optimizer.step()
+    torch.save((net, optimizer, schedule), file)
+    file.seek(0)
+    ours, again, plan = mg.load(file, weights_only=False)
+    for p in ours.parameters():
+        p.grad = mg.ones_like(p)
+    for each in (optimizer, schedule, again, plan):
+        each.step()
+    np.testing.assert_allclose(ours.weight.detach().numpy(), net.weight.detach().numpy(), 1e-6)
+    assert again.param_groups[0]["lr"] == optimizer.param_groups[0]["lr"]
 
 
 def test_truncated_files_fail_in_both() -> None:

@@ -1,0 +1,88 @@
+"""The files that torch.save wrote before PyTorch 1.6, many of which are still in use: pickles one after the other, then the memory.
+
+They are a magic number, a version, what the machine was like, the object, and the names of its storages; then, for each of these,
+how many elements it has and those elements.
+"""
+from __future__ import annotations
+
+import pickletools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from .archive import Run, as_elements, damage, storage_key
+from .backends import np
+from .errors import BadFile
+from .pickled import Cell, Machine, refuse
+
+MAGIC = 0x1950A86A20F9469CFC6C
+
+
+def read_old_archive(source: Any, at: Callable[[Any, str], None], run: Run, trusted: bool) -> Any:
+    """What torch.save wrote in its first format."""
+    with damage(trusted):
+        return _OldArchive(source, at).load(run)
+
+
+class _OldArchive:
+    """Storages have room as soon as the pickle refers to them, and are filled when all of it has been read."""
+
+    def __init__(self, source: Any, at: Callable[[Any, str], None]) -> None:
+        self.source, self.file, self.at = source, source.file, at
+        self.cells: dict[str, tuple[Cell, Any]] = {}
+        self.room = source.size
+
+    def load(self, run: Run) -> Any:
+        self.file.seek(0)
+        if self._plain() != MAGIC:
+            raise BadFile("load: Invalid magic number: this is a pickle, but not one that torch.save wrote", fix="pickle.load(file), if you trust it")
+        self._plain()
+        machine = self._plain()
+        if type(machine) is not dict or machine.get("little_endian", True) is not (sys.byteorder == "little"):
+            refuse("it was written on a machine with another order of bytes", why="only the zip format tells how to change that",
+                   fix="in PyTorch: torch.save(torch.load(old), new)")
+        found = run(self._program(), self.storage)
+        for name in self._plain():
+            self._fill(name)
+        self.source.end = self.file.tell()
+        return found
+
+    def _program(self) -> bytes:
+        """The pickle that begins here, up to its end."""
+        start = self.file.tell()
+        for _ in pickletools.genops(self.file):
+            pass
+        length = self.file.tell() - start
+        self.file.seek(start)
+        return self.file.read(length)  # type: ignore[no-any-return]
+
+    def _plain(self) -> Any:
+        return Machine(lambda _: refuse("its header refers to a storage")).run(self._program())
+
+    def storage(self, key: Any) -> Any:
+        if type(key) is tuple and len(key) == 4 and key[0] == "module":  # a class, and its source when it was saved
+            return key[1]
+        if type(key) is not tuple or len(key) not in (5, 6) or key[5:] not in ((), (None,)):
+            refuse("its pickle refers to something that is no storage, or to a part of one")
+        element, name, location, count = storage_key(key[:5])
+        length = count * (element.itemsize if element else 1)
+        if name not in self.cells:
+            self.room -= length
+            if self.room < 0:
+                refuse(f"its storages are larger than the file of {self.source.size} bytes")
+            memory = np.zeros(length, np.uint8)
+            self.cells[name] = Cell(element, count, lambda kind: as_elements(memory, kind, False)), memory
+            self.at(self.cells[name][0], location)
+        cell = self.cells[name][0]
+        return cell if element in (None, cell.kind) and cell.count == count else refuse(f"the storage {name[:80]!r} is of two types or sizes")
+
+    def _fill(self, name: Any) -> None:
+        if name not in self.cells:
+            refuse(f"the storage {str(name)[:80]!r} is used by no tensor")
+        cell, memory = self.cells[name]
+        if int.from_bytes(self.file.read(8), "little") != cell.count:
+            refuse(f"the storage {name[:80]!r} has another size than its tensors say")
+        data = self.file.read(len(memory))
+        if len(data) != len(memory):
+            refuse(f"the file ends within the storage {name[:80]!r}")
+        memory[:] = np.frombuffer(data, np.uint8)
