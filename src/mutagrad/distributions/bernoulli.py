@@ -62,5 +62,5 @@ class Bernoulli(BinaryOdds, Distribution):
         return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
     def enumerate_support(self, expand: bool = True) -> Any:
-        values = arange(2, dtype=self.probs.dtype).reshape(-1, *(1,) * len(self._batch_shape))
+        values = arange(2, dtype=self._given.dtype).reshape(-1, *(1,) * len(self._batch_shape))
         return values.expand(-1, *self._batch_shape) if expand else values

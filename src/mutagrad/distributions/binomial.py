@@ -32,9 +32,13 @@ class Binomial(BinaryOdds, Distribution):
         self.__dict__[name], self.total_count = given, counts.to(given.dtype)
         super().__init__(given.shape, validate_args=validate_args)
 
-    @property
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Any:
         return constraints.integer_interval(0, self.total_count)
+
+    @property
+    def param_shape(self) -> Any:
+        return self._batch_shape
 
     @property
     def mean(self) -> Any:

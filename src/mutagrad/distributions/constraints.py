@@ -1,99 +1,318 @@
-"""Which values a parameter or a sample may have."""
+"""Which values a parameter or a sample may have.
+
+>>> from mutagrad.distributions import constraints
+>>> import mutagrad as mg
+>>> constraints.interval(0, 1).check(mg.tensor([0.5, 2.0]))
+tensor([ True, False])
+"""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..dtypes import finfo
+from ..errors import BadValue, NotSupported
 from ..ops.decompose import eigvalsh
 from ..ops.matrices import tril
 from ..ops.reduce import all as all_of
+from ..ops.shape import cat as joined
+from ..ops.shape import stack as stacked
 
-__all__ = ["Constraint", "boolean", "corr_cholesky", "dependent", "greater_than", "greater_than_eq", "half_open_interval", "independent",
-           "integer_interval", "interval", "less_than", "lower_cholesky", "multinomial", "nonnegative", "nonnegative_integer", "one_hot",
-           "positive", "positive_definite", "positive_integer", "real", "real_vector", "simplex", "unit_interval"]
+__all__ = ["Constraint", "MixtureSameFamilyConstraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property", "greater_than",
+           "greater_than_eq", "half_open_interval", "independent", "integer_interval", "interval", "is_dependent", "less_than", "lower_cholesky",
+           "lower_triangular", "multinomial", "nonnegative", "nonnegative_integer", "one_hot", "positive", "positive_definite", "positive_integer",
+           "positive_semidefinite", "real", "real_vector", "simplex", "square", "stack", "symmetric", "unit_interval"]
 
 
 class Constraint:
     """A condition that `check` tells for each element, or for each vector or matrix where `event_dim` says so."""
 
-    def __init__(self, text: str, check: Callable[[Any], Any], is_discrete: bool = False, event_dim: int = 0) -> None:
-        self.text, self.check, self.is_discrete, self.event_dim = text, check, is_discrete, event_dim
+    is_discrete: Any = False
+    event_dim: Any = 0
+
+    def check(self, value: Any) -> Any:
+        """Where the condition holds."""
+        raise NotImplementedError
 
     def __repr__(self) -> str:
-        return self.text
+        settings = ", ".join(f"{name}={value}" for name, value in vars(self).items())
+        return f"{type(self).__name__.lstrip('_')}({settings})"
 
 
-def greater_than(lower_bound: Any) -> Constraint:
-    return Constraint(f"GreaterThan(lower_bound={lower_bound})", lambda x: lower_bound < x)
+# ------------------------------------------------------------------------------------------------- said by other parameters
+
+class _Dependent(Constraint):
+    """What a value may be depends on other parameters: an instance of the distribution knows."""
+
+    def __init__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> None:
+        self._is_discrete, self._event_dim = is_discrete, event_dim
+
+    def _told(self, what: Any) -> Any:
+        if what is NotImplemented:
+            raise NotSupported(f"{type(self).__name__}: is_discrete and event_dim are known to an instance only", fix="Uniform(0.0, 1.0).support")
+        return what
+
+    @property
+    def is_discrete(self) -> Any:  # type: ignore[override]
+        return self._told(self._is_discrete)
+
+    @property
+    def event_dim(self) -> Any:  # type: ignore[override]
+        return self._told(self._event_dim)
+
+    def __call__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> Any:
+        """The same with one or the other told."""
+        return _Dependent(is_discrete=self._is_discrete if is_discrete is NotImplemented else is_discrete,
+                          event_dim=self._event_dim if event_dim is NotImplemented else event_dim)
+
+    def check(self, value: Any) -> Any:
+        raise BadValue("Cannot determine validity of dependent constraint", why="it depends on the distribution's parameters")
+
+    def __repr__(self) -> str:
+        return "Dependent()"
 
 
-def greater_than_eq(lower_bound: Any) -> Constraint:
-    return Constraint(f"GreaterThanEq(lower_bound={lower_bound})", lambda x: lower_bound <= x)
+class dependent_property(property, _Dependent):
+    """A property of a distribution that is a constraint: of the class it is a dependent one, of an instance the one that holds."""
+
+    def __init__(self, fn: Callable[[Any], Any] | None = None, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> None:
+        super().__init__(fn)
+        self._is_discrete, self._event_dim = is_discrete, event_dim
+
+    def __call__(self, fn: Callable[[Any], Any]) -> Any:  # type: ignore[override]
+        """Used as a decorator with settings."""
+        return dependent_property(fn, is_discrete=self._is_discrete, event_dim=self._event_dim)
 
 
-def less_than(upper_bound: Any) -> Constraint:
-    return Constraint(f"LessThan(upper_bound={upper_bound})", lambda x: x < upper_bound)
+def is_dependent(constraint: Any) -> bool:
+    """Whether only an instance of the distribution can tell."""
+    return isinstance(constraint, _Dependent)
 
 
-def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
-    return Constraint(f"Interval(lower_bound={lower_bound}, upper_bound={upper_bound})", lambda x: (lower_bound <= x) & (x <= upper_bound))
+# ---------------------------------------------------------------------------------------------------------------- numbers
+
+class _Real(Constraint):
+    def check(self, value: Any) -> Any:
+        return value == value
 
 
-def half_open_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
-    return Constraint(f"HalfOpenInterval(lower_bound={lower_bound}, upper_bound={upper_bound})", lambda x: (lower_bound <= x) & (x < upper_bound))
+class _Boolean(Constraint):
+    is_discrete = True
+
+    def check(self, value: Any) -> Any:
+        return (value == 0) | (value == 1)
 
 
-def _is_whole(x: Any) -> Any:
-    return x % 1 == 0
+class _GreaterThan(Constraint):
+    def __init__(self, lower_bound: Any) -> None:
+        self.lower_bound = lower_bound
+
+    def check(self, value: Any) -> Any:
+        return self.lower_bound < value
 
 
-def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
-    return Constraint(f"IntegerInterval(lower_bound={lower_bound}, upper_bound={upper_bound})",
-                      lambda x: _is_whole(x) & (lower_bound <= x) & (x <= upper_bound), is_discrete=True)
+class _GreaterThanEq(_GreaterThan):
+    def check(self, value: Any) -> Any:
+        return self.lower_bound <= value
 
 
-def multinomial(upper_bound: Any) -> Constraint:
+class _LessThan(Constraint):
+    def __init__(self, upper_bound: Any) -> None:
+        self.upper_bound = upper_bound
+
+    def check(self, value: Any) -> Any:
+        return value < self.upper_bound
+
+
+class _Interval(Constraint):
+    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
+        self.lower_bound, self.upper_bound = lower_bound, upper_bound
+
+    def check(self, value: Any) -> Any:
+        return (self.lower_bound <= value) & (value <= self.upper_bound)
+
+
+class _HalfOpenInterval(_Interval):
+    def check(self, value: Any) -> Any:
+        return (self.lower_bound <= value) & (value < self.upper_bound)
+
+
+class _IntegerInterval(_Interval):
+    is_discrete = True
+
+    def check(self, value: Any) -> Any:
+        return (value % 1 == 0) & super().check(value)
+
+
+class _IntegerGreaterThan(Constraint):
+    is_discrete = True
+
+    def __init__(self, lower_bound: Any) -> None:
+        self.lower_bound = lower_bound
+
+    def check(self, value: Any) -> Any:
+        return (value % 1 == 0) & (value >= self.lower_bound)
+
+
+# ------------------------------------------------------------------------------------------------------ vectors, matrices
+
+class _Simplex(Constraint):
+    event_dim = 1
+
+    def check(self, value: Any) -> Any:
+        return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6)
+
+
+class _OneHot(Constraint):
+    is_discrete, event_dim = True, 1
+
+    def check(self, value: Any) -> Any:
+        return ((value == 0) | (value == 1)).all(-1) & (value.sum(-1) == 1)
+
+
+class _Multinomial(Constraint):
     """Counts in each row that sum to `upper_bound`."""
-    return Constraint(f"Multinomial(upper_bound={upper_bound})", lambda x: (x >= 0).all(-1) & (x.sum(-1) == upper_bound), is_discrete=True, event_dim=1)
+
+    is_discrete, event_dim = True, 1
+
+    def __init__(self, upper_bound: Any) -> None:
+        self.upper_bound = upper_bound
+
+    def check(self, value: Any) -> Any:
+        return (value >= 0).all(-1) & (value.sum(-1) == self.upper_bound)
 
 
-def independent(base_constraint: Constraint, reinterpreted_batch_ndims: int) -> Constraint:
+class _LowerTriangular(Constraint):
+    event_dim = 2
+
+    def check(self, value: Any) -> Any:
+        return (tril(value) == value).flatten(-2).all(-1)
+
+
+class _LowerCholesky(_LowerTriangular):
+    def check(self, value: Any) -> Any:
+        return super().check(value) & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
+
+
+class _CorrCholesky(_LowerCholesky):
+    def check(self, value: Any) -> Any:
+        unit = ((value * value).sum(-1).sqrt() - 1).abs() <= finfo(value.dtype).eps * value.shape[-1] * 10
+        return unit.all(-1) & super().check(value)
+
+
+class _Square(Constraint):
+    event_dim = 2
+
+    def check(self, value: Any) -> Any:
+        return value.new_full(value.shape[:-2], value.shape[-2] == value.shape[-1]).bool()
+
+
+class _Symmetric(_Square):
+    def check(self, value: Any) -> Any:
+        square = super().check(value)
+        return square & ((value - value.mT).abs() <= 1e-6 + 1e-5 * value.mT.abs()).flatten(-2).all(-1) if bool(square.all()) else square
+
+
+class _PositiveSemidefinite(_Symmetric):
+    def check(self, value: Any) -> Any:
+        symmetric = super().check(value)
+        return symmetric & self._definite(eigvalsh(value.detach())).all(-1) if bool(symmetric.any()) else symmetric
+
+    def _definite(self, eigenvalues: Any) -> Any:
+        return eigenvalues >= -finfo(eigenvalues.dtype).eps * eigenvalues.abs().amax(-1, True)
+
+
+class _PositiveDefinite(_PositiveSemidefinite):
+    def _definite(self, eigenvalues: Any) -> Any:
+        return eigenvalues > 0
+
+
+# ---------------------------------------------------------------------------------------------------------- made of others
+
+class _IndependentConstraint(Constraint):
     """The same for all elements of the last dimensions at once."""
-    def check(x: Any) -> Any:
-        return all_of(base_constraint.check(x), tuple(range(-reinterpreted_batch_ndims, 0))) if reinterpreted_batch_ndims else base_constraint.check(x)
 
-    return Constraint(f"IndependentConstraint({base_constraint}, {reinterpreted_batch_ndims})", check, base_constraint.is_discrete,
-                      base_constraint.event_dim + reinterpreted_batch_ndims)
+    def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
+        self.base_constraint, self.reinterpreted_batch_ndims = base_constraint, reinterpreted_batch_ndims
 
+    @property
+    def is_discrete(self) -> Any:  # type: ignore[override]
+        return self.base_constraint.is_discrete
 
-def _is_simplex(x: Any) -> Any:
-    return (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6)
+    @property
+    def event_dim(self) -> Any:  # type: ignore[override]
+        return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
 
+    def check(self, value: Any) -> Any:
+        found, dims = self.base_constraint.check(value), self.reinterpreted_batch_ndims
+        if found.ndim < dims:
+            raise BadValue(f"independent: Expected value.dim() >= {self.event_dim} but got {value.ndim}", why="a value has the dimensions of its event")
+        return all_of(found, tuple(range(-dims, 0))) if dims else found
 
-def _is_lower_cholesky(x: Any) -> Any:
-    return (tril(x) == x).flatten(-2).all(-1) & (x.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
-
-
-def _is_corr_cholesky(x: Any) -> Any:
-    unit = ((x * x).sum(-1).sqrt() - 1).abs() <= finfo(x.dtype).eps * x.shape[-1] * 10
-    return unit.all(-1) & _is_lower_cholesky(x)
-
-
-def _is_positive_definite(x: Any) -> Any:
-    symmetric = ((x - x.mT).abs() <= 1e-6 + 1e-5 * x.mT.abs()).flatten(-2).all(-1)
-    return symmetric & (eigvalsh(x.detach()) > 0).all(-1) if bool(symmetric.all()) else symmetric
+    def __repr__(self) -> str:
+        return f"IndependentConstraint({self.base_constraint}, {self.reinterpreted_batch_ndims})"
 
 
-dependent = Constraint("Dependent()", lambda x: x == x)  # said by other parameters: the distribution itself looks at it
-real = Constraint("Real()", lambda x: x == x)
-boolean = Constraint("Boolean()", lambda x: (x == 0) | (x == 1), is_discrete=True)
+class MixtureSameFamilyConstraint(Constraint):
+    """What all components of a mixture can give: `base_constraint` is theirs, with a batch dimension more."""
+
+    def __init__(self, base_constraint: Constraint) -> None:
+        self.base_constraint = base_constraint
+
+    @property
+    def is_discrete(self) -> Any:  # type: ignore[override]
+        return self.base_constraint.is_discrete
+
+    @property
+    def event_dim(self) -> Any:  # type: ignore[override]
+        return self.base_constraint.event_dim
+
+    def check(self, value: Any) -> Any:
+        return self.base_constraint.check(value.unsqueeze(-1 - self.event_dim)).all(-1)
+
+    def __repr__(self) -> str:
+        return f"MixtureSameFamilyConstraint({self.base_constraint})"
+
+
+class _Cat(Constraint):
+    """One constraint for each part of a dimension, `lengths` long."""
+
+    def __init__(self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None) -> None:
+        self.cseq, self.dim, self.lengths = list(cseq), dim, [1] * len(cseq) if lengths is None else list(lengths)
+
+    @property
+    def is_discrete(self) -> Any:  # type: ignore[override]
+        return any(c.is_discrete for c in self.cseq)
+
+    @property
+    def event_dim(self) -> Any:  # type: ignore[override]
+        return max(c.event_dim for c in self.cseq)
+
+    def check(self, value: Any) -> Any:
+        return joined([c.check(part) for c, part in zip(self.cseq, value.split(self.lengths, self.dim), strict=True)], self.dim)
+
+
+class _Stack(_Cat):
+    """One constraint for each place along a dimension."""
+
+    def __init__(self, cseq: Sequence[Constraint], dim: int = 0) -> None:
+        super().__init__(cseq, dim)
+
+    @property
+    def event_dim(self) -> Any:  # type: ignore[override]
+        dim = max(c.event_dim for c in self.cseq)
+        return dim + (self.dim + dim < 0)
+
+    def check(self, value: Any) -> Any:
+        return stacked([c.check(part) for c, part in zip(self.cseq, value.unbind(self.dim), strict=True)], self.dim)
+
+
+dependent, real, boolean = _Dependent(), _Real(), _Boolean()
+greater_than, greater_than_eq, less_than, interval = _GreaterThan, _GreaterThanEq, _LessThan, _Interval
+half_open_interval, integer_interval, multinomial = _HalfOpenInterval, _IntegerInterval, _Multinomial
 positive, nonnegative, unit_interval = greater_than(0.0), greater_than_eq(0.0), interval(0.0, 1.0)
-nonnegative_integer = Constraint("IntegerGreaterThan(lower_bound=0)", lambda x: _is_whole(x) & (x >= 0), is_discrete=True)
-positive_integer = Constraint("IntegerGreaterThan(lower_bound=1)", lambda x: _is_whole(x) & (x >= 1), is_discrete=True)
-simplex = Constraint("Simplex()", _is_simplex, event_dim=1)
-one_hot = Constraint("OneHot()", lambda x: ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1), is_discrete=True, event_dim=1)
-real_vector = independent(real, 1)
-corr_cholesky = Constraint("CorrCholesky()", _is_corr_cholesky, event_dim=2)
-lower_cholesky = Constraint("LowerCholesky()", _is_lower_cholesky, event_dim=2)
-positive_definite = Constraint("PositiveDefinite()", _is_positive_definite, event_dim=2)
+nonnegative_integer, positive_integer = _IntegerGreaterThan(0), _IntegerGreaterThan(1)
+independent, cat, stack = _IndependentConstraint, _Cat, _Stack
+real_vector, simplex, one_hot = independent(real, 1), _Simplex(), _OneHot()
+lower_triangular, lower_cholesky, corr_cholesky = _LowerTriangular(), _LowerCholesky(), _CorrCholesky()
+square, symmetric, positive_semidefinite, positive_definite = _Square(), _Symmetric(), _PositiveSemidefinite(), _PositiveDefinite()

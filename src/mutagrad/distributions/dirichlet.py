@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..dtypes import finfo, get_default_dtype
 from ..errors import BadValue
 from ..nn.functional import one_hot
 from ..ops.create import zeros_like
@@ -46,8 +47,10 @@ class Dirichlet(Distribution):
         return self.concentration * (total - self.concentration) / (total ** 2 * (total + 1))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        drawn = standard_gamma(self.concentration.expand(*self._extended_shape(sample_shape)))
-        return drawn / drawn.sum(-1, keepdim=True)
+        """In doubles, as draws of a small concentration are smaller than a float can be; never quite zero or one."""
+        kind = self.concentration.dtype if self.concentration.is_floating_point() else get_default_dtype()
+        drawn = standard_gamma(self.concentration.double().expand(*self._extended_shape(sample_shape)))
+        return (drawn / drawn.sum(-1, keepdim=True)).clamp(min=finfo(kind).tiny, max=1 - finfo(kind).eps).to(kind)
 
     def log_prob(self, value: Any) -> Any:
         self._validate_sample(value)

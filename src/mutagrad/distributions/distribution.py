@@ -1,15 +1,17 @@
 """What all distributions have in common."""
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from numbers import Real
+from typing import Any
 
 from .._tensor import Size, Tensor
 from ..autograd import no_grad
-from ..errors import BadArgument, BadValue, NotSupported
+from ..errors import BadData, BadValue, NotSupported
 from ..ops.create import as_tensor
 from ..ops.shape import broadcast_tensors
-from .constraints import Constraint
+from .constraints import Constraint, is_dependent
 
 __all__ = ["Distribution", "numbers_or_tensors"]
 
@@ -17,8 +19,8 @@ __all__ = ["Distribution", "numbers_or_tensors"]
 def numbers_or_tensors(*values: Any) -> tuple[Any, ...]:
     """Numbers and tensors as tensors of one shape; numbers take the type of the tensors."""
     for v in values:
-        if not isinstance(v, (Tensor, int, float)):
-            raise BadArgument(f"a parameter must be a number or a tensor, not {type(v).__name__}", fix="Normal(mutagrad.tensor(loc), 1.0)")
+        if not isinstance(v, (Tensor, Real)):
+            raise BadData(f"a parameter must be a number or a tensor, not {type(v).__name__}", fix="Normal(mutagrad.tensor(loc), 1.0)")
     tensors = [v for v in values if isinstance(v, Tensor)]
     dtype = tensors[0].dtype if tensors else None
     return tuple(broadcast_tensors(*(v if isinstance(v, Tensor) else as_tensor(float(v), dtype=dtype) for v in values)))
@@ -32,7 +34,6 @@ class Distribution:
 
     has_rsample = False
     has_enumerate_support = False
-    arg_constraints: ClassVar[dict[str, Constraint]] = {}
     _validate_args = True
 
     def __init__(self, batch_shape: Iterable[int] = (), event_shape: Iterable[int] = (), validate_args: bool | None = None) -> None:
@@ -40,13 +41,22 @@ class Distribution:
         if validate_args is not None:
             self._validate_args = validate_args
         if self._validate_args:
-            for name, constraint in self.arg_constraints.items():
-                if name in self.__dict__:
-                    self._check(self.__dict__[name], constraint, f"parameter {name}")
+            for name, constraint in self._constraints().items():
+                known = name in self.__dict__ or isinstance(getattr(type(self), name, None), property)  # or else it follows from others
+                if known and not is_dependent(constraint):
+                    self._check(getattr(self, name), constraint, f"parameter {name}")
+
+    def _constraints(self) -> Any:
+        try:
+            return self.arg_constraints
+        except NotImplementedError:
+            warnings.warn(f"{type(self).__name__} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or initialize the distribution with "
+                          "`validate_args=False` to turn off validation.", stacklevel=4)
+            return {}
 
     def _check(self, value: Any, constraint: Constraint, what: str) -> None:
         if not bool(constraint.check(value).all()):
-            raise BadValue(f"{type(self).__name__}: expected {what}, of shape {tuple(value.shape)}, to satisfy the constraint {constraint}",
+            raise BadValue(f"{type(self).__name__}: Expected {what}, of shape {tuple(value.shape)}, to satisfy the constraint {constraint}",
                            why=f"it holds\n{value}", fix="validate_args=False leaves it unchecked")
 
     @staticmethod
@@ -64,6 +74,11 @@ class Distribution:
 
     def _unknown(self, what: str) -> NotSupported:
         return NotSupported(f"{type(self).__name__}.{what}: there is none", why="it has no closed form, or it is not defined for this distribution")
+
+    @property
+    def arg_constraints(self) -> Any:
+        """Which values the parameters may have; a class that has parameters says so in an attribute of this name."""
+        raise self._unknown("arg_constraints")
 
     @property
     def support(self) -> Any:
@@ -128,15 +143,19 @@ class Distribution:
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The same distributions, repeated to a larger batch; parameters are expanded, not copied."""
-        batch = Size(batch_shape)
+        made = self._with_tensors_expanded(batch_shape, _instance)
+        for name, value in self.__dict__.items():
+            if isinstance(value, Distribution):
+                made.__dict__[name] = value.expand(made._batch_shape)
+        return made
+
+    def _with_tensors_expanded(self, batch_shape: Any, _instance: Any) -> Any:
         made = object.__new__(type(self)) if _instance is None else _instance
         made.__dict__.update(self.__dict__)
+        made._batch_shape = Size(batch_shape)
         for name, value in self.__dict__.items():
             if isinstance(value, Tensor):
-                made.__dict__[name] = value.expand(*batch, *value.shape[len(self._batch_shape):])
-            elif isinstance(value, Distribution):
-                made.__dict__[name] = value.expand(batch)
-        made._batch_shape = batch
+                made.__dict__[name] = value.expand(*made._batch_shape, *value.shape[len(self._batch_shape):])
         return made
 
     def _extended_shape(self, sample_shape: Any = ()) -> tuple[int, ...]:
@@ -154,8 +173,16 @@ class Distribution:
             raise BadValue(f"{type(self).__name__}: the last dimensions of a value are {tuple(self._event_shape)}, got shape {given}")
         if any(i != j and 1 not in (i, j) for i, j in zip(reversed(given), reversed(ours))):
             raise BadValue(f"{type(self).__name__}: a value of shape {given} does not broadcast with {ours}", why="batch_shape + event_shape is the latter")
-        self._check(value, self.support, "the value")
+        try:
+            support = self.support
+        except NotImplementedError:
+            warnings.warn(f"{type(self).__name__} does not define `support` to enable sample validation. Please initialize the distribution with "
+                          "`validate_args=False` to turn off validation.", stacklevel=3)
+            return
+        if not bool(support.check(value).all()):
+            raise BadValue(f"{type(self).__name__}: Expected value argument (Tensor of shape {given}) to be within the support ({support})",
+                           why=f"it holds\n{value}", fix="validate_args=False leaves it unchecked")
 
     def __repr__(self) -> str:
-        named = [(k, self.__dict__[k]) for k in self.arg_constraints if k in self.__dict__]
+        named = [(k, self.__dict__[k]) for k in self._constraints() if k in self.__dict__]
         return f"{type(self).__name__}({', '.join(f'{k}: {v if v.numel() == 1 else v.size()}' for k, v in named)})"

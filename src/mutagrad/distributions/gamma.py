@@ -8,6 +8,7 @@ from ..backends import np
 from ..backends.science import special
 from ..construct import make
 from ..dtypes import finfo
+from ..ops.create import as_tensor
 from ..ops.special import digamma, igamma, lgamma, xlogy
 from ..random import source
 from . import constraints
@@ -24,8 +25,8 @@ class _StandardGamma(Function):
     @staticmethod
     def forward(ctx: Any, concentration: Any) -> Any:
         array = concentration._array
-        drawn = np.maximum(source(None).standard_gamma(array.astype(np.float64)).astype(array.dtype), finfo(concentration.dtype).tiny)
-        result = make(drawn)
+        drawn = np.maximum(np.asarray(source(None).standard_gamma(array.astype(np.float64)), array.dtype), finfo(concentration.dtype).tiny)
+        result = make(np.asarray(drawn))
         ctx.save_for_backward(concentration, result)
         return result
 
@@ -90,6 +91,7 @@ class Gamma(Distribution):
         return standard_gamma(self.concentration.expand(*shape)) / self.rate.expand(*shape)
 
     def log_prob(self, value: Any) -> Any:
+        value = as_tensor(value, dtype=self.rate.dtype)
         self._validate_sample(value)
         return xlogy(self.concentration, self.rate) + xlogy(self.concentration - 1, value) - self.rate * value - lgamma(self.concentration)
 

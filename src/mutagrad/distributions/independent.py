@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._tensor import Size
-from ..errors import BadValue
+from ..errors import BadValue, NotSupported
 from . import constraints
 from .distribution import Distribution
 
@@ -19,6 +19,7 @@ class Independent(Distribution):
     mutagrad.Size([2])
     """
 
+    arg_constraints: Any = {}
     base_dist: Distribution
 
     def __init__(self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None) -> None:
@@ -40,7 +41,7 @@ class Independent(Distribution):
     def has_rsample(self) -> bool:  # type: ignore[override]
         return self.base_dist.has_rsample
 
-    @property
+    @constraints.dependent_property
     def support(self) -> Any:
         return constraints.independent(self.base_dist.support, self.reinterpreted_batch_ndims)
 
@@ -64,6 +65,16 @@ class Independent(Distribution):
 
     def log_prob(self, value: Any) -> Any:
         return sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
+
+    @property
+    def has_enumerate_support(self) -> bool:  # type: ignore[override]
+        return self.base_dist.has_enumerate_support and not self.reinterpreted_batch_ndims
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        if self.reinterpreted_batch_ndims:
+            raise NotSupported("Independent.enumerate_support: not for dimensions that were taken from the batch", why="they have all combinations of values",
+                               fix="base_dist.enumerate_support()")
+        return self.base_dist.enumerate_support(expand)
 
     def entropy(self) -> Any:
         return sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)

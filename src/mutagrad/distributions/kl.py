@@ -8,15 +8,17 @@ from typing import Any
 from ..errors import BadArgument, NotSupported
 from ..nn.functional import softplus
 from ..ops.elementwise import where
-from ..ops.special import digamma, lgamma
+from ..ops.decompose import cholesky_solve
+from ..ops.special import digamma, lgamma, mvlgamma
 from ..linalg import solve_triangular
 from .bernoulli import Bernoulli
 from .beta import Beta
 from .binomial import Binomial
 from .categorical import Categorical
 from .cauchy import Cauchy
+from .continuous_bernoulli import ContinuousBernoulli
 from .dirichlet import Dirichlet
-from .distribution import Distribution
+from .exp_family import ExponentialFamily, slopes
 from .exponential import Exponential
 from .gamma import Gamma
 from .geometric import Geometric
@@ -25,12 +27,15 @@ from .half_cauchy import HalfCauchy
 from .half_normal import HalfNormal
 from .independent import Independent, sum_rightmost
 from .laplace import Laplace
-from .log_normal import LogNormal
+from .lowrank_multivariate_normal import LowRankMultivariateNormal
 from .multivariate_normal import MultivariateNormal, half_log_det, squared_distance
 from .normal import Normal
 from .one_hot_categorical import OneHotCategorical
+from .pareto import Pareto
 from .poisson import Poisson
+from .transformed_distribution import TransformedDistribution
 from .uniform import Uniform
+from .wishart import Wishart, mvdigamma
 
 __all__ = ["kl_divergence", "register_kl"]
 
@@ -41,7 +46,7 @@ _INFINITE = float("inf")
 
 def register_kl(type_p: type, type_q: type) -> Callable[[Rule], Rule]:
     """A decorator for the function that computes the divergence of two kinds of distribution."""
-    if not (isinstance(type_p, type) and issubclass(type_p, Distribution) and isinstance(type_q, type) and issubclass(type_q, Distribution)):
+    if not (isinstance(type_p, type) and isinstance(type_q, type)):
         raise BadArgument("register_kl: expects two classes of distributions")
 
     def register(rule: Rule) -> Rule:
@@ -73,9 +78,42 @@ def _normal(p: Normal, q: Normal) -> Any:
     return 0.5 * (ratio + ((p.loc - q.loc) / q.scale) ** 2 - 1 - ratio.log())
 
 
-@register_kl(LogNormal, LogNormal)
-def _log_normal(p: LogNormal, q: LogNormal) -> Any:
-    return _normal(p.base_dist, q.base_dist)
+@register_kl(TransformedDistribution, TransformedDistribution)
+def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Any:
+    if p.transforms != q.transforms or p.event_shape != q.event_shape:
+        raise NotSupported("kl_divergence: of distributions that are transformed in different ways", fix="the same transforms")
+    return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), len(p.event_shape) - len(p.base_dist.event_shape))
+
+
+@register_kl(Pareto, Pareto)
+def _pareto(p: Pareto, q: Pareto) -> Any:
+    ratio = q.alpha / p.alpha
+    found = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
+    return where(p.scale < q.scale, _INFINITE, found)
+
+
+@register_kl(ContinuousBernoulli, ContinuousBernoulli)
+def _continuous_bernoulli(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Any:
+    return p.mean * (p.logits - q.logits) + p._cont_bern_log_norm() - q._cont_bern_log_norm() + softplus(q.logits) - softplus(p.logits)
+
+
+@register_kl(Wishart, Wishart)
+def _wishart(p: Wishart, q: Wishart) -> Any:
+    n, half = p.event_shape[0], p.df / 2
+    trace = cholesky_solve(p.covariance_matrix, q.scale_tril).diagonal(dim1=-2, dim2=-1).sum(-1)
+    return (q.df * (half_log_det(q.scale_tril) - half_log_det(p.scale_tril)) + half * (trace - n)
+            + mvlgamma(q.df / 2, n) - mvlgamma(half, n) + (p.df - q.df) / 2 * mvdigamma(half, n))
+
+
+@register_kl(ExponentialFamily, ExponentialFamily)
+def _exponential_family(p: ExponentialFamily, q: ExponentialFamily) -> Any:
+    if type(p) is not type(q):
+        raise NotSupported("kl_divergence: of two different members of the exponential family is not known", fix="register_kl")
+    theta, normalizer, means = slopes(p)
+    found = q._log_normalizer(*q._natural_params) - normalizer
+    for mine, yours, mean in zip(theta, q._natural_params, means):
+        found = found - sum_rightmost((yours - mine) * mean, len(q.event_shape))
+    return found
 
 
 @register_kl(HalfNormal, HalfNormal)
@@ -99,6 +137,9 @@ def _gumbel(p: Gumbel, q: Gumbel) -> Any:
     return -ratio.log() + away + ratio * EULER + (lgamma(1 + ratio) - away).exp() - (1 + EULER)
 
 
+@register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
+@register_kl(LowRankMultivariateNormal, MultivariateNormal)
+@register_kl(MultivariateNormal, LowRankMultivariateNormal)
 @register_kl(MultivariateNormal, MultivariateNormal)
 def _multivariate_normal(p: MultivariateNormal, q: MultivariateNormal) -> Any:
     if p.event_shape != q.event_shape:

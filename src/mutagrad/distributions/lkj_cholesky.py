@@ -46,6 +46,3 @@ class LKJCholesky(Distribution):
         alpha = self.concentration + 0.5 * last
         normalizer = 0.5 * last * math.log(math.pi) + mvlgamma(alpha - 0.5, last) - alpha.lgamma() * last
         return unnormalized - normalizer
-
-    def __repr__(self) -> str:
-        return f"LKJCholesky(dim={self.dim}, concentration: {tuple(self.concentration.shape)})"

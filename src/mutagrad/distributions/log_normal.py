@@ -1,25 +1,24 @@
-"""The distribution of what has a normal logarithm."""
+"""The log-normal distribution."""
 from __future__ import annotations
 
 from typing import Any
 
 from . import constraints
-from .distribution import Distribution
 from .normal import Normal
+from .transformed_distribution import TransformedDistribution
+from .transforms import ExpTransform
 
 __all__ = ["LogNormal"]
 
 
-class LogNormal(Distribution):
+class LogNormal(TransformedDistribution):
     """The exponential of a normal number with this mean and standard deviation."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.positive
-    has_rsample = True
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.base_dist = Normal(loc, scale, validate_args)
-        super().__init__(self.base_dist.batch_shape, validate_args=validate_args)
+        super().__init__(Normal(loc, scale, validate_args), ExpTransform(), validate_args)
 
     @property
     def loc(self) -> Any:
@@ -41,22 +40,5 @@ class LogNormal(Distribution):
     def variance(self) -> Any:
         return (self.scale ** 2).expm1() * (2 * self.loc + self.scale ** 2).exp()
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
-        return self.base_dist.rsample(sample_shape).exp()
-
-    def log_prob(self, value: Any) -> Any:
-        self._validate_sample(value)
-        return self.base_dist.log_prob(value.log()) - value.log()
-
-    def cdf(self, value: Any) -> Any:
-        self._validate_sample(value)
-        return self.base_dist.cdf(value.log())
-
-    def icdf(self, value: Any) -> Any:
-        return self.base_dist.icdf(value).exp()
-
     def entropy(self) -> Any:
         return self.base_dist.entropy() + self.loc
-
-    def __repr__(self) -> str:
-        return "Log" + repr(self.base_dist)

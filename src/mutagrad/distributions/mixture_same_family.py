@@ -6,6 +6,7 @@ from typing import Any
 from ..autograd import no_grad
 from ..errors import BadArgument
 from ..ops.reduce import log_softmax, logsumexp
+from . import constraints
 from .categorical import Categorical
 from .distribution import Distribution
 
@@ -14,6 +15,8 @@ __all__ = ["MixtureSameFamily"]
 
 class MixtureSameFamily(Distribution):
     """One of the last batch dimension of `component_distribution`, chosen by `mixture_distribution`."""
+
+    arg_constraints: Any = {}
 
     def __init__(self, mixture_distribution: Categorical, component_distribution: Distribution, validate_args: bool | None = None) -> None:
         if not isinstance(mixture_distribution, Categorical):
@@ -24,13 +27,15 @@ class MixtureSameFamily(Distribution):
                               f"{tuple(component_distribution.batch_shape)}", why="the last dimension of the batch is chosen from")
         super().__init__(component_distribution.batch_shape[:-1], component_distribution.event_shape, validate_args)
 
-    @property
+    @constraints.dependent_property
     def support(self) -> Any:
-        return self.component_distribution.support
+        return constraints.MixtureSameFamilyConstraint(self.component_distribution.support)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        count = self.component_distribution.batch_shape[-1]
-        return MixtureSameFamily(self.mixture_distribution.expand(batch_shape), self.component_distribution.expand((*batch_shape, count)))
+        made = self._with_tensors_expanded(batch_shape, _instance)
+        made.mixture_distribution = self.mixture_distribution.expand(batch_shape)
+        made.component_distribution = self.component_distribution.expand((*batch_shape, self.component_distribution.batch_shape[-1]))
+        return made
 
     def _weights(self) -> Any:
         probs = self.mixture_distribution.probs

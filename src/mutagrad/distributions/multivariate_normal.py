@@ -18,7 +18,7 @@ from .odds import one_of
 __all__ = ["MultivariateNormal"]
 
 
-def _factor_of_precision(precision: Any) -> Any:
+def factor_of_precision(precision: Any) -> Any:
     """The Cholesky factor of a matrix that is given by its inverse."""
     flipped = cholesky(precision.flip((-2, -1)))
     inverse = flipped.flip((-2, -1)).mT
@@ -54,7 +54,7 @@ class MultivariateNormal(Distribution):
         self.__dict__[name] = matrix.expand(*batch, *matrix.shape[-2:])
         super().__init__(batch, (n,), validate_args)
         if name != "scale_tril":
-            self.__dict__["scale_tril"] = (cholesky if name == "covariance_matrix" else _factor_of_precision)(self.__dict__[name])
+            self.__dict__["scale_tril"] = (cholesky if name == "covariance_matrix" else factor_of_precision)(self.__dict__[name])
 
     @cached_property
     @enable_grad()

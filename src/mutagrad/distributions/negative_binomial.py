@@ -28,6 +28,10 @@ class NegativeBinomial(BinaryOdds, Distribution):
         super().__init__(self.total_count.shape, validate_args=validate_args)
 
     @property
+    def param_shape(self) -> Any:
+        return self._batch_shape
+
+    @property
     def mean(self) -> Any:
         return self.total_count * self.logits.exp()
 

@@ -44,6 +44,11 @@ class BinaryOdds:
     def probs(self) -> Any:
         return sigmoid(self.logits)
 
+    @property
+    def _given(self) -> Any:
+        """Whichever is known already."""
+        return self.__dict__["probs" if "probs" in self.__dict__ else "logits"]
+
     def _set_odds(self, probs: Any, logits: Any) -> str:
         """Takes the one that is given, as it is; its name."""
         name, value = one_of(self, probs=probs, logits=logits)

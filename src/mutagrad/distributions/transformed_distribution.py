@@ -4,11 +4,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .._tensor import Size
 from ..autograd import no_grad
+from ..errors import BadData, BadValue
 from . import constraints
 from .distribution import Distribution
-from .independent import sum_rightmost
-from .transforms import Transform
+from .independent import Independent, sum_rightmost
+from .transform import ComposeTransform, Transform
 
 __all__ = ["TransformedDistribution"]
 
@@ -22,20 +24,42 @@ class TransformedDistribution(Distribution):
     tensor(-0.7821)
     """
 
-    def __init__(self, base_distribution: Distribution, transforms: Transform | Sequence[Transform], validate_args: bool | None = None) -> None:
-        self.base_dist = base_distribution
-        self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
-        super().__init__(base_distribution.batch_shape, base_distribution.event_shape, validate_args)
+    arg_constraints: Any = {}
+    base_dist: Any
+
+    def __init__(self, base_distribution: Any, transforms: Transform | Sequence[Transform], validate_args: bool | None = None) -> None:
+        several = [transforms] if isinstance(transforms, Transform) else transforms
+        if not isinstance(several, (list, tuple)) or not all(isinstance(t, Transform) for t in several):
+            raise BadData("TransformedDistribution: transforms must be a Transform or a list of Transforms", fix="[ExpTransform()]")
+        self.transforms = list(several)
+        whole = ComposeTransform(self.transforms)
+        before = base_distribution.batch_shape + base_distribution.event_shape
+        taken, event = whole.domain.event_dim, len(base_distribution.event_shape)
+        if len(before) < taken:
+            raise BadValue(f"TransformedDistribution: base_distribution needs to have shape with size at least {taken}, but got {tuple(before)}")
+        shape = Size(whole.forward_shape(before))
+        self.base_dist = _fitted(base_distribution, Size(whole.inverse_shape(shape)), max(taken - event, 0))
+        cut = len(shape) - whole.codomain.event_dim - max(event - taken, 0)
+        super().__init__(shape[:cut], shape[cut:], validate_args)
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
-        return self.base_dist.has_rsample
+        return self.base_dist.has_rsample  # type: ignore[no-any-return]
 
-    @property
+    @constraints.dependent_property
     def support(self) -> Any:
         if not self.transforms:
             return self.base_dist.support
-        return constraints.independent(self.transforms[-1].codomain, len(self.event_shape))
+        last = self.transforms[-1].codomain
+        more = len(self.event_shape) - last.event_dim
+        return constraints.independent(last, more) if more > 0 else last
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        base = self.base_dist
+        made = self._with_tensors_expanded(batch_shape, _instance)
+        shape = ComposeTransform(self.transforms).inverse_shape((*batch_shape, *self.event_shape))
+        made.base_dist = base.expand(shape[:len(shape) - len(base.event_shape)])
+        return made
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with no_grad():
@@ -54,15 +78,27 @@ class TransformedDistribution(Distribution):
         event, stretched, y = len(self.event_shape), 0.0, value
         for transform in reversed(self.transforms):
             x = transform._inv_call(y)
-            stretched = stretched + sum_rightmost(transform.log_abs_det_jacobian(x, y), event - transform.event_dim)
+            event += transform.domain.event_dim - transform.codomain.event_dim
+            stretched = stretched + sum_rightmost(transform.log_abs_det_jacobian(x, y), event - transform.domain.event_dim)
             y = x
-        return self.base_dist.log_prob(y) - stretched
+        return sum_rightmost(self.base_dist.log_prob(y), event - len(self.base_dist.event_shape)) - stretched
+
+    def _turned(self, probability: Any) -> Any:
+        """One minus it, where the transforms together fall."""
+        sign = ComposeTransform(self.transforms).sign
+        return probability if isinstance(sign, int) and sign == 1 else sign * (probability - 0.5) + 0.5
 
     def cdf(self, value: Any) -> Any:
-        """Where all transforms rise."""
         for transform in reversed(self.transforms):
             value = transform._inv_call(value)
-        return self.base_dist.cdf(value)
+        return self._turned(self.base_dist.cdf(value))
 
-    def __repr__(self) -> str:
-        return "TransformedDistribution()"
+    def icdf(self, value: Any) -> Any:
+        return self._through(self.base_dist.icdf(self._turned(value)))
+
+
+def _fitted(base: Any, shape: Size, more: int) -> Any:
+    """The base, repeated to the shape that the transforms broadcast to, with so many more dimensions in its event."""
+    if base.batch_shape + base.event_shape != shape:
+        base = base.expand(shape[:len(shape) - len(base.event_shape)])
+    return Independent(base, more) if more else base

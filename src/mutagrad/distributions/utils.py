@@ -4,7 +4,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._tensor import Tensor
 from ..autograd import enable_grad
 from ..dtypes import finfo
 from ..nn.functional import softmax
@@ -12,6 +11,7 @@ from ..ops.create import randn
 from ..ops.elementwise import sigmoid
 from .distribution import numbers_or_tensors as broadcast_all
 from .independent import sum_rightmost
+from .triangles import tril_matrix_to_vec, vec_to_tril_matrix
 
 __all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits", "tril_matrix_to_vec", "vec_to_tril_matrix"]
 
@@ -52,21 +52,3 @@ class lazy_property:
             found = self.wrapped(instance)
         setattr(instance, self.__name__, found)
         return found
-
-
-def _size_of_triangle(count: int) -> int:
-    return int(((1 + 8 * count) ** 0.5 - 1) / 2)
-
-
-def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Any:
-    """The matrices whose lower triangles, on and below the diagonal `diag`, the vectors hold row by row."""
-    n = _size_of_triangle(vec.shape[-1]) - diag
-    made = vec.new_zeros(*vec.shape[:-1], n, n)
-    made[..., vec.new_ones(n, n).tril(diag).bool()] = vec
-    return made
-
-
-def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Any:
-    """The lower triangles of matrices, on and below the diagonal `diag`, row by row."""
-    n = mat.shape[-1]
-    return mat[..., mat.new_ones(n, n).tril(diag).bool()]

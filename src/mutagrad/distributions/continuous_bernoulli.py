@@ -1,0 +1,96 @@
+"""The continuous Bernoulli distribution."""
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+from ..autograd import enable_grad
+from ..nn.functional import binary_cross_entropy_with_logits
+from ..ops.create import rand
+from ..ops.elementwise import sigmoid, where
+from ..ops.shape import broadcast_tensors
+from . import constraints
+from .distribution import Distribution, numbers_or_tensors
+from .odds import BinaryOdds
+from .utils import clamp_probs
+
+__all__ = ["ContinuousBernoulli"]
+
+
+class ContinuousBernoulli(BinaryOdds, Distribution):
+    """Numbers from zero to one with a density in proportion to probs ** x * (1 - probs) ** (1 - x).
+
+    Near one half the closed forms divide zero by zero; between `lims` the first terms of their series are taken.
+    """
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.unit_interval
+    has_rsample = True
+
+    def __init__(self, probs: Any = None, logits: Any = None, lims: tuple[float, float] = (0.499, 0.501), validate_args: bool | None = None) -> None:
+        self._lims = lims
+        name = self._set_odds(probs, logits)
+        given, = numbers_or_tensors(self.__dict__[name])
+        self.__dict__[name] = given
+        super().__init__(given.shape, validate_args=validate_args)
+        if name == "probs":
+            self.__dict__["probs"] = clamp_probs(given)
+
+    @cached_property
+    @enable_grad()
+    def probs(self) -> Any:
+        return clamp_probs(sigmoid(self.logits))
+
+    @property
+    def param_shape(self) -> Any:
+        return self._batch_shape
+
+    def _far(self) -> tuple[Any, Any]:
+        """Where the closed forms are good, and the probabilities with some of these in place of the others."""
+        far = (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
+        return far, where(far, self.probs, self._lims[0])
+
+    def _cont_bern_log_norm(self) -> Any:
+        """The logarithm of what the density is multiplied by."""
+        far, probs = self._far()
+        low = probs <= 0.5
+        exact = ((-probs).log1p() - probs.log()).abs().log() - where(low, (-2 * where(low, probs, 0.0)).log1p(), (2 * where(low, 1.0, probs) - 1).log())
+        x = (self.probs - 0.5) ** 2
+        return where(far, exact, math.log(2) + (4 / 3 + 104 / 45 * x) * x)
+
+    @property
+    def mean(self) -> Any:
+        far, probs = self._far()
+        x = self.probs - 0.5
+        return where(far, probs / (2 * probs - 1) + 1 / ((-probs).log1p() - probs.log()), 0.5 + (1 / 3 + 16 / 45 * x ** 2) * x)
+
+    @property
+    def variance(self) -> Any:
+        far, probs = self._far()
+        x = (self.probs - 0.5) ** 2
+        exact = probs * (probs - 1) / (1 - 2 * probs) ** 2 + 1 / ((-probs).log1p() - probs.log()) ** 2
+        return where(far, exact, 1 / 12 - (1 / 15 - 128 / 945 * x) * x)
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        return self.icdf(rand(self._extended_shape(sample_shape), dtype=self.probs.dtype))
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        logits, value = broadcast_tensors(self.logits, value)
+        return -binary_cross_entropy_with_logits(logits, value, reduction="none") + self._cont_bern_log_norm()
+
+    def cdf(self, value: Any) -> Any:
+        self._validate_sample(value)
+        far, probs = self._far()
+        exact = (probs ** value * (1 - probs) ** (1 - value) + probs - 1) / (2 * probs - 1)
+        return where(value <= 0, 0.0, where(value >= 1, 1.0, where(far, exact, value)))
+
+    def icdf(self, value: Any) -> Any:
+        far, probs = self._far()
+        exact = ((-probs + value * (2 * probs - 1)).log1p() - (-probs).log1p()) / (probs.log() - (-probs).log1p())
+        return where(far, exact, value)
+
+    def entropy(self) -> Any:
+        zero, one = (-self.probs).log1p(), self.probs.log()
+        return self.mean * (zero - one) - self._cont_bern_log_norm() - zero

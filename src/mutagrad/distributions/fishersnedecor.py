@@ -1,0 +1,51 @@
+"""The F distribution."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..dtypes import finfo
+from ..ops.elementwise import where
+from ..ops.special import lgamma
+from . import constraints
+from .distribution import Distribution, numbers_or_tensors
+from .gamma import standard_gamma
+
+__all__ = ["FisherSnedecor"]
+
+
+class FisherSnedecor(Distribution):
+    """The ratio of the mean squares of `df1` and of `df2` standard normal numbers."""
+
+    arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
+    support = constraints.positive
+    has_rsample = True
+
+    def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None) -> None:
+        self.df1, self.df2 = numbers_or_tensors(df1, df2)
+        super().__init__(self.df1.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Any:
+        finite = self.df2 > 2
+        return where(finite, self.df2 / (where(finite, self.df2, 3.0) - 2), math.nan)
+
+    @property
+    def mode(self) -> Any:
+        return where(self.df1 > 2, (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2), math.nan)
+
+    @property
+    def variance(self) -> Any:
+        finite = self.df2 > 4
+        df2 = where(finite, self.df2, 5.0)
+        return where(finite, 2 * df2 ** 2 * (self.df1 + df2 - 2) / (self.df1 * (df2 - 2) ** 2 * (df2 - 4)), math.nan)
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        shape, tiny = self._extended_shape(sample_shape), finfo(self.df1.dtype).tiny
+        above, below = (standard_gamma((df / 2).expand(*shape)) / df for df in (self.df1, self.df2))
+        return (above / below.clamp(min=tiny)).clamp(min=tiny)
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        a, b, ratio = self.df1 / 2, self.df2 / 2, self.df1 / self.df2
+        return lgamma(a + b) - lgamma(a) - lgamma(b) + a * ratio.log() + (a - 1) * value.log() - (a + b) * (ratio * value).log1p()

@@ -1,0 +1,78 @@
+"""The generalized Pareto distribution."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..ops.create import full_like, rand
+from ..ops.elementwise import where
+from . import constraints
+from .distribution import Distribution, numbers_or_tensors
+
+__all__ = ["GeneralizedPareto"]
+
+
+class GeneralizedPareto(Distribution):
+    """How far beyond `loc` the largest of many numbers go: the more often far, the larger the `concentration`."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
+    has_rsample = True
+
+    def __init__(self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale, self.concentration = numbers_or_tensors(loc, scale, concentration)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self) -> Any:
+        bounded = self.concentration < 0
+        return constraints.interval(self.loc, where(bounded, self.loc - self.scale / where(bounded, self.concentration, -1.0), math.inf))
+
+    def _without_zeros(self) -> tuple[Any, Any]:
+        """Where the concentration is zero, and so the distribution exponential; and the concentration with something else there."""
+        zero = self.concentration.abs() < 1e-12
+        return zero, where(zero, 1.0, self.concentration)
+
+    @property
+    def mean(self) -> Any:
+        c = self.concentration
+        return where(c < 1, self.loc + self.scale / (1 - where(c < 1, c, 0.0)), math.inf)
+
+    @property
+    def mode(self) -> Any:
+        return self.loc
+
+    @property
+    def variance(self) -> Any:
+        finite = self.concentration < 0.5
+        c = where(finite, self.concentration, 0.0)
+        return where(finite, self.scale ** 2 / ((1 - c) ** 2 * (1 - 2 * c)), math.inf)
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        return self.icdf(rand(self._extended_shape(sample_shape), dtype=self.loc.dtype))
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        away = (value - self.loc) / self.scale
+        zero, c = self._without_zeros()
+        return where(zero, -away, -(1 / c + 1) * (c * away).log1p()) - self.scale.log()
+
+    def log_survival_function(self, value: Any) -> Any:
+        """The logarithm of the probability of being larger."""
+        self._validate_sample(value)
+        away = (value - self.loc) / self.scale
+        zero, c = self._without_zeros()
+        return where(zero, -away, -(c * away).log1p() / c)
+
+    def log_cdf(self, value: Any) -> Any:
+        return (-self.log_survival_function(value).exp()).log1p()
+
+    def cdf(self, value: Any) -> Any:
+        return self.log_cdf(value).exp()
+
+    def icdf(self, value: Any) -> Any:
+        zero, c = self._without_zeros()
+        rest = (-value).log1p()
+        return self.loc + self.scale * where(zero, -rest, (-c * rest).expm1() / c)
+
+    def entropy(self) -> Any:
+        return full_like(self.loc, 1.0) + self.scale.log() + self.concentration

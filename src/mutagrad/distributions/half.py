@@ -1,0 +1,51 @@
+"""The size of a number that is spread evenly around zero."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..ops.create import zeros_like
+from ..ops.elementwise import where
+from . import constraints
+from .distribution import Distribution
+
+__all__ = ["Half"]
+
+
+class Half(Distribution):
+    """|x| for an x of the distribution that `_whole(0, scale)` makes."""
+
+    arg_constraints = {"scale": constraints.positive}
+    support = constraints.nonnegative
+    has_rsample = True
+    _whole: Any
+    base_dist: Any
+
+    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
+        self.base_dist = type(self)._whole(0, scale, validate_args=False)
+        super().__init__(self.base_dist.batch_shape, validate_args=validate_args)
+
+    @property
+    def scale(self) -> Any:
+        return self.base_dist.scale
+
+    @property
+    def mode(self) -> Any:
+        return zeros_like(self.scale)
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        return self.base_dist.rsample(sample_shape).abs()
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        return where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
+
+    def cdf(self, value: Any) -> Any:
+        self._validate_sample(value)
+        return 2 * self.base_dist.cdf(value) - 1
+
+    def icdf(self, prob: Any) -> Any:
+        return self.base_dist.icdf((prob + 1) / 2)
+
+    def entropy(self) -> Any:
+        return self.base_dist.entropy() - math.log(2)

@@ -1,0 +1,52 @@
+"""The inverse gamma distribution."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..ops.elementwise import where
+from ..ops.special import digamma, lgamma
+from . import constraints
+from .gamma import Gamma
+from .transformed_distribution import TransformedDistribution
+from .transforms import PowerTransform
+
+__all__ = ["InverseGamma"]
+
+
+class InverseGamma(TransformedDistribution):
+    """One over a gamma number."""
+
+    arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
+    support = constraints.positive
+    has_rsample = True  # type: ignore[assignment]
+
+    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
+        super().__init__(Gamma(concentration, rate, validate_args), PowerTransform(-1.0), validate_args)
+
+    @property
+    def concentration(self) -> Any:
+        return self.base_dist.concentration
+
+    @property
+    def rate(self) -> Any:
+        return self.base_dist.rate
+
+    @property
+    def mean(self) -> Any:
+        finite = self.concentration > 1
+        return where(finite, self.rate / (where(finite, self.concentration, 2.0) - 1), math.inf)
+
+    @property
+    def mode(self) -> Any:
+        return self.rate / (self.concentration + 1)
+
+    @property
+    def variance(self) -> Any:
+        finite = self.concentration > 2
+        c = where(finite, self.concentration, 3.0)
+        return where(finite, self.rate ** 2 / ((c - 1) ** 2 * (c - 2)), math.inf)
+
+    def entropy(self) -> Any:
+        c = self.concentration
+        return c + self.rate.log() + lgamma(c) - (1 + c) * digamma(c)

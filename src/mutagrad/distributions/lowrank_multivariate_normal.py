@@ -1,0 +1,88 @@
+"""The normal distribution of long vectors with few directions in which they vary together."""
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+from ..autograd import enable_grad
+from ..errors import BadValue
+from ..linalg import cholesky, solve_triangular
+from ..ops.arrange import broadcast_shapes
+from ..ops.create import eye, randn
+from . import constraints
+from .distribution import Distribution
+from .multivariate_normal import half_log_det, squared_distance
+
+__all__ = ["LowRankMultivariateNormal"]
+
+
+class LowRankMultivariateNormal(Distribution):
+    """With the covariance cov_factor @ cov_factor.T + diag(cov_diag). What is solved is as small as cov_factor is narrow."""
+
+    arg_constraints = {"loc": constraints.real_vector, "cov_factor": constraints.independent(constraints.real, 2),
+                       "cov_diag": constraints.independent(constraints.positive, 1)}
+    support = constraints.real_vector
+    has_rsample = True
+
+    def __init__(self, loc: Any, cov_factor: Any, cov_diag: Any, validate_args: bool | None = None) -> None:
+        n = loc.shape[-1] if loc.ndim else 0
+        if not n or cov_factor.ndim < 2 or cov_factor.shape[-2] != n or cov_diag.ndim < 1 or cov_diag.shape[-1] != n:
+            raise BadValue(f"LowRankMultivariateNormal: loc must be a vector, cov_factor must be a batch of matrices with shape {n} x m and cov_diag "
+                           f"of {n} elements, got shapes {tuple(loc.shape)}, {tuple(cov_factor.shape)} and {tuple(cov_diag.shape)}")
+        batch = broadcast_shapes(loc.shape[:-1], cov_factor.shape[:-2], cov_diag.shape[:-1])
+        self.loc, self.cov_diag = loc.expand(*batch, n), cov_diag.expand(*batch, n)
+        self.cov_factor = cov_factor.expand(*batch, *cov_factor.shape[-2:])
+        super().__init__(batch, (n,), validate_args)
+
+    @cached_property
+    @enable_grad()
+    def _capacitance(self) -> Any:
+        """The Cholesky factor of I + W^T D^-1 W."""
+        narrow = self.cov_factor.mT @ (self.cov_factor / self.cov_diag.unsqueeze(-1))
+        return cholesky(narrow + eye(narrow.shape[-1], dtype=narrow.dtype))
+
+    @cached_property
+    @enable_grad()
+    def covariance_matrix(self) -> Any:
+        return self.cov_factor @ self.cov_factor.mT + self.cov_diag.diag_embed()
+
+    @cached_property
+    @enable_grad()
+    def scale_tril(self) -> Any:
+        return cholesky(self.covariance_matrix)
+
+    @cached_property
+    @enable_grad()
+    def precision_matrix(self) -> Any:
+        part = solve_triangular(self._capacitance, (self.cov_factor / self.cov_diag.unsqueeze(-1)).mT, upper=False)
+        return self.cov_diag.reciprocal().diag_embed() - part.mT @ part
+
+    @property
+    def mean(self) -> Any:
+        return self.loc
+
+    mode = mean
+
+    @property
+    def variance(self) -> Any:
+        return self.cov_factor.pow(2).sum(-1) + self.cov_diag
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        shape = self._extended_shape(sample_shape)
+        along = randn((*shape[:-1], self.cov_factor.shape[-1], 1), dtype=self.loc.dtype)
+        return self.loc + (self.cov_factor @ along).squeeze(-1) + self.cov_diag.sqrt() * randn(shape, dtype=self.loc.dtype)
+
+    def _log_det(self) -> Any:
+        return 2 * half_log_det(self._capacitance) + self.cov_diag.log().sum(-1)
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        away = value - self.loc
+        scaled = away / self.cov_diag
+        along = (self.cov_factor.mT @ scaled.unsqueeze(-1)).squeeze(-1)
+        distance = (away * scaled).sum(-1) - squared_distance(self._capacitance, along)
+        return -0.5 * (self.event_shape[0] * math.log(2 * math.pi) + self._log_det() + distance)
+
+    def entropy(self) -> Any:
+        return 0.5 * (self.event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._log_det())

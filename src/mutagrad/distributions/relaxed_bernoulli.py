@@ -1,0 +1,70 @@
+"""Numbers between zero and one that are nearly always close to one of them, through which gradients flow."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..nn.functional import softplus
+from ..ops.create import rand
+from . import constraints
+from .distribution import Distribution, numbers_or_tensors
+from .odds import BinaryOdds
+from .transformed_distribution import TransformedDistribution
+from .transforms import SigmoidTransform
+from .utils import clamp_probs
+
+__all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
+
+
+class LogitRelaxedBernoulli(BinaryOdds, Distribution):
+    """The logits of RelaxedBernoulli: logistic numbers around `logits`, divided by the temperature."""
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        self._temperature = (temperature,)  # not one for each place of the batch
+        name = self._set_odds(probs, logits)
+        given, = numbers_or_tensors(self.__dict__[name])
+        self.__dict__[name] = given
+        super().__init__(given.shape, validate_args=validate_args)
+
+    @property
+    def temperature(self) -> Any:
+        return self._temperature[0]
+
+    @property
+    def param_shape(self) -> Any:
+        return self._batch_shape
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        logits = self.logits
+        drawn = clamp_probs(rand(self._extended_shape(sample_shape), dtype=logits.dtype))
+        return (drawn.log() - (-drawn).log1p() + logits) / self.temperature
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        away = self.logits - value * self.temperature
+        return numbers_or_tensors(self.temperature)[0].log() + away - 2 * softplus(away)
+
+
+class RelaxedBernoulli(TransformedDistribution):
+    """A Bernoulli number, softened by a temperature: the lower, the harder."""
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.unit_interval
+
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        super().__init__(LogitRelaxedBernoulli(temperature, probs, logits, validate_args), SigmoidTransform(), validate_args)
+
+    @property
+    def temperature(self) -> Any:
+        return self.base_dist.temperature
+
+    @property
+    def logits(self) -> Any:
+        return self.base_dist.logits
+
+    @property
+    def probs(self) -> Any:
+        return self.base_dist.probs

@@ -1,0 +1,85 @@
+"""Probabilities that are nearly always close to a single one, through which gradients flow."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..ops.create import rand
+from ..ops.reduce import log_softmax
+from . import constraints
+from .categorical import Categorical
+from .distribution import Distribution, numbers_or_tensors
+from .transformed_distribution import TransformedDistribution
+from .transforms import ExpTransform
+from .utils import clamp_probs
+
+__all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
+
+
+class ExpRelaxedCategorical(Distribution):
+    """The logarithms of RelaxedOneHotCategorical: Gumbel numbers around `logits`, divided by the temperature, normalised."""
+
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    support = constraints.real_vector  # a submanifold of it, in fact
+    has_rsample = True
+
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        self._temperature = (temperature,)  # not one for each place of the batch
+        self._categorical = Categorical(probs, logits)
+        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
+
+    @property
+    def temperature(self) -> Any:
+        return self._temperature[0]
+
+    @property
+    def param_shape(self) -> Any:
+        return self._categorical.param_shape
+
+    @property
+    def logits(self) -> Any:
+        return self._categorical.logits
+
+    @property
+    def probs(self) -> Any:
+        return self._categorical.probs
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        logits = self.logits
+        drawn = clamp_probs(rand(self._extended_shape(sample_shape), dtype=logits.dtype))
+        return log_softmax((logits - (-drawn.log()).log()) / self.temperature, -1)
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        n = self.event_shape[0]
+        score = log_softmax(self.logits - value * self.temperature, -1).sum(-1)
+        return score + math.lgamma(n) + numbers_or_tensors(self.temperature)[0].log() * (n - 1)
+
+
+class RelaxedOneHotCategorical(TransformedDistribution):
+    """A one-hot row, softened by a temperature: the lower, the harder.
+
+    >>> import mutagrad as mg
+    >>> logits = mg.zeros(3, requires_grad=True)
+    >>> drawn = mg.distributions.RelaxedOneHotCategorical(0.5, logits=logits).rsample((2,))
+    >>> drawn.shape, drawn.requires_grad
+    (mutagrad.Size([2, 3]), True)
+    """
+
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    support = constraints.simplex
+
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        super().__init__(ExpRelaxedCategorical(temperature, probs, logits, validate_args), ExpTransform(), validate_args)
+
+    @property
+    def temperature(self) -> Any:
+        return self.base_dist.temperature
+
+    @property
+    def logits(self) -> Any:
+        return self.base_dist.logits
+
+    @property
+    def probs(self) -> Any:
+        return self.base_dist.probs

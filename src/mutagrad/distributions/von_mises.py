@@ -1,0 +1,47 @@
+"""The von Mises distribution."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..autograd import no_grad
+from ..backends import np
+from ..construct import make
+from ..ops.special import i0e, i1e
+from ..random import source
+from . import constraints
+from .distribution import Distribution, numbers_or_tensors
+
+__all__ = ["VonMises"]
+
+
+class VonMises(Distribution):
+    """Angles around `loc`, the closer the larger the `concentration`."""
+
+    arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
+    support = constraints.real
+
+    def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.concentration = numbers_or_tensors(loc, concentration)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Any:
+        """The direction of the mean."""
+        return self.loc
+
+    mode = mean
+
+    @property
+    def variance(self) -> Any:
+        """How far the mean point of the circle is from the circle."""
+        return 1 - i1e(self.concentration) / i0e(self.concentration)
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        with no_grad():
+            drawn = source(None).vonmises(0.0, self.concentration._array.astype(np.float64), self._extended_shape(sample_shape))
+            return (make(np.asarray(drawn, self.loc._array.dtype)) + (math.pi + self.loc)) % (2 * math.pi) - math.pi
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        return self.concentration * ((value - self.loc).cos() - 1) - math.log(2 * math.pi) - i0e(self.concentration).log()

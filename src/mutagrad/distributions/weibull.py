@@ -1,0 +1,45 @@
+"""The Weibull distribution."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..ops.create import ones_like
+from ..ops.special import lgamma
+from . import constraints
+from .distribution import numbers_or_tensors
+from .exponential import Exponential
+from .gumbel import EULER
+from .transformed_distribution import TransformedDistribution
+from .transforms import AffineTransform, PowerTransform
+
+__all__ = ["Weibull"]
+
+
+class Weibull(TransformedDistribution):
+    """How long something lasts that fails the sooner, or the later, the older it is."""
+
+    arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
+    support = constraints.positive
+
+    def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
+        self.scale, self.concentration = numbers_or_tensors(scale, concentration)
+        base = Exponential(ones_like(self.scale), validate_args=False)
+        super().__init__(base, [PowerTransform(self.concentration.reciprocal()), AffineTransform(loc=0, scale=self.scale)], validate_args)
+
+    def _moment(self, k: int) -> Any:
+        return lgamma(1 + k * self.concentration.reciprocal()).exp()
+
+    @property
+    def mean(self) -> Any:
+        return self.scale * self._moment(1)
+
+    @property
+    def mode(self) -> Any:
+        return self.scale * ((self.concentration - 1) / self.concentration) ** self.concentration.reciprocal()
+
+    @property
+    def variance(self) -> Any:
+        return self.scale ** 2 * (self._moment(2) - self._moment(1) ** 2)
+
+    def entropy(self) -> Any:
+        return EULER * (1 - self.concentration.reciprocal()) + (self.scale / self.concentration).log() + 1

@@ -1,0 +1,106 @@
+"""The Wishart distribution."""
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+from .._tensor import Tensor
+from ..autograd import enable_grad
+from ..errors import BadValue
+from ..linalg import cholesky
+from ..ops.arrange import broadcast_shapes
+from ..ops.create import arange, as_tensor, randn
+from ..ops.decompose import cholesky_inverse, cholesky_solve
+from ..ops.elementwise import where
+from ..ops.special import digamma, mvlgamma
+from . import constraints
+from .distribution import Distribution
+from .gamma import standard_gamma
+from .multivariate_normal import factor_of_precision, half_log_det
+from .odds import one_of
+
+__all__ = ["Wishart", "mvdigamma"]
+
+
+def mvdigamma(x: Any, p: int) -> Any:
+    """The derivative of mvlgamma(x, p)."""
+    return digamma(x.unsqueeze(-1) - arange(p, dtype=x.dtype) / 2).sum(-1)
+
+
+class Wishart(Distribution):
+    """The sum of the outer squares of `df` normal vectors with this covariance."""
+
+    arg_constraints = {"df": constraints.greater_than(0), "covariance_matrix": constraints.positive_definite,
+                       "precision_matrix": constraints.positive_definite, "scale_tril": constraints.lower_cholesky}
+    support = constraints.positive_definite
+    has_rsample = True
+
+    def __init__(self, df: Any, covariance_matrix: Any = None, precision_matrix: Any = None, scale_tril: Any = None,
+                 validate_args: bool | None = None) -> None:
+        name, matrix = one_of(self, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril)
+        if matrix.ndim < 2:
+            raise BadValue(f"Wishart: {name} must be at least two-dimensional, got shape {tuple(matrix.shape)}")
+        df = df.to(matrix.dtype) if isinstance(df, Tensor) else as_tensor(float(df), dtype=matrix.dtype)
+        batch, n = broadcast_shapes(df.shape, matrix.shape[:-2]), matrix.shape[-1]
+        self.df = df.expand(*batch)
+        self.__dict__[name] = matrix.expand(*batch, n, n)
+        super().__init__(batch, (n, n), validate_args)
+        if bool((self.df <= n - 1).any()):
+            raise BadValue(f"Wishart: Value of df={df} expected to be greater than ndim - 1 = {n - 1}.", why="the matrices would be singular")
+        if name != "scale_tril":
+            self.__dict__["scale_tril"] = (cholesky if name == "covariance_matrix" else factor_of_precision)(self.__dict__[name])
+
+    @cached_property
+    @enable_grad()
+    def covariance_matrix(self) -> Any:
+        return self.scale_tril @ self.scale_tril.mT
+
+    @cached_property
+    @enable_grad()
+    def precision_matrix(self) -> Any:
+        return cholesky_inverse(self.scale_tril)
+
+    @cached_property
+    @enable_grad()
+    def scale_tril(self) -> Any:
+        return cholesky(self.covariance_matrix)
+
+    def _df(self) -> Any:
+        return self.df[..., None, None]
+
+    @property
+    def mean(self) -> Any:
+        return self._df() * self.covariance_matrix
+
+    @property
+    def mode(self) -> Any:
+        factor = self._df() - self.event_shape[0] - 1
+        return where(factor > 0, factor, math.nan) * self.covariance_matrix
+
+    @property
+    def variance(self) -> Any:
+        diagonal = self.covariance_matrix.diagonal(dim1=-2, dim2=-1)
+        return self._df() * (self.covariance_matrix ** 2 + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        """Bartlett's way: a triangle of normal numbers, with the lengths of ever shorter normal vectors on its diagonal."""
+        shape, n = self._extended_shape(sample_shape), self.event_shape[0]
+        half = (self.df.unsqueeze(-1) - arange(n, dtype=self.df.dtype)) / 2
+        lengths = (2 * standard_gamma(half.expand(*shape[:-1]))).sqrt()
+        factor = self.scale_tril @ (randn(shape, dtype=self.df.dtype).tril(-1) + lengths.diag_embed())
+        return factor @ factor.mT
+
+    def _normalizer(self) -> Any:
+        n = self.event_shape[0]
+        return n * math.log(2) / 2 + half_log_det(self.scale_tril)
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        n, half = self.event_shape[0], self.df / 2
+        trace = cholesky_solve(value, self.scale_tril).diagonal(dim1=-2, dim2=-1).sum(-1)
+        return -self.df * self._normalizer() - mvlgamma(half, n) + (self.df - n - 1) * half_log_det(cholesky(value)) - trace / 2
+
+    def entropy(self) -> Any:
+        n, half = self.event_shape[0], self.df / 2
+        return (n + 1) * self._normalizer() + mvlgamma(half, n) - (self.df - n - 1) / 2 * mvdigamma(half, n) + self.df * n / 2
