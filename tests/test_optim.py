@@ -340,7 +340,7 @@ BAD: dict[str, tuple[Callable[[Any], Any], type[Exception]]] = {
     "differentiable": (lambda p: optim.SGD([p], differentiable=True), NotSupported),
     "capturable in a group": (lambda p: optim.Adam([{"params": [p], "capturable": True}]), NotSupported),
     "fused and foreach": (lambda p: optim.Adam([p], fused=True, foreach=True), RuntimeError),
-    "sparse": (lambda p: optim.SparseAdam([p]), NotSupported),
+    "SparseAdam's rate": (lambda p: optim.SparseAdam([p], lr=0.0), ValueError),
     "Muon of a vector": (lambda p: optim.Muon([p]), ValueError),
     "Muon's rate": (lambda p: optim.Muon([parameter(2, 2)], adjust_lr_fn="no"), ValueError),
     "LBFGS in groups": (lambda p: optim.LBFGS([{"params": [p]}, {"params": [parameter(2)]}]), ValueError),

@@ -7,10 +7,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from itertools import chain
-from typing import Any
+from math import sqrt
+from typing import Any, TypeAlias
 
 from .._tensor import Tensor
-from ..autograd import enable_grad
+from ..autograd import enable_grad, no_grad
 from ..backends import np
 from ..construct import make
 from ..dtypes import float64, get_default_dtype
@@ -18,6 +19,8 @@ from ..errors import BadArgument, BadValue, NotSupported
 from ..nn.hooks import Handle, Hooks
 
 StateDict = dict[str, Any]
+ParamsT: TypeAlias = "Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]"
+params_t = ParamsT
 
 
 class _Required:
@@ -342,3 +345,19 @@ def _fitted(value: Any, p: Tensor, key: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(_fitted(v, p, None) for v in value)
     return value
+
+
+# ------------------------------------------------------------------------------ what optimizers of other libraries are written with
+
+def _get_value(x: Any) -> Any:
+    """A number, from a number or a tensor of one element."""
+    return x.item() if isinstance(x, Tensor) else x
+
+
+def _dispatch_sqrt(x: Any) -> Any:
+    return x.sqrt() if isinstance(x, Tensor) else sqrt(x)
+
+
+def _use_grad_for_differentiable(step: Callable[..., Any]) -> Callable[..., Any]:
+    """A `step` that is not recorded."""
+    return no_grad()(step)  # type: ignore[no-any-return]

@@ -1,15 +1,52 @@
-"""SparseAdam, for gradients that there are none of."""
+"""SparseAdam: Adam for tables of which each step reads a few rows."""
 from __future__ import annotations
 
+from math import sqrt
 from typing import Any
 
-from ..errors import NotSupported
-from .optimizer import Optimizer
+from ..autograd import no_grad
+from ..errors import BadValue
+from ..ops.create import zeros_like
+from .optimizer import Optimizer, evaluated
+from .settings import check_betas, check_positive, plain
 
 
 class SparseAdam(Optimizer):
-    """Refuses: gradients are never sparse here."""
+    """Adam in which a row that a step did not touch stays as it is, with its averages.
+
+    A row counts as touched where its gradient is not zero throughout.
+    """
+
+    counts = ()
 
     def __init__(self, params: Any, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, maximize: bool = False) -> None:
-        raise NotSupported("SparseAdam: is not supported", why="it is for sparse gradients, and all gradients here are dense",
-                           fix="mutagrad.optim.Adam(params, lr)")
+        check_positive(self, lr, eps=eps)
+        if not plain(lr) or not plain(eps):
+            raise BadValue(f"SparseAdam: Invalid learning rate or epsilon value: {lr}, {eps}", why="they must be above zero", fix="lr=1e-3, eps=1e-8")
+        check_betas(self, betas)
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+        if any(p.is_complex() for group in self.param_groups for p in group["params"]):
+            raise BadValue("SparseAdam: does not support complex parameters", fix="mutagrad.optim.Adam(params, lr)")
+
+    @no_grad()
+    def step(self, closure: Any = None) -> Any:
+        loss = evaluated(closure)
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    self._update(p, -p.grad if group["maximize"] else p.grad, group)
+        return loss
+
+    def _update(self, p: Any, g: Any, group: dict[str, Any]) -> None:
+        state = self.state[p]
+        if not state:
+            state.update(step=0, exp_avg=zeros_like(p), exp_avg_sq=zeros_like(p))
+        state["step"] += 1
+        touched = g != 0
+        rows = touched.reshape(len(g), -1).any(1) if g.ndim else touched
+        beta1, beta2 = map(plain, group["betas"])
+        mean, square = state["exp_avg"][rows], state["exp_avg_sq"][rows]
+        mean, square = mean + (g[rows] - mean) * (1 - beta1), square + (g[rows] ** 2 - square) * (1 - beta2)
+        state["exp_avg"][rows], state["exp_avg_sq"][rows] = mean, square
+        rate = plain(group["lr"]) * sqrt(1 - beta2 ** state["step"]) / (1 - beta1 ** state["step"])
+        p[rows] = p[rows] - rate * mean / (square.sqrt() + group["eps"])

@@ -8,11 +8,11 @@ from math import cos, pi
 from typing import Any
 
 from ..autograd import no_grad
-from ..errors import BadArgument, BadValue
+from ..errors import BadValue, Mismatch
 from ..nn.module import Module
 from ..nn.normalization import _BatchNorm
 from ..ops.create import tensor
-from .lr_scheduler import LRScheduler, for_groups
+from .scheduler import LRScheduler, for_groups
 from .optimizer import Optimizer
 
 __all__ = ["SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn", "update_bn"]
@@ -92,7 +92,7 @@ class AveragedModel(Module):
                  use_buffers: bool = False) -> None:
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
-            raise BadArgument("AveragedModel: Only one of avg_fn and multi_avg_fn should be provided")
+            raise Mismatch("AveragedModel: Only one of avg_fn and multi_avg_fn should be provided", fix="leave out one of them")
         self.module = deepcopy(model) if device is None else deepcopy(model).to(device)
         self.register_buffer("n_averaged", tensor(0))
         self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
