@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mutagrad as mg
-from mutagrad.nn.attention import SDPBackend, sdpa_kernel
+from mutagrad.nn.attention import SDPBackend, bias, sdpa_kernel
 from mutagrad.ops import attention as attention_room
 
 F = mg.nn.functional
@@ -128,3 +128,11 @@ def test_causal_attention_in_stripes_is_attention_with_a_mask(queries: int, keys
     np.testing.assert_allclose(causal.detach().numpy(), masked.detach().numpy(), 1e-12)
     for a, b in zip(mg.autograd.grad((causal * weigh).sum(), leaves), mg.autograd.grad((masked * weigh).sum(), leaves)):
         np.testing.assert_allclose(a.numpy(), b.numpy(), 1e-10, 1e-12)
+
+
+def test_masks_aligned_at_a_corner() -> None:
+    q, k = mg.randn(1, 3, 4), mg.randn(1, 5, 4)
+    assert mg.equal(attention(q, k, k, bias.causal_upper_left(3, 5)), attention(q, k, k, is_causal=True))
+    assert mg.allclose(attention(q, k, k, bias.causal_lower_right(3, 5))[:, -1:], attention(q[:, -1:], k, k), atol=1e-6)
+    with pytest.raises(ValueError, match="two sizes"):
+        bias.causal_upper_left(3)

@@ -113,7 +113,7 @@ def test_native_dropout_returns_the_mask() -> None:
 @pytest.mark.parametrize("name", ONES)
 @pytest.mark.parametrize("p", [-0.1, 1.1, float("nan")])
 def test_probabilities_out_of_range_are_refused(name: str, p: float) -> None:
-    with pytest.raises(ValueError, match="from 0 to 1"):
+    with pytest.raises(ValueError, match="between 0 and 1"):
         drop(name, mg.ones(ONES[name]), p)
 
 

@@ -84,7 +84,7 @@ def test_rows_of_a_large_table() -> None:
     (lambda x: F.embedding([1], x), TypeError),
     (lambda x: F.embedding(mg.tensor([1]), x[0]), RuntimeError),
     (lambda x: F.embedding(mg.tensor([1]), x, padding_idx=6), ValueError),
-    (lambda x: F.embedding(mg.tensor([1]), x, sparse=True), NotImplementedError),
+    (lambda x: F.embedding_bag(mg.tensor([[1, 2]]), x, mode="max", sparse=True), ValueError),
     (lambda x: F.embedding_bag(mg.tensor([1, 2]), x), ValueError),
     (lambda x: F.embedding_bag(mg.tensor([[1, 2]]), x, mg.tensor([0])), ValueError),
     (lambda x: F.embedding_bag(mg.tensor([1, 2]), x, mg.tensor([1])), ValueError),
@@ -112,3 +112,28 @@ def test_choosing_by_bits_is_choosing(dtype: str) -> None:
         found, expected = host.choose(mask, a, b), np.where(mask, a, b)
         assert found.dtype == expected.dtype and np.array_equal(found, expected, equal_nan=dtype != "int64")
         assert np.array_equal(np.signbit(found), np.signbit(expected)) if dtype != "int64" else True
+
+
+def test_sparse_adam_leaves_rows_alone_that_were_not_read() -> None:
+    layer, dense = mg.nn.Embedding(5, 2, padding_idx=0, sparse=True), mg.nn.Embedding(5, 2, padding_idx=0)
+    dense.load_state_dict(layer.state_dict())
+    first = layer.weight.detach().clone()
+    sparse, adam = mg.optim.SparseAdam(layer.parameters(), lr=0.1), mg.optim.Adam(dense.parameters(), lr=0.1)
+    for rows in ([0, 1, 1, 3], [1, 3]):
+        for module, optimizer in ((layer, sparse), (dense, adam)):
+            optimizer.zero_grad()
+            (module(mg.tensor(rows)) ** 2).sum().backward()
+            optimizer.step()
+    assert mg.allclose(layer.weight[[1, 3]], dense.weight[[1, 3]], atol=1e-5), "where every step touches a row it is Adam"
+    (layer(mg.tensor([4])) ** 2).sum().backward()
+    before = layer.weight.detach().clone()
+    sparse.zero_grad()
+    (layer(mg.tensor([4])) ** 2).sum().backward()
+    sparse.step()
+    assert mg.equal(layer.weight[:4], before[:4]) and mg.equal(layer.weight[[0, 2]], first[[0, 2]]) and not mg.equal(layer.weight[4], before[4])
+
+
+def test_tables_of_integers_and_a_last_offset_before_the_end() -> None:
+    assert mg.nn.Embedding.from_pretrained(mg.tensor([[1, 2], [3, 4]]))(mg.tensor([1])).tolist() == [[3, 4]]
+    x = table()
+    assert mg.equal(F.embedding_bag(mg.tensor([0, 1, 2]), x, mg.tensor([0, 2, 2]), include_last_offset=True, mode="sum"), mg.stack([x[0] + x[1], x[2]]))

@@ -95,3 +95,15 @@ def test_bad_input(call: Any, error: type[Exception]) -> None:
     with pytest.raises(error) as raised:
         call(drawn(5, 7))
     assert isinstance(raised.value, mg.MutagradError)
+
+
+@pytest.mark.parametrize("dtype", [mg.float16, mg.bfloat16])
+@pytest.mark.parametrize("norm", [
+    lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True), lambda x, w, b: F.group_norm(x, 1, w, b),
+    lambda x, w, b: F.layer_norm(x.mT, (2,), w, b).mT])
+def test_short_inputs_with_weights_of_float32(norm: Any, dtype: Any) -> None:
+    x, w, b = drawn(3, 2, 4).to(dtype).requires_grad_(), mg.tensor([1.5, 0.5], requires_grad=True), mg.zeros(2, requires_grad=True)
+    y = norm(x, w, b)
+    (y.float() ** 2).sum().backward()
+    assert y.dtype is x.grad.dtype is dtype and w.grad.dtype is mg.float32
+    assert mg.allclose(y.float(), norm(x.float(), w, b), atol=2e-2)

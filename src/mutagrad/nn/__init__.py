@@ -1,12 +1,16 @@
 """Building blocks of networks, under PyTorch's names."""
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 from . import attention, functional, init, modules, parallel, parameter, utils
 from .activations import (
     CELU, ELU, GELU, GLU, SELU, Hardshrink, Hardsigmoid, Hardswish, Hardtanh, LeakyReLU, LogSigmoid, LogSoftmax, Mish, PReLU, RReLU, ReLU,
     ReLU6, SiLU, Sigmoid, Softmax, Softmax2d, Softmin, Softplus, Softshrink, Softsign, Tanh, Tanhshrink, Threshold,
 )
 from .adaptive import AdaptiveLogSoftmaxWithLoss
+from .common import factory_kwargs
 from .container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
@@ -62,4 +66,12 @@ __all__ = [
     "Softshrink", "Softsign", "SyncBatchNorm", "Tanh", "Tanhshrink", "Threshold", "Transformer", "TransformerDecoder", "TransformerDecoderLayer",
     "TransformerEncoder", "TransformerEncoderLayer", "TripletMarginLoss", "TripletMarginWithDistanceLoss", "Unflatten", "Unfold",
     "UninitializedBuffer", "UninitializedParameter", "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d",
-    "ZeroPad3d", "attention", "functional", "init", "modules", "parallel", "parameter", "utils"]
+    "ZeroPad3d", "attention", "factory_kwargs", "functional", "init", "modules", "parallel", "parameter", "utils"]
+
+LATER = ("common_types", "grad")  # few programs need these
+
+
+def __getattr__(name: str) -> Any:
+    if name in LATER:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

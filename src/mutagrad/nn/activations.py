@@ -4,7 +4,7 @@ from __future__ import annotations
 import warnings
 from typing import Any, ClassVar
 
-from ..errors import BadValue
+from ..errors import BadSetting, BadValue
 from ..ops.create import full
 from . import functional as F
 from .common import check_count, described
@@ -57,7 +57,7 @@ class Hardtanh(_Activation):
         self.max_val = self._former("max_val", max_val, max_value)
         self.inplace = inplace
         if not self.max_val > self.min_val:
-            raise BadValue(f"Hardtanh: max_val={self.max_val} must be larger than min_val={self.min_val}", fix="Hardtanh(-1, 1)")
+            raise BadSetting(f"Hardtanh: max_val={self.max_val} must be larger than min_val={self.min_val}", fix="Hardtanh(-1, 1)")
 
     @staticmethod
     def _former(name: str, value: float, former: float | None) -> float:

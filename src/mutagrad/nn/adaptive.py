@@ -32,7 +32,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         super().__init__()
         cuts = list(cutoffs)
         if not cuts or cuts != sorted(set(cuts)) or cuts[0] <= 0 or cuts[-1] > n_classes - 1 or any(int(c) != c for c in cuts):
-            raise BadValue(f"AdaptiveLogSoftmaxWithLoss: cutoffs={cuts} must be growing integers between 1 and {n_classes - 1}",
+            raise BadValue(f"AdaptiveLogSoftmaxWithLoss: cutoffs should be a sequence of unique, growing integers between 1 and {n_classes - 1}, "
+                           f"got {cuts}",
                            fix=f"cutoffs=[{max(n_classes // 10, 1)}]")
         self.in_features, self.n_classes = check_count(self, "in_features", in_features), check_count(self, "n_classes", n_classes)
         self.cutoffs, self.div_value, self.head_bias = [*cuts, n_classes], div_value, head_bias
@@ -67,10 +68,11 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     def _check(self, x: Any, target: Any) -> None:
         if x.ndim != 2 or target.ndim != 1 or x.shape[0] != target.shape[0]:
-            raise ShapeError(f"AdaptiveLogSoftmaxWithLoss: input of shape {tuple(x.shape)} and target of shape {tuple(target.shape)} do not fit",
+            raise ShapeError(f"AdaptiveLogSoftmaxWithLoss: Input and target should have the same size, got shapes {tuple(x.shape)} and "
+                             f"{tuple(target.shape)}",
                              why="a row for each item, and a class", fix="input (N, in_features), target (N,)")
         if target.numel() and not 0 <= int(target.min()) <= int(target.max()) < self.n_classes:
-            raise BadIndex(f"AdaptiveLogSoftmaxWithLoss: a target is not one of {self.n_classes} classes",
+            raise BadIndex(f"AdaptiveLogSoftmaxWithLoss: Target values should be in [0, {self.n_classes - 1}]",
                            why=f"they go from {int(target.min())} to {int(target.max())}")
 
     def log_prob(self, input: Any) -> Any:

@@ -16,6 +16,17 @@ def described(module: Module, *names: str) -> str:
     return ", ".join(f"{name}={getattr(module, name)}" for name in names)
 
 
+def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
+    """What a layer that makes others passes on: `device`, `dtype` and `memory_format`, given by themselves or in a dict "factory_kwargs"."""
+    given = dict(kwargs or {})
+    found = dict(given.pop("factory_kwargs", {}))
+    for name, value in given.items():
+        if name not in ("device", "dtype", "memory_format") or name in found:
+            raise BadArgument(f"factory_kwargs: {name!r} is {'given twice' if name in found else 'not one of them'}", fix='{"device": "cpu", "dtype": None}')
+        found[name] = value
+    return found
+
+
 def make_parameter(shape: tuple[int, ...], device: Any = None, dtype: Any = None) -> Parameter:
     """One that is still to be filled."""
     return Parameter(empty(shape, device=device, dtype=dtype))  # type: ignore[no-any-return]

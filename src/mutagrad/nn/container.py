@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from .._tensor import Tensor
-from ..errors import BadArgument, BadIndex, BadValue
+from ..errors import BadArgument, BadIndex, BadSetting, BadValue, NotSupported
 from .module import Module
 from .parameter import Parameter
 
@@ -69,8 +69,12 @@ class _Row(Module):
         return self
 
     def insert(self, index: int, module: Module) -> Any:
+        if not isinstance(module, Module):
+            raise BadSetting(f"{type(self).__name__}.insert: {type(module).__name__} is not a Module")
+        if not -len(self) <= index <= len(self):
+            raise BadIndex(f"{type(self).__name__}.insert: index {index} is out of range, there are {len(self)}")
         modules = list(self)
-        modules.insert(index, self._checked(module))
+        modules.insert(index, module)
         self._renumber(modules)
         return self
 
@@ -260,7 +264,7 @@ class ParameterList(Module):
         return "\n".join("  " + _shown(str(i), v, str(getattr(v, "dtype", ""))) for i, v in enumerate(self))
 
     def __call__(self, *inputs: Any, **settings: Any) -> Any:
-        raise BadArgument("ParameterList: cannot be called", fix="use its parameters in a module's forward")
+        raise NotSupported("ParameterList: cannot be called", fix="use its parameters in a module's forward")
 
 
 class ParameterDict(Module):
@@ -354,4 +358,4 @@ class ParameterDict(Module):
         return "\n".join("  " + _shown(k, v, v.type() if isinstance(v, Tensor) else "") for k, v in self.items())
 
     def __call__(self, *inputs: Any, **settings: Any) -> Any:
-        raise BadArgument("ParameterDict: cannot be called", fix="use its parameters in a module's forward")
+        raise NotSupported("ParameterDict: cannot be called", fix="use its parameters in a module's forward")

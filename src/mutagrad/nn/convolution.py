@@ -27,8 +27,10 @@ class _ConvNd(Module):
     def _set_up(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, dilation: Any, groups: int, padding_mode: str) -> None:
         self.in_channels, self.out_channels = check_count(self, "in_channels", in_channels), check_count(self, "out_channels", out_channels)
         self.kernel_size = each_dim(self, "kernel_size", kernel_size, self.dims, 1)
-        self.stride, self.dilation = each_dim(self, "stride", stride, self.dims, 1), each_dim(self, "dilation", dilation, self.dims, 1)
-        self.groups = check_count(self, "groups", groups, 1)
+        self.stride, self.dilation = each_dim(self, "stride", stride, self.dims, -(1 << 62)), each_dim(self, "dilation", dilation, self.dims, 1)
+        if groups <= 0:
+            raise BadValue(f"{type(self).__name__}: groups must be a positive integer, got {groups}", fix="groups=1")
+        self.groups = check_count(self, "groups", groups)
         check_divides(self, "groups", "in_channels")
         check_divides(self, "groups", "out_channels")
         if padding_mode not in _PADDING_MODES:
@@ -78,7 +80,7 @@ class _ConvForward(_ConvNd):
             return each_dim(self, "padding", padding, self.dims, 0)
         name = type(self).__name__
         if padding not in ("same", "valid"):
-            raise BadValue(f"{name}: padding must be 'same', 'valid' or a number, got {padding!r}", fix="padding='same'")
+            raise BadValue(f"{name}: Invalid padding string {padding!r}, should be one of 'same' and 'valid'", fix="padding='same'")
         if padding == "same" and self.stride != (1,) * self.dims:
             raise BadValue(f"{name}: padding='same' needs stride 1, got {self.stride}", why="the result has fewer positions otherwise", fix="stride=1")
         return padding

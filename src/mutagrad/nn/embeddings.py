@@ -5,7 +5,7 @@ from typing import Any
 
 from .._tensor import Tensor
 from ..autograd import no_grad
-from ..errors import BadArgument, BadIndex, BadValue, ShapeError
+from ..errors import BadArgument, BadSetting, Mismatch
 from . import functional as F
 from . import init
 from .common import check_count, make_parameter
@@ -23,16 +23,17 @@ class _Table(Module):
     padding_idx: int | None
     weight: Any
 
-    def _set_up(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, given: Any, device: Any, dtype: Any) -> None:
+    def _set_up(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, given: Any, freeze: bool, device: Any, dtype: Any) -> None:
         self.num_embeddings = check_count(self, "num_embeddings", num_embeddings)
         self.embedding_dim = check_count(self, "embedding_dim", embedding_dim)
         if padding_idx is not None and not -self.num_embeddings <= padding_idx < self.num_embeddings:
-            raise BadIndex(f"{type(self).__name__}: padding_idx={padding_idx} is not one of {self.num_embeddings} rows", fix="padding_idx=0")
+            raise BadSetting(f"{type(self).__name__}: padding_idx must be within num_embeddings, {self.num_embeddings}; got {padding_idx}", fix="padding_idx=0")
         self.padding_idx = padding_idx if padding_idx is None else padding_idx % self.num_embeddings
         shape = self.num_embeddings, self.embedding_dim
         if given is not None and tuple(given.shape) != shape:
-            raise ShapeError(f"{type(self).__name__}: _weight has shape {tuple(given.shape)}, not {shape}", fix="leave the weight out")
-        self.weight = make_parameter(shape, device, dtype) if given is None else Parameter(given)
+            raise Mismatch(f"{type(self).__name__}: _weight has shape {tuple(given.shape)}, not {shape}", fix="leave the weight out")
+        self.weight = make_parameter(shape, device, dtype) if given is None else Parameter(given, not freeze)
+        self.weight.requires_grad_(not freeze)
         if given is None:
             self.reset_parameters()
 
@@ -48,7 +49,7 @@ def _check_pretrained(embeddings: Any, layer: str) -> None:
     if not isinstance(embeddings, Tensor):
         raise BadArgument(f"{layer}.from_pretrained: expects a tensor, got {type(embeddings).__name__}", fix="mutagrad.as_tensor(embeddings)")
     if embeddings.ndim != 2:
-        raise BadValue(f"{layer}.from_pretrained: expects a matrix, a row for each embedding, got shape {tuple(embeddings.shape)}")
+        raise BadSetting(f"{layer}.from_pretrained: expects a matrix, a row for each embedding, got shape {tuple(embeddings.shape)}")
 
 
 class Embedding(_Table):
@@ -65,8 +66,7 @@ class Embedding(_Table):
                  device: Any = None, dtype: Any = None) -> None:
         super().__init__()
         self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse = max_norm, norm_type, scale_grad_by_freq, sparse
-        self._set_up(num_embeddings, embedding_dim, padding_idx, _weight, device, dtype)
-        self.weight.requires_grad_(not _freeze)
+        self._set_up(num_embeddings, embedding_dim, padding_idx, _weight, _freeze, device, dtype)
 
     def forward(self, input: Any) -> Any:
         return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse)
@@ -96,7 +96,7 @@ class EmbeddingBag(_Table):
         super().__init__()
         self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode = max_norm, norm_type, scale_grad_by_freq, mode
         self.sparse, self.include_last_offset = sparse, include_last_offset
-        self._set_up(num_embeddings, embedding_dim, padding_idx, _weight, device, dtype)
+        self._set_up(num_embeddings, embedding_dim, padding_idx, _weight, False, device, dtype)
 
     def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
         return F.embedding_bag(input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,

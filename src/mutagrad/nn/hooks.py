@@ -1,8 +1,9 @@
 """Functions that a module calls around its forward, and with the gradients that pass its boundary."""
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import ref
 
@@ -17,16 +18,27 @@ class Handle:
 
     _next = 0
 
-    def __init__(self, *tables: dict[int, Any]) -> None:
+    def __init__(self, table: dict[int, Any], *others: dict[int, Any]) -> None:
         self.id = Handle._next
         Handle._next += 1
-        self._tables = tuple(map(ref, tables))
+        self.hooks_dict_ref: Callable[[], Any] = ref(table)
+        self.extra_dict_ref: tuple[Callable[[], Any], ...] = tuple(map(ref, others))
 
     def remove(self) -> None:
-        for table in self._tables:
+        for table in (self.hooks_dict_ref, *self.extra_dict_ref):
             found = table()
             if found is not None:
                 found.pop(self.id, None)
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.id, self.hooks_dict_ref(), *(table() for table in self.extra_dict_ref)
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        """A handle that was copied or loaded belongs to the tables that were copied with it; those of others are gone."""
+        self.id, *tables = state
+        self.hooks_dict_ref, *others = (ref(OrderedDict() if table is None else table) for table in tables)
+        self.extra_dict_ref = tuple(others)
+        Handle._next = max(Handle._next, self.id + 1)
 
     def __enter__(self) -> Handle:
         return self
@@ -35,15 +47,22 @@ class Handle:
         self.remove()
 
 
+def put(table: OrderedDict[int, Any], hook: Any, prepend: bool = False, marks: Sequence[OrderedDict[int, Any]] = ()) -> Handle:
+    """Enters a hook into its table, last or first, and its number into those that mark something about it."""
+    handle = Handle(table, *marks)
+    table[handle.id] = hook
+    if prepend:
+        table.move_to_end(handle.id, last=False)
+    for mark in marks:
+        mark[handle.id] = True
+    return handle
+
+
 class Hooks(OrderedDict[int, Any]):
     """Hooks in the order in which they are called."""
 
     def put(self, hook: Any, prepend: bool = False) -> Handle:
-        handle = Handle(self)
-        self[handle.id] = hook
-        if prepend:
-            self.move_to_end(handle.id, last=False)
-        return handle
+        return put(self, hook, prepend)
 
 
 def _tensors(values: Any) -> list[int]:
@@ -66,8 +85,9 @@ class _Boundary(Function):
 class BackwardHooks:
     """Calls a module's hooks with (module, gradients of its inputs, gradients of its outputs) when a sweep has passed it."""
 
-    def __init__(self, module: Any, hooks: list[Any], pre_hooks: list[Any]) -> None:
-        self.module, self.hooks, self.pre_hooks = module, hooks, pre_hooks
+    def __init__(self, module: Any, hooks: list[Any], pre_hooks: list[Any], inside: bool = False) -> None:
+        """`inside` is the old way, register_backward_hook: tensors inside a dict count, and what else cannot be seen is warned of."""
+        self.module, self.hooks, self.pre_hooks, self.inside = module, hooks, pre_hooks, inside
         self.inputs: list[int] = []
         self.constants: dict[int, Any] = {}
         self.n_inputs = 0
@@ -75,6 +95,9 @@ class BackwardHooks:
 
     def around_inputs(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         self.n_inputs = len(arguments)
+        if self.inside and not all(isinstance(value, Tensor) for value in arguments):
+            warnings.warn(f"backward hook: {type(self.module).__name__} does not take as input a single Tensor or a tuple of Tensors, so the hook "
+                          "sees None for the other inputs", stacklevel=4)
         self.inputs = [i for i in _tensors(arguments) if arguments[i].requires_grad]
         self.constants = {i: (arguments[i].shape, arguments[i].dtype) for i in _tensors(arguments) if not arguments[i].requires_grad}
         if not self.inputs:
@@ -83,14 +106,22 @@ class BackwardHooks:
         return _replaced(arguments, self.inputs, passed)
 
     def around_outputs(self, result: Any) -> Any:
+        if isinstance(result, dict) and self.inside:
+            keys = list(result)
+            return type(result)(zip(keys, self.around_outputs(tuple(result[key] for key in keys))))
         several = isinstance(result, (tuple, list))
+        if not several and not isinstance(result, Tensor):
+            warnings.warn(f"backward hooks are not called: the output of {type(self.module).__name__} should be a Tensor or a tuple of Tensors, "
+                          f"got {type(result).__name__}", stacklevel=4)
         outputs = tuple(result) if several else (result,)
         places = [i for i in _tensors(outputs) if outputs[i].requires_grad]
         if not places:
             return result
         passed = _Boundary.apply(lambda grads: self._enter(grads, places, len(outputs)), *(outputs[i] for i in places))
         replaced = _replaced(outputs, places, passed)
-        return type(result)(replaced) if several else replaced[0]
+        if not several:
+            return replaced[0]
+        return type(result)(*replaced) if hasattr(result, "_fields") else type(result)(replaced)
 
     def _enter(self, grads: tuple[Any, ...], places: list[int], count: int) -> tuple[Any, ...]:
         shown: tuple[Any, ...] = _replaced((None,) * count, places, grads)
@@ -100,10 +131,14 @@ class BackwardHooks:
                 shown = _answered(answer, count, "grad_output")
         self.grad_outputs = shown
         if not self.inputs:  # nothing will leave: the parameters are all there is
-            self._call((None,) * self.n_inputs)
+            answer = self._call((None,) * self.n_inputs)
+            if any(value is not None for value in answer):
+                raise BadValue("backward hook: returned a gradient where no input requires gradient", fix="return None")
         return tuple(shown[i] for i in places)
 
     def _leave(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        if self.grad_outputs is None:  # they came another way than through the outputs that are seen
+            return grads
         zero = [zeros(shape, dtype=dtype) for shape, dtype in self.constants.values()]
         shown = self._call(_replaced((None,) * self.n_inputs, [*self.inputs, *self.constants], [*grads, *zero]))
         return tuple(shown[i] for i in self.inputs)
@@ -126,5 +161,6 @@ def _replaced(values: Any, places: list[int], new: Any) -> tuple[Any, ...]:
 def _answered(answer: Any, count: int, what: str) -> tuple[Any, ...]:
     found: tuple[Any, ...] = answer if isinstance(answer, tuple) else (answer,)
     if len(found) != count:
-        raise BadValue(f"backward hook: returned {len(found)} values for {count} in {what}", fix="return one for each, or None to change nothing")
+        raise BadValue(f"backward hook: returned a wrong number of {what}: got {len(found)}, but expected {count}",
+                       fix="return one for each, or None to change nothing")
     return found

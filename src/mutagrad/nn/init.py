@@ -130,6 +130,13 @@ def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
     return _fans(tensor, "_calculate_fan_in_and_fan_out")
 
 
+def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
+    """One of the two, by the name that kaiming_uniform_ takes for it."""
+    if mode not in ("fan_in", "fan_out"):
+        raise BadValue(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']", fix='mode="fan_in"')
+    return _fans(tensor, "_calculate_correct_fan")[mode == "fan_out"]
+
+
 def _xavier_std(tensor: Tensor, gain: float, name: str) -> float:
     return gain * math.sqrt(2 / max(sum(_fans(tensor, name)), 1))
 
@@ -155,7 +162,7 @@ def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str, name: s
 
 def _is_empty(tensor: Any, name: str) -> bool:
     if 0 in _checked(tensor, name).shape:
-        warnings.warn(f"{name}: a tensor of shape {tuple(tensor.shape)} has no elements to initialize", stacklevel=3)
+        warnings.warn(f"{name}: a tensor of shape {tuple(tensor.shape)} has no elements: initializing zero-element tensors is a no-op", stacklevel=3)
         return True
     return False
 

@@ -22,7 +22,7 @@ __all__ = [
 class LazyModuleMixin(Module):
     """A module whose first call gives its parameters their shapes; from then on it is of the class `cls_to_become`."""
 
-    cls_to_become: ClassVar[type[Module]]
+    cls_to_become: ClassVar[type[Module] | None] = None
 
     def has_uninitialized_params(self) -> bool:
         return any(map(is_lazy, chain(self._parameters.values(), self._buffers.values())))
@@ -33,8 +33,20 @@ class LazyModuleMixin(Module):
 
     def __call__(self, *inputs: Any, **settings: Any) -> Any:
         self.initialize_parameters(*inputs, **settings)
+        if self.has_uninitialized_params():
+            raise BadValue(f"{self._get_name()}: initialize_parameters left parameters without a shape", fix="parameter.materialize(shape) for each")
+        if self.cls_to_become is None:
+            return super().__call__(*inputs, **settings)
         self.__class__ = self.cls_to_become  # type: ignore[assignment]
         return self(*inputs, **settings)
+
+
+class _LazyLayer(LazyModuleMixin):
+    """The layer that a class is derived from last, without the number of its inputs."""
+
+    def __init_subclass__(cls) -> None:
+        layers = (base for base in cls.__mro__ if issubclass(base, Module) and not issubclass(base, LazyModuleMixin))
+        cls.cls_to_become = next(layers, None)
 
     def reset_parameters(self) -> None:
         if not self.has_uninitialized_params() and self._is_sized():
@@ -42,6 +54,11 @@ class LazyModuleMixin(Module):
 
     def _is_sized(self) -> bool:
         raise NotImplementedError
+
+    def _without_shapes(self, bias: bool, device: Any, dtype: Any) -> None:
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
 
     def _materialize(self, **shapes: tuple[int, ...]) -> None:
         for name, shape in shapes.items():
@@ -51,7 +68,7 @@ class LazyModuleMixin(Module):
 
 # ----------------------------------------------------------------------------------------------------------------- linear
 
-class LazyLinear(LazyModuleMixin, Linear):
+class LazyLinear(_LazyLayer, Linear):
     """A Linear layer that takes in_features from its first input.
 
     >>> import mutagrad as mg
@@ -60,14 +77,10 @@ class LazyLinear(LazyModuleMixin, Linear):
     (mutagrad.Size([5, 2]), Linear(in_features=3, out_features=2, bias=True))
     """
 
-    cls_to_become = Linear
-
     def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__(0, 0, False)
         self.out_features = check_count(self, "out_features", out_features)
-        self.weight = UninitializedParameter(device=device, dtype=dtype)
-        if bias:
-            self.bias = UninitializedParameter(device=device, dtype=dtype)
+        self._without_shapes(bias, device, dtype)
 
     def _is_sized(self) -> bool:
         return bool(self.in_features)
@@ -77,7 +90,7 @@ class LazyLinear(LazyModuleMixin, Linear):
             self.in_features = self.weight.shape[1]
             return
         self.in_features = input.shape[-1]
-        self._materialize(weight=(self.out_features, self.in_features), **{} if self.bias is None else {"bias": (self.out_features,)})
+        self._materialize(weight=(self.out_features, self.in_features), bias=(self.out_features,))
         self.reset_parameters()
 
 
@@ -90,19 +103,17 @@ def _channels(module: Any, input: Any, dims: int) -> int:
     return int(input.shape[-dims - 1])
 
 
-class _LazyConvBase(LazyModuleMixin):
+class _LazyConvBase(_LazyLayer):
     """Without channels until the first input comes."""
 
     def _unsized(self, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
         self.out_channels = check_count(self, "out_channels", out_channels)
-        self.weight = UninitializedParameter(device=device, dtype=dtype)
-        if bias:
-            self.bias = UninitializedParameter(device=device, dtype=dtype)
+        self._without_shapes(bias, device, dtype)
 
     def _is_sized(self) -> bool:
         return bool(self.in_channels)
 
-    def initialize_parameters(self: Any, input: Any, *more: Any) -> None:
+    def initialize_parameters(self: Any, input: Any, *more: Any, **settings: Any) -> None:
         if not self.has_uninitialized_params():
             self.in_channels = self.weight.shape[0] if self.transposed else self.weight.shape[1] * self.groups
             return
@@ -110,7 +121,7 @@ class _LazyConvBase(LazyModuleMixin):
         if channels % self.groups or self.out_channels % self.groups:
             raise BadValue(f"{type(self).__name__}: {channels} and {self.out_channels} channels are not divisible by groups={self.groups}", fix="groups=1")
         self.in_channels = channels
-        self._materialize(weight=self._weight_shape(), **{} if self.bias is None else {"bias": (self.out_channels,)})
+        self._materialize(weight=self._weight_shape(), bias=(self.out_channels,))
         self.reset_parameters()
 
 
@@ -124,19 +135,13 @@ class _LazyConv(_LazyConvBase):
 class LazyConv1d(_LazyConv, Conv1d):
     """A Conv1d that takes in_channels from its first input."""
 
-    cls_to_become = Conv1d
-
 
 class LazyConv2d(_LazyConv, Conv2d):
     """A Conv2d that takes in_channels from its first input."""
 
-    cls_to_become = Conv2d
-
 
 class LazyConv3d(_LazyConv, Conv3d):
     """A Conv3d that takes in_channels from its first input."""
-
-    cls_to_become = Conv3d
 
 
 class _LazyConvTranspose(_LazyConvBase):
@@ -149,24 +154,18 @@ class _LazyConvTranspose(_LazyConvBase):
 class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
     """A ConvTranspose1d that takes in_channels from its first input."""
 
-    cls_to_become = ConvTranspose1d
-
 
 class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
     """A ConvTranspose2d that takes in_channels from its first input."""
-
-    cls_to_become = ConvTranspose2d
 
 
 class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
     """A ConvTranspose3d that takes in_channels from its first input."""
 
-    cls_to_become = ConvTranspose3d
-
 
 # ---------------------------------------------------------------------------------------------------------- normalization
 
-class _LazyNorm(LazyModuleMixin):
+class _LazyNorm(_LazyLayer):
     """Without channels until the first input comes."""
 
     def __init__(self, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True, track_running_stats: bool = True, device: Any = None,
@@ -174,9 +173,7 @@ class _LazyNorm(LazyModuleMixin):
         super().__init__(0, eps, momentum, False, False)
         self.affine, self.track_running_stats = affine, track_running_stats
         if affine:
-            self.weight = UninitializedParameter(device=device, dtype=dtype)
-        if affine and bias:
-            self.bias = UninitializedParameter(device=device, dtype=dtype)
+            self._without_shapes(bias, device, dtype)
         if track_running_stats:
             self.running_mean = UninitializedBuffer(device=device, dtype=dtype)
             self.running_var = UninitializedBuffer(device=device, dtype=dtype)
@@ -190,8 +187,7 @@ class _LazyNorm(LazyModuleMixin):
         held = [v for v in (self.weight, self.running_mean) if v is not None]
         if self.has_uninitialized_params() or not held:
             self.num_features = self._features(input)
-            names = [n for n in ("weight", "bias", "running_mean", "running_var") if getattr(self, n) is not None]
-            self._materialize(**dict.fromkeys(names, (self.num_features,)))
+            self._materialize(**dict.fromkeys(("weight", "bias", "running_mean", "running_var"), (self.num_features,)))
             self.reset_parameters()
         else:
             self.num_features = held[0].shape[0]
@@ -203,19 +199,13 @@ class _LazyNorm(LazyModuleMixin):
 class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
     """A BatchNorm1d that takes num_features from its first input."""
 
-    cls_to_become = BatchNorm1d
-
 
 class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
     """A BatchNorm2d that takes num_features from its first input."""
 
-    cls_to_become = BatchNorm2d
-
 
 class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
     """A BatchNorm3d that takes num_features from its first input."""
-
-    cls_to_become = BatchNorm3d
 
 
 class _LazyInstanceNorm(_LazyNorm):
@@ -226,16 +216,10 @@ class _LazyInstanceNorm(_LazyNorm):
 class LazyInstanceNorm1d(_LazyInstanceNorm, InstanceNorm1d):
     """An InstanceNorm1d that takes num_features from its first input."""
 
-    cls_to_become = InstanceNorm1d
-
 
 class LazyInstanceNorm2d(_LazyInstanceNorm, InstanceNorm2d):
     """An InstanceNorm2d that takes num_features from its first input."""
 
-    cls_to_become = InstanceNorm2d
-
 
 class LazyInstanceNorm3d(_LazyInstanceNorm, InstanceNorm3d):
     """An InstanceNorm3d that takes num_features from its first input."""
-
-    cls_to_become = InstanceNorm3d

@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..errors import BadValue
 from ..ops.linear import bilinear, linear
 from . import init
 from .common import check_count, make_parameter
@@ -57,7 +58,9 @@ class Bilinear(Module):
 
     def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
-        self.in1_features = check_count(self, "in1_features", in1_features, 1)
+        self.in1_features = check_count(self, "in1_features", in1_features)
+        if not self.in1_features:
+            raise BadValue("Bilinear: in1_features must be > 0, got 0", fix="in1_features=1")
         self.in2_features = check_count(self, "in2_features", in2_features)
         self.out_features = check_count(self, "out_features", out_features)
         self.weight = make_parameter((self.out_features, self.in1_features, self.in2_features), device, dtype)

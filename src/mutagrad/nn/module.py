@@ -1,37 +1,93 @@
 """The base of everything that has parameters."""
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
+from .. import __future__ as conversion
 from .._tensor import Tensor
 from ..autograd import no_grad
-from ..dtypes import as_dtype, bfloat16, dtype, float16, float32, float64
-from ..errors import BadArgument, BadValue, NoDevice, NotSupported, ShapeError
-from .hooks import BackwardHooks, Handle, Hooks
+from ..device import device as Device
+from ..dtypes import as_dtype, bfloat16, float16, float32, float64
+from ..dtypes import dtype as element_type
+from ..errors import BadArgument, BadValue, NoDevice, NotSupported
+from ..ops.create import empty_like
+from .hooks import BackwardHooks, Handle, put
 from .parameter import Buffer, Parameter, is_lazy
+from .state import IncompatibleKeys, Stateful
 
 M = TypeVar("M", bound="Module")
+Table = OrderedDict[int, Any]
+_IncompatibleKeys = IncompatibleKeys
+_EXTRA_STATE_KEY_SUFFIX = "_extra_state"  # the name of what get_extra_state gave in a state_dict
 _TABLES = ("_parameters", "_buffers", "_modules")
-# Hooks of all modules.
-_EVERY_FORWARD_PRE, _EVERY_FORWARD, _EVERY_BACKWARD, _EVERY_BACKWARD_PRE = Hooks(), Hooks(), Hooks(), Hooks()
+# Hooks by number; a table whose name says more marks those for which it holds.
+_HOOKS = (
+    "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs", "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called",
+    "_backward_hooks", "_backward_pre_hooks", "_state_dict_hooks", "_state_dict_hooks_silent", "_state_dict_pre_hooks",
+    "_load_state_dict_pre_hooks", "_load_state_dict_pre_hooks_with_module", "_load_state_dict_post_hooks")
+# Hooks of all modules, under PyTorch's names: programs empty them by assigning new tables.
+_global_forward_pre_hooks: Table = OrderedDict()
+_global_forward_hooks: Table = OrderedDict()
+_global_forward_hooks_with_kwargs: Table = OrderedDict()
+_global_forward_hooks_always_called: Table = OrderedDict()
+_global_backward_hooks: Table = OrderedDict()
+_global_backward_pre_hooks: Table = OrderedDict()
+_global_buffer_registration_hooks: Table = OrderedDict()
+_global_module_registration_hooks: Table = OrderedDict()
+_global_parameter_registration_hooks: Table = OrderedDict()
+_global_is_full_backward_hook: bool | None = None
 
 
-class IncompatibleKeys(NamedTuple):
-    """What load_state_dict(strict=False) found no place or no value for."""
-
-    missing_keys: list[str]
-    unexpected_keys: list[str]
-
-    def __repr__(self) -> str:
-        if not self.missing_keys and not self.unexpected_keys:
-            return "<All keys matched successfully>"
-        return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+def _registered(hooks: Table, module: Module, name: str, value: Any) -> Any:
+    """What the hooks of all modules make of a value that is given to one of them."""
+    for hook in hooks.values():
+        answer = hook(module, name, value)
+        value = value if answer is None else answer
+    return value
 
 
-class Module:
+def _check_kind(before: bool | None, full: bool) -> None:
+    if before is not None and before is not full:
+        raise BadValue("Cannot use both regular backward hooks and full backward hooks on a single Module",
+                       why="the old ones see other gradients", fix="module.register_full_backward_hook(hook)")
+
+
+def _no_target(targets: tuple[Any, ...]) -> BadArgument:
+    return BadArgument(f"to: cannot make sense of {', '.join(map(repr, targets))}", fix="model.to(device, dtype), model.to(dtype) or model.to(tensor)")
+
+
+def _target(targets: tuple[Any, ...], device: Any, dtype: Any) -> tuple[Any, Any]:
+    """The device and type that arguments of `to` mean: (device, dtype), (dtype) or (tensor), each perhaps with non_blocking behind."""
+    given = list(targets)
+    if given and isinstance(given[0], Tensor):
+        device, dtype = given[0].device, given.pop(0).dtype
+    else:
+        if given and (given[0] is None or isinstance(given[0], (str, int, Device)) and not isinstance(given[0], bool)):
+            device, given = given[0], given[1:] or [dtype]
+        if given and (given[0] is None or isinstance(given[0], element_type)):
+            dtype = given.pop(0)
+        elif given:
+            raise _no_target(targets)
+    if len(given) > 1 or given and not isinstance(given[0], bool):
+        raise _no_target(targets)
+    if dtype is not None and not (as_dtype(dtype).is_floating_point or as_dtype(dtype).is_complex):
+        raise BadArgument(f"to: a module can only be of a floating point or complex type, not {dtype}")
+    return device, dtype
+
+
+def _converted(p: Any, fn: Callable[[Any], Any]) -> Parameter:
+    """A new parameter for an old one, with its gradient."""
+    made: Any = Parameter(fn(p), p.requires_grad)
+    if p.grad is not None:
+        made.grad = fn(p.grad).requires_grad_(p.grad.requires_grad)
+    return made  # type: ignore[no-any-return]
+
+
+class Module(Stateful):
     """A function with parameters: subclass it, assign parameters and other modules to attributes, define `forward`.
 
     >>> import mutagrad as mg
@@ -51,18 +107,22 @@ class Module:
     _version = 1
     dump_patches = False
     call_super_init = False
+    _is_full_backward_hook: bool | None = None
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
-        if arguments or settings:
+        if (arguments or settings) and not self.call_super_init:
             raise BadArgument(f"{type(self).__name__}: nn.Module.__init__ takes no arguments", fix="super().__init__()")
-        put = super().__setattr__
-        put("training", True)
-        for table in _TABLES:
-            put(table, {})
-        put("_non_persistent_buffers_set", set())
-        for hooks in ("_forward_pre_hooks", "_forward_hooks", "_backward_hooks", "_backward_pre_hooks", "_state_dict_hooks",
-                      "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks"):
-            put(hooks, Hooks())
+        own = {"training": True, "_non_persistent_buffers_set": set()} | {table: {} for table in _TABLES} | {table: OrderedDict() for table in _HOOKS}
+        self.__dict__.update(own)
+        if self.call_super_init:
+            super().__init__(*arguments, **settings)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Modules that were saved before a table of hooks existed get an empty one."""
+        self.__dict__.update(state)
+        self.__dict__.setdefault("_non_persistent_buffers_set", set())
+        for hooks in _HOOKS:
+            self.__dict__.setdefault(hooks, OrderedDict())
 
     # ------------------------------------------------------------------------------------------------------- attributes
 
@@ -80,11 +140,11 @@ class Module:
             self.register_parameter(name, value)
         elif isinstance(value, Buffer):
             self._forget(name, "_buffers")
-            self.register_buffer(name, value, value.persistent)
+            self.register_buffer(name, value, **{} if value.persistent else {"persistent": False})
         elif isinstance(value, Module):
             self._forget(name, "_modules")
             self._started("assign a module")
-            own["_modules"][name] = value
+            own["_modules"][name] = _registered(_global_module_registration_hooks, self, name, value)
         elif name in own.get("_parameters", ()):
             if value is not None:
                 raise BadArgument(f"cannot assign {type(value).__name__} as parameter {name!r}",
@@ -97,7 +157,7 @@ class Module:
         elif name in own.get("_buffers", ()):
             if value is not None and not isinstance(value, Tensor):
                 raise BadArgument(f"cannot assign {type(value).__name__} as buffer {name!r}", fix="assign a tensor or None")
-            own["_buffers"][name] = value
+            own["_buffers"][name] = _registered(_global_buffer_registration_hooks, self, name, value)
         else:
             super().__setattr__(name, value)
 
@@ -126,9 +186,11 @@ class Module:
     def _check_name(self, name: Any, what: str, table: str) -> None:
         self._started(f"assign a {what}")
         if not isinstance(name, str):
-            raise BadArgument(f"{what} name must be a string, not {type(name).__name__}")
-        if not name or "." in name:
-            raise KeyError(f"{what} name can't be empty or contain a dot, got {name!r}")
+            raise BadArgument(f"{what} name should be a string. Got {type(name).__name__}")
+        if "." in name:
+            raise KeyError(f"{what} name can't contain \".\", got: {name}")
+        if not name:
+            raise KeyError(f"{what} name can't be empty string \"\"")
         if hasattr(self, name) and name not in self.__dict__[table]:
             raise KeyError(f"attribute {name!r} already exists")
 
@@ -138,21 +200,21 @@ class Module:
             raise BadArgument(f"cannot assign {type(param).__name__} as parameter {name!r}", fix="nn.Parameter(tensor), or None")
         if param is not None and not param.is_leaf and param.grad_fn is not None:
             raise BadValue(f"parameter {name!r} was computed, and only leaves can be trained", fix="nn.Parameter(value.detach())")
-        self._parameters[name] = param
+        self._parameters[name] = _registered(_global_parameter_registration_hooks, self, name, param) if param is not None else None
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """A tensor that belongs to the state but is not trained."""
         self._check_name(name, "buffer", "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise BadArgument(f"cannot assign {type(tensor).__name__} as buffer {name!r}", fix="a tensor, or None")
-        self._buffers[name] = tensor
+        self._buffers[name] = _registered(_global_buffer_registration_hooks, self, name, tensor)
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
         self._check_name(name, "module", "_modules")
         if module is not None and not isinstance(module, Module):
             raise BadArgument(f"{type(module).__name__} is not a Module")
-        self._modules[name] = module
+        self._modules[name] = _registered(_global_module_registration_hooks, self, name, module)
 
     register_module = add_module
 
@@ -165,11 +227,16 @@ class Module:
         return found  # type: ignore[no-any-return]
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Puts a module in the place that a path names; with `strict`, only where there is one already."""
         path, _, name = target.rpartition(".")
+        if not name:
+            raise BadValue("set_submodule: the path is empty", fix='set_submodule("encoder.conv", module)')
+        if not isinstance(module, Module):
+            raise BadValue(f"set_submodule: {type(module).__name__} is not a Module")
         parent = self.get_submodule(path)
-        if strict and name not in parent._modules:
+        if name not in parent._modules and (strict or hasattr(parent, name)):
             raise AttributeError(f"{type(parent).__name__} has no module {name!r}")
-        parent._modules[name] = module
+        setattr(parent, name, module)
 
     def get_parameter(self, target: str) -> Parameter:
         return self._get(target, "_parameters", "parameter")  # type: ignore[no-any-return]
@@ -183,12 +250,6 @@ class Module:
         if name not in owner.__dict__[table]:
             raise AttributeError(f"{type(owner).__name__} has no {what} {name!r}")
         return owner.__dict__[table][name]
-
-    def get_extra_state(self) -> Any:
-        raise RuntimeError("define get_extra_state and set_extra_state together")
-
-    def set_extra_state(self, state: Any) -> None:
-        raise RuntimeError("define get_extra_state and set_extra_state together")
 
     # ------------------------------------------------------------------------------------------------------ what it holds
 
@@ -204,8 +265,8 @@ class Module:
             if module is not None:
                 yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
-    def modules(self) -> Iterator[Module]:
-        return (module for _, module in self.named_modules())
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
+        return (module for _, module in self.named_modules(remove_duplicate=remove_duplicate))
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         seen: set[Module] = set()
@@ -275,37 +336,38 @@ class Module:
                     p.grad.zero_()
 
     def _apply(self: M, fn: Callable[[Any], Any], recurse: bool = True) -> M:
-        """Every parameter and buffer replaced by fn of it; parameters stay the objects that an optimizer holds."""
+        """Every parameter and buffer replaced by fn of it; parameters stay the objects that an optimizer holds, unless
+        `mutagrad.__future__` says otherwise."""
         for module in self.children() if recurse else ():
             module._apply(fn)
-        for p in self._parameters.values():
-            if p is not None:
+        for value in chain(self._parameters.values(), self._buffers.values()):
+            if is_lazy(value):
+                value.convert(fn)
+        for name, p in self._parameters.items():
+            if p is not None and not is_lazy(p):
                 with no_grad():
+                    if conversion.get_overwrite_module_params_on_conversion():
+                        self._parameters[name] = _converted(p, fn)
+                        continue
                     p.data = fn(p.data)
                     if p.grad is not None:
                         p.grad.data = fn(p.grad.data)
         for name, b in self._buffers.items():
-            if is_lazy(b):
-                b.data = fn(b.data)
-            elif b is not None:
+            if b is not None and not is_lazy(b):
                 self._buffers[name] = fn(b)
         return self
 
-    def to(self: M, *targets: Any, memory_format: Any = None, **settings: Any) -> M:
+    def to(self: M, *targets: Any, device: Any = None, dtype: Any = None, non_blocking: bool = False, memory_format: Any = None) -> M:
         """Parameters and buffers of a floating point type in another one; the device can only be the CPU.
 
         `memory_format` is for tensors of images and volumes; the others stay as they are.
         """
-        for target in (*targets, *settings.values()):
-            if isinstance(target, dtype) and not (target.is_floating_point or target.is_complex):
-                raise BadArgument(f"to: a module can only be of a floating point or complex type, not {target}")
+        device, dtype = _target(targets, device, dtype)
 
         def convert(t: Any) -> Any:
             if memory_format is not None and t.ndim in (4, 5):
                 t = t.to(memory_format=memory_format)
-            if t.is_floating_point() or t.is_complex():
-                return t.to(*targets, **settings)
-            return t.to(*(v for v in targets if not isinstance(v, (dtype, Tensor))), **{k: v for k, v in settings.items() if k != "dtype"})
+            return t.to(device=device, dtype=dtype if t.is_floating_point() or t.is_complex() else None)
 
         return self._apply(convert)
 
@@ -331,7 +393,8 @@ class Module:
         raise NoDevice("cuda: this build computes on the CPU only", fix="model.cpu(), or leave the device out")
 
     def to_empty(self: M, *, device: Any, recurse: bool = True) -> M:
-        return self.to(device)
+        """New parameters and buffers of the same shapes, on a device, that are still to be filled."""
+        return self._apply(lambda t: empty_like(t, device=device), recurse)
 
     def share_memory(self: M) -> M:
         raise NotSupported("share_memory: tensors are not shared between processes", fix="threads share memory by themselves")
@@ -347,14 +410,38 @@ class Module:
     def __call__(self, *inputs: Any, **settings: Any) -> Any:
         own = self.__dict__
         if not (own["_forward_pre_hooks"] or own["_forward_hooks"] or own["_backward_hooks"] or own["_backward_pre_hooks"]
-                or _EVERY_FORWARD_PRE or _EVERY_FORWARD or _EVERY_BACKWARD or _EVERY_BACKWARD_PRE):
+                or _global_forward_pre_hooks or _global_forward_hooks or _global_backward_hooks or _global_backward_pre_hooks):
             return self.forward(*inputs, **settings)
         return self._call_with_hooks(inputs, settings)
 
     _call_impl = __call__
 
     def _call_with_hooks(self, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
-        for hook, with_settings in [*_EVERY_FORWARD_PRE.values(), *self._forward_pre_hooks.values()]:
+        waiting = [(hook, number in _global_forward_hooks_with_kwargs, number in _global_forward_hooks_always_called)
+                   for number, hook in _global_forward_hooks.items()]
+        waiting += [(hook, number in self._forward_hooks_with_kwargs, number in self._forward_hooks_always_called)
+                    for number, hook in self._forward_hooks.items()]
+        result = None
+        try:
+            inputs, settings = self._before_forward(inputs, settings)
+            boundary = self._boundary()
+            if boundary is not None:
+                inputs = boundary.around_inputs(inputs)
+            result = self.forward(*inputs, **settings)
+            while waiting:
+                hook, with_settings, _ = waiting.pop(0)
+                answer = hook(self, inputs, settings, result) if with_settings else hook(self, inputs, result)
+                result = result if answer is None else answer
+            return result if boundary is None else boundary.around_outputs(result)
+        except Exception:
+            for hook, with_settings, always in waiting:
+                if always:
+                    self._call_after_error(hook, inputs, settings if with_settings else None, result)
+            raise
+
+    def _before_forward(self, inputs: tuple[Any, ...], settings: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        for number, hook in [*_global_forward_pre_hooks.items(), *self._forward_pre_hooks.items()]:
+            with_settings = number in self._forward_pre_hooks_with_kwargs
             answer = hook(self, inputs, settings) if with_settings else hook(self, inputs)
             if answer is not None and with_settings:
                 if not isinstance(answer, tuple) or len(answer) != 2:
@@ -363,187 +450,45 @@ class Module:
                 inputs, settings = answer
             elif answer is not None:
                 inputs = answer if isinstance(answer, tuple) else (answer,)
-        after, before = [*_EVERY_BACKWARD.values(), *self._backward_hooks.values()], [*_EVERY_BACKWARD_PRE.values(), *self._backward_pre_hooks.values()]
-        boundary = BackwardHooks(self, after, before) if after or before else None
-        if boundary is not None:
-            inputs = boundary.around_inputs(inputs)
-        waiting = [*_EVERY_FORWARD.values(), *self._forward_hooks.values()]
+        return inputs, settings
+
+    def _boundary(self) -> BackwardHooks | None:
+        after = [*_global_backward_hooks.values(), *self._backward_hooks.values()]
+        before = [*_global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
+        old = _global_is_full_backward_hook is False and bool(_global_backward_hooks) or self._is_full_backward_hook is False
+        return BackwardHooks(self, after, before, old) if after or before else None
+
+    def _call_after_error(self, hook: Any, inputs: Any, settings: dict[str, Any] | None, result: Any) -> None:
+        """A hook that is always called; the error that is on its way is the one to report."""
         try:
-            result = self.forward(*inputs, **settings)
-            while waiting:
-                hook, with_settings, _ = waiting.pop(0)
-                answer = hook(self, inputs, settings, result) if with_settings else hook(self, inputs, result)
-                result = result if answer is None else answer
-        except BaseException:
-            for hook, with_settings, always in waiting:
-                if always:
-                    hook(self, inputs, settings, None) if with_settings else hook(self, inputs, None)
-            raise
-        return result if boundary is None else boundary.around_outputs(result)
+            hook(self, inputs, result) if settings is None else hook(self, inputs, settings, result)
+        except Exception as error:
+            warnings.warn(f"forward hook: raised an exception that was silenced as another error was raised in forward: {error}", stacklevel=4)
 
     def register_forward_pre_hook(self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False) -> Handle:
         """Calls hook(module, inputs) before forward; what it returns, if anything, replaces the inputs."""
-        return self._forward_pre_hooks.put((hook, with_kwargs), prepend)  # type: ignore[no-any-return]
+        return put(self._forward_pre_hooks, hook, prepend, [self._forward_pre_hooks_with_kwargs] if with_kwargs else [])
 
     def register_forward_hook(self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False) -> Handle:
         """Calls hook(module, inputs, output) after forward; what it returns, if anything, replaces the output."""
-        return self._forward_hooks.put((hook, with_kwargs, always_call), prepend)  # type: ignore[no-any-return]
+        marks = ((with_kwargs, self._forward_hooks_with_kwargs), (always_call, self._forward_hooks_always_called))
+        return put(self._forward_hooks, hook, prepend, [table for holds, table in marks if holds])
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Handle:
         """Calls hook(module, grad_input, grad_output) when both are known; what it returns, if anything, replaces grad_input."""
-        return self._backward_hooks.put(hook, prepend)  # type: ignore[no-any-return]
+        _check_kind(self._is_full_backward_hook, True)
+        self._is_full_backward_hook = True
+        return put(self._backward_hooks, hook, prepend)
 
-    register_backward_hook = register_full_backward_hook
+    def register_backward_hook(self, hook: Callable[..., Any]) -> Handle:
+        """The old name of register_full_backward_hook, which this does; the output may also be a dict of tensors."""
+        _check_kind(self._is_full_backward_hook, False)
+        self._is_full_backward_hook = False
+        return put(self._backward_hooks, hook)
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Handle:
         """Calls hook(module, grad_output) before the module is differentiated; what it returns, if anything, replaces it."""
-        return self._backward_pre_hooks.put(hook, prepend)  # type: ignore[no-any-return]
-
-    # ---------------------------------------------------------------------------------------------------------------- state
-
-    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> Handle:
-        return self._state_dict_pre_hooks.put(hook)  # type: ignore[no-any-return]
-
-    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> Handle:
-        return self._state_dict_hooks.put(hook)  # type: ignore[no-any-return]
-
-    _register_state_dict_hook = register_state_dict_post_hook
-
-    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> Handle:
-        return self._load_state_dict_pre_hooks.put(lambda *arguments: hook(self, *arguments))  # type: ignore[no-any-return]
-
-    def _register_load_state_dict_pre_hook(self, hook: Callable[..., Any], with_module: bool = False) -> Handle:
-        if with_module:
-            return self.register_load_state_dict_pre_hook(hook)
-        return self._load_state_dict_pre_hooks.put(hook)  # type: ignore[no-any-return]
-
-    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> Handle:
-        return self._load_state_dict_post_hooks.put(hook)  # type: ignore[no-any-return]
-
-    def _has_extra_state(self) -> bool:
-        return type(self).get_extra_state is not Module.get_extra_state
-
-    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
-        """What this module itself, without those inside, adds to a state_dict."""
-        kept = ((n, b) for n, b in self._buffers.items() if n not in self._non_persistent_buffers_set)
-        for name, value in chain(self._parameters.items(), kept):
-            if value is not None:
-                destination[prefix + name] = value if keep_vars or is_lazy(value) else value.detach()
-        if self._has_extra_state():
-            destination[prefix + "_extra_state"] = self.get_extra_state()
-
-    def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
-        """All parameters and persistent buffers by name. They share their memory with the module."""
-        if destination is None:
-            destination = OrderedDict()
-            destination._metadata = OrderedDict()
-        metadata = {"version": self._version}
-        if hasattr(destination, "_metadata"):
-            destination._metadata[prefix[:-1]] = metadata
-        for hook in self._state_dict_pre_hooks.values():
-            hook(self, prefix, keep_vars)
-        self._save_to_state_dict(destination, prefix, keep_vars)
-        for name, module in self._modules.items():
-            if module is not None:
-                module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        for hook in self._state_dict_hooks.values():
-            answer = hook(self, destination, prefix, metadata)
-            destination = destination if answer is None else answer
-        return destination  # type: ignore[no-any-return]
-
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> IncompatibleKeys:
-        """Copies values by name into parameters and buffers: all of them, or, where something does not fit, none.
-
-        `strict` demands that the names are the same; `assign` puts the tensors themselves in place of the old ones.
-        """
-        if not isinstance(state_dict, Mapping):
-            raise BadArgument(f"load_state_dict: expects a dict of tensors by name, got {type(state_dict).__name__}",
-                              fix="model.load_state_dict(mutagrad.load(path))")
-        metadata = getattr(state_dict, "_metadata", None)
-        state = OrderedDict(state_dict)
-        missing: list[str] = []
-        unexpected: list[str] = []
-        errors: list[str] = []
-        writes: list[Callable[[], None]] = []
-        self._collect(state, "", metadata, assign, missing, unexpected, errors, writes)
-        result = IncompatibleKeys(missing, unexpected)
-        if strict and unexpected:
-            errors.insert(0, f"Unexpected key(s) in state_dict: {', '.join(map(repr, unexpected))}. ")
-        if strict and missing:
-            errors.insert(0, f"Missing key(s) in state_dict: {', '.join(map(repr, missing))}. ")
-        if errors:
-            raise ShapeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors),
-                             why="nothing was loaded", fix="load_state_dict(state, strict=False) leaves out names that do not match")
-        with no_grad():
-            for write in writes:
-                write()
-        for module in self.modules():
-            for hook in module._load_state_dict_post_hooks.values():
-                hook(module, result)
-        return result
-
-    def _collect(self, state: dict[str, Any], prefix: str, metadata: Any, assign: bool, missing: list[str], unexpected: list[str],
-                 errors: list[str], writes: list[Callable[[], None]]) -> None:
-        """Goes through all modules; what is to be written is written only when everything fits."""
-        local = dict(metadata.get(prefix[:-1], {})) if metadata else {}
-        local["assign_to_params_buffers"] = assign
-        self._pending = writes
-        try:
-            self._load_from_state_dict(state, prefix, local, True, missing, unexpected, errors)
-        finally:
-            del self._pending
-        for name, module in self._modules.items():
-            if module is not None:
-                module._collect(state, f"{prefix}{name}.", metadata, assign, missing, unexpected, errors, writes)
-
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], strict: bool,
-                              missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str]) -> None:
-        """What this module itself, without those inside, takes from a state_dict."""
-        for hook in self._load_state_dict_pre_hooks.values():
-            hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
-        kept = ((n, b) for n, b in self._buffers.items() if n not in self._non_persistent_buffers_set)
-        own = {n: v for n, v in chain(self._parameters.items(), kept) if v is not None}
-        for name, value in own.items():
-            key = prefix + name
-            if key in state_dict:
-                self._load_one(name, key, value, state_dict[key], local_metadata.get("assign_to_params_buffers", False), error_msgs)
-            elif strict:
-                missing_keys.append(key)
-        extra = prefix + "_extra_state"
-        if self._has_extra_state():
-            if extra in state_dict:
-                self._pending.append(lambda: self.set_extra_state(state_dict[extra]))
-            elif strict:
-                missing_keys.append(extra)
-        elif strict and extra in state_dict:
-            unexpected_keys.append(extra)
-        if strict:
-            for key in state_dict:
-                first, _, rest = key[len(prefix):].partition(".")
-                if key.startswith(prefix) and key != extra and first not in (self._modules if rest else own):
-                    unexpected_keys.append(key)
-
-    def _load_one(self, name: str, key: str, target: Any, value: Any, assign: bool, errors: list[str]) -> None:
-        if not isinstance(value, Tensor):
-            errors.append(f"While copying the parameter named {key!r}, expected a tensor, got {type(value).__name__}.")
-            return
-        if is_lazy(value) or is_lazy(target):
-            if is_lazy(target) and not is_lazy(value):
-                self._pending += [lambda: target.materialize(value.shape), lambda: target.copy_(value)]
-            elif not is_lazy(target):
-                errors.append(f"{key} has no shape in the checkpoint, whose module had not been called, and {tuple(target.shape)} in the current model.")
-            return
-        if value.shape != target.shape and not (value.shape == (1,) and not target.ndim):
-            errors.append(f"size mismatch for {key}: copying a param with shape {tuple(value.shape)} from checkpoint, "
-                          f"the shape in current model is {tuple(target.shape)}.")
-            return
-        if not assign:
-            self._pending.append(lambda: target.copy_(value.reshape(target.shape)))
-        elif name in self._parameters:
-            made = value if isinstance(value, Parameter) else Parameter(value, target.requires_grad)
-            self._pending.append(lambda: self._parameters.update({name: made}))
-        else:
-            self._pending.append(lambda: self._buffers.update({name: value}))
+        return put(self._backward_pre_hooks, hook, prepend)
 
     # ----------------------------------------------------------------------------------------------------------------- text
 
@@ -565,19 +510,47 @@ class Module:
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> Handle:
     """Of all modules."""
-    return _EVERY_FORWARD_PRE.put((hook, False))
+    return put(_global_forward_pre_hooks, hook)
 
 
 def register_module_forward_hook(hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False) -> Handle:
     """Of all modules."""
-    return _EVERY_FORWARD.put((hook, with_kwargs, always_call))
+    marks = ((with_kwargs, _global_forward_hooks_with_kwargs), (always_call, _global_forward_hooks_always_called))
+    return put(_global_forward_hooks, hook, marks=[table for holds, table in marks if holds])
+
+
+def _put_backward_hook(hook: Callable[..., Any], full: bool) -> Handle:
+    global _global_is_full_backward_hook
+    _check_kind(_global_is_full_backward_hook if _global_backward_hooks else None, full)
+    _global_is_full_backward_hook = full
+    return put(_global_backward_hooks, hook)
 
 
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> Handle:
     """Of all modules."""
-    return _EVERY_BACKWARD.put(hook)
+    return _put_backward_hook(hook, True)
+
+
+def register_module_backward_hook(hook: Callable[..., Any]) -> Handle:
+    """Of all modules, in the old way."""
+    return _put_backward_hook(hook, False)
 
 
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> Handle:
     """Of all modules."""
-    return _EVERY_BACKWARD_PRE.put(hook)
+    return put(_global_backward_pre_hooks, hook)
+
+
+def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> Handle:
+    """Calls hook(module, name, buffer) whenever a module gets a buffer; what it returns, if anything, takes its place."""
+    return put(_global_buffer_registration_hooks, hook)
+
+
+def register_module_module_registration_hook(hook: Callable[..., Any]) -> Handle:
+    """Calls hook(module, name, submodule) whenever a module gets a module; what it returns, if anything, takes its place."""
+    return put(_global_module_registration_hooks, hook)
+
+
+def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> Handle:
+    """Calls hook(module, name, parameter) whenever a module gets a parameter; what it returns, if anything, takes its place."""
+    return put(_global_parameter_registration_hooks, hook)

@@ -76,7 +76,7 @@ class _ChannelNorm(Module):
         key = prefix + "num_batches_tracked"
         if (local_metadata.get("version") or 1) < 2 and self.track_running_stats and key not in state_dict:
             counted = self.num_batches_tracked
-            state_dict[key] = tensor(0, dtype=int64) if counted is None else counted.clone()
+            state_dict[key] = tensor(0, dtype=int64) if counted is None or counted.is_meta else counted.clone()
         super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
 
 
@@ -127,17 +127,26 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Statistics over several processes, which there are none of here."""
+    """Batch normalization over all processes; there is one here, so that its statistics are those of the batch."""
 
     ranks = 2, 3, 4, 5
 
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True, track_running_stats: bool = True,
                  process_group: Any = None, device: Any = None, dtype: Any = None, *, bias: bool = True) -> None:
-        raise NotSupported("SyncBatchNorm: there is one process only, so there is nothing to synchronize", fix=f"BatchNorm2d({num_features!r})")
+        if process_group is not None:
+            raise NotSupported("SyncBatchNorm: there is one process only, and no groups of them", fix="process_group=None")
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
-        raise NotSupported("convert_sync_batchnorm: there is one process only, so there is nothing to synchronize", fix="leave the model as it is")
+        """The model with a SyncBatchNorm in the place of every batch normalization, with the same parameters and statistics."""
+        made: Any = module
+        if isinstance(module, _BatchNorm) and not isinstance(module, cls):
+            made = cls(module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats, process_group)
+            made._parameters, made._buffers, made.training = dict(module._parameters), dict(module._buffers), module.training
+        for name, child in module.named_children():
+            made.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return made  # type: ignore[no-any-return]
 
 
 class _InstanceNorm(_ChannelNorm):
@@ -147,19 +156,23 @@ class _InstanceNorm(_ChannelNorm):
 
     def forward(self, input: Any) -> Any:
         self._check_input_dim(input)
-        batched = input.ndim == max(self.ranks)
+        batched = input.ndim != self._get_no_batch_dim()
         self._check_channels(input, 1 if batched else 0)
         out = F.instance_norm(input if batched else input.unsqueeze(0), self.running_mean, self.running_var, self.weight, self.bias,
                               self.training or not self.track_running_stats, self.momentum or 0.0, self.eps)
         return out if batched else out.squeeze(0)
 
+    def _get_no_batch_dim(self) -> int:
+        """How many dimensions an input without a batch has."""
+        return min(self.ranks)
+
     def _check_channels(self, input: Any, dim: int) -> None:
         if input.shape[dim] == self.num_features:
             return
-        text = f"{type(self).__name__}: dimension {dim} of shape {tuple(input.shape)} is not num_features={self.num_features}"
+        text = f"{type(self).__name__}: expected input's size at dim={dim} to match num_features ({self.num_features}), got shape {tuple(input.shape)}"
         if self.affine:
             raise BadValue(text, why="there is a scale for each channel", fix=f"{type(self).__name__}({input.shape[dim]})")
-        warnings.warn(text + "; without affine the number is not used", stacklevel=3)
+        warnings.warn(text + ", which is not used because affine=False", stacklevel=3)
 
 
 class InstanceNorm1d(_InstanceNorm):
@@ -182,19 +195,13 @@ class InstanceNorm3d(_InstanceNorm):
 
 # ---------------------------------------------------------------------------------------------------------- of each item
 
-class GroupNorm(Module):
-    """Groups of channels of each item brought to mean 0 and variance 1."""
+class _Affine(Module):
+    """Scales and shifts what it has normalized."""
 
-    bias: Any
     weight: Any
+    bias: Any
 
-    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None, dtype: Any = None, *,
-                 bias: bool = True) -> None:
-        super().__init__()
-        self.num_groups, self.num_channels = check_count(self, "num_groups", num_groups, 1), check_count(self, "num_channels", num_channels)
-        check_divides(self, "num_groups", "num_channels")
-        self.eps, self.affine = eps, affine
-        shape = (self.num_channels,)
+    def _make_parameters(self, shape: tuple[int, ...], affine: bool, bias: bool, device: Any, dtype: Any) -> None:
         self.register_parameter("weight", make_parameter(shape, device, dtype) if affine else None)
         self.register_parameter("bias", make_parameter(shape, device, dtype) if affine and bias else None)
         self.reset_parameters()
@@ -204,6 +211,18 @@ class GroupNorm(Module):
             init.ones_(self.weight)
         if self.bias is not None:
             init.zeros_(self.bias)
+
+
+class GroupNorm(_Affine):
+    """Groups of channels of each item brought to mean 0 and variance 1."""
+
+    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None, dtype: Any = None, *,
+                 bias: bool = True) -> None:
+        super().__init__()
+        self.num_groups, self.num_channels = check_count(self, "num_groups", num_groups, 1), check_count(self, "num_channels", num_channels)
+        check_divides(self, "num_groups", "num_channels")
+        self.eps, self.affine = eps, affine
+        self._make_parameters((self.num_channels,), affine, bias, device, dtype)
 
     def forward(self, input: Any) -> Any:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
@@ -216,7 +235,7 @@ def _shape(module: Module, shape: Any) -> tuple[int, ...]:
     return tuple(check_count(module, "normalized_shape", n) for n in (shape if isinstance(shape, (tuple, list)) else (shape,)))
 
 
-class LayerNorm(Module):
+class LayerNorm(_Affine):
     """The last dimensions of each item brought to mean 0 and variance 1.
 
     >>> import mutagrad as mg
@@ -224,22 +243,11 @@ class LayerNorm(Module):
     [[-1.0, 1.0], [-1.0, 1.0]]
     """
 
-    bias: Any
-    weight: Any
-
     def __init__(self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True, device: Any = None,
                  dtype: Any = None) -> None:
         super().__init__()
         self.normalized_shape, self.eps, self.elementwise_affine = _shape(self, normalized_shape), eps, elementwise_affine
-        self.register_parameter("weight", make_parameter(self.normalized_shape, device, dtype) if elementwise_affine else None)
-        self.register_parameter("bias", make_parameter(self.normalized_shape, device, dtype) if elementwise_affine and bias else None)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        self._make_parameters(self.normalized_shape, elementwise_affine, bias, device, dtype)
 
     def forward(self, input: Any) -> Any:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)

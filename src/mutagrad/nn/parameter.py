@@ -1,11 +1,14 @@
 """Tensors that belong to a module."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from .._tensor import Tensor
+from .._tensor import Tensor, answers_nothing
 from ..errors import BadArgument, BadValue
 from ..ops.create import empty
+from ..storage import TensorBase
 
 
 class Parameter(Tensor):
@@ -17,11 +20,13 @@ class Parameter(Tensor):
     tensor([1., 1.], requires_grad=True)
     """
 
+    __torch_function__: Any = answers_nothing
+
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         data = empty(0) if data is None else data
         if not isinstance(data, Tensor):
             raise BadArgument(f"Parameter: expects a tensor, got {type(data).__name__}", fix="nn.Parameter(mutagrad.tensor(...))")
-        return data.detach().as_subclass(cls).requires_grad_(requires_grad)
+        return data.detach().as_subclass(_parameters_of(type(data), cls)).requires_grad_(requires_grad)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """A copy starts without a gradient."""
@@ -33,9 +38,24 @@ class Parameter(Tensor):
         return "Parameter containing:\n" + super().__repr__()
 
 
+_both: dict[tuple[type, type], type] = {}
+
+
+def _parameters_of(kind: Any, cls: Any) -> Any:
+    """The class of parameters whose data is of the class `kind`: one that takes functions over goes on doing so."""
+    if kind is Tensor or kind.is_meta or kind.__torch_function__ is answers_nothing:
+        return cls
+    if issubclass(kind, cls):
+        return kind
+    if (kind, cls) not in _both:
+        _both[kind, cls] = type(kind.__name__, (kind, cls), {"__torch_function__": kind.__torch_function__, "stands_for": kind})
+    return _both[kind, cls]
+
+
 class Buffer(Tensor):
     """A tensor that is part of a module's state but not trained; `persistent` says whether state_dict has it."""
 
+    __torch_function__: Any = answers_nothing
     persistent: bool
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
@@ -45,21 +65,65 @@ class Buffer(Tensor):
 
 
 class _Shapeless(Tensor):
-    """A tensor that a lazy module will give a shape."""
+    """A tensor that a lazy module will give a shape. Until then nothing can be computed with it."""
 
+    __torch_function__: Any = answers_nothing
     becomes: type[Tensor]
 
     @property
-    def shape(self) -> Any:
-        raise BadValue(f"{type(self).__name__}: has no shape yet", why="a lazy module gets its shapes from the first input", fix="call the module once first")
+    def _array(self) -> Any:
+        raise BadValue(f"{type(self).__name__}: an uninitialized parameter cannot be used", why="a lazy module gets its shapes from the first input",
+                       fix="call the module once first")
+
+    @_array.setter
+    def _array(self, array: Any) -> None:
+        TensorBase._array.__set__(self, array)
+
+    @contextmanager
+    def _as_tensor(self) -> Iterator[Any]:
+        """As a tensor without elements, for what concerns its type alone."""
+        lazy, self.__class__ = type(self), self.becomes  # type: ignore[assignment]
+        try:
+            yield self
+        finally:
+            self.__class__ = lazy  # type: ignore[assignment]
+
+    @property
+    def dtype(self) -> Any:
+        with self._as_tensor() as tensor:
+            return tensor.dtype
+
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        with self._as_tensor() as tensor:
+            tensor.requires_grad_(requires_grad)
+        return self
+
+    def convert(self, fn: Any) -> None:
+        """Another element type: `fn` is what a module does to all its tensors."""
+        with self._as_tensor() as tensor:
+            tensor.data = fn(tensor.data)
 
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
         """Gives it a shape, and memory that is still to be filled."""
-        self.data = empty(tuple(shape), device=device, dtype=self.dtype if dtype is None else dtype)
+        memory = empty(shape, device=device, dtype=self.dtype if dtype is None else dtype)
         self.__class__ = self.becomes  # type: ignore[assignment]
+        self.data = memory
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return memo.setdefault(id(self), type(self)(self.requires_grad, dtype=self.dtype))  # type: ignore[call-arg]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return type(self), (self.requires_grad, None, self.dtype)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override,unused-ignore]
         return f"<{type(self).__name__}>"
+
+
+def _shapeless(cls: type[_Shapeless], requires_grad: bool, device: Any, dtype: Any) -> Any:
+    made = empty(0, device=device, dtype=dtype).as_subclass(cls.becomes)
+    made.requires_grad_(requires_grad)
+    made.__class__ = cls
+    return made
 
 
 class UninitializedParameter(_Shapeless, Parameter):  # type: ignore[misc,unused-ignore]
@@ -68,20 +132,20 @@ class UninitializedParameter(_Shapeless, Parameter):  # type: ignore[misc,unused
     becomes = Parameter
 
     def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
-        return empty(0, device=device, dtype=dtype).as_subclass(cls).requires_grad_(requires_grad)
+        return _shapeless(cls, requires_grad, device, dtype)
 
 
-class UninitializedBuffer(_Shapeless):
+class UninitializedBuffer(_Shapeless, Buffer):  # type: ignore[misc,unused-ignore]
     """A buffer of a lazy module before its first call."""
 
     becomes = Tensor
 
     def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True) -> Any:
-        made = empty(0, device=device, dtype=dtype).as_subclass(cls)
+        made = _shapeless(cls, requires_grad, device, dtype)
         made.persistent = persistent
         return made
 
 
-def is_lazy(value: Any) -> bool:
+def is_lazy(param: Any) -> bool:
     """Whether it is a parameter or buffer without a shape."""
-    return isinstance(value, _Shapeless)
+    return isinstance(param, _Shapeless)

@@ -10,6 +10,7 @@ from ..errors import BadArgument, BadValue, ShapeError
 from ..ops import recurrent
 from ..ops.create import zeros
 from ..ops.shape import tensor_argument
+from ..settings import AUTOCAST
 from . import init
 from .common import make_parameter
 from .module import Module
@@ -127,7 +128,7 @@ class RNNBase(Module):
     def _checked(self, input: Any, batch: int, states: tuple[Any, ...] | None) -> tuple[Any, ...]:
         """The states, or zeros, once they and the input are found to fit."""
         weight = self._flat_weights[0]
-        if input.dtype != weight.dtype:
+        if input.dtype != weight.dtype and AUTOCAST.lower is None:
             raise BadValue(f"{self._get_name()}: the input is {input.dtype} and the weights are {weight.dtype}", fix=f"input.to({weight.dtype})")
         if input.shape[-1] != self.input_size:
             raise ShapeError(f"{self._get_name()}: the input has {input.shape[-1]} features, expected {self.input_size}",
@@ -161,6 +162,8 @@ def _check_settings(mode: str, input_size: Any, hidden_size: Any, num_layers: An
             raise BadValue(f"{mode}: {name} must be above 0, got {size}", fix=f"{name}=1")
     if not isinstance(dropout, (int, float)) or isinstance(dropout, bool) or not 0 <= dropout <= 1:
         raise BadValue(f"{mode}: dropout is a probability, not {dropout!r}", fix="dropout=0.1")
+    if proj_size and mode != "LSTM":
+        raise BadValue(f"{mode}: proj_size argument is only supported for LSTM, not RNN or GRU, got {proj_size}", fix="proj_size=0")
     if not 0 <= proj_size < hidden_size:
         raise BadValue(f"{mode}: proj_size={proj_size} must be below hidden_size={hidden_size}, or 0 for no projection", fix="proj_size=0")
     if dropout and num_layers == 1:
@@ -177,10 +180,11 @@ class RNN(RNNBase):
     """
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh", bias: bool = True, batch_first: bool = False,
-                 dropout: float = 0.0, bidirectional: bool = False, device: Any = None, dtype: Any = None) -> None:
+                 dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: Any = None, dtype: Any = None) -> None:
         if nonlinearity not in ("tanh", "relu"):
-            raise BadValue(f"RNN: nonlinearity must be 'tanh' or 'relu', not {nonlinearity!r}", fix="nonlinearity='tanh'")
-        super().__init__(f"RNN_{nonlinearity.upper()}", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
+            raise BadValue(f"RNN: Unknown nonlinearity {nonlinearity!r}, it must be 'tanh' or 'relu'", fix="nonlinearity='tanh'")
+        mode = f"RNN_{nonlinearity.upper()}"
+        super().__init__(mode, input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype)
         self.nonlinearity = nonlinearity
 
 
@@ -202,8 +206,8 @@ class GRU(RNNBase):
     """Gated recurrent units: gates say how much of the state is kept and how much of it the new one sees."""
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False, dropout: float = 0.0,
-                 bidirectional: bool = False, device: Any = None, dtype: Any = None) -> None:
-        super().__init__("GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
+                 bidirectional: bool = False, proj_size: int = 0, device: Any = None, dtype: Any = None) -> None:
+        super().__init__("GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype)
 
 
 # ------------------------------------------------------------------------------------------------------------------ one step

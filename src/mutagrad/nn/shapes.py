@@ -41,8 +41,13 @@ class Unflatten(Module):
         super().__init__()
         if isinstance(dim, str):
             raise BadArgument("Unflatten: dimensions have no names here", fix="Unflatten(1, (2, 5))")
-        if not isinstance(unflattened_size, (tuple, list)) or not all(hasattr(n, "__index__") for n in unflattened_size):
-            raise BadArgument(f"Unflatten: unflattened_size must be a tuple of integers, got {unflattened_size!r}", fix="Unflatten(1, (2, 5))")
+        if not isinstance(unflattened_size, (tuple, list)):
+            raise BadArgument(f"Unflatten: unflattened_size must be a tuple or list, but found type {type(unflattened_size).__name__}",
+                              fix="Unflatten(1, (2, 5))")
+        for i, n in enumerate(unflattened_size):
+            if not hasattr(n, "__index__"):
+                raise BadArgument(f"Unflatten: unflattened_size must be tuple of ints, but found element of type {type(n).__name__} at pos {i}",
+                                  fix="Unflatten(1, (2, 5))")
         self.dim, self.unflattened_size = dim, unflattened_size
 
     def forward(self, input: Any) -> Any:
@@ -164,6 +169,10 @@ class _Pad(Module):
     dims: ClassVar[int]
     mode: ClassVar[str]
 
+    def __init_subclass__(cls, dims: int = 0, mode: str = "") -> None:
+        cls.dims = dims or getattr(cls, "dims", 0)
+        cls.mode = mode or getattr(cls, "mode", "")
+
     def __init__(self, padding: Any) -> None:
         super().__init__()
         numbers: Any = each_dim(self, "padding", padding, 2 * self.dims, -(1 << 62))
@@ -176,9 +185,7 @@ class _Pad(Module):
         return str(self.padding)
 
 
-class _ConstantPad(_Pad):
-    mode = "constant"
-
+class _ConstantPad(_Pad, mode="constant"):
     def __init__(self, padding: Any, value: float) -> None:
         super().__init__(padding)
         self.value = value
@@ -190,22 +197,16 @@ class _ConstantPad(_Pad):
         return described(self, "padding", "value")
 
 
-class ConstantPad1d(_ConstantPad):
+class ConstantPad1d(_ConstantPad, dims=1):
     """`value` before and after sequences."""
 
-    dims = 1
 
-
-class ConstantPad2d(_ConstantPad):
+class ConstantPad2d(_ConstantPad, dims=2):
     """`value` around images."""
 
-    dims = 2
 
-
-class ConstantPad3d(_ConstantPad):
+class ConstantPad3d(_ConstantPad, dims=3):
     """`value` around volumes."""
-
-    dims = 3
 
 
 class _ZeroPad(_ConstantPad):
@@ -216,63 +217,43 @@ class _ZeroPad(_ConstantPad):
         return str(self.padding)
 
 
-class ZeroPad1d(_ZeroPad):
+class ZeroPad1d(_ZeroPad, dims=1):
     """Zeros before and after sequences."""
 
-    dims = 1
 
-
-class ZeroPad2d(_ZeroPad):
+class ZeroPad2d(_ZeroPad, dims=2):
     """Zeros around images."""
 
-    dims = 2
 
-
-class ZeroPad3d(_ZeroPad):
+class ZeroPad3d(_ZeroPad, dims=3):
     """Zeros around volumes."""
 
-    dims = 3
 
-
-class ReflectionPad1d(_Pad):
+class ReflectionPad1d(_Pad, dims=1, mode="reflect"):
     """Sequences mirrored at their ends."""
 
-    dims, mode = 1, "reflect"
 
-
-class ReflectionPad2d(_Pad):
+class ReflectionPad2d(_Pad, dims=2, mode="reflect"):
     """Images mirrored at their borders."""
 
-    dims, mode = 2, "reflect"
 
-
-class ReflectionPad3d(_Pad):
+class ReflectionPad3d(_Pad, dims=3, mode="reflect"):
     """Volumes mirrored at their borders."""
 
-    dims, mode = 3, "reflect"
 
-
-class ReplicationPad1d(_Pad):
+class ReplicationPad1d(_Pad, dims=1, mode="replicate"):
     """The first and last elements of sequences repeated."""
 
-    dims, mode = 1, "replicate"
 
-
-class ReplicationPad2d(_Pad):
+class ReplicationPad2d(_Pad, dims=2, mode="replicate"):
     """The border of images repeated."""
 
-    dims, mode = 2, "replicate"
 
-
-class ReplicationPad3d(_Pad):
+class ReplicationPad3d(_Pad, dims=3, mode="replicate"):
     """The border of volumes repeated."""
 
-    dims, mode = 3, "replicate"
 
-
-class _CircularPad(_Pad):
-    mode = "circular"
-
+class _CircularPad(_Pad, mode="circular"):
     def forward(self, input: Any) -> Any:
         if input.ndim not in (self.dims + 1, self.dims + 2):
             raise BadValue(f"{type(self).__name__}: expected {self.dims + 1}D or {self.dims + 2}D input (got {input.ndim}D input)",
@@ -280,22 +261,16 @@ class _CircularPad(_Pad):
         return super().forward(input)
 
 
-class CircularPad1d(_CircularPad):
+class CircularPad1d(_CircularPad, dims=1):
     """Sequences that go on with their other end."""
 
-    dims = 1
 
-
-class CircularPad2d(_CircularPad):
+class CircularPad2d(_CircularPad, dims=2):
     """Images that go on with their other side."""
 
-    dims = 2
 
-
-class CircularPad3d(_CircularPad):
+class CircularPad3d(_CircularPad, dims=3):
     """Volumes that go on with their other side."""
-
-    dims = 3
 
 
 # -------------------------------------------------------------------------------------------------------------- distances

@@ -9,7 +9,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import BadValue, ShapeError
+from ..errors import BadSetting, BadValue, ShapeError
 from ..ops.create import full
 from ..ops.shape import tensor_argument
 from . import functional as F
@@ -50,7 +50,7 @@ class MultiheadAttention(Module):
         if embed_dim <= 0 or num_heads <= 0:
             raise BadValue(f"MultiheadAttention: embed_dim={embed_dim} and num_heads={num_heads} must be above 0", fix="MultiheadAttention(8, 2)")
         if embed_dim % num_heads:
-            raise BadValue(f"MultiheadAttention: embed_dim={embed_dim} is not divisible by num_heads={num_heads}", why="each head gets an equal part",
+            raise BadSetting(f"MultiheadAttention: embed_dim={embed_dim} must be divisible by num_heads={num_heads}", why="each head gets an equal part",
                            fix=f"embed_dim={num_heads * (embed_dim // num_heads + 1)}")
         self.embed_dim, self.num_heads, self.dropout, self.batch_first = embed_dim, num_heads, dropout, batch_first
         self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim

@@ -31,8 +31,8 @@ def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: boo
     with no_grad():
         total = vector_norm(stack([vector_norm(t, order) for t in found]), order)
     if error_if_nonfinite and not math.isfinite(total.item()):
-        raise BadValue(f"get_total_norm: the norm of order {order} is {total.item()}", why="some gradient is infinite or no number",
-                       fix="error_if_nonfinite=False, or a smaller learning rate")
+        raise BadValue(f"get_total_norm: the total norm of order {order} for gradients is non-finite: {total.item()}",
+                       why="some gradient is infinite or no number", fix="error_if_nonfinite=False, or a smaller learning rate")
     return total
 
 
@@ -58,7 +58,7 @@ def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, er
     """
     found = _listed(parameters, "clip_grad_norm_")
     if not found and isinstance(parameters, Iterator):
-        warnings.warn("clip_grad_norm_: there are no parameters; a generator gives them only once", stacklevel=2)
+        warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2)
     total = get_total_norm([p.grad for p in found if p.grad is not None], norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(found, max_norm, total, foreach)
     return total

@@ -118,7 +118,7 @@ class _Orthogonal(Module):
     def __init__(self, weight: Any, orthogonal_map: str, use_trivialization: bool) -> None:
         super().__init__()
         if weight.is_complex() and orthogonal_map == "householder":
-            raise BadValue("orthogonal: householder is for real matrices", fix="orthogonal_map='matrix_exp'")
+            raise BadValue("orthogonal: the householder parametrization does not support complex tensors", fix="orthogonal_map='matrix_exp'")
         self.shape, self.orthogonal_map = weight.shape, orthogonal_map
         if use_trivialization:
             self.register_buffer("base", None)
@@ -150,7 +150,8 @@ class _Orthogonal(Module):
 
     def right_inverse(self, q: Any) -> Any:
         if q.shape != self.shape:
-            raise BadValue(f"orthogonal: expects shape {tuple(self.shape)}, got {tuple(q.shape)}", fix=f"a matrix of shape {tuple(self.shape)}")
+            raise BadValue(f"orthogonal: expected a matrix or batch of matrices of shape {tuple(self.shape)}, got {tuple(q.shape)}",
+                           fix=f"a matrix of shape {tuple(self.shape)}")
         wide = q.shape[-2] < q.shape[-1]
         with no_grad():
             tall = q.mT if wide else q
@@ -160,7 +161,8 @@ class _Orthogonal(Module):
                 start.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
                 return start
             if self.orthogonal_map != "householder":
-                raise NotSupported("orthogonal: nothing can be assigned with matrix_exp or cayley and use_trivialization=False", fix="use_trivialization=True")
+                raise NotSupported("orthogonal: it is not possible to assign to the matrix exponential or the Cayley parametrization "
+                                   "with use_trivialization=False", fix="use_trivialization=True")
             return self._signed(tall).mT if wide else self._signed(tall)
 
     def _base(self, q: Any) -> Any:
@@ -182,10 +184,11 @@ def orthogonal(module: M, name: str = "weight", orthogonal_map: str | None = Non
     """A weight whose columns (or rows, where it is wider than high) stay orthonormal while it is trained."""
     weight = _weight(module, name)
     if weight.ndim < 2:
-        raise BadValue(f"orthogonal: expects a matrix or several, got {weight.ndim} dimensions", fix="a weight of at least 2 dimensions")
+        raise BadValue(f"orthogonal: Expected a matrix or batch of matrices, got a tensor of {weight.ndim} dimensions", fix="a weight of at least 2 dimensions")
     if orthogonal_map is None:
         orthogonal_map = "matrix_exp" if weight.shape[-2] == weight.shape[-1] or weight.is_complex() else "householder"
     if orthogonal_map not in ("matrix_exp", "cayley", "householder"):
-        raise BadValue(f"orthogonal: orthogonal_map must be 'matrix_exp', 'cayley' or 'householder', not {orthogonal_map!r}", fix="orthogonal_map=None")
+        raise BadValue(f"orthogonal: orthogonal_map has to be one of 'matrix_exp', 'cayley' and 'householder', not {orthogonal_map!r}",
+                       fix="orthogonal_map=None")
     parametrize.register_parametrization(module, name, _Orthogonal(weight, orthogonal_map, use_trivialization), unsafe=True)
     return module

@@ -48,13 +48,26 @@ def cached() -> Iterator[None]:
             _Cache.values = {}
 
 
-def _check_same(found: Any, shape: Any, dtype: Any, what: str) -> None:
+def _check_same(found: Any, shape: Any, dtype: Any, what: str, demand: str) -> None:
     """A parametrization gives a tensor like the one in whose place it stands, unless it is declared unsafe."""
     if not isinstance(found, Tensor):
         raise BadValue(f"{what} must return a tensor, got {type(found).__name__}", fix="return a tensor")
-    if found.dtype != dtype or found.shape != shape:
-        raise BadValue(f"{what} must not change shape or type: {tuple(shape)} and {dtype} became {tuple(found.shape)} and {found.dtype}",
-                       fix="register_parametrization(..., unsafe=True)")
+    for aspect, before, after in (("dtype", dtype, found.dtype), ("shape", tuple(shape), tuple(found.shape))):
+        if before != after:
+            raise BadValue(f"{what} {demand} {aspect} of the tensor: {before} became {after}", fix="register_parametrization(..., unsafe=True)")
+
+
+_REGISTERING = "Registering a parametrization", "may not change the"
+
+
+def _check_sequence(start: Any) -> None:
+    """That a right_inverse that gives no tensor gives several."""
+    if not isinstance(start, Sequence):
+        raise BadValue(f"right_inverse must return a Tensor or a Sequence of tensors, got {type(start).__name__}", fix="return a tensor")
+    for i, t in enumerate(start):
+        if not isinstance(t, Tensor):
+            raise BadValue(f"right_inverse must return a Tensor or a Sequence of tensors, got element {i} of the sequence with type {type(t).__name__}",
+                           fix="return tensors")
 
 
 class ParametrizationList(ModuleList):
@@ -68,19 +81,23 @@ class ParametrizationList(ModuleList):
         shape, dtype = original.shape, original.dtype
         start = self._start(original)
         self.is_tensor = isinstance(start, Tensor)
-        if not self.is_tensor and not (isinstance(start, Sequence) and all(isinstance(t, Tensor) for t in start)):
-            raise BadValue(f"right_inverse must return a tensor or a sequence of tensors, got {type(start).__name__}", fix="return a tensor")
+        if not self.is_tensor:
+            _check_sequence(start)
         self.ntensors = 1 if self.is_tensor else len(start)
         if self.is_tensor:
             if start.dtype != dtype:
-                raise BadValue(f"right_inverse must not change the type: {dtype} became {start.dtype}", fix=f"return result.to({dtype})")
+                raise BadValue(f"when right_inverse outputs one tensor, it may not change the dtype: {dtype} became {start.dtype}",
+                               fix=f"return result.to({dtype})")
+            if start.device != original.device:
+                raise BadValue(f"when right_inverse outputs one tensor, it may not change the device: {original.device} became {start.device}",
+                               fix="return a tensor on the same device")
             original.data = start.detach()
             _put(self, "original", original)
         else:
             for i, t in enumerate(start):
                 _put(self, f"original{i}", Parameter(t, original.requires_grad) if isinstance(original, Parameter) else t)
         if not unsafe:
-            _check_same(self(), shape, dtype, "a parametrization")
+            _check_same(self(), shape, dtype, *_REGISTERING)
 
     def _start(self, value: Any) -> Any:
         """What the parametrizations that can be inverted make the value of."""
@@ -172,7 +189,7 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
         setattr(type(module), tensor_name, _parametrized_property(tensor_name))
         module.parametrizations[tensor_name] = made
     else:
-        raise BadValue(f"register_parametrization: {type(module).__name__} has no parameter, buffer or parametrized tensor {tensor_name!r}",
+        raise BadValue(f"register_parametrization: {type(module).__name__} does not have a parameter, a buffer or a parametrized tensor {tensor_name!r}",
                        fix="a name from dict(module.named_parameters())")
     return module
 
@@ -181,13 +198,13 @@ def _append(module: Any, tensor_name: str, parametrization: Any, unsafe: bool) -
     if not unsafe:
         before = getattr(module, tensor_name)
         after = parametrization(before)
-        _check_same(after, before.shape, before.dtype, "a parametrization")
+        _check_same(after, before.shape, before.dtype, *_REGISTERING)
         if hasattr(parametrization, "right_inverse"):
             try:
                 back = parametrization.right_inverse(after)
             except NotImplementedError:
                 back = before
-            _check_same(back, before.shape, before.dtype, "right_inverse")
+            _check_same(back, before.shape, before.dtype, "right_inverse", "must have the same")
     module.parametrizations[tensor_name].append(parametrization)
     module.parametrizations[tensor_name].unsafe |= unsafe
 
@@ -203,10 +220,11 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: bool = True) -> Module:
     """Makes a parametrized tensor an ordinary one again: with its present value, or with that of the original."""
     if not is_parametrized(module, tensor_name):
-        raise BadValue(f"remove_parametrizations: {type(module).__name__} has no parametrization on {tensor_name!r}", fix="is_parametrized(module, name)")
+        raise BadValue(f"remove_parametrizations: {type(module).__name__} does not have a parametrization on {tensor_name!r}",
+                       fix="is_parametrized(module, name)")
     made = module.parametrizations[tensor_name]
     if not made.is_tensor and not leave_parametrized:
-        raise BadValue("remove_parametrizations: several tensors cannot take the place of one", fix="leave_parametrized=True")
+        raise BadValue("remove_parametrizations: leave_parametrized=False is for one original, and there are several here", fix="leave_parametrized=True")
     value = getattr(module, tensor_name)
     if made.is_tensor:
         original = made.original

@@ -14,9 +14,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
+from ..._tensor import Tensor
 from ...backends import np
 from ...construct import make
-from ...errors import BadArgument, BadValue
+from ...errors import BadArgument, BadSetting, BadValue
 from ...ops.norms import vector_norm
 from ...ops.shape import cat
 from ...random import default_generator
@@ -53,8 +54,10 @@ class BasePruningMethod(ABC):
         before = _hook(module, name)
         original = getattr(module, name if before is None else name + "_orig")
         scores = getattr(module, name) if importance_scores is None else importance_scores
+        if not isinstance(scores, Tensor):
+            raise BadSetting(f"prune: importance_scores must be a tensor, got {type(scores).__name__}", fix="one score for each element")
         if scores.shape != original.shape:
-            raise BadArgument(f"prune: importance_scores of shape {tuple(scores.shape)} for a parameter of shape {tuple(original.shape)}",
+            raise BadSetting(f"prune: importance_scores of shape {tuple(scores.shape)} for a parameter of shape {tuple(original.shape)}",
                               fix="one score for each element")
         if before is not None:
             number, first = before
@@ -94,7 +97,7 @@ class BasePruningMethod(ABC):
 
 def _hook(module: Module, name: str) -> Any:
     """The number and the method that prunes the parameter of this name, or None."""
-    return next(((number, hook) for number, (hook, _) in module._forward_pre_hooks.items()
+    return next(((number, hook) for number, hook in module._forward_pre_hooks.items()
                  if isinstance(hook, BasePruningMethod) and hook._tensor_name == name), None)
 
 
@@ -109,6 +112,9 @@ class PruningContainer(BasePruningMethod):
     def add_pruning_method(self, method: Any) -> None:
         if not isinstance(method, BasePruningMethod):
             raise BadArgument(f"PruningContainer: {type(method).__name__} is no pruning method", fix="a subclass of BasePruningMethod")
+        name = getattr(self, "_tensor_name", None)
+        if name is not None and method._tensor_name != name:
+            raise BadValue(f"PruningContainer: prunes {name!r}, and the method {method._tensor_name!r}", fix="one container for each parameter")
         self._pruning_methods += (method,)
 
     def __len__(self) -> int:
@@ -146,15 +152,24 @@ def _chained(first: Any, last: Any, name: str) -> PruningContainer:
 
 # ----------------------------------------------------------------------------------------------------------- which elements
 
-def _how_many(amount: Any, size: int) -> int:
-    """A number of elements, or a share of them."""
+def _validate_pruning_amount_init(amount: Any) -> None:
+    """That it is a number of elements, or a share of them."""
     if isinstance(amount, bool) or not isinstance(amount, (int, float)):
         raise BadArgument(f"prune: amount must be a number, got {type(amount).__name__}", fix="amount=0.3")
     if amount < 0 or isinstance(amount, float) and not 0 <= amount <= 1:
         raise BadValue(f"prune: amount={amount} is neither a share between 0 and 1 nor a number of elements", fix="amount=0.3")
-    if isinstance(amount, int) and amount > size:
-        raise BadValue(f"prune: {amount} of {size} elements cannot be pruned", fix=f"amount={size}")
-    return amount if isinstance(amount, int) else round(amount * size)
+
+
+def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
+    """That there are as many elements."""
+    if isinstance(amount, int) and amount > tensor_size:
+        raise BadValue(f"prune: {amount} of {tensor_size} elements cannot be pruned", fix=f"amount={tensor_size}")
+
+
+def _compute_nparams_toprune(amount: Any, tensor_size: int) -> int:
+    """How many elements an amount means."""
+    _validate_pruning_amount(amount, tensor_size)
+    return amount if isinstance(amount, int) else round(amount * tensor_size)
 
 
 def _lowest(scores: Any, count: int) -> Any:
@@ -164,12 +179,12 @@ def _lowest(scores: Any, count: int) -> Any:
 
 class _ByAmount(BasePruningMethod):
     def __init__(self, amount: Any) -> None:
-        _how_many(amount, 1 << 62)
+        _validate_pruning_amount_init(amount)
         self.amount = amount
 
     def _without(self, mask: Any, scores: Any) -> Any:
         found = mask._array.copy()
-        found.reshape(-1)[_lowest(scores.reshape(-1), _how_many(self.amount, found.size))] = 0
+        found.reshape(-1)[_lowest(scores.reshape(-1), _compute_nparams_toprune(self.amount, found.size))] = 0
         return make(found)
 
 
@@ -205,7 +220,7 @@ class _ByChannel(_ByAmount):
         if t.ndim < 2:
             raise BadValue(f"prune: whole channels are pruned of at least 2 dimensions, got shape {tuple(t.shape)}", fix="l1_unstructured")
         found = np.moveaxis(mask._array.copy(), self.dim, 0)
-        found[_lowest(scores, _how_many(self.amount, len(found)))] = 0
+        found[_lowest(scores, _compute_nparams_toprune(self.amount, len(found)))] = 0
         return make(np.ascontiguousarray(np.moveaxis(found, 0, self.dim)))
 
 
@@ -298,7 +313,7 @@ def global_unstructured(parameters: Iterable[tuple[Module, str]], pruning_method
 
 def is_pruned(module: Module) -> bool:
     """Whether anything of a module, or of one inside, is pruned."""
-    return any(isinstance(hook, BasePruningMethod) for m in module.modules() for hook, _ in m._forward_pre_hooks.values())
+    return any(isinstance(hook, BasePruningMethod) for m in module.modules() for hook in m._forward_pre_hooks.values())
 
 
 def remove(module: Module, name: str) -> Module:

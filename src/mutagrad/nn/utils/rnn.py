@@ -8,7 +8,7 @@ from ..._tensor import Tensor
 from ...backends import np
 from ...construct import make
 from ...dtypes import float16, float32, float64, int16, int32, int64, int8, uint8
-from ...errors import BadArgument, BadValue, NotSupported, ShapeError
+from ...errors import BadArgument, BadData, BadValue, NotSupported, ShapeError
 from ...ops.create import full
 from ...ops.shape import tensor_argument
 
@@ -106,8 +106,10 @@ def _places(lengths: Any) -> tuple[Any, Any, Any]:
 def pack_padded_sequence(input: Any, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True) -> PackedSequence:
     """Packs the first `lengths` elements of the sequences in a padded tensor."""
     name = "pack_padded_sequence"
-    counts = _whole_lengths(lengths, name)
     shape = tensor_argument(input, name)._array.shape
+    if 0 in shape:
+        raise ShapeError(f"{name}: cannot pack empty tensors, got shape {shape}", fix="leave them out")
+    counts = _whole_lengths(lengths, name)
     batch, longest = (shape if batch_first else shape[1::-1])[:2] if len(shape) > 1 else (0, 0)
     if len(shape) < 2 or len(counts) != batch:
         raise ShapeError(f"{name}: {len(counts)} lengths for an input of shape {shape}", why=f"it holds {batch} sequences", fix=f"{batch} lengths")
@@ -120,7 +122,7 @@ def pack_padded_sequence(input: Any, lengths: Any, batch_first: bool = False, en
         order = np.argsort(-counts, kind="stable")
         counts = counts[order]
     elif (counts[1:] > counts[:-1]).any():
-        raise BadValue(f"{name}: lengths {counts.tolist()} are not sorted in decreasing order", fix="enforce_sorted=False")
+        raise BadValue(f"{name}: lengths must be sorted in decreasing order, got {counts.tolist()}", fix="You can pass `enforce_sorted=False`")
     steps, sequences, sizes = _places(counts)
     sequences = sequences if order is None else order[sequences]
     index = (sequences, steps) if batch_first else (steps, sequences)
@@ -135,8 +137,8 @@ def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, pad
     sizes = batch_sizes._array
     longest = len(sizes) if total_length is None else total_length
     if longest < len(sizes):
-        raise BadValue(f"pad_packed_sequence: total_length={total_length} is below {len(sizes)}, the length of the longest sequence",
-                       fix=f"total_length={len(sizes)}")
+        raise BadValue("pad_packed_sequence: Expected total_length to be at least the length of the longest sequence in input, "
+                       f"got {total_length} for {len(sizes)}", fix=f"total_length={len(sizes)}")
     counts = (np.arange(sizes[0])[:, None] < sizes).sum(1)
     steps, sequences, _ = _places(counts)
     if unsorted is not None:
@@ -175,7 +177,7 @@ def _sequences(sequences: Any, name: str) -> Sequence[Any]:
     if isinstance(sequences, Tensor):
         return list(sequences)
     if not isinstance(sequences, Iterable):
-        raise BadArgument(f"{name}: expects a list of tensors, got {type(sequences).__name__}", fix=f"{name}([x, y])")
+        raise BadData(f"{name}: Expected iterable for input sequences, but got arg of type {type(sequences).__name__}", fix=f"{name}([x, y])")
     found = [tensor_argument(s, name) for s in sequences]
     if not found:
         raise BadValue(f"{name}: the list of sequences is empty", fix="at least one")

@@ -5,13 +5,14 @@ from typing import Any, TypeVar
 
 from ...autograd import no_grad
 from ...errors import BadValue
+from ...ops.norms import pinv
 from .. import functional as F
 from ..convolution import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..module import Module
 from ..parameter import Parameter
-from .weight_norm import find_hook
+from .weight_norm import check_plain, find_hook
 
-__all__ = ["SpectralNorm", "remove_spectral_norm", "spectral_norm"]
+__all__ = ["SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStateDictHook", "remove_spectral_norm", "spectral_norm"]
 
 M = TypeVar("M", bound=Module)
 
@@ -35,6 +36,8 @@ def unit_vector(weight: Any, size: int, eps: float) -> Any:
 class SpectralNorm:
     """The hook that computes the weight."""
 
+    _version = 1
+
     def __init__(self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
         if n_power_iterations <= 0:
             raise BadValue(f"spectral_norm: n_power_iterations must be above 0, got {n_power_iterations}", fix="n_power_iterations=1")
@@ -50,14 +53,47 @@ class SpectralNorm:
                     u.copy_(F.normalize(matrix.mv(v), dim=0, eps=self.eps))
         return weight / u.dot(matrix.mv(v))
 
+    @staticmethod
+    def solved(matrix: Any, u: Any, sigma: Any) -> Any:
+        """The v that goes with u, such that u · matrix v is sigma."""
+        v = pinv(matrix.t() @ matrix) @ (matrix.t() @ u)
+        return v * (sigma / u.dot(matrix.mv(v)))
+
     def __call__(self, module: Module, inputs: Any) -> None:
         setattr(module, self.name, self.compute_weight(module, module.training))
 
 
+class SpectralNormStateDictHook:
+    """Notes in the metadata of a state_dict which form it has."""
+
+    def __init__(self, fn: SpectralNorm) -> None:
+        self.fn = fn
+
+    def __call__(self, module: Module, state_dict: Any, prefix: str, local_metadata: dict[str, Any]) -> None:
+        local_metadata.setdefault("spectral_norm", {})[self.fn.name + ".version"] = SpectralNorm._version
+
+
+class SpectralNormLoadStateDictPreHook:
+    """Takes states of the first form, in which the divided weight stood for one of the two vectors."""
+
+    def __init__(self, fn: SpectralNorm) -> None:
+        self.fn = fn
+
+    def __call__(self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], strict: bool, missing_keys: list[str],
+                 unexpected_keys: list[str], error_msgs: list[str]) -> None:
+        key = prefix + self.fn.name
+        if local_metadata.get("spectral_norm", {}).get(self.fn.name + ".version") is not None or key not in state_dict:
+            return
+        if key + "_orig" not in state_dict or key + "_u" not in state_dict:
+            return  # the usual check names what is missing
+        original, divided = state_dict[key + "_orig"], state_dict.pop(key)
+        with no_grad():
+            state_dict[key + "_v"] = self.fn.solved(as_matrix(original, self.fn.dim), state_dict[key + "_u"], (original / divided).mean())
+
+
 def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None) -> M:
     """Replaces a parameter by `name_orig`, and computes it before each forward. (`parametrizations.spectral_norm` is the newer form.)"""
-    if find_hook(module, SpectralNorm, name) is not None:
-        raise BadValue(f"spectral_norm: {name!r} has one already", fix=f"remove_spectral_norm(module, {name!r})")
+    check_plain(module, SpectralNorm, name, "spectral_norm")
     hook = SpectralNorm(name, n_power_iterations, output_dim(module, dim), eps)
     weight = module._parameters[name]
     if weight is None:
@@ -69,6 +105,8 @@ def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, 
     module.register_buffer(name + "_u", unit_vector(weight, height, eps))
     module.register_buffer(name + "_v", unit_vector(weight, width, eps))
     module.register_forward_pre_hook(hook)
+    module._register_state_dict_hook(SpectralNormStateDictHook(hook))
+    module._register_load_state_dict_pre_hook(SpectralNormLoadStateDictPreHook(hook))
     return module
 
 
@@ -84,4 +122,7 @@ def remove_spectral_norm(module: M, name: str = "weight") -> M:
         delattr(module, name + suffix)
     module.register_parameter(name, Parameter(weight.detach()))
     del module._forward_pre_hooks[number]
+    for table in (module._state_dict_hooks, module._load_state_dict_pre_hooks):
+        for number in [number for number, other in table.items() if getattr(other, "fn", None) is hook]:
+            del table[number]
     return module

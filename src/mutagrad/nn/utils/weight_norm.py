@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from ...errors import BadValue
 from ...ops.norms import vector_norm
 from ..module import Module
-from ..parameter import Parameter
+from ..parameter import Parameter, is_lazy
 
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 
@@ -41,14 +41,21 @@ class WeightNorm:
 
 def find_hook(module: Module, kind: Any, name: str) -> Any:
     """The number and the hook of a kind that computes the parameter of this name, or None."""
-    return next(((number, hook) for number, (hook, _) in module._forward_pre_hooks.items() if isinstance(hook, kind) and hook.name == name), None)
+    return next(((number, hook) for number, hook in module._forward_pre_hooks.items() if isinstance(hook, kind) and hook.name == name), None)
+
+
+def check_plain(module: Module, kind: Any, name: str, what: str) -> None:
+    """That a parameter has a shape and is not computed in this way already."""
+    if find_hook(module, kind, name) is not None:
+        raise BadValue(f"{what}: cannot register two {what} hooks on the same parameter {name!r}", fix=f"remove_{what}(module, {name!r})")
+    if is_lazy(getattr(module, name)):
+        raise BadValue(f"{what}: the module can't have uninitialized parameters.", fix="call it once first")
 
 
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     """Replaces a parameter by its lengths `name_g` and directions `name_v`. (`parametrizations.weight_norm` is the newer form.)"""
     warnings.warn("nn.utils.weight_norm is deprecated in favor of nn.utils.parametrizations.weight_norm", FutureWarning, stacklevel=2)
-    if find_hook(module, WeightNorm, name) is not None:
-        raise BadValue(f"weight_norm: {name!r} has one already", fix=f"remove_weight_norm(module, {name!r})")
+    check_plain(module, WeightNorm, name, "weight_norm")
     hook, weight = WeightNorm(name, dim), getattr(module, name)
     del module._parameters[name]
     module.register_parameter(name + "_g", Parameter(norm_except_dim(weight.detach(), hook.dim)))

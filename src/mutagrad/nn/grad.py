@@ -1,0 +1,40 @@
+"""The gradients of convolutions as functions, for those who write backward themselves."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..autograd import enable_grad, grad
+from ..ops.conv import conv1d, conv2d, conv3d
+from ..ops.create import zeros
+
+__all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input", "conv3d_weight"]
+
+Gradient = Callable[..., Any]
+
+
+def _gradients(convolution: Callable[..., Any]) -> tuple[Gradient, Gradient]:
+    """The two of one convolution."""
+
+    def differentiated(x: Any, weight: Any, wanted: Any, grad_output: Any, settings: tuple[Any, ...]) -> Any:
+        with enable_grad():
+            out = convolution(x, weight, None, *settings)
+        recorded = grad_output.requires_grad or x.requires_grad and weight.requires_grad
+        return grad(out, wanted, grad_output, create_graph=recorded)[0]
+
+    def of_input(input_size: Any, weight: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
+        """The gradient of a convolution with respect to an input of this size."""
+        x = zeros(tuple(input_size), dtype=grad_output.dtype, requires_grad=True)
+        return differentiated(x, weight, x, grad_output, (stride, padding, dilation, groups))
+
+    def of_weight(input: Any, weight_size: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
+        """The gradient of a convolution with respect to a weight of this size."""
+        weight = zeros(tuple(weight_size), dtype=grad_output.dtype, requires_grad=True)
+        return differentiated(input, weight, weight, grad_output, (stride, padding, dilation, groups))
+
+    return of_input, of_weight
+
+
+conv1d_input, conv1d_weight = _gradients(conv1d)
+conv2d_input, conv2d_weight = _gradients(conv2d)
+conv3d_input, conv3d_weight = _gradients(conv3d)

@@ -1,0 +1,224 @@
+"""What a module keeps: its parameters and buffers by name, saved and loaded."""
+from __future__ import annotations
+
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from itertools import chain
+from typing import Any, NamedTuple
+
+from .._tensor import Tensor
+from ..autograd import no_grad
+from ..errors import BadArgument, BadValue, ShapeError
+from .hooks import Handle, put
+from .parameter import Parameter, is_lazy
+
+__all__ = ["IncompatibleKeys", "Stateful"]
+
+
+class IncompatibleKeys(NamedTuple):
+    """What load_state_dict(strict=False) found no place or no value for."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+
+
+class _Loading:
+    """One call of load_state_dict: what did not match, and what is to be written once everything is known to fit."""
+
+    def __init__(self, metadata: Any, assign: bool) -> None:
+        self.metadata, self.assign = metadata, assign
+        self.missing: list[str] = []
+        self.unexpected: list[str] = []
+        self.errors: list[str] = []
+        self.writes: list[Callable[[], Any]] = []
+
+    def collect(self, module: Stateful, state: dict[str, Any], prefix: str = "") -> None:
+        """Goes through all modules, each with its own part of the state."""
+        local = dict(self.metadata.get(prefix[:-1], {})) if self.metadata else {}
+        local["assign_to_params_buffers"] = self.assign
+        module._pending = self.writes
+        try:
+            module._load_from_state_dict(state, prefix, local, True, self.missing, self.unexpected, self.errors)
+        finally:
+            del module._pending
+        for name, child in module._modules.items():
+            if child is not None:
+                inside = f"{prefix}{name}."
+                self.collect(child, {key: value for key, value in state.items() if key.startswith(inside)}, inside)
+
+    def complaints(self, strict: bool) -> list[str]:
+        """What is wrong: with `strict`, names without a partner, too."""
+        sides = (("Missing", self.missing), ("Unexpected", self.unexpected)) if strict else ()
+        return [f"{side} key(s) in state_dict: " + ", ".join(f'"{key}"' for key in keys) + ". " for side, keys in sides if keys] + self.errors
+
+
+class Stateful:
+    """The part of a module that saves and loads."""
+
+    _version: int
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    _modules: dict[str, Any]
+    _non_persistent_buffers_set: set[str]
+    _pending: list[Callable[[], Any]]
+    _state_dict_hooks: OrderedDict[int, Any]
+    _state_dict_hooks_silent: OrderedDict[int, Any]
+    _state_dict_pre_hooks: OrderedDict[int, Any]
+    _load_state_dict_pre_hooks: OrderedDict[int, Any]
+    _load_state_dict_pre_hooks_with_module: OrderedDict[int, Any]
+    _load_state_dict_post_hooks: OrderedDict[int, Any]
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Calls hook(module, prefix, keep_vars) before a state_dict is made."""
+        return put(self._state_dict_pre_hooks, hook)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Calls hook(module, state_dict, prefix, metadata) after it is made; the hook may change the dict, and returns None."""
+        return put(self._state_dict_hooks, hook, marks=[self._state_dict_hooks_silent])
+
+    def _register_state_dict_hook(self, hook: Callable[..., Any]) -> Handle:
+        return put(self._state_dict_hooks, hook)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Calls hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors) before anything is loaded."""
+        return put(self._load_state_dict_pre_hooks, hook, marks=[self._load_state_dict_pre_hooks_with_module])
+
+    def _register_load_state_dict_pre_hook(self, hook: Callable[..., Any], with_module: bool = False) -> Handle:
+        return self.register_load_state_dict_pre_hook(hook) if with_module else put(self._load_state_dict_pre_hooks, hook)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> Handle:
+        """Calls hook(module, incompatible_keys) after loading; it may change the lists of keys."""
+        return put(self._load_state_dict_post_hooks, hook)
+
+    def get_extra_state(self) -> Any:
+        """What else belongs to the state: define it in a subclass, together with set_extra_state."""
+        raise BadValue("get_extra_state: is not defined", fix="define get_extra_state and set_extra_state together")
+
+    def set_extra_state(self, state: Any) -> None:
+        """Takes back what get_extra_state gave."""
+        raise BadValue("set_extra_state: is not defined", fix="define get_extra_state and set_extra_state together")
+
+    def _kept(self) -> dict[str, Any]:
+        persistent = ((n, b) for n, b in self._buffers.items() if n not in self._non_persistent_buffers_set)
+        return {n: v for n, v in chain(self._parameters.items(), persistent) if v is not None}
+
+    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+        """What this module itself, without those inside, adds to a state_dict."""
+        for name, value in self._kept().items():
+            destination[prefix + name] = value if keep_vars or is_lazy(value) else value.detach()
+        if type(self).get_extra_state is not Stateful.get_extra_state:
+            destination[prefix + "_extra_state"] = self.get_extra_state()
+
+    def state_dict(self, *arguments: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
+        """All parameters and persistent buffers by name. They share their memory with the module."""
+        if arguments:
+            warnings.warn("state_dict: positional arguments are deprecated; name them", FutureWarning, stacklevel=2)
+            given = [*arguments, *[destination, prefix, keep_vars][len(arguments):]]
+            destination, prefix, keep_vars = given
+        if destination is None:
+            destination = OrderedDict()
+            destination._metadata = OrderedDict()
+        metadata = {"version": self._version}
+        if hasattr(destination, "_metadata"):
+            destination._metadata[prefix[:-1]] = metadata
+        for hook in self._state_dict_pre_hooks.values():
+            hook(self, prefix, keep_vars)
+        self._save_to_state_dict(destination, prefix, keep_vars)
+        for name, module in self._modules.items():
+            if module is not None:
+                module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        for number, hook in self._state_dict_hooks.items():
+            answer = hook(self, destination, prefix, metadata)
+            if answer is not None and number in self._state_dict_hooks_silent:
+                raise BadValue("state_dict post-hook must return None", why="the dict is changed in place", fix="return nothing")
+            destination = destination if answer is None else answer
+        return destination  # type: ignore[no-any-return]
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> IncompatibleKeys:
+        """Copies values by name into parameters and buffers: all of them, or, where something does not fit, none.
+
+        `strict` demands that the names are the same; `assign` puts the tensors themselves in place of the old ones. Where a post-hook
+        is registered, it decides which names are amiss, after the others were loaded.
+        """
+        if not isinstance(state_dict, Mapping):
+            raise BadArgument(f"load_state_dict: Expected state_dict to be dict-like, got {type(state_dict).__name__}",
+                              fix="model.load_state_dict(mutagrad.load(path))")
+        loading = _Loading(getattr(state_dict, "_metadata", None), assign)
+        loading.collect(self, OrderedDict(state_dict))
+        hooks = [(module, hook) for module in self.modules() for hook in module._load_state_dict_post_hooks.values()]  # type: ignore[attr-defined]
+        self._check_loaded(loading, strict and not hooks, "nothing was loaded")
+        with no_grad():
+            for write in loading.writes:
+                write()
+        result = IncompatibleKeys(loading.missing, loading.unexpected)
+        for module, hook in hooks:
+            if hook(module, result) is not None:
+                raise BadValue("load_state_dict post-hook: must return None", why="the lists of keys are changed in place", fix="return nothing")
+        self._check_loaded(loading, strict, "what has a name in both was loaded")
+        return result
+
+    def _check_loaded(self, loading: _Loading, strict: bool, why: str) -> None:
+        complaints = loading.complaints(strict)
+        if complaints:
+            raise ShapeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(complaints), why=why,
+                             fix="load_state_dict(state, strict=False) leaves out names that do not match")
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], strict: bool,
+                              missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str]) -> None:
+        """What this module itself, without those inside, takes from a state_dict."""
+        for number, hook in self._load_state_dict_pre_hooks.items():
+            first = (self,) if number in self._load_state_dict_pre_hooks_with_module else ()
+            hook(*first, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        own = self._kept()
+        for name, value in own.items():
+            key = prefix + name
+            if key in state_dict:
+                self._load_one(name, key, value, state_dict[key], local_metadata.get("assign_to_params_buffers", False), error_msgs)
+            elif strict:
+                missing_keys.append(key)
+        extra = prefix + "_extra_state"
+        if type(self).set_extra_state is not Stateful.set_extra_state:
+            if extra in state_dict:
+                self._pending.append(lambda: self.set_extra_state(state_dict[extra]))
+            elif strict:
+                missing_keys.append(extra)
+        elif strict and extra in state_dict:
+            unexpected_keys.append(extra)
+        if strict:
+            for key in state_dict:
+                first_part, _, rest = key[len(prefix):].partition(".")
+                if key.startswith(prefix) and key != extra and first_part not in (self._modules if rest else own):
+                    unexpected_keys.append(key)
+
+    def _load_one(self, name: str, key: str, target: Any, value: Any, assign: bool, errors: list[str]) -> None:
+        if not isinstance(value, Tensor):
+            errors.append(f"While copying the parameter named {key!r}, expected Tensor or Tensor-like object from checkpoint but received "
+                          f"{type(value).__name__}.")
+            return
+        if is_lazy(value) or is_lazy(target):
+            if is_lazy(target) and not is_lazy(value):
+                self._pending += [lambda: target.materialize(value.shape), lambda: target.copy_(value)]
+            elif not is_lazy(target):
+                errors.append(f"{key}: the shape of an uninitialized parameter is not known, and it is {tuple(target.shape)} in current model; the "
+                              "module in the checkpoint had not been called.")
+            return
+        if value.shape != target.shape and not (value.shape == (1,) and not target.ndim):
+            errors.append(f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
+                          f"the shape in current model is {target.shape}.")
+            return
+        if not assign and target.is_meta and not value.is_meta:
+            warnings.warn(f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model does nothing; "
+                          "load_state_dict(state, assign=True) puts it in its place", stacklevel=2)
+        elif not assign:
+            self._pending.append(lambda: target.copy_(value.reshape(target.shape)))
+        elif name in self._parameters:
+            made = value.requires_grad_(target.requires_grad) if isinstance(value, Parameter) else Parameter(value, target.requires_grad)
+            self._pending.append(lambda: self._parameters.update({name: made}))
+        else:
+            self._pending.append(lambda: self._buffers.update({name: value}))
