@@ -445,3 +445,85 @@ def test_hooks_on_one_tensor_are_shown_the_same_gradient() -> None:
         y.sum().backward()
         assert seen[0].note == 7 and seen[0][0].item() == 1.0 and seen[1][0].item() == 3.0
         assert x.grad[part].tolist() == [6.0] * len(x[part])
+
+
+def test_classes_decorated_with_a_mode_are_made_in_it() -> None:
+    with pytest.warns(FutureWarning, match="__init__"):
+        @mg.no_grad()
+        class Made:
+            def __init__(self) -> None:
+                self.recorded = mg.is_grad_enabled()
+
+    assert isinstance(Made, type) and not Made().recorded
+
+
+def test_a_decorated_generator_is_closed_in_its_mode() -> None:
+    seen = []
+
+    @mg.no_grad()
+    def count() -> Iterator[int]:
+        try:
+            yield 1
+        except GeneratorExit:
+            seen.append(mg.is_grad_enabled())
+            raise
+
+    made = count()
+    next(made)
+    made.close()
+    assert seen == [False]
+
+
+def test_inference_mode_is_told_and_nests() -> None:
+    with mg.inference_mode():
+        assert mg.is_inference_mode_enabled() and not mg.is_grad_enabled()
+        with mg.inference_mode(False):
+            assert not mg.is_inference_mode_enabled() and mg.is_grad_enabled()
+        assert mg.is_inference_mode_enabled()
+    assert not mg.is_inference_mode_enabled()
+    with mg.autograd.grad_mode.no_grad(), mg.autograd.set_multithreading_enabled(False), mg.autograd.anomaly_mode.detect_anomaly():
+        assert not mg.is_grad_enabled()
+
+
+def test_arguments_of_grad() -> None:
+    x, y = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    mg.autograd.backward(x * y, mg.tensor([1.0, 10.0]))
+    same(x.grad, [3, 40])
+    rows, = mg.autograd.grad((x * y).sum(), x, mg.arange(3), is_grads_batched=True)
+    same(rows, [[0, 0], [3, 4], [6, 8]])
+    first, = mg.autograd.grad((x * y).sum(), x, create_graph=True)
+    zero, = mg.autograd.grad(first, x, create_graph=True, materialize_grads=True)
+    same(mg.autograd.grad(zero, x, materialize_grads=True)[0], [0, 0])
+    for settings, error in (({"inputs": []}, ValueError), ({"inputs": x, "allow_unused": False, "materialize_grads": True}, ValueError),
+                            ({"inputs": x, "grad_outputs": mg.ones(2, 2), "is_grads_batched": True}, RuntimeError)):
+        with pytest.raises(error):
+            mg.autograd.grad((x * y).sum(), **settings)
+    with pytest.raises(RuntimeError, match="cannot be empty"):
+        (x * y).sum().backward(inputs=[])
+    with pytest.raises(RuntimeError, match="the loss is nan"):
+        mg.autograd.backward((x * math.nan).sum())
+
+
+def test_anomalies_without_nan() -> None:
+    assert not mg.is_anomaly_enabled() and mg.is_anomaly_check_nan_enabled()
+    with mg.autograd.detect_anomaly(check_nan=False):
+        assert mg.is_anomaly_enabled() and not mg.is_anomaly_check_nan_enabled()
+        with mg.autograd.set_detect_anomaly(False):
+            assert not mg.is_anomaly_enabled()
+        assert mg.is_anomaly_enabled()
+
+
+def test_a_complex_result_needs_a_gradient_to_start_from() -> None:
+    z = mg.tensor([1 + 2j], requires_grad=True)
+    with pytest.raises(RuntimeError, match="only for real"):
+        (z * 2).backward()
+    (z * 2).backward(mg.ones(1, dtype=mg.complex64))
+    same(z.grad, [2])
+
+
+def test_a_tensor_is_not_its_own_gradient() -> None:
+    x = leaf(1.0)
+    with pytest.raises(RuntimeError, match="own gradient"):
+        x.grad = x
+    with mg.no_grad():
+        assert x.numpy().tolist() == [1]

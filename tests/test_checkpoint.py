@@ -1,13 +1,15 @@
 """Checkpointed functions: the same gradients with less kept, and an error where that cannot be."""
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 import mutagrad as mg
 from mutagrad import nn
-from mutagrad.utils.checkpoint import checkpoint, checkpoint_sequential
+from mutagrad.utils.checkpoint import checkpoint, checkpoint_sequential, noop_context_fn, set_checkpoint_debug_enabled, set_checkpoint_early_stop
 from tools import same
 
 
@@ -122,8 +124,12 @@ def test_without_recording_it_is_a_call() -> None:
 
 
 def test_bad_arguments() -> None:
-    with pytest.raises(NotImplementedError, match="context_fn"):
-        checkpoint(lambda x: x, mg.ones(1), context_fn=lambda: None)
+    with pytest.raises(ValueError, match="context_fn"):
+        checkpoint(lambda x: x, mg.ones(1), use_reentrant=True, context_fn=lambda: None)
+    with pytest.raises(ValueError, match="determinism_check"):
+        checkpoint(lambda x: x, mg.ones(1), determinism_check="some")
+    with pytest.raises(ValueError, match="y"):
+        checkpoint(lambda x, y: x, mg.ones(1), y=2, use_reentrant=True)
     with pytest.raises(TypeError, match="segments"):
         checkpoint_sequential([nn.Identity()], 3, mg.ones(1))
 
@@ -138,3 +144,43 @@ def test_hooks_of_parameters_are_called_once() -> None:
     assert seen == [[2.0, 2.0, 2.0]]
     same(w.grad, [4, 4, 4])
     same(x.grad, [1, 1, 1])
+
+
+def test_contexts_for_running_and_for_running_again() -> None:
+    seen: list[str] = []
+
+    @contextmanager
+    def note(text: str) -> Iterator[None]:
+        seen.append(text)
+        yield
+
+    x = mg.ones(2, requires_grad=True)
+    out = checkpoint(mg.exp, x, use_reentrant=False, context_fn=lambda: (note("first"), note("again")))
+    assert seen == ["first"]
+    out.sum().backward()
+    assert seen == ["first", "again"]
+    with set_checkpoint_early_stop(False), set_checkpoint_debug_enabled(True):
+        checkpoint(mg.exp, x, use_reentrant=False, context_fn=noop_context_fn).sum().backward()
+
+
+def test_a_function_that_gives_other_shapes_the_second_time() -> None:
+    shapes = [(1,), (2,)]
+    out = checkpoint(lambda x: x.exp() * mg.ones(shapes.pop(0)), mg.ones(1, requires_grad=True), use_reentrant=False)
+    with pytest.raises(RuntimeError, match="different metadata"):
+        out.backward()
+
+
+def test_mixed_precision_is_that_of_the_first_run() -> None:
+    seen = []
+
+    def product(x: Any) -> Any:
+        y = x @ x
+        seen.append(y.dtype)
+        return y
+
+    for outside, inside in ((False, True), (True, False)):
+        with mg.autocast("cpu", dtype=mg.bfloat16, enabled=inside):
+            out = checkpoint(product, mg.ones(2, 2, requires_grad=True), use_reentrant=False)
+        with mg.autocast("cpu", dtype=mg.bfloat16, enabled=outside):
+            out.sum().backward()
+    assert seen == [mg.bfloat16, mg.bfloat16, mg.float32, mg.float32]

@@ -7,7 +7,7 @@ import pytest
 
 import mutagrad as mg
 from mutagrad import nn
-from mutagrad.func import functional_call, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, stack_module_state, vjp, vmap
+from mutagrad.func import functional_call, functionalize, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, stack_module_state, vjp, vmap
 from tools import same
 
 
@@ -156,3 +156,26 @@ def test_jacobian_of_a_function_that_writes_to_its_argument_or_reads_it_twice() 
             same(x, [1, 2])
             same(mg.autograd.functional.jacobian(lambda y: y * x, x, create_graph=create_graph), [[1, 0], [0, 2]])
             same(mg.autograd.functional.hessian(lambda y: function(y).sum(), x, create_graph=create_graph), [[0, 0], [0, 10]])
+
+
+def test_linearize_and_what_tangents_must_be() -> None:
+    x = mg.tensor([1.0, 2.0])
+    out, product = linearize(lambda x, y: x * y, x, x)
+    same(out, [1, 4])
+    same(product(mg.ones(2), mg.zeros(2)), [1, 2])
+    for primals, tangents in (((x,), (x, x)), ((x,), (mg.ones(3),)), (x, (x,)), ((x,), (x.double(),))):
+        with pytest.raises(RuntimeError, match="jvp"):
+            jvp(mg.sin, primals, tangents)
+
+
+def test_what_functions_may_be_given_and_return() -> None:
+    x = mg.tensor([1.0, 2.0])
+    rows, whole = vmap(lambda x, y: (x * y[0], y * 2), in_dims=(0, None), out_dims=(0, None))(x, mg.tensor([3.0]))
+    same(rows, [3, 6])
+    same(whole, [6])
+    assert functionalize(mg.sin)(x).shape == (2,)
+    for call in (lambda: vmap(lambda x: x, out_dims=None)(x), lambda: vmap(mg.sin, 0.5)(x), lambda: vjp(lambda x: 3, x), lambda: jacrev(lambda x: (x, "a"))(x),
+                 lambda: jvp(lambda x: (), (x,), (x,)), lambda: grad(mg.sum, argnums=())(x), lambda: grad(mg.dot, argnums=(0, -2))(x, x),
+                 lambda: functionalize(mg.sin, remove="all")):
+        with pytest.raises(ValueError):
+            call()

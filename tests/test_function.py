@@ -245,8 +245,9 @@ def test_once_differentiable() -> None:
     x = leaf(2.0, 3.0)
     Once.apply(x, x, 1.0).sum().backward()
     same(x.grad, [4, 6])
+    g, = mg.autograd.grad(Once.apply(x, x, 1.0).sum(), x, create_graph=True)
+    same(g, [4, 6])
     with pytest.raises(RuntimeError, match="once_differentiable"):
-        g, = mg.autograd.grad(Once.apply(x, x, 1.0).sum(), x, create_graph=True)
         g.sum().backward()
 
 
@@ -279,3 +280,146 @@ def test_a_backward_inside_a_backward() -> None:
     x = mg.tensor([8.0, 27.0], requires_grad=True)
     Root.apply(x).sum().backward()
     same(x.grad, [1 / 12, 1 / 27])
+
+
+def test_vjp_is_another_name_for_backward() -> None:
+    class Twice(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def vjp(ctx: Any, g: Any) -> Any:
+            return g * 2
+
+    class Both(Twice):
+        backward = Twice.vjp
+
+    class Neither(Function):
+        forward = Twice.forward
+
+    x = leaf(1.0)
+    Twice.apply(x).backward()
+    same(x.grad, [2])
+    for wrong, said in ((Both, "both"), (Neither, "either")):
+        with pytest.raises(RuntimeError, match=said):
+            wrong.apply(x).backward()
+
+
+def test_an_output_returned_twice_is_one_tensor() -> None:
+    class Same(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            y = x * 2
+            return y, y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, h: Any) -> Any:
+            return (g + h) * 2
+
+    x = leaf(1.0)
+    a, b = Same.apply(x)
+    assert a is b
+    (a + 10 * b).backward()
+    same(x.grad, [22])
+
+
+def test_gradients_of_constant_outputs_may_stay_none() -> None:
+    class Marked(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            a, b = x * 1, x * 2
+            ctx.mark_non_differentiable(b)
+            ctx._materialize_non_diff_grads = False
+            return a, b
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, nothing: Any) -> Any:
+            assert nothing is None
+            return g
+
+    x = leaf(1.0)
+    Marked.apply(x)[0].backward()
+    same(x.grad, [1])
+
+
+def test_a_context_outlives_its_values() -> None:
+    kept: list[Any] = []
+
+    class Kept(Multiply):
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            kept.append(ctx)
+            return Multiply.backward(ctx, g)
+
+    out = Kept.apply(leaf(1.0), leaf(2.0), 1.0)
+    out.backward(retain_graph=True)
+    assert out.grad_fn.saved_tensors[1].tolist() == [2]
+    del out
+    with pytest.raises(RuntimeError, match="gone"):
+        _ = kept[0].saved_tensors
+
+
+def test_old_ways_are_told() -> None:
+    class Old(Multiply):
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            with pytest.warns(DeprecationWarning, match="saved_tensors"):
+                return (*ctx.saved_variables, None)
+
+    Old.apply(leaf(1.0), leaf(1.0), 1.0).backward()
+    with pytest.warns(DeprecationWarning, match="instantiated"):
+        made = Multiply()
+    with pytest.raises(RuntimeError, match="apply"):
+        made(leaf(1.0))
+    assert not Multiply.generate_vmap_rule and issubclass(mg.autograd.function.InplaceFunction, Function)
+
+
+def test_only_inputs_are_dirty() -> None:
+    class Odd(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            y = x * 3
+            ctx.mark_dirty(y)
+            return y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 3
+
+    x = leaf(1.0)
+    with pytest.warns(UserWarning, match="not an input"):
+        Odd.apply(x).backward()
+    same(x.grad, [3])
+
+
+def test_a_node_is_named_after_its_function_and_knows_its_context() -> None:
+    class LongName(Multiply):
+        pass
+
+    out = LongName.apply(leaf(1.0), leaf(2.0), 5.0)
+    assert out.grad_fn.name() == type(out.grad_fn).__name__ == "LongNameBackward" and type(out.grad_fn) is LongName._backward_cls
+    assert out.grad_fn.scale == 5 and "LongNameBackward>" in repr(out)
+    out.grad_fn.metadata["note"] = 1
+    assert out.grad_fn.metadata["note"] == 1
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = out.grad_fn.nothing
+
+
+def test_defaults_of_forward_reach_the_context() -> None:
+    class Power(Function):
+        @staticmethod
+        def forward(x: Any, n: int = 3) -> Any:
+            return x ** n
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.x, ctx.n = inputs
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * ctx.n * ctx.x ** (ctx.n - 1), None
+
+    x = leaf(2.0)
+    Power.apply(x).backward()
+    same(x.grad, [12])

@@ -1,15 +1,16 @@
 """Asking for derivatives: `backward`, `grad`, and hooks on what a sweep brings."""
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import ref
 
 from .backends import np
 from .backends.host import ALARM, QUIET, hush, unhush
-from .construct import make, window_or_none
+from .construct import detached, make, window_or_none
 from .engine import Arithmetic, reaching, sweep
-from .errors import BadArgument, BadSeed, DTypeError, GradientError, ShapeError
+from .errors import BadArgument, BadSeed, BadValue, DTypeError, GradientError, ShapeError
 from .graph import Leaf, Node, mode, window_of
 from .ops.indexing import put
 from .ops.shape import clone, stack
@@ -25,7 +26,7 @@ class Raw(Arithmetic):
     def call_hooks(self, hooks: Any, g: Any) -> Any:
         """Each is shown the gradient as the one before left it: the same tensor, where both look through the same window."""
         shown = last = None
-        for hook, window in hooks:
+        for hook, window in tuple(hooks):  # a hook may remove itself
             if shown is None or window != last:
                 buffer = self.own([g], g.dtype)
                 shown = make(buffer.copy() if window is None else self.take(buffer, window, False))
@@ -42,7 +43,7 @@ class Raw(Arithmetic):
 
 class RecordedWithHooks(Recorded):
     def call_hooks(self, hooks: Any, g: Any) -> Any:
-        for hook, window in hooks:
+        for hook, window in tuple(hooks):
             buffer = clone(g)
             answer = hook(buffer if window is None else self.take(buffer, window, False))
             if window is None:
@@ -73,11 +74,14 @@ def _seed(tensor: Any, gradient: Any, create_graph: bool) -> Any:
         raise _no_history(tensor)
     array = tensor._array
     if gradient is None:
+        if array.dtype.kind == "c":
+            raise GradientError("backward: grad can be implicitly created only for real scalar outputs, or several real ones, and this is complex",
+                                why="a complex number has two derivatives, one by its real and one by its imaginary part", fix="y.abs().sum().backward()")
         return make(np.ones(array.shape, array.dtype))
     if not isinstance(gradient, TensorBase):
         raise BadArgument(f"backward: the gradient must be a tensor, not {type(gradient).__name__}", fix="y.backward(mutagrad.ones_like(y))")
     if gradient._array.shape != array.shape:
-        raise ShapeError(f"backward: the gradient has shape {gradient._array.shape}, the tensor {array.shape}",
+        raise ShapeError(f"backward: Mismatch in shape: the gradient has shape {gradient._array.shape}, the tensor {array.shape}",
                          why="it weighs every element of the tensor", fix="y.backward(mutagrad.ones_like(y))")
     if gradient._array.dtype.kind not in "fcV":
         raise DTypeError(f"backward: the gradient must be of a floating point type, not {gradient._array.dtype.name}", fix="gradient.float()")
@@ -103,54 +107,143 @@ def _no_history(tensor: Any) -> GradientError:
     else:
         why = ("nothing that it was computed from requires a gradient; or it was computed inside no_grad, from .data, "
                "from .detach() or from .item()")
-    return GradientError("backward: this tensor has no history to differentiate", why=why,
+    return GradientError("backward: this tensor does not require grad: it has no history to differentiate", why=why,
                          fix="x = mutagrad.tensor(..., requires_grad=True) before computing with x")
 
 
+class GradientEdge(NamedTuple):
+    """A place in the graph: what a node wrote. `ownership_token` is a tensor that is still as it was there, if one is known."""
+
+    node: Any
+    output_nr: int
+    ownership_token: Any = None
+
+
+def get_gradient_edge(tensor: Any) -> GradientEdge:
+    """The place in the graph at which a tensor is now, whatever is written to it later."""
+    if not tensor.requires_grad:
+        raise GradientError("get_gradient_edge: cannot get the gradient edge of something that does not require grad", fix="x.requires_grad_()")
+    kept = detached(tensor)
+    kept._storage.writer = tensor._storage.writer
+    return GradientEdge(tensor._storage.writer if tensor.is_leaf else tensor.grad_fn, tensor.output_nr, kept)
+
+
+def _at(edge: Any) -> Any:
+    """What stands for an edge: the leaf, a tensor as it was there, or else the node; tensors stand for themselves."""
+    if edge.__class__ is not GradientEdge:
+        return edge
+    leaf = edge.node.tensor() if isinstance(edge.node, Leaf) else None
+    if leaf is not None and leaf._storage.writer is edge.node:
+        return leaf
+    written = getattr(getattr(edge.node, "op", None), "outputs", None)
+    return edge.ownership_token if edge.ownership_token is not None else written[edge.output_nr]() if written else edge.node
+
+
 def _listed(tensors: Any) -> list[Any]:
-    return [tensors] if isinstance(tensors, TensorBase) else list(tensors)
+    return [_at(tensors)] if isinstance(tensors, (TensorBase, GradientEdge)) else [_at(t) for t in tensors]
 
 
-def _seeds(tensors: Any, gradients: Any, create_graph: bool) -> list[tuple[Any, Any, Any]]:
+def _pairs(tensors: Any, gradients: Any) -> tuple[list[Any], list[Any]]:
     tensors = _listed(tensors)
-    gradients = [None] * len(tensors) if gradients is None else _listed(gradients)
+    return tensors, [None] * len(tensors) if gradients is None else _listed(gradients)
+
+
+def _seeds(tensors: list[Any], gradients: list[Any], create_graph: bool) -> list[tuple[Any, Any, Any]]:
     if len(gradients) != len(tensors):
         raise BadArgument(f"backward: {len(tensors)} tensors but {len(gradients)} gradients")
     seeds = [_seed(t, g, create_graph) for t, g in zip(tensors, gradients)]
     return [(t._storage.writer, window_or_none(t), g if create_graph else g._array) for t, g in zip(tensors, seeds)]
 
 
+class Run:
+    """One sweep while it runs: where it began, what it visits, and what is to be called when it is over."""
+
+    __slots__ = ("roots", "useful", "callbacks", "notes")
+
+    def __init__(self, roots: list[Any], useful: set[Any] | None) -> None:
+        self.roots, self.useful = roots, useful
+        self.callbacks: list[Callable[[], None]] | None = None
+        self.notes: dict[Any, Any] | None = None  # what a hook on several tensors has seen so far
+
+    def reached(self) -> set[Any]:
+        """All that it visits."""
+        seen: set[Any] = set()
+        stack = list(self.roots)
+        while stack:
+            node = stack.pop()
+            if node is not None and node not in seen and (self.useful is None or node in self.useful):
+                seen.add(node)
+                stack.extend(node.inputs)
+        return seen
+
+    def call_later(self, callback: Callable[[], None]) -> None:
+        if self.callbacks is None:
+            self.callbacks = []
+        self.callbacks.append(callback)
+
+    def note(self, about: Any) -> dict[str, Any]:
+        """What somebody keeps in mind for as long as the sweep runs."""
+        if self.notes is None:
+            self.notes = {}
+        return self.notes.setdefault(about, {})  # type: ignore[no-any-return]
+
+
+class _Runs(threading.local):
+    """Of one thread: the sweeps that are running, one inside the other."""
+
+    def __init__(self) -> None:
+        self.open: list[Run] = []
+
+
+_runs = _Runs()
+
+
+def running() -> Run:
+    """The innermost sweep that is running on this thread."""
+    if not _runs.open:
+        raise GradientError("backward: this can only be asked during the backward pass", fix="ask in a hook, or in a Function's backward")
+    return _runs.open[-1]
+
+
 def _run(seeds: list[tuple[Any, Any, Any]], create_graph: bool, retain: bool, deposit: Any, wanted: dict[Any, Any], only: bool,
          edge: dict[Any, Any] | None = None) -> None:
     arithmetic = RECORDED_SWEEP if create_graph else RAW_SWEEP
-    useful = reaching([node for node, _, _ in seeds], wanted) if only else None
+    roots = [node for node, _, _ in seeds]
+    useful = reaching(roots, wanted) if only else None
+    run = Run(roots, useful)
+    _runs.open.append(run)
     before, mode.grad = mode.grad, create_graph
     token = hush(ALARM.setting if mode.strong_zeros else QUIET)
     try:
         sweep(seeds, arithmetic, where=here(), retain=retain, deposit=deposit, wanted=wanted, useful=useful, edge=edge)
+        for callback in run.callbacks or ():  # which may add another
+            callback()
     finally:
         unhush(token)
         mode.grad = before
+        _runs.open.pop()
 
 
 # ------------------------------------------------------------------------------------------------------------- the answers
 
 def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
     """Adds the derivatives of the sum of `tensors` to `.grad` of the leaves (or only of `inputs`)."""
-    for tensor, gradient in zip(_listed(tensors), _listed(grad_tensors or ())):
+    tensors, gradients = _pairs(tensors, grad_tensors)
+    for tensor, gradient in zip(tensors, gradients):
         if gradient is None:
             _check_loss(tensor)
-    seeds = _seeds(tensors, grad_tensors, create_graph)
+    seeds = _seeds(tensors, gradients, create_graph)
     retain = create_graph if retain_graph is None else retain_graph
     if inputs is None:
         return _run(seeds, create_graph, retain, _deposit_recorded if create_graph else _deposit, {}, False)
     inputs = _listed(inputs)
     if not inputs:
-        raise BadArgument("backward: inputs must not be empty", fix="leave it out to differentiate with respect to all leaves")
+        raise BadValue("backward: inputs cannot be empty", fix="leave it out to differentiate with respect to all leaves")
     found = _derivatives(seeds, inputs, create_graph, retain)
     for tensor, g in zip(inputs, found):
-        if g is not None:
+        if g is not None and isinstance(tensor, TensorBase):
             _add_grad(tensor, g, create_graph)
+            _call_after(tensor._storage.writer, tensor)
 
 
 def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
@@ -163,17 +256,24 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     >>> mg.autograd.grad(g, x)
     (tensor(12.),)
     """
+    if materialize_grads and allow_unused is False:
+        raise BadValue("grad: Expected allow_unused to be True or not passed when materialize_grads=True", fix="leave allow_unused out")
     if is_grads_batched:
         return _rows_of_grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
-    seeds = _seeds(outputs, grad_outputs, create_graph)
-    inputs = _listed(inputs)
+    seeds = _seeds(*_pairs(outputs, grad_outputs), create_graph)
+    given = [inputs] if isinstance(inputs, (TensorBase, GradientEdge)) else list(inputs)
+    inputs = _listed(given)
+    if not inputs:
+        raise BadValue("grad: grad requires non-empty inputs.", fix="mutagrad.autograd.grad(y, [x])")
     found = _derivatives(seeds, inputs, create_graph, create_graph if retain_graph is None else retain_graph)
     for i, g in enumerate(found):
+        if g is None and materialize_grads and isinstance(given[i], GradientEdge):
+            raise GradientError("grad: materialize_grads cannot be used when the given input is a GradientEdge", fix="allow_unused=True gives None for it")
         if g is None and materialize_grads:
-            found[i] = make(np.zeros_like(inputs[i]._array))
+            found[i] = make(np.zeros_like(inputs[i]._array)).requires_grad_(create_graph)
         elif g is None and not allow_unused:
-            raise GradientError(f"grad: input {i}, of shape {inputs[i]._array.shape}, has no influence on the outputs as it is now",
-                                why="it was not used, or it was written to after it was used", fix="allow_unused=True gives None for it")
+            raise GradientError(f"grad: input {i}, {_told(inputs[i])}, has no influence on the outputs as it is now",
+                                why="it was not used, or it was written to after it was used", fix="Set allow_unused=True, which gives None for it")
     return tuple(found)
 
 
@@ -181,9 +281,10 @@ def _rows_of_grad(outputs: Any, inputs: Any, grad_outputs: Any, retain_graph: bo
     """Derivatives for each row of `grad_outputs`, put together along a new first dimension."""
     seeds = [] if grad_outputs is None else _listed(grad_outputs)
     counts = {g._array.shape[0] if isinstance(g, TensorBase) and g._array.ndim else 0 for g in seeds}
-    if len(counts) != 1 or not (count := counts.pop()):
-        raise BadArgument("grad: with is_grads_batched, each of grad_outputs needs a first dimension, of the same size for all",
-                          fix="grad_outputs=mutagrad.eye(y.numel())")
+    if len(counts) != 1 or not (count := counts.pop()) or [g._array.shape[1:] for g in seeds] != [y._array.shape for y in _listed(outputs)]:
+        raise BadValue("grad: If `is_grads_batched=True`, we interpret the first dimension of each of grad_outputs as the batch dimension: the others must "
+                      "be those of its output, and the first of the same size for all", fix="grad_outputs=mutagrad.eye(y.numel())")
+    seeds = [g.to(y.dtype) for g, y in zip(seeds, _listed(outputs))]
     keep = create_graph if retain_graph is None else retain_graph
     rows = [grad(outputs, inputs, [g[i] for g in seeds], keep or i < count - 1, create_graph, True, settings[0], False, settings[1]) for i in range(count)]
     return tuple(None if column[0] is None else stack(column) for column in zip(*rows))
@@ -193,10 +294,13 @@ def _derivatives(seeds: list[tuple[Any, Any, Any]], inputs: Sequence[Any], creat
     found: list[Any] = [None] * len(inputs)
     by_node: dict[Any, list[int]] = {}
     for i, tensor in enumerate(inputs):
+        if isinstance(tensor, Node):
+            by_node.setdefault(tensor, []).append(i)
+            continue
         if not isinstance(tensor, TensorBase):
             raise BadArgument(f"grad: input {i} is {type(tensor).__name__}, not a tensor")
         if tensor._storage.writer is None:
-            raise GradientError(f"grad: input {i}, of shape {tensor._array.shape}, does not require a gradient",
+            raise GradientError(f"grad: input {i}, of shape {tensor._array.shape}, does not require grad",
                                 fix="x.requires_grad_() before computing with it")
         check_separate(tensor, "grad")
         by_node.setdefault(tensor._storage.writer, []).append(i)
@@ -219,8 +323,14 @@ def check_separate(tensor: Any, what: str) -> None:
                             why="expand, unfold or as_strided made several of its elements the same", fix="x = x.clone() first")
 
 
+def _told(wanted: Any) -> str:
+    return f"of shape {wanted._array.shape}" if isinstance(wanted, TensorBase) else repr(wanted)
+
+
 def _part(tensor: Any, g: Any, create_graph: bool) -> Any:
-    """The adjoint of the tensor out of that of its storage."""
+    """The adjoint of the tensor out of that of its storage; of a node, of all that it wrote to."""
+    if isinstance(tensor, Node):
+        return clone(g) if create_graph else make(np.array(g))
     if create_graph:
         return clone(g if tensor._offset is None else RECORDED_SWEEP.view(clone(g), window_of(tensor)))
     if tensor._offset is None:
@@ -236,8 +346,7 @@ def _deposit(leaf: Leaf, holder: list[Any]) -> None:
     if leaf.window is not None:
         g = np.asarray(RAW_SWEEP.take(g, leaf.window, False))
     _add_grad(tensor, make(_shaped(g, tensor)), False)
-    for hook in leaf.after or ():
-        hook(tensor)
+    _call_after(leaf, tensor)
 
 
 def _shaped(g: Any, tensor: Any) -> Any:
@@ -258,20 +367,29 @@ def _deposit_recorded(leaf: Leaf, holder: list[Any]) -> None:
     if leaf.window is not None:
         g = RECORDED_SWEEP.view(clone(g), leaf.window)
     _add_grad(tensor, clone(g), True)
-    for hook in leaf.after or ():
-        hook(tensor)
+    _call_after(leaf, tensor)
+
+
+def _call_after(leaf: Any, tensor: Any) -> None:
+    for hook, in tuple(getattr(leaf, "after", None) or ()):
+        if hook(tensor) is not None:
+            raise GradientError("register_post_accumulate_grad_hook: hooks should return None.", fix="x.grad = ..., inside the hook")
+
+
+_adding = threading.RLock()  # several threads may differentiate with respect to one leaf
 
 
 def _add_grad(tensor: Any, g: Any, create_graph: bool) -> None:
     """Into `.grad`: in its memory, so whoever holds it sees it; as a new tensor where the sum must have a history."""
-    old = tensor._grad
-    if old is None:
-        tensor._grad = g
-    elif create_graph or old._storage.writer is not None:
-        tensor._grad = old + g
-    else:
-        before_write(old)
-        np.add(old._array, g._array, old._array)
+    with _adding:
+        old = tensor._grad
+        if old is None:
+            tensor._grad = g
+        elif create_graph or old._storage.writer is not None:
+            tensor._grad = old + g
+        else:
+            before_write(old)
+            np.add(old._array, g._array, old._array)
 
 
 # ------------------------------------------------------------------------------------------------------------------ hooks
@@ -303,25 +421,40 @@ def register_hook(tensor: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
     """`hook` sees the adjoint of the tensor as it is now: of this version of its storage, through its window."""
     writer = _writer(tensor, "register_hook")
     check_separate(tensor, "register_hook")
-    entry = (hook, window_or_none(tensor))
+    return enter_hook(writer, hook, window_or_none(tensor))
+
+
+def enter_hook(writer: Any, hook: Any, window: Any) -> RemovableHandle:
+    """Hooks on tensors come first, then what keeps their gradients, then hooks on the node."""
+    entry = (hook, window)
     if writer.hooks is None:
         writer.hooks = []
     writer.hooks.append(entry)
+    writer.hooks.sort(key=lambda entry: getattr(entry[0], "rank", 0))
     return RemovableHandle(writer.hooks, entry)
 
 
 def register_after(tensor: Any, hook: Callable[[Any], None]) -> RemovableHandle:
     writer = _writer(tensor, "register_post_accumulate_grad_hook")
     if not isinstance(writer, Leaf):
-        raise GradientError("register_post_accumulate_grad_hook: only leaves accumulate gradients", fix="x.register_hook(hook)")
-    if writer.after is None:
-        writer.after = []
-    writer.after.append(hook)
-    return RemovableHandle(writer.after, hook)
+        raise GradientError("register_post_accumulate_grad_hook: post accumulate grad hooks cannot be registered on non-leaf tensors",
+                            why="only leaves accumulate gradients", fix="x.register_hook(hook)")
+    return enter_after(writer, hook)
+
+
+def enter_after(leaf: Leaf, hook: Callable[[Any], None]) -> RemovableHandle:
+    if leaf.after is None:
+        leaf.after = []
+    entry = (hook,)
+    leaf.after.append(entry)
+    leaf.after.sort(key=lambda entry: getattr(entry[0], "rank", 0))
+    return RemovableHandle(leaf.after, entry)
 
 
 class _Keeper:
     """The hook that puts a computed tensor's gradient into its `.grad`."""
+
+    rank = 1
 
     def __init__(self, tensor: Any) -> None:
         self.tensor = ref(tensor)

@@ -20,7 +20,7 @@ from typing import Any
 from ._tensor import Tensor
 from .autograd.modes import enable_grad
 from .backward import grad as _autograd_grad
-from .errors import BadArgument, BadValue, ShapeError
+from .errors import BadArgument, BadData, BadValue, ShapeError
 from .graph import next_order
 from .nn.module import Module
 from .ops.create import ones_like, zeros_like
@@ -29,7 +29,7 @@ from .random import default_generator
 from .utils._pytree import tree_flatten, tree_map, tree_unflatten
 from .utils.checkpoint import outer_writers
 
-__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "stack_module_state", "vjp", "vmap"]
+__all__ = ["functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "stack_module_state", "vjp", "vmap"]
 
 Argnums = int | tuple[int, ...]
 
@@ -74,6 +74,8 @@ def _chosen(arguments: tuple[Any, ...], argnums: Argnums, name: str) -> Any:
     for place in places:
         if not isinstance(place, int) or not -len(arguments) <= place < len(arguments):
             raise BadValue(f"{name}: argnums={argnums!r}, but there are {len(arguments)} arguments", fix="argnums=0")
+    if not places or len({place % len(arguments) for place in places}) < len(places):
+        raise BadValue(f"{name}: argnums must be non-empty and its elements unique, not {argnums!r}", fix="argnums=0")
     return tuple(arguments[p] for p in places) if isinstance(argnums, tuple) else arguments[places[0]]
 
 
@@ -90,6 +92,14 @@ def _split(result: Any, has_aux: bool, name: str) -> tuple[Any, Any]:
     if not isinstance(result, tuple) or len(result) != 2:
         raise BadArgument(f"{name}: with has_aux=True the function must return (output, aux), not {type(result).__name__}")
     return result
+
+
+def _only_tensors(outputs: Sequence[Any], name: str) -> None:
+    for output in outputs:
+        if not isinstance(output, Tensor):
+            raise BadData(f"{name}: expected the function to only return tensors, got {type(output).__name__}", fix="has_aux=True, for what is no output")
+    if not outputs:
+        raise BadData(f"{name}: expected the function to return at least one tensor")
 
 
 def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -125,6 +135,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     with enable_grad():
         output, aux = _split(func(*traced.given()), has_aux, "vjp")
     outputs, shape = tree_flatten(output)
+    _only_tensors(outputs, "vjp")
 
     def product(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         seeds, given = tree_flatten(cotangents)
@@ -138,19 +149,48 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
 def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
     """The output, and the Jacobian times tangents, by differentiating the reverse once more: it is linear in what it starts from."""
-    traced = _Traced(tuple(primals), "jvp")
+    directions = _directions(primals, tangents)
+    traced = _Traced(primals, "jvp")
     with enable_grad():
         output, aux = _split(func(*traced.given()), has_aux, "jvp")
         outputs, shape = tree_flatten(output)
+        _only_tensors(outputs, "jvp")
         seeds = [zeros_like(o).requires_grad_() for o in outputs]
         reverse = traced.derivatives(outputs, seeds)
-        pairs = [(r, t) for r, t in zip(reverse, tree_flatten(tuple(tangents))[0]) if r.requires_grad]
+        pairs = [(r, t) for r, t in zip(reverse, directions) if r.requires_grad]
         found: Sequence[Any] = [None] * len(seeds)
         if pairs:
             found = _autograd_grad([r for r, _ in pairs], seeds, [t for _, t in pairs], create_graph=True, allow_unused=True)
     tangent = tree_unflatten([zeros_like(o) if t is None else t for t, o in zip(found, outputs)], shape)
     output, tangent, aux = traced.seen((output, tangent, aux))
     return (output, tangent, aux) if has_aux else (output, tangent)
+
+
+def _directions(primals: Any, tangents: Any) -> list[Any]:
+    """The tangents as a list, which must be of the structure, shapes and types of the primals."""
+    if not isinstance(primals, tuple) or not isinstance(tangents, tuple):
+        raise BadValue("jvp: Expected primals and tangents to be tuples, one element for each argument", fix="jvp(f, (x,), (mutagrad.ones_like(x),))")
+    (points, spec), (found, given) = tree_flatten(primals), tree_flatten(tangents)
+    kinds, others = ([(tuple(x.shape), x.dtype) if isinstance(x, Tensor) else type(x) for x in leaves] for leaves in (points, found))
+    if spec != given or kinds != others:
+        raise BadValue("jvp: Expected primals and tangents to have the same structure, shapes and types", why=f"they have {kinds} and {others}",
+                       fix="jvp(f, (x,), (mutagrad.ones_like(x),))")
+    return found
+
+
+def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """The output, and a function that multiplies the Jacobian at these arguments with tangents."""
+    def product(*tangents: Any) -> Any:
+        return jvp(func, primals, tangents)[1]
+
+    return func(*primals), product
+
+
+def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
+    """A function with the same results. (PyTorch's has no writes inside, which is for compilers; here writes are operations like any other.)"""
+    if remove not in ("mutations", "mutations_and_views"):
+        raise BadValue(f"functionalize: remove must be 'mutations' or 'mutations_and_views', not {remove!r}")
+    return func
 
 
 def jacrev(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, *, chunk_size: int | None = None,
@@ -160,6 +200,7 @@ def jacrev(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
         traced = _Traced(_chosen(arguments, argnums, "jacrev"), "jacrev")
         with enable_grad():
             output, aux = _split(func(*_with(arguments, argnums, traced.given()), **settings), has_aux, "jacrev")
+            _only_tensors(tree_flatten(output)[0], "jacrev")
             table = tree_map(lambda out: tree_unflatten(_rows(traced, out), traced.spec), output)
         table, aux = traced.seen((table, aux))
         return (table, aux) if has_aux else table
@@ -210,6 +251,8 @@ def _spread(dims: Any, tree: Any) -> list[Any]:
     """A dimension for each leaf of a tree, from a tree of dimensions that may end higher up."""
     if dims is None or isinstance(dims, int):
         return [dims] * len(tree_flatten(tree)[0])
+    if not isinstance(dims, (tuple, list, dict)):
+        raise BadValue(f"vmap: a dimension must be a number or None, not {dims!r}", fix="in_dims=0")
     if isinstance(tree, dict) and isinstance(dims, dict):
         return [d for k in tree for d in _spread(dims[k], tree[k])]
     if not isinstance(tree, (tuple, list)) or len(dims) != len(tree):
@@ -250,10 +293,15 @@ def _stacked(results: list[Any], out_dims: Any) -> Any:
         if not isinstance(x, Tensor):
             raise BadArgument(f"vmap: the function must return tensors, not {type(x).__name__}")
     dims = _spread(out_dims, results[0])
-    if None in dims:
-        raise BadValue("vmap: out_dims must be numbers, because every slice has its own result", fix="out_dims=0")
-    columns = [stack([leaves[k] for leaves, _ in trees]) for k in range(len(dims))]
-    return tree_unflatten([column if d == 0 else movedim(column, 0, d) for column, d in zip(columns, dims)], spec)
+    columns = [_same([leaves[k] for leaves, _ in trees]) if d is None else stack([leaves[k] for leaves, _ in trees]) for k, d in enumerate(dims)]
+    return tree_unflatten([column if d in (0, None) else movedim(column, 0, d) for column, d in zip(columns, dims)], spec)
+
+
+def _same(values: list[Any]) -> Any:
+    """The one result of all slices."""
+    if any(value is not values[0] and not bool((value == values[0]).all()) for value in values):
+        raise BadValue("vmap: out_dims cannot be None for this result, because every slice has its own", fix="out_dims=0")
+    return values[0]
 
 
 # ---------------------------------------------------------------------------------------------------------------- modules

@@ -3,7 +3,7 @@ from importlib import import_module
 from typing import Any
 
 from ..backward import backward, grad
-from . import function
+from . import function, nodes
 from .function import Function
 from .modes import (
     detect_anomaly,
@@ -15,19 +15,32 @@ from .modes import (
     no_grad,
     set_detect_anomaly,
     set_grad_enabled,
+    set_multithreading_enabled,
     strong_zeros,
 )
+from .versions import _force_original_view_tracking, _unsafe_preserve_version_counter, is_view_replay_enabled
 
-__all__ = ["Function", "backward", "detect_anomaly", "enable_grad", "function", "grad", "inference_mode", "is_anomaly_enabled", "is_grad_enabled",
-           "is_inference_mode_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled", "strong_zeros"]
+__all__ = ["Function", "_force_original_view_tracking", "_unsafe_preserve_version_counter", "backward", "detect_anomaly", "enable_grad", "function", "grad",
+           "inference_mode", "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled", "is_view_replay_enabled", "kineto_available", "no_grad",
+           "nodes", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "strong_zeros"]
 
 # What is loaded when first asked for, and from where. (`gradcheck` is PyTorch's name for a module and for the function in it.)
-_LATER = {"functional": ("functional",), "variable": ("Variable",), "gradcheck": ("gradcheck", "gradgradcheck", "GradcheckError")}
+_LATER = {"functional": ("functional",), "forward_ad": ("forward_ad",), "graph": ("graph",), "variable": ("Variable", "variable"),
+          "gradcheck": ("gradcheck", "gradgradcheck", "GradcheckError"), "profiler": ("profiler",), "grad_mode": ("grad_mode",),
+          "anomaly_mode": ("anomaly_mode",), "_functions": ("_functions",)}
+
+
+def _calculate_shape(output: Any, grad: Any, is_grads_batched: bool) -> tuple[Any, Any]:
+    """The shapes that must agree: of an output, and of the gradient that is given for it."""
+    return output.shape, grad.shape[1:] if is_grads_batched else grad.shape
+
+
+def kineto_available() -> bool:
+    """Whether PyTorch's profiler of devices is there."""
+    return False
 
 
 def __getattr__(name: str) -> Any:
-    if name == "profiler":
-        return import_module("..profiler", __name__)
     for module, names in _LATER.items():
         if name in names:
             loaded = import_module(f".{module}", __name__)

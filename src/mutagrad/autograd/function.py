@@ -17,6 +17,8 @@ tensor(12.)
 from __future__ import annotations
 
 import functools
+import inspect
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import ref
@@ -31,6 +33,8 @@ from ..ops.shape import expand, reshape
 from ..second_order import _source, _with_history
 from ..storage import TensorBase, memory_of, save
 from ..write import new_node, set_write
+from . import forward_ad
+from .packing import Packed, Values, pack_function
 
 
 class Context:
@@ -38,34 +42,42 @@ class Context:
 
     def __init__(self) -> None:
         self._to_save: tuple[Any, ...] = ()
+        self._for_jvp: tuple[Any, ...] = ()
+        self._in_jvp = False
         self._dirty: tuple[Any, ...] = ()
         self._constant: tuple[Any, ...] = ()
-        self._materialize = True
+        self._materialize = self._materialize_non_diff_grads = True
         self._node: Any = None
         self._kinds: tuple[tuple[str, int], ...] = ()
         self._input_shapes: list[Any] = []
+        self._metadata: dict[Any, Any] = {}
         self.needs_input_grad: tuple[bool, ...] = ()
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keeps tensors as they are now: a later write to them does not change what backward sees."""
-        for t in tensors:
-            if t is not None and not isinstance(t, TensorBase):
-                raise BadArgument(f"save_for_backward: can only save tensors, not {type(t).__name__}", fix="ctx.value = value")
-        self._to_save = tensors
+        self._to_save = _only_tensors(tensors, "save_for_backward")
 
-    save_for_forward = save_for_backward
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keeps tensors for `jvp`."""
+        self._for_jvp = _only_tensors(tensors, "save_for_forward")
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        node = self._node() if self._node is not None else None
-        if node is None:
+        if self._in_jvp:
+            return self._for_jvp
+        if self._node is None:
             return self._to_save
-        if not isinstance(node.saved, tuple):
-            raise GradientError("saved_tensors: the values saved by this Function are gone", why="an earlier backward() freed them",
+        node = self._node()
+        if node is None or not isinstance(node.saved, (tuple, Values)):
+            raise GradientError("saved_tensors: the values saved by this Function are gone",
+                                why="an earlier backward() freed them, or nothing is left that was computed by it",
                                 fix="call that backward() with retain_graph=True")
         return tuple(_restored(node, kind, value) for kind, value in zip(self._kinds, node.saved))
 
-    saved_variables = saved_tensors
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
 
     def mark_dirty(self, *tensors: Any) -> None:
         """Says that forward changed these inputs. (It is noticed anyway.)"""
@@ -80,9 +92,17 @@ class Context:
         self._materialize = value
 
 
+def _only_tensors(values: tuple[Any, ...], what: str) -> tuple[Any, ...]:
+    for t in values:
+        if t is not None and not isinstance(t, TensorBase):
+            raise BadArgument(f"{what}: can only save tensors, not {type(t).__name__}", fix="ctx.value = value")
+    return values
+
+
 def _restored(node: Node, kind: tuple[str, int], value: Any) -> Any:
     if value is None:
         return None
+    value = value.unpack() if isinstance(value, Packed) else value
     name, i = kind
     if name == "constant":
         return _with_history(value, None, None)
@@ -111,14 +131,16 @@ class Applied:
 
     def reverse(self, xp: Any, g: Any, saved: Any, links: Any) -> list[Any]:
         given = g if isinstance(g, dict) else {0: g}
-        incoming = [self._incoming(given.get(i), shape) for i, shape in enumerate(self.shapes)]
-        answers = self.function.backward(self.ctx, *incoming)
+        incoming = [self._incoming(given.get(i), shape, self.outputs[i] is None) for i, shape in enumerate(self.shapes)]
+        function = self.function
+        usual = function.vjp is Function.vjp and function.backward is not Function.backward
+        answers = (function.backward if usual else _backward_of(function))(self.ctx, *incoming)
         answers = answers if isinstance(answers, (tuple, list)) else (answers,)
         return self._outgoing(answers, links)
 
-    def _incoming(self, g: Any, shape: Any) -> Any:
+    def _incoming(self, g: Any, shape: Any, constant: bool) -> Any:
         if g is None:
-            if shape is None or not self.ctx._materialize:
+            if shape is None or not self.ctx._materialize or constant and not self.ctx._materialize_non_diff_grads:
                 return None
             return make(np.zeros(*shape))
         return g if isinstance(g, TensorBase) else make(np.array(g))
@@ -155,21 +177,87 @@ class Applied:
             return reshape(answer, *shape)
         if common == given:
             return answer.sum_to_size(*shape)
-        raise ShapeError(f"{self.name}.backward returned a gradient of shape {given} for input {i} of shape {shape}")
+        raise ShapeError(f"{self.name}.backward returned an invalid gradient for input {i}: got shape {given} but expected shape {shape}")
 
 
-class Function:
-    """Base class: define `forward(ctx, ...)` and `backward(ctx, *grads)` as static methods and call `apply`."""
+def _backward_of(function: type[Function]) -> Callable[..., Any]:
+    """What the user has called backward, or vjp, which is the same."""
+    own = [f for f, base in ((function.backward, Function.backward), (function.vjp, Function.vjp)) if f is not base]
+    if len(own) != 1:
+        raise GradientError(f"{function.__name__}: Implementing both 'backward' and 'vjp' leaves open which is meant" if own else
+                            f"{function.__name__}: must implement either the backward or the vjp method to be differentiated",
+                            fix="@staticmethod def backward(ctx, *grads): ...")
+    return own[0]
+
+
+class FunctionNode(Node):
+    """The node of one call of a Function, under the Function's name; what `forward` kept in `ctx` can be read from it."""
+
+    __slots__ = ()
+
+    def name(self) -> str:
+        return type(self).__name__
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """The writers of the arguments that are tensors, with the number of the output."""
+        writers = [writer for writer, kind in zip(self, self.op.ctx._input_shapes) if kind is not None]
+        return tuple((w[0], w.saved) if isinstance(w, Node) and w.op is OUTPUT else (w, 0) for w in writers)
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """What anybody wants to note about this call."""
+        return self.op.ctx._metadata  # type: ignore[no-any-return]
+
+    def __getattr__(self, name: str) -> Any:
+        if name in Node.__slots__ or name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.op.ctx, name)
+
+
+class _Named(type):
+    """Gives every Function a class of nodes: `_backward_cls`."""
+
+    def __init__(cls, name: str, bases: tuple[type, ...], inside: dict[str, Any], **settings: Any) -> None:
+        super().__init__(name, bases, inside, **settings)
+        cls._backward_cls = type(f"{name}Backward", (FunctionNode,), {"__slots__": ()})
+
+
+class Function(metaclass=_Named):
+    """Base class: define `forward(ctx, ...)` and `backward(ctx, *grads)` as static methods and call `apply`.
+
+    `jvp(ctx, *tangents)`, if there is one, is what `forward_ad` uses; without it, tangents are found by way of `backward`. `vmap`
+    is not called: under `func.vmap`, forward sees one slice at a time.
+    """
+
+    generate_vmap_rule = False
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        warnings.warn(f"{type(self).__name__} should not be instantiated: its methods are static", DeprecationWarning, stacklevel=2)
+
+    def __call__(self, *arguments: Any, **settings: Any) -> Any:
+        raise GradientError(f"{type(self).__name__}: Legacy autograd function with non-static forward method is deprecated",
+                            fix=f"{type(self).__name__}.apply(...), with static methods forward(ctx, ...) and backward(ctx, *grads)")
 
     @staticmethod
     def forward(*arguments: Any, **settings: Any) -> Any:
-        raise NotImplementedError("define forward(ctx, ...) as a static method")
+        raise NotImplementedError("you must implement the forward function: define forward(ctx, ...) as a static method")
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         raise NotImplementedError("define backward(ctx, *grads) as a static method")
 
-    vjp = backward
+    @staticmethod
+    def vjp(ctx: Any, *grads: Any) -> Any:
+        raise NotImplementedError("define backward(ctx, *grads) as a static method")
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        raise NotImplementedError("define jvp(ctx, *tangents) as a static method")
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *arguments: Any) -> Any:
+        raise NotImplementedError("define vmap(info, in_dims, ...) as a static method")
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -179,6 +267,10 @@ class Function:
     def apply(cls, *arguments: Any) -> Any:
         """Runs forward without recording, then records the call as one operation."""
         ctx = Context()
+        if cls.setup_context is not Function.setup_context:  # which is given the defaults of forward, too
+            bound = inspect.signature(cls.forward).bind(*arguments)
+            bound.apply_defaults()
+            arguments = bound.args
         tensors = [a if isinstance(a, TensorBase) else None for a in arguments]
         ctx.needs_input_grad = tuple(t is not None and t._storage.writer is not None for t in tensors)
         ctx._input_shapes = [None if t is None else (t._array.shape, t._array.dtype) for t in tensors]
@@ -186,6 +278,7 @@ class Function:
         links = (tuple(None if t is None else t._storage.writer for t in tensors),
                  tuple(None if t is None else window_or_none(t) for t in tensors))
         writers = [None if t is None else t._storage.writer for t in tensors]
+        tangents = _tangents(cls, tensors)
         versions = [None if t is None else memory_of(t).version for t in tensors]
         before, mode.grad = mode.grad, False
         try:
@@ -199,6 +292,8 @@ class Function:
         outputs = result if isinstance(result, tuple) else (result,)
         if recording:
             outputs = _record(cls, ctx, outputs, tensors, links, _dirty(changed, ctx, outputs))
+        if tangents is not None:
+            _carry_on(cls, ctx, tangents, outputs)
         return outputs if isinstance(result, tuple) else outputs[0]
 
 
@@ -208,6 +303,38 @@ def _call_forward(cls: type[Function], ctx: Context, arguments: tuple[Any, ...])
     result = cls.forward(*arguments)
     cls.setup_context(ctx, arguments, result)
     return result
+
+
+def _tangents(cls: type[Function], tensors: list[Any]) -> list[Any] | None:
+    """Of the inputs, for `jvp`: zeros where a tensor has none. None if there is nothing to carry on, or no `jvp`."""
+    if not forward_ad.is_open() or cls.jvp is Function.jvp:
+        return None
+    found = [None if t is None else forward_ad.unpack_dual(t).tangent for t in tensors]
+    if all(tangent is None for tangent in found):
+        return None
+    return [make(np.zeros_like(t._array)) if tangent is None and t is not None and t._array.dtype.kind in "fcV" else tangent
+            for t, tangent in zip(tensors, found)]
+
+
+def _carry_on(cls: type[Function], ctx: Context, tangents: list[Any], outputs: tuple[Any, ...]) -> None:
+    """Gives the outputs the tangents that `jvp` says."""
+    ctx._in_jvp = True
+    try:
+        answers = cls.jvp(ctx, *tangents)
+    finally:
+        ctx._in_jvp = False
+    answers = answers if isinstance(answers, tuple) else (answers,)
+    if len(answers) != len(outputs):
+        raise GradientError(f"{cls.__name__}.jvp returned {len(answers)} tangents for {len(outputs)} outputs of forward",
+                            fix="return one for each output, None for those without")
+    for i, (output, tangent) in enumerate(zip(outputs, answers)):
+        if tangent is not None and (not isinstance(output, TensorBase) or output._storage.writer is None):
+            raise GradientError(f"{cls.__name__}.jvp returned a tangent for output {i}, which has no derivative",
+                                fix="You should return None at that position instead")
+        if tangent is not None and tangent._array.shape != output._array.shape:
+            raise ShapeError(f"{cls.__name__}.jvp returned a tangent of shape {tangent._array.shape} for output {i} of shape {output._array.shape}")
+        if isinstance(output, TensorBase) and output._storage.writer is not None:
+            forward_ad.attach(output, tangent)
 
 
 def _is(tensor: Any, tensors: Sequence[Any]) -> bool:
@@ -224,21 +351,33 @@ def _dirty(changed: list[Any], ctx: Context, outputs: tuple[Any, ...]) -> list[A
     return known + [t for t in changed if not _is(t, known) and not _is(memory_of(t), explained)]
 
 
-def _record(cls: type[Function], ctx: Context, outputs: tuple[Any, ...], tensors: list[Any], links: tuple[Any, ...], dirty: list[Any]) -> tuple[Any, ...]:
+def _check_dirty(cls: type[Function], ctx: Context, tensors: list[Any], outputs: tuple[Any, ...], dirty: list[Any]) -> None:
     for t in dirty:
-        if t._storage.writer is not None and not _is(t, outputs):
-            raise GradientError(f"{cls.__name__}: forward changed an input that it does not return",
-                                why="its gradient could not reach backward", fix="return the changed input, too")
+        if t._storage.writer is not None and _is(t, tensors) and not _is(t, outputs):
+            raise GradientError(f"{cls.__name__}: forward changed an input that it does not return", why="its gradient could not reach backward: "
+                                "Some elements marked as dirty during the forward method were not returned as output.",
+                                fix="return the changed input, too")
+    if any(not _is(t, tensors) for t in ctx._dirty):
+        warnings.warn(f"{cls.__name__}: mark_dirty received a tensor that was not an input", stacklevel=3)
+
+
+def _record(cls: type[Function], ctx: Context, outputs: tuple[Any, ...], tensors: list[Any], links: tuple[Any, ...], dirty: list[Any]) -> tuple[Any, ...]:
+    if dirty:
+        _check_dirty(cls, ctx, tensors, outputs, dirty)
+        dirty = [t for t in dirty if _is(t, tensors)]
     op = Applied(cls, ctx, len(outputs))
     node = new_node(op, *links)
+    node.__class__ = cls._backward_cls
     differentiable = [isinstance(o, TensorBase) and o._array.dtype.kind in "fcV" and not _is(o, ctx._constant) for o in outputs]
     several = sum(differentiable) > 1 or len(outputs) > 1
-    results = []
+    results: list[Any] = []
     for i, (o, yes) in enumerate(zip(outputs, differentiable)):
         op.shapes.append((o._array.shape, o._array.dtype) if isinstance(o, TensorBase) else None)
-        results.append(_attach(o, node, i, several, _is(o, dirty), _is(o, tensors)) if yes else o)
+        first = next((j for j in range(i) if outputs[j] is o), i) if i else 0
+        results.append(results[first] if first < i else _attach(o, node, i, several, _is(o, dirty), _is(o, tensors)) if yes else o)
     ctx._kinds = tuple(_kind(t, tensors, outputs, dirty) for t in ctx._to_save)
     node.saved = tuple(None if t is None else save(t, node, slot) for slot, t in enumerate(ctx._to_save))
+    pack_function(node)
     op.outputs = [ref_or_none(r, yes) for r, yes in zip(results, differentiable)]
     ctx._node = _weak(node)
     ctx._to_save = ()
@@ -281,14 +420,48 @@ def _attach(output: Any, node: Node, number: int, several: bool, dirty: bool, is
     return output
 
 
+class _Once:
+    """The operation of a gradient that is not differentiable itself."""
+
+    name, promotes = "once_differentiable", ""
+    adds = frees = False
+    saves: tuple[Any, ...] = ()
+
+    def reverse(self, xp: Any, g: Any, saved: Any, links: Any) -> Any:
+        raise GradientError("once_differentiable: this Function's backward was declared not to be differentiable",
+                            why="trying to differentiate twice a function that was marked with @once_differentiable",
+                            fix="leave the decorator out, if backward computes with tensors alone")
+
+
+_ONCE = _Once()
+
+
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """For a backward that is not differentiable itself: asking for second derivatives through it is an error, not a zero."""
+    """For a backward that is not differentiable itself: differentiating what it gave is an error, not a zero."""
 
     @functools.wraps(backward)
     def wrapped(ctx: Any, *grads: Any) -> Any:
-        if mode.grad:
-            raise GradientError("once_differentiable: this Function's backward was declared not to be differentiable",
-                                fix="call backward() without create_graph=True")
-        return backward(ctx, *grads)
+        recorded, mode.grad = mode.grad, False
+        try:
+            answers = backward(ctx, *grads)
+        finally:
+            mode.grad = recorded
+        if not recorded:
+            return answers
+        node = ctx._node() if ctx._node is not None else None
+        writers = [g._storage.writer for g in grads if isinstance(g, TensorBase)] + list(node or ())
+        given = answers if isinstance(answers, tuple) else (answers,)
+        given = tuple(_only_once(a, writers) if isinstance(a, TensorBase) else a for a in given)
+        return given if isinstance(answers, tuple) else given[0]
 
     return wrapped
+
+
+def _only_once(answer: Any, writers: list[Any]) -> Any:
+    found = detached(answer).clone()
+    found._storage.writer = new_node(_ONCE, writers)
+    return found
+
+
+class InplaceFunction(Function):
+    """PyTorch's old base class for a Function that changes its input: `Function` with `ctx.mark_dirty` does the same."""

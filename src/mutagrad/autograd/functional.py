@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..backward import grad
-from ..errors import BadArgument, GradientError, ShapeError
+from ..errors import BadArgument, BadValue, GradientError, Mismatch, NotSupported, ShapeError
 from ..ops.create import ones_like, zeros_like
 from ..ops.shape import reshape, stack
 from ..storage import TensorBase
@@ -25,7 +25,7 @@ def _tuple(values: Any, what: str, name: str) -> tuple[Any, ...]:
     found: tuple[Any, ...] = values if isinstance(values, tuple) else (values,)
     for v in found:
         if not isinstance(v, TensorBase):
-            raise BadArgument(f"{name}: {what} must be a tensor or a tuple of tensors, not {type(v).__name__}")
+            raise BadArgument(f"{name}: {what} given to {name} must be either a Tensor or a tuple of Tensors, not {type(v).__name__}")
     return found
 
 
@@ -36,32 +36,38 @@ def _fresh(inputs: tuple[Any, ...], create_graph: bool) -> tuple[Any, ...]:
 
 
 def _call(func: Callable[..., Any], inputs: Any, create_graph: bool, name: str) -> tuple[tuple[Any, ...], tuple[Any, ...], bool]:
-    xs = _fresh(_tuple(inputs, "inputs", name), create_graph)
+    xs = _fresh(_tuple(inputs, "The inputs", name), create_graph)
     with enable_grad():
         result = func(*(x.clone() for x in xs))  # `func` may write to what it is given
-    return xs, _tuple(result, "the outputs of func", name), isinstance(result, tuple)
+    return xs, _tuple(result, "The outputs of the user-provided function", name), isinstance(result, tuple)
 
 
 def _direction(v: Any, like: tuple[Any, ...], what: str, name: str) -> tuple[Any, ...]:
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
-            raise ShapeError(f"{name}: v is needed, because {what} has more than one element", fix=f"{name}(func, inputs, v)")
+            raise ShapeError(f"{name}: The vector v can only be None if {what} has one element", fix=f"{name}(func, inputs, v)")
         return (ones_like(like[0]),)
-    found = _tuple(v, "v", name)
+    found = _tuple(v, "The v", name)
     if [tuple(t.shape) for t in found] != [tuple(t.shape) for t in like]:
-        raise ShapeError(f"{name}: v has shapes {[tuple(t.shape) for t in found]}, {what} {[tuple(t.shape) for t in like]}",
+        raise ShapeError(f"{name}: v has invalid size: {[tuple(t.shape) for t in found]}, and {what} {[tuple(t.shape) for t in like]}",
                          why="v must have the shape of what it is multiplied with")
     return found
 
 
 def _gradients(outputs: Sequence[Any], inputs: Sequence[Any], weights: Sequence[Any], create_graph: bool, strict: bool, name: str) -> tuple[Any, ...]:
     """Zeros where there is no influence, or an error where `strict`."""
+    for k, o in enumerate(outputs):
+        if strict and not o.requires_grad:
+            raise GradientError(f"{name}: Output {k} of the user-provided function does not require gradients",
+                                why="strict=True asks for all to", fix="strict=False gives zeros")
     pairs = [(o, w) for o, w in zip(outputs, weights) if o.requires_grad]
     found: Sequence[Any] = [None] * len(inputs)
     if pairs:
         found = grad([o for o, _ in pairs], list(inputs), [w for _, w in pairs], create_graph=create_graph, retain_graph=True, allow_unused=True)
-    if strict and any(g is None for g in found):
-        raise GradientError(f"{name}: some output does not depend on some input", why="strict=True asks for all to", fix="strict=False gives zeros")
+    for i, g in enumerate(found):
+        if strict and (g is None or create_graph and not g.requires_grad):
+            raise GradientError(f"{name}: The {'output' if g is None else 'Jacobian'} of the user-provided function is independent of input {i}",
+                                why="strict=True asks that it depends on all", fix="strict=False gives zeros")
     return tuple(zeros_like(x) if g is None else g for g, x in zip(found, inputs))
 
 
@@ -92,7 +98,8 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
              strategy: str = "reverse-mode") -> Any:
-    """All derivatives of all outputs: of shape output + input, for each pair of them."""
+    """All derivatives of all outputs: of shape output + input, for each pair of them. They are found one row at a time, `vectorize` or not."""
+    _check_strategy("jacobian", strategy, strict, vectorize, create_graph)
     xs, outputs, several = _call(func, inputs, create_graph, "jacobian")
     table = []
     for out in outputs:
@@ -104,25 +111,42 @@ def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, 
     return tuple(table) if several else table[0]
 
 
+def _check_strategy(name: str, strategy: str, strict: bool, vectorize: bool, create_graph: bool) -> None:
+    """PyTorch's forward mode has restrictions that programs may count on; the derivatives are the same."""
+    if strategy not in ("forward-mode", "reverse-mode"):
+        raise Mismatch(f"{name}: the strategy must be 'forward-mode' or 'reverse-mode', not {strategy!r}", fix="leave it out")
+    if strategy == "forward-mode" and (create_graph or not vectorize):
+        raise NotSupported(f"{name}: strategy='forward-mode' needs vectorize=True, and cannot be differentiated", fix="strategy='reverse-mode'")
+    if vectorize and strict:
+        raise BadValue(f"{name}: strict=True and vectorize=True are not supported together", fix="vectorize=False")
+
+
 def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
             outer_jacobian_strategy: str = "reverse-mode") -> Any:
     """All second derivatives of a function with one number as its result."""
+    _check_strategy("hessian", outer_jacobian_strategy, strict, vectorize, create_graph)
+    _tuple(inputs, "The inputs", "hessian")
+
     def gradient(*xs: Any) -> Any:
-        found = _gradients((_number(func(*(x.clone() for x in xs)), "hessian"),), xs, (ones_like(xs[0]).new_ones(()),), True, strict, "hessian")
+        outputs = _tuple(func(*(x.clone() for x in xs)), "The outputs of the user-provided function", "hessian")
+        found = _gradients((_number(outputs, "hessian"),), xs, (ones_like(xs[0]).new_ones(()),), True, strict, "hessian")
         return found if isinstance(inputs, tuple) else found[0]
 
     return jacobian(gradient, inputs, create_graph, strict)
 
 
-def _number(out: Any, name: str) -> Any:
-    if not isinstance(out, TensorBase) or out._array.size != 1:
-        raise ShapeError(f"{name}: func must return one number, not {getattr(out, 'shape', type(out).__name__)}", fix="return loss.sum()")
-    return reshape(out, ())
+def _number(outputs: tuple[Any, ...], name: str) -> Any:
+    if len(outputs) != 1:
+        raise ShapeError(f"{name}: The function given to {name} should return a single Tensor, not {len(outputs)}", fix="return loss.sum()")
+    if outputs[0]._array.size != 1:
+        raise ShapeError(f"{name}: The Tensor returned by the function given to {name} should contain a single element, not {outputs[0]._array.size}",
+                         fix="return loss.sum()")
+    return reshape(outputs[0], ())
 
 
 def _gradient_product(func: Callable[..., Any], inputs: Any, v: Any, create_graph: bool, strict: bool, name: str) -> tuple[Any, Any]:
     xs, outputs, _ = _call(func, inputs, create_graph, name)
-    out = _number(outputs[0], name)
+    out = _number(outputs, name)
     first = _gradients((out,), xs, (ones_like(out),), True, strict, name)
     found = _gradients(first, xs, _direction(v, xs, "the input", name), create_graph, strict, name)
     return _plain((out,), create_graph, False), _plain(found, create_graph, isinstance(inputs, tuple))

@@ -2,16 +2,18 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 from ..backends import np
-from ..backward import grad
-from ..construct import make
-from ..errors import BadArgument, GradientError, NotSupported
+from ..backward import check_separate, grad
+from ..construct import detached, make
+from ..errors import GradientError, Mismatch
 from ..storage import TensorBase
-from .modes import enable_grad, no_grad
+from .forward_ad import dual_level, make_dual, unpack_dual
+from .modes import enable_grad
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
@@ -29,38 +31,103 @@ def _outputs(func: Callable[..., Any], inputs: tuple[Any, ...]) -> list[Any]:
     return [o for o in (result if isinstance(result, (tuple, list)) else (result,)) if isinstance(o, TensorBase) and o._array.dtype.kind in "fcV"]
 
 
-def _numeric(func: Callable[..., Any], inputs: tuple[Any, ...], which: int, eps: float) -> list[Any]:
+def _same_kind(ends: list[list[Any]]) -> None:
+    """Raises where the outputs' shapes or types change with the values of the inputs."""
+    for what in ("shape", "dtype"):
+        kinds = [[getattr(a, what) for a in arrays] for arrays in ends]
+        if any(kind != kinds[0] for kind in kinds):
+            raise Mismatch(f"gradcheck: func must return outputs with the same {what} when inputs are perturbed", why=f"they have {kinds[0]} and {kinds[-1]}",
+                           fix="check it at values where nothing is decided by a small difference")
+
+
+def _units(array: Any) -> tuple[complex, ...]:
+    return (1.0, 1j) if array.dtype.kind == "c" else (1.0,)
+
+
+def _numeric(func: Callable[..., Any], inputs: tuple[Any, ...], which: int, eps: float, at: list[Any]) -> list[Any]:
     """For each output the derivatives by the real and, for complex inputs, the imaginary parts of one input, by differences."""
-    x = inputs[which]
-    array = x._array
-    units = (1.0, 1j) if array.dtype.kind == "c" else (1.0,)
+    array = inputs[which]._array
     columns: list[list[Any]] = []
     for place in np.ndindex(array.shape):
-        for unit in units:
+        for unit in _units(array):
             ends = []
             for step in (eps, -eps):
                 moved = array.copy()
                 moved[place] += step * unit
-                ends.append([o._array.copy() for o in _outputs(func, (*inputs[:which], make(moved), *inputs[which + 1:]))])
+                with enable_grad():
+                    found = _outputs(func, (*inputs[:which], make(moved).requires_grad_(), *inputs[which + 1:]))
+                ends.append([o._array.copy() for o in found])
+            _same_kind([[o._array for o in at], *ends])
             columns.append([(a - b).reshape(-1) / (2 * eps) for a, b in zip(*ends)])
-    return [np.stack([c[k] for c in columns]) if columns else np.zeros((0, 0)) for k in range(len(columns[0]) if columns else 0)]
+    return [np.stack([c[k] for c in columns]) for k in range(len(columns[0]) if columns else 0)]
 
 
 def _by_rules(output: Any, x: Any) -> Any:
     """The same by the rules: a row for each real (and imaginary) part of x, a column for each element of the output."""
     columns = []
-    units = (1.0, 1j) if output._array.dtype.kind == "c" else (1.0,)
     for place in np.ndindex(output._array.shape):
         parts = []
-        for unit in units:
+        for unit in _units(output._array):
             seed = np.zeros_like(output._array)
             seed[place] = unit
-            found, = grad([output], [x], [make(seed)], retain_graph=True, allow_unused=True) if output.requires_grad else (None,)
-            g = np.zeros_like(x._array) if found is None else found._array
+            g = _gradient(output, x, seed)
             flat = g.reshape(-1)
             parts.append(np.stack([flat.real, flat.imag], 1).reshape(-1) if x._array.dtype.kind == "c" else flat)
         columns.append(parts[0] + 1j * parts[1] if len(parts) > 1 else parts[0])
     return np.stack(columns, 1) if columns else np.zeros((x._array.size, 0))
+
+
+def _gradient(output: Any, x: Any, seed: Any) -> Any:
+    found, = grad([output], [x], [make(seed)], retain_graph=True, allow_unused=True) if output.requires_grad else (None,)
+    return np.zeros_like(x._array) if found is None else found._array
+
+
+def _by_tangents(func: Callable[..., Any], inputs: tuple[Any, ...], which: int) -> list[Any]:
+    """The same in forward mode: a row for each direction."""
+    array = inputs[which]._array
+    rows = []
+    for place in np.ndindex(array.shape):
+        for unit in _units(array):
+            direction = np.zeros_like(array)
+            direction[place] = unit
+            with dual_level():
+                given = [detached(x) if isinstance(x, TensorBase) else x for x in inputs]
+                given[which] = make_dual(given[which], make(direction))
+                found = [(o, unpack_dual(o).tangent) for o in _outputs(func, tuple(given))]
+            rows.append([np.zeros(o._array.size, o._array.dtype) if t is None else t._array.reshape(-1) for o, t in found])
+    return [np.stack([row[k] for row in rows]) for k in range(len(rows[0]) if rows else 0)]
+
+
+def _compare(found: Any, expected: Any, what: str, rtol: float, atol: float) -> None:
+    if not np.allclose(found, expected, rtol, atol):
+        raise GradcheckError(f"gradcheck: {what}", why=f"by the rules\n{found}\nby differences\n{expected}",
+                             fix="inputs must be float64 for differences to be exact enough")
+
+
+def _check_reverse(outputs: list[Any], x: Any, i: int, expected: list[Any], rtol: float, atol: float, nondet_tol: float) -> None:
+    for k, (output, e) in enumerate(zip(outputs, expected)):
+        found = _by_rules(output, x)
+        _compare(found, e, f"Jacobian mismatch for output {k} with respect to input {i}" if output.requires_grad else
+                 "Numerical gradient for function expected to be zero, because its output has no history", rtol, atol)
+        if output.requires_grad and found.size and np.abs(found - _by_rules(output, x)).max() > nondet_tol:
+            raise GradcheckError(f"gradcheck: Backward is not reentrant: run twice, it gives different gradients for input {i}",
+                                 why="a rule draws random numbers, or changes what it computes with", fix="nondet_tol=1e-5, if that is meant")
+        if np.any(_gradient(output, x, np.zeros_like(output._array))):
+            raise GradcheckError("gradcheck: backward not multiplied by grad_output", why="a gradient of zero at the output must be zero at the input, too",
+                                 fix="look at hooks, and at what backward() adds")
+
+
+def _check_inputs(inputs: tuple[Any, ...]) -> list[int]:
+    wanted = [i for i, x in enumerate(inputs) if _wants_grad(x)]
+    if not wanted:
+        raise Mismatch("gradcheck: expects at least one input tensor to require gradient, but none of them have requires_grad=True",
+                        fix="mutagrad.rand(3, dtype=mutagrad.float64, requires_grad=True)")
+    for i in wanted:
+        check_separate(inputs[i], f"gradcheck: The {i}th input has a dimension with stride 0, or overlaps itself otherwise")
+        if inputs[i]._array.dtype.itemsize < (16 if inputs[i]._array.dtype.kind == "c" else 8):
+            warnings.warn(f"gradcheck: Input #{i} requires gradient and is not a double precision floating point or complex: differences will not be exact "
+                          "enough", stacklevel=3)
+    return wanted
 
 
 def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, raise_exception: bool = True,
@@ -69,43 +136,45 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
               masked: bool | None = None) -> bool:
     """Whether the gradients of `func` are those by differences.
 
+    Every element is checked, `fast_mode` or not. Batches of gradients are computed one by one, and gradients are always of their
+    input's type, so that there is no more to check for `check_batched_grad` and `check_grad_dtypes`.
+
     >>> import mutagrad as mg
     >>> x = mg.rand(3, dtype=mg.float64, requires_grad=True)
     >>> mg.autograd.gradcheck(lambda x: x.sin() * x, (x,))
     True
     """
-    inputs = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
-    inputs = tuple(inputs)
-    if check_batched_grad or check_batched_forward_grad or check_forward_ad:
-        raise NotSupported("gradcheck: only reverse mode, one vector at a time, is checked",
-                           why="check_batched_grad, check_batched_forward_grad or check_forward_ad was given", fix="autograd.functional.jvp")
-    wanted = [i for i, x in enumerate(inputs) if _wants_grad(x)]
-    if not wanted:
-        raise BadArgument("gradcheck: no input requires a gradient", fix="mutagrad.rand(3, dtype=mutagrad.float64, requires_grad=True)")
+    if not (check_forward_ad or check_backward_ad) or check_batched_forward_grad and not check_forward_ad:
+        raise Mismatch("gradcheck: Expected at least one of check_forward_ad and check_backward_ad to be True, and check_forward_ad with "
+                        "check_batched_forward_grad", fix="check_backward_ad=True")
+    inputs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+    wanted = _check_inputs(inputs)
     with enable_grad():
         outputs = _outputs(func, inputs)
-    for i in wanted:
-        with no_grad():
-            expected = _numeric(func, inputs, i, eps)
-        for k, e in enumerate(expected):
-            found = _by_rules(outputs[k], inputs[i])
-            if not np.allclose(found, e, rtol, atol):
-                if raise_exception:
-                    raise GradcheckError(f"gradcheck: the Jacobian of output {k} with respect to input {i} is not what differences give",
-                                         why=f"by the rules\n{found}\nby differences\n{e}", fix="inputs must be float64 for differences to be exact enough")
-                return False
+    try:
+        for i in wanted:
+            expected = _numeric(func, inputs, i, eps, outputs)
+            if check_backward_ad:
+                _check_reverse(outputs, inputs[i], i, expected, rtol, atol, nondet_tol)
+            for k, (found, e) in enumerate(zip(_by_tangents(func, inputs, i), expected) if check_forward_ad else ()):
+                _compare(found, e, f"Jacobian computed with forward mode mismatch for output {k} with respect to input {i}", rtol, atol)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
     return True
 
 
 def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
-                  gen_non_contig_grad_outputs: bool = False, raise_exception: bool = True, **settings: Any) -> bool:
+                  gen_non_contig_grad_outputs: bool = False, raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True,
+                  check_grad_dtypes: bool = False, check_batched_grad: bool = False, check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True,
+                  fast_mode: bool = False, masked: bool = False) -> bool:
     """Whether the second derivatives of `func` are those by differences of the first."""
     inputs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     with enable_grad():
         outputs = [o for o in _outputs(func, inputs) if o.requires_grad]
     if grad_outputs is None:
-        rng = np.random.default_rng(0)
-        grad_outputs = [make(rng.normal(size=o._array.shape).astype(o._array.dtype)).requires_grad_() for o in outputs]
+        grad_outputs = [_drawn(o, gen_non_contig_grad_outputs) for o in outputs]
     grad_outputs = tuple(grad_outputs) if isinstance(grad_outputs, (tuple, list)) else (grad_outputs,)
     count = len(inputs)
 
@@ -116,7 +185,15 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
             wanted = [x for x in xs if _wants_grad(x)]
             return grad(results, wanted, list(values[count:]), create_graph=True, materialize_grads=True)
 
-    return gradcheck(first, (*inputs, *grad_outputs), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception)
+    return gradcheck(first, (*inputs, *grad_outputs), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
+                     check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev)
+
+
+def _drawn(output: Any, scattered: bool) -> Any:
+    """A gradient to start from, of the output's shape; every other element of its memory, if asked."""
+    size = (*output._array.shape, 2) if scattered else output._array.shape
+    drawn = make(np.random.default_rng(0).normal(size=size).astype(output._array.dtype))
+    return (drawn[..., 0] if scattered else drawn).requires_grad_()
 
 
 class _Module(ModuleType):

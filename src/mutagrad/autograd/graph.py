@@ -1,13 +1,36 @@
-"""The recorded operations, and where their saved values are kept."""
+"""The recorded operations: places in their graph, hooks on several of them, and where their saved values are kept."""
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
-from ..errors import NotSupported
-from ..graph import Node
+from .._tensor import ViewOfLeaf
+from ..backward import GradientEdge, get_gradient_edge, running
+from ..errors import BadValue, GradientError
+from ..graph import Leaf, next_order
+from ..graph import Node as Recorded
+from ..rooms import part
+from ..storage import TensorBase, memory_of
+from ..utils._pytree import tree_flatten
+from .function import Context
+from .packing import OPEN, pack_since
 
-__all__ = ["Node", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
+           "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
+
+
+class _Any(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, (Recorded, Leaf, ViewOfLeaf, Context))
+
+    def __subclasscheck__(cls, kind: type) -> bool:
+        return kind is cls or issubclass(kind, (Recorded, Leaf, ViewOfLeaf, Context))
+
+
+class Node(metaclass=_Any):
+    """Of which everything that `grad_fn` can be is an instance: recorded operations and the ends of the graph at leaves."""
 
 
 class save_on_cpu(nullcontext[None]):
@@ -18,8 +41,104 @@ class save_on_cpu(nullcontext[None]):
 
 
 class saved_tensors_hooks:
-    """Functions that would put saved values elsewhere and bring them back."""
+    """A block in which what operations save goes through `pack_hook`; `unpack_hook` brings it back when it is needed.
 
-    def __init__(self, pack_hook: Any, unpack_hook: Any) -> None:
-        raise NotSupported("saved_tensors_hooks: not supported", why="values are saved by reference, and moved aside when they are overwritten",
-                           fix="utils.checkpoint.checkpoint computes values again instead of saving them")
+    >>> import mutagrad as mg
+    >>> x = mg.tensor([1., 2.], requires_grad=True)
+    >>> with mg.autograd.graph.saved_tensors_hooks(lambda t: t.half(), lambda t: t.float()):
+    ...     y = (x * x).sum()
+    >>> y.backward(); x.grad
+    tensor([2., 4.])
+    """
+
+    def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
+        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
+        self._hooks: list[Any] = []
+
+    def __enter__(self) -> None:
+        if OPEN.refused:
+            raise GradientError(OPEN.refused[-1])
+        takeover = part("takeover")
+        takeover.watch()
+        self._hooks.append((self.pack_hook, self.unpack_hook))
+        OPEN.hooks.append(self._hooks[-1])
+        takeover.STATE.modes.append(self)
+        takeover.ACTIVE.append(self)
+
+    def __exit__(self, *error: Any) -> None:
+        takeover = part("takeover")
+        OPEN.hooks.remove(self._hooks.pop())
+        takeover.STATE.modes.remove(self)
+        takeover.ACTIVE.remove(self)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        since = next_order()
+        result = func(*args, **(kwargs or {}))
+        if OPEN.hooks and OPEN.hooks[-1] is self._hooks[-1]:  # of several blocks, the innermost
+            pack_since([x for x in tree_flatten(result)[0] if isinstance(x, TensorBase)], since, self._hooks[-1])
+        return result
+
+
+class disable_saved_tensors_hooks:
+    """A block in which `saved_tensors_hooks` is refused, with a message."""
+
+    def __init__(self, error_message: str) -> None:
+        self.message = error_message
+
+    def __enter__(self) -> None:
+        if OPEN.hooks:
+            raise GradientError(self.message)
+        OPEN.refused.append(self.message)
+
+    def __exit__(self, *error: Any) -> None:
+        OPEN.refused.pop()
+
+
+class allow_mutation_on_saved_tensors(nullcontext[None]):
+    """A block in which saved tensors may be written to, as they may everywhere: what was saved is moved aside."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+def increment_version(tensor: Any) -> None:
+    """Counts a write that somebody else has made to the memory of a tensor, or of several."""
+    for t in [tensor] if isinstance(tensor, TensorBase) else tensor:
+        memory_of(t).version += 1
+
+
+class _Together:
+    """A hook on several tensors that is called once in a sweep."""
+
+    def __init__(self, tensors: Sequence[Any], hook: Callable[..., Any], name: str) -> None:
+        self.writers, self.hook, self.first = [t._storage.writer for t in tensors], hook, name == "any"
+        self.handles = [t.register_hook(partial(self.arrived, i)) for i, t in enumerate(tensors)]
+
+    def arrived(self, i: int, g: Any) -> None:
+        run = running()
+        note = run.note(self)
+        if not note:
+            reached = run.reached()
+            note["missing"] = 1 if self.first else sum(writer in reached for writer in self.writers)
+            note["grads"] = [None] * len(self.writers)
+        note["missing"] -= 1
+        note["grads"][i] = g
+        if not note["missing"]:
+            self.hook(g if self.first else note["grads"])
+
+    def remove(self) -> None:
+        for handle in self.handles:
+            handle.remove()
+
+    def __enter__(self) -> _Together:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.remove()
+
+
+def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., Any], *, mode: str = "all") -> _Together:
+    """Calls `fn` once in a sweep: with a list of gradients when all are there that will be (None for the rest), or with the first."""
+    if mode not in ("all", "any"):
+        raise BadValue(f"register_multi_grad_hook: Expects mode to be one of ('all', 'any') but got {mode}", fix="mode='all'")
+    return _Together(tensors, fn, mode)

@@ -2,13 +2,36 @@
 from __future__ import annotations
 
 import functools
+import sys
+import threading
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ..errors import NotSupported
 from ..graph import mode as current
+from ..where import OURS
 
 F = TypeVar("F", bound=Callable[..., Any])
 _GENERATOR = 0x20  # the flag of a generator's code object, as inspect names it
+
+
+class _Blocks(threading.local):
+    """Of one thread: whether it is in a block of `inference_mode`, of `forward_ad.dual_level`, or of `detect_anomaly`."""
+
+    inference = False
+    dual = False
+    anomaly = False
+
+
+blocks = _Blocks()
+
+
+def _called_by_user() -> bool:
+    frame: Any = sys._getframe(1)
+    while frame.f_code.co_filename == __file__:
+        frame = frame.f_back
+    return frame.f_code.co_filename not in OURS
 
 
 class _Mode:
@@ -27,6 +50,9 @@ class _Mode:
         self._before: list[bool] = []
 
     def __enter__(self) -> None:
+        if blocks.dual and not self.grad and _called_by_user():
+            raise NotSupported(f"{type(self).__name__}: not supported inside dual_level", why="what is not recorded has no tangent",
+                               fix="open dual_level inside the block, or detach() what shall have no derivative")
         self._before.append(current.grad)
         current.grad = self.grad
 
@@ -34,6 +60,8 @@ class _Mode:
         current.grad = self._before.pop()
 
     def __call__(self, function: F) -> F:
+        if isinstance(function, type):
+            return self._around_making(function)  # type: ignore[no-any-return]
         if getattr(getattr(function, "__code__", None), "co_flags", 0) & _GENERATOR:
             return self._around_generator(function)
 
@@ -43,6 +71,12 @@ class _Mode:
                 return function(*arguments, **settings)
 
         return wrapped  # type: ignore[return-value]
+
+    def _around_making(self, made: Any) -> Any:
+        """A class: the mode holds while an instance is made."""
+        warnings.warn("Decorating classes is deprecated: it acts on __init__ alone; decorate that", FutureWarning, stacklevel=3)
+        made.__init__ = self(made.__init__)
+        return made
 
     def _around_generator(self, function: F) -> F:
         """The mode holds while the generator runs, not while it waits."""
@@ -59,7 +93,8 @@ class _Mode:
                 try:
                     resume = functools.partial(generator.send, (yield answer))
                 except GeneratorExit:
-                    generator.close()
+                    with self.again():
+                        generator.close()
                     raise
                 except BaseException as error:
                     resume = functools.partial(generator.throw, error)
@@ -114,7 +149,7 @@ class set_grad_enabled(_Mode):
 
 
 class inference_mode(_Mode):
-    """As no_grad here: saved values are protected all the same, so there is no more to switch off."""
+    """As no_grad here: saved values are protected all the same, so there is no more to switch off. `mode=False` is enable_grad."""
 
     def __new__(cls, mode: Any = True) -> Any:
         if callable(mode):
@@ -123,11 +158,17 @@ class inference_mode(_Mode):
 
     def __init__(self, mode: bool = True) -> None:
         super().__init__()
-        self.wanted = mode
+        self.wanted, self.grad = bool(mode), not mode
+        self._inferred: list[bool] = []
 
     def __enter__(self) -> None:
-        self._before.append(current.grad)
-        current.grad = current.grad and not self.wanted
+        super().__enter__()
+        self._inferred.append(blocks.inference)
+        blocks.inference = self.wanted
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        blocks.inference = self._inferred.pop()
 
     def again(self) -> inference_mode:
         return inference_mode(self.wanted)
@@ -186,14 +227,15 @@ class detect_anomaly(_Mode):
         return object.__new__(cls)
 
     def __init__(self, check_nan: bool = True) -> None:
-        self.wanted, self._before = bool(check_nan), []
+        self.on, self.wanted = True, bool(check_nan)
+        self._outside: list[tuple[bool, bool]] = []
 
     def __enter__(self) -> None:
-        self._before.append(current.anomaly)
-        current.anomaly = self.wanted
+        self._outside.append((blocks.anomaly, current.anomaly))
+        blocks.anomaly, current.anomaly = self.on, self.on and self.wanted
 
     def __exit__(self, *error: Any) -> None:
-        current.anomaly = self._before.pop()
+        blocks.anomaly, current.anomaly = self._outside.pop()
 
     def again(self) -> detect_anomaly:
         return detect_anomaly(self.wanted)
@@ -206,16 +248,21 @@ class set_detect_anomaly(detect_anomaly):
         return object.__new__(cls)
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        super().__init__(mode and check_nan)
-        self._before.append(current.anomaly)
-        current.anomaly = self.wanted
+        super().__init__(check_nan)
+        self.on = bool(mode)
+        super().__enter__()
 
     def __enter__(self) -> None:
-        current.anomaly = self.wanted
+        blocks.anomaly, current.anomaly = self.on, self.on and self.wanted
 
 
 def is_anomaly_enabled() -> bool:
-    return current.anomaly
+    return blocks.anomaly
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether, where anomalies are detected, nan is one."""
+    return current.anomaly or not blocks.anomaly
 
 
 def is_grad_enabled() -> bool:
@@ -223,4 +270,24 @@ def is_grad_enabled() -> bool:
 
 
 def is_inference_mode_enabled() -> bool:
-    return False
+    return blocks.inference
+
+
+class set_multithreading_enabled(_Mode):
+    """Accepted as PyTorch's: a sweep runs on the thread that asked for it, either way."""
+
+    def __new__(cls, mode: bool) -> Any:
+        return object.__new__(cls)
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__()
+        self.wanted = bool(mode)
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *error: Any) -> None:
+        return None
+
+    def again(self) -> set_multithreading_enabled:
+        return set_multithreading_enabled(self.wanted)

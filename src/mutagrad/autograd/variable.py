@@ -1,8 +1,10 @@
 """`Variable`, from when tensors had no derivatives of their own."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from ..backward import running
 from ..construct import detached
 from ..errors import BadArgument, NotSupported
 from ..storage import TensorBase
@@ -13,8 +15,18 @@ class _IsTensor(type):
         return isinstance(instance, TensorBase)
 
 
+class _Engine:
+    """What runs a sweep, by PyTorch's name for it."""
+
+    def queue_callback(self, callback: Callable[[], None]) -> None:
+        """Calls a function when the sweep that is running is over."""
+        running().call_later(callback)
+
+
 class Variable(metaclass=_IsTensor):
     """Called, a tensor over the same memory; every tensor is an instance."""
+
+    _execution_engine = _Engine()
 
     def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
         if volatile:

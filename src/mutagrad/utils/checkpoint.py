@@ -6,14 +6,18 @@ what it was given cannot be run twice, and keeps its nodes.
 """
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from enum import Enum
 from functools import partial
 from typing import Any
 
 from ..autograd.modes import enable_grad
 from ..backward import _run
 from ..engine import OUTPUT
-from ..errors import BadArgument, GradientError, NotSupported
+from ..errors import BadArgument, BadValue, GradientError, NotSupported
 from ..graph import Leaf, Node, mode, next_order
 from ..random import default_generator
 from ..second_order import _with_history
@@ -22,7 +26,8 @@ from ..construct import window_or_none
 from ..write import new_node
 from ._pytree import tree_flatten, tree_unflatten
 
-__all__ = ["checkpoint", "checkpoint_sequential", "outer_writers"]
+__all__ = ["CheckpointPolicy", "checkpoint", "checkpoint_sequential", "create_selective_checkpoint_contexts", "noop_context_fn", "outer_writers",
+           "set_checkpoint_debug_enabled", "set_checkpoint_early_stop"]
 
 
 def outer_writers(tensors: Iterable[Any], since: int) -> tuple[list[Any], bool]:
@@ -56,13 +61,15 @@ class Recomputed:
 
     adds, frees, promotes, name = False, True, "", "checkpoint"
 
-    def __init__(self, function: Callable[..., Any], leaves: list[Any], spec: Any, state: Any, outer: list[Any]) -> None:
+    def __init__(self, function: Callable[..., Any], leaves: list[Any], spec: Any, state: Any, outer: list[Any], outputs: list[Any]) -> None:
         self.function, self.spec, self.state, self.outer = function, spec, state, outer
+        self.kinds, self.lower = [_kind(o) for o in outputs], _lower()
         self.leaves = [None if isinstance(x, TensorBase) else x for x in leaves]
         self.sources = [(x._storage.writer, window_or_none(x)) if isinstance(x, TensorBase) else None for x in leaves]
         self.versions = [(leaf.tensor, _version(leaf.tensor())) for leaf in outer if isinstance(leaf, Leaf)]
         self.saves = (("setting", 0),) * sum(source is not None for source in self.sources)  # as they are: `_again` gives them their history
         self.places: list[int] = []
+        self.count = 0
 
     def reverse(self, xp: Any, g: Any, saved: Any, links: Any) -> list[Any]:
         given = g if isinstance(g, dict) else {0: g}
@@ -85,12 +92,16 @@ class Recomputed:
         try:
             if self.state is not None:
                 default_generator.set_state(self.state)
-            return _tensors(tree_flatten(self.function(*arguments, **settings))[0])
+            with _cast_to(self.lower):
+                return _tensors(tree_flatten(self.function(*arguments, **settings))[0])
         finally:
             if now is not None:
                 default_generator.set_state(now)
 
     def _check(self, outputs: list[Any], since: int) -> None:
+        if self.kinds != [_kind(o) for o in outputs]:
+            raise GradientError("checkpoint: Recomputed values for the following tensors have different metadata than during the forward pass",
+                                why=f"they were {self.kinds}, and are {[_kind(o) for o in outputs]}", fix="a function that computes the same each time")
         changed = any(tensor() is not None and _version(tensor()) != version for tensor, version in self.versions)
         if changed or set(outer_writers(outputs, since)[0]) != set(self.outer):
             raise GradientError("checkpoint: what the function reads has changed since it ran, so it cannot be computed again",
@@ -98,8 +109,66 @@ class Recomputed:
                                 fix="call backward() before changing parameters, or call the function without checkpoint")
 
 
+def _lower() -> Any:
+    """The type that `autocast` computes products in here; None outside of it, as is known without loading it."""
+    amp = sys.modules.get("mutagrad.amp")
+    return amp.get_autocast_dtype("cpu") if amp is not None and amp.is_autocast_enabled("cpu") else None
+
+
+def _cast_to(lower: Any) -> AbstractContextManager[Any]:
+    """The mixed precision of another place, wherever this one is."""
+    amp = sys.modules.get("mutagrad.amp")
+    return nullcontext() if amp is None else amp.autocast("cpu", dtype=lower, enabled=lower is not None)
+
+
+def _kind(tensor: Any) -> tuple[Any, ...]:
+    return tensor._array.shape, tensor._array.dtype.name
+
+
 def _version(tensor: Any) -> int:
     return -1 if tensor is None else memory_of(tensor).version
+
+
+def noop_context_fn() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
+    """The contexts that a checkpointed function runs in, and runs again in, unless others are given: none."""
+    return nullcontext(), nullcontext()
+
+
+class set_checkpoint_early_stop(nullcontext[None]):
+    """Accepted as PyTorch's: whether computing again may stop as soon as all is there that is needed. Here it never does."""
+
+    def __init__(self, enable: bool) -> None:
+        super().__init__()
+
+
+class set_checkpoint_debug_enabled(nullcontext[None]):
+    """Accepted as PyTorch's: whether errors tell which operations ran. Here they name the cause, either way."""
+
+    def __init__(self, enabled: bool | None) -> None:
+        super().__init__()
+
+
+class CheckpointPolicy(Enum):
+    """What a selective checkpoint may decide about an operation."""
+
+    MUST_SAVE, PREFER_SAVE, MUST_RECOMPUTE, PREFER_RECOMPUTE = range(4)
+
+
+def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False) -> Any:
+    """Would keep the results of some operations; here a checkpoint computes all of them again."""
+    raise NotSupported("create_selective_checkpoint_contexts: not supported", why="a checkpoint keeps its arguments and nothing else",
+                       fix="checkpoint the parts between the operations whose results shall be kept")
+
+
+class _InContexts:
+    """A function that runs in one context the first time and in another from then on."""
+
+    def __init__(self, function: Callable[..., Any], contexts: tuple[AbstractContextManager[Any], AbstractContextManager[Any]]) -> None:
+        self.function, self.contexts = function, list(contexts)
+
+    def __call__(self, *arguments: Any, **settings: Any) -> Any:
+        with self.contexts[0] if len(self.contexts) == 1 else self.contexts.pop(0):
+            return self.function(*arguments, **settings)
 
 
 def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None, context_fn: Any = None, determinism_check: str = "default",
@@ -112,8 +181,14 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     >>> checkpoint(lambda x: (x * x).exp().sum(), x, use_reentrant=False).backward(); x.grad
     tensor([5.4366, 5.4366, 5.4366])
     """
-    if context_fn is not None:
-        raise NotSupported("checkpoint: context_fn is not supported", fix="open the context inside the function")
+    if context_fn not in (None, noop_context_fn):
+        if use_reentrant:
+            raise BadValue("checkpoint: context_fn is only supported when use_reentrant=False", fix="use_reentrant=False")
+        function = _InContexts(function, context_fn())
+    if determinism_check not in ("default", "none"):
+        raise BadValue(f"checkpoint: determinism_check must be 'default' or 'none', not {determinism_check!r}")
+    if kwargs and use_reentrant:
+        raise BadValue(f"checkpoint: Unexpected keyword arguments: {', '.join(kwargs)}", fix="use_reentrant=False")
     if not mode.grad:
         return function(*args, **kwargs)
     leaves, spec = tree_flatten((args, kwargs))
@@ -126,7 +201,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     outer, wrote = outer_writers(outputs, since)
     if wrote or versions != [_version(t) for t in tensors] or any(_is_outer(o, since) for o in outputs):
         return result
-    _replace(outputs, Recomputed(function, leaves, spec, state, outer), tensors)
+    _replace(outputs, Recomputed(function, leaves, spec, state, outer, outputs), tensors)
     return result
 
 
@@ -143,7 +218,7 @@ def _replace(outputs: list[Any], op: Recomputed, tensors: list[Any]) -> None:
             first.setdefault(o._storage, place)
     if not first:
         return
-    op.places = list(first.values())
+    op.places, op.count = list(first.values()), len(first)
     node = new_node(op, op.outer)
     node.saved = tuple(save(t, node, slot) for slot, t in enumerate(tensors))
     for number, storage in enumerate(first):
@@ -175,3 +250,18 @@ def _in_a_row(functions: list[Callable[..., Any]]) -> Callable[[Any], Any]:
         return input
 
     return run
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
+    """The devices that these tensors are on beside the CPU, and the states of their random numbers: there are none."""
+    return [], []
+
+
+def set_device_states(devices: Any, states: Any, *, device_type: Any = None) -> None:
+    """Sets the states of such devices again."""
+
+
+def check_backward_validity(inputs: Iterable[Any]) -> None:
+    """Warns if none of these requires a gradient: nothing that is computed of them will have one."""
+    if not any(getattr(x, "requires_grad", False) for x in inputs):
+        warnings.warn("checkpoint: none of the inputs requires a gradient, so none will be computed", stacklevel=2)

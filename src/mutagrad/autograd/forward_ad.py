@@ -1,0 +1,184 @@
+"""Derivatives along a direction, carried with the values: dual numbers.
+
+>>> import mutagrad as mg
+>>> from mutagrad.autograd import forward_ad
+>>> with forward_ad.dual_level():
+...     x = forward_ad.make_dual(mg.tensor(3.), mg.tensor(1.))
+...     forward_ad.unpack_dual(x ** 2).tangent
+tensor(6.)
+
+A dual number is a tensor whose history begins with a node that knows its tangent. The tangent of what is computed from it is
+found when somebody asks: the reverse from there to those nodes is linear in what it starts from, and its derivative with
+respect to that is the Jacobian. So every operation that has a derivative has this one, too, and so has every write.
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from ..backward import RECORDED_SWEEP, _run, grad
+from ..construct import detached, window_or_none
+from ..errors import BadArgument, BadValue, GradientError, ShapeError
+from ..graph import Leaf, Node, mode
+from ..op import Op, same
+from ..ops.create import zeros_like
+from ..ops.shape import clone
+from ..storage import TensorBase
+from ..write import new_node
+from .modes import blocks, enable_grad
+
+__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
+
+_dual = Op("dual", None, ("x",), (), {"x": same})
+
+
+class UnpackedDualTensor(NamedTuple):
+    """A value, and its derivative along the direction that the tangents give; None where it has no part in that."""
+
+    primal: Any
+    tangent: Any
+
+
+Duals = WeakKeyDictionary[Node, tuple[Any, Any]]
+
+
+class _Level(threading.local):
+    """Of one thread: the tangents of the level that is open, by the node at which each begins, with the window that it is of."""
+
+    duals: Duals | None = None
+    recorded = True
+
+
+_level = _Level()
+
+
+def __getattr__(name: str) -> Any:
+    if name == "_current_level":
+        return -1 if _level.duals is None else 0
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def is_open() -> bool:
+    """Whether tensors may have tangents."""
+    return _level.duals is not None
+
+
+def enter_dual_level() -> int:
+    """Begins a stretch of the program in which tensors may have tangents."""
+    if _level.duals is not None:
+        raise GradientError("dual_level: Nested forward mode AD is not supported at the moment", why="a tensor has one tangent",
+                            fix="mutagrad.func.jvp, which nests")
+    _level.duals, _level.recorded, mode.grad, blocks.dual = WeakKeyDictionary(), mode.grad, True, True
+    return 0
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """Ends it: all tangents are forgotten."""
+    if _level.duals is None or level not in (None, 0):
+        raise GradientError("exit_dual_level: trying to exit a forward AD level that was not the last one that was created",
+                            fix="with forward_ad.dual_level(): ...")
+    _level.duals, mode.grad, blocks.dual = None, _level.recorded, False
+
+
+@contextmanager
+def dual_level() -> Iterator[int]:
+    """A block in which tensors may have tangents."""
+    level = enter_dual_level()
+    try:
+        yield level
+    finally:
+        exit_dual_level(level=level)
+
+
+def _check(tensor: Any, tangent: Any) -> None:
+    for x, what in ((tensor, "primal"), (tangent, "tangent")):
+        if not isinstance(x, TensorBase):
+            raise BadArgument(f"make_dual: the {what} must be a tensor, not {type(x).__name__}")
+        if x._array.dtype.kind not in "fcV":
+            raise BadValue(f"make_dual: Expected {what} to be floating point or complex, but got {x._array.dtype.name}", fix=f"{what}.float()")
+    if tensor._array.shape != tangent._array.shape or tensor._array.dtype != tangent._array.dtype:
+        raise ShapeError("make_dual: Trying to set a forward gradient that has a different size or type than the primal",
+                         why=f"the primal is of {tensor._array.dtype.name} and shape {tensor._array.shape}, the tangent of {tangent._array.dtype.name} "
+                         f"and shape {tangent._array.shape}", fix="mutagrad.ones_like(primal)")
+    if unpack_dual(tangent).tangent is not None:
+        raise GradientError("make_dual: the tangent has a forward gradient at the same level itself", fix="forward_ad.unpack_dual(tangent).primal")
+
+
+def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
+    """The tensor, over the same memory, as a dual number: together with the direction in which it moves."""
+    if _level.duals is None or level not in (None, 0):
+        raise GradientError("make_dual: Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first",
+                            fix="with forward_ad.dual_level(): ...")
+    _check(tensor, tangent)
+    found = detached(tensor)
+    found._storage.writer = tensor._storage.writer
+    attach(found, tangent)
+    return found
+
+
+def attach(tensor: Any, tangent: Any) -> None:
+    """Gives this very tensor a tangent from here on (None: takes it away); what it was computed from counts for the reverse alone."""
+    assert _level.duals is not None
+    node = new_node(_dual, (tensor._storage.writer,))
+    tensor._storage.writer = node
+    _level.duals[node] = window_or_none(tensor), tangent
+
+
+def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
+    """A dual number's value and tangent, as two ordinary tensors."""
+    if not isinstance(tensor, TensorBase):
+        raise BadArgument(f"unpack_dual: expects a tensor, not {type(tensor).__name__}")
+    if _level.duals is None or tensor._storage.writer is None:
+        return UnpackedDualTensor(tensor, None)
+    window, tangent = _level.duals.get(tensor._storage.writer, (None, None))
+    if tangent is None or window != window_or_none(tensor):
+        tangent = _tangent(tensor, _level.duals)
+    return UnpackedDualTensor(tensor if tangent is None else _without_tangent(tensor), tangent)
+
+
+def _tangent(tensor: Any, duals: Duals) -> Any:
+    with enable_grad():
+        seed = zeros_like(tensor).requires_grad_()
+        found: dict[Any, Any] = {}
+        _run([(tensor._storage.writer, window_or_none(tensor), seed)], True, True, None, {}, False,
+             {node: partial(found.__setitem__, node) for node in duals})
+        reached = [(_in_window(g, duals[node][0]), duals[node][1]) for node, g in found.items() if duals[node][1] is not None]
+        if not reached:
+            return None
+        moving = [(g, tangent) for g, tangent in reached if g.requires_grad]
+        result, = grad([g for g, _ in moving], [seed], [t for _, t in moving], create_graph=True, allow_unused=True) if moving else (None,)
+    return zeros_like(tensor) if result is None else _without_tangent(result)
+
+
+def _in_window(g: Any, window: Any) -> Any:
+    return clone(g if window is None else RECORDED_SWEEP.view(clone(g), window))
+
+
+def _without_tangent(tensor: Any) -> Any:
+    """The same as an ordinary tensor: with a history if a leaf has a part in it, and no tangent either way."""
+    found = detached(tensor)
+    if _has_leaf(tensor._storage.writer):
+        found._storage.writer = tensor._storage.writer
+        attach(found, None)
+    return found
+
+
+def _has_leaf(writer: Any) -> bool:
+    stack, seen = [writer], set()
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Leaf):
+            return True
+        if node is not None and node not in seen:
+            seen.add(node)
+            stack.extend(node)
+    return False
+
+
+def _is_fwd_grad_enabled() -> bool:
+    """Whether tangents are carried on: wherever operations are recorded."""
+    return mode.grad

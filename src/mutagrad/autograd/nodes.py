@@ -1,0 +1,226 @@
+"""What a program may ask of a recorded operation, `y.grad_fn`, and of the end of the graph at a leaf: hooks, saved values, a call.
+
+A hook on a node sees what comes in, before its rules run, or what comes in and out, after. To that end the operation of that one
+node is exchanged for one that calls the hooks around it, so that nodes without hooks cost nothing.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+from weakref import ref
+
+from ..backward import RAW_SWEEP, RECORDED_SWEEP, RemovableHandle, enter_after, enter_hook
+from ..construct import make, window_or_none
+from ..dtypes import of_array
+from ..engine import OUTPUT, already_freed
+from ..errors import BadArgument, GradientError
+from ..graph import Freed, Leaf, Node, mode
+from ..op import RAW
+from ..second_order import _source, _with_history
+from ..storage import TensorBase
+from ..window import shape_of
+from .packing import Packed
+
+
+def _shown(g: Any) -> Any:
+    """An adjoint as a tensor of its own, which a hook may keep or change."""
+    return g if g is None or isinstance(g, TensorBase) else make(RAW_SWEEP.own([g], g.dtype))
+
+
+def _answer(found: Any, given: tuple[Any, ...], what: str) -> Any:
+    """What a hook says instead of what it was given: nothing, or as many gradients."""
+    if found is None:
+        return given
+    found = (found,) if isinstance(found, TensorBase) else tuple(found)
+    if len(found) != len(given):
+        raise BadArgument(f"{what}: must return None or {len(given)} gradients, not {len(found)}", fix="return None where nothing shall change")
+    for old, new in zip(given, found):
+        if new is not None and (not isinstance(new, TensorBase) or old is not None and new._array.shape != old._array.shape):
+            raise BadArgument(f"{what}: must return gradients of the shapes that it was given, not {getattr(new, 'shape', type(new).__name__)}")
+    return found
+
+
+class Hooked:
+    """The operation of one node together with its hooks."""
+
+    adds = False  # so that its rules run, whatever it adds to
+
+    def __init__(self, node: Node) -> None:
+        self.op, self.node = node.op, ref(node)
+        self.before: list[tuple[Callable[..., Any]]] = []
+        self.after: list[tuple[Callable[..., Any]]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.op, name)
+
+    def reverse(self, xp: Any, g: Any, saved: Any, links: Any) -> Any:
+        given = tuple(_shown(gx) for gx in self._incoming(g))
+        for hook, in tuple(self.before):
+            given = _answer(hook(given), given, "register_prehook")
+        known = {i: gx if mode.grad else gx._array for i, gx in enumerate(given) if gx is not None}
+        grads = self.op.reverse(xp, known if isinstance(g, dict) else known[0], saved, links)
+        if not self.after:
+            return grads
+        places = self._places(len(grads))
+        found = tuple(self._outgoing(i, grads[i]) for i in places)
+        for hook, in tuple(self.after):
+            found = _answer(hook(found, given), found, "register_hook")
+        changed = list(grads)
+        for i, gx in zip(places, found):
+            changed[i] = gx if gx is None or mode.grad else gx._array
+        return changed
+
+    def _places(self, count: int) -> list[int]:
+        """Which inputs are tensors: of a custom Function, not all may be."""
+        context = getattr(self.op, "ctx", None)
+        return [i for i in range(count) if context is None or context._input_shapes[i] is not None]
+
+    def _incoming(self, g: Any) -> Sequence[Any]:
+        return [g.get(i) for i in range(self.op.count)] if isinstance(g, dict) else [g]
+
+    def _outgoing(self, i: int, g: Any) -> Any:
+        """As it will arrive at the input: summed, where that was broadcast."""
+        node = self.node()
+        window = None if node is None or node.windows is None else node.windows[i]
+        shape = None if window is None else shape_of(window)
+        if g is not None and shape is not None and g.shape != shape:
+            g = (RECORDED_SWEEP if mode.grad else RAW_SWEEP).sum_to(g, shape)
+        return _shown(g)
+
+
+def _hooked(node: Node) -> Hooked:
+    node = node[0] if node.op is OUTPUT and node[0] is not None else node
+    if not isinstance(node.op, Hooked):
+        node.op = Hooked(node)
+    return node.op
+
+
+def _registered(hooks: list[Any], hook: Callable[..., Any]) -> RemovableHandle:
+    entry = (hook,)
+    hooks.append(entry)
+    return RemovableHandle(hooks, entry)
+
+
+def register_hook(node: Node, hook: Callable[[Any, Any], Any]) -> RemovableHandle:
+    """Calls `hook(grad_inputs, grad_outputs)` after this operation was differentiated; what it returns replaces `grad_inputs`."""
+    return _registered(_hooked(node).after, hook)
+
+
+def register_prehook(node: Node, hook: Callable[[Any], Any]) -> RemovableHandle:
+    """Calls `hook(grad_outputs)` before this operation is differentiated; what it returns replaces them."""
+    return _registered(_hooked(node).before, hook)
+
+
+class _Before:
+    """A hook on the end of the graph at a leaf, after those on the leaf itself."""
+
+    rank = 2
+
+    def __init__(self, hook: Callable[[Any], Any]) -> None:
+        self.hook = hook
+
+    def __call__(self, g: Any) -> Any:
+        return _answer(self.hook((g,)), (g,), "register_prehook")[0]
+
+
+class _After:
+    """One that is called when the gradient has been added: remembers the gradient until then."""
+
+    rank = 3
+
+    def __init__(self, hook: Callable[[Any, Any], Any]) -> None:
+        self.hook, self.arrived = hook, None
+
+    def __call__(self, g: Any) -> None:
+        self.arrived = g
+
+
+class _Added:
+    """What calls it then, after those that only want to see the leaf."""
+
+    rank = 3
+
+    def __init__(self, late: _After) -> None:
+        self.late = late
+
+    def __call__(self, tensor: Any) -> None:
+        self.late.hook((), (self.late.arrived,))
+        self.late.arrived = None
+
+
+class _Handles(RemovableHandle):
+    """Of a hook that is entered in two places."""
+
+    def __init__(self, *handles: RemovableHandle) -> None:
+        self._handles = handles
+
+    def remove(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+
+
+def _window(leaf: Leaf) -> Any:
+    tensor = leaf.tensor()
+    return None if tensor is None else window_or_none(tensor)
+
+
+def _register_leaf_hook(leaf: Leaf, hook: Callable[[Any, Any], Any]) -> RemovableHandle:
+    """Calls `hook((), grad_outputs)` after a gradient has been added to the leaf's `.grad`."""
+    late = _After(hook)
+    return _Handles(enter_hook(leaf, late, _window(leaf)), enter_after(leaf, _Added(late)))
+
+
+def _register_leaf_prehook(leaf: Leaf, hook: Callable[[Any], Any]) -> RemovableHandle:
+    """Calls `hook(grad_outputs)` before a gradient is added to the leaf's `.grad`; what it returns replaces it."""
+    return enter_hook(leaf, _Before(hook), _window(leaf))
+
+
+def call(node: Node, *grads: Any) -> Any:
+    """The gradients of the operation's inputs for one of its output, as PyTorch's `y.grad_fn(g)`."""
+    if len(grads) != 1:
+        raise BadArgument(f"{node.name()}: expected 1 arguments, got {len(grads)} instead", fix="y.grad_fn(g)")
+    if isinstance(node.saved, Freed):
+        raise already_freed(node)
+    found = tuple(_shown(g) for g in node.op.reverse(RAW, grads[0]._array, node.saved, node))
+    return found if len(found) > 1 else found[0]
+
+
+class InputMetadata(NamedTuple):
+    """Shape and type of what comes in to a node."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    is_nested_tensor: bool = False
+
+
+def _saved(node: Node, kind: str, number: int) -> Any:
+    """A value that a node has saved, as the tensor that it was."""
+    if isinstance(node.saved, Freed):
+        raise GradientError(f"{node.name()}: saved tensors were asked for after they have already been freed", why="an earlier backward() freed them",
+                            fix="call that backward() with retain_graph=True")
+    kinds = list(getattr(node.op, "kinds", node.op.saves))
+    if (kind, number) not in kinds:
+        raise AttributeError(f"{node.name()} has not saved that")
+    value = node.saved[kinds.index((kind, number))]
+    value = value.unpack() if isinstance(value, Packed) else value
+    return None if value is None else _with_history(value, *_source(node, kind, number))
+
+
+def _metadata(node: Node) -> tuple[InputMetadata, ...]:
+    written = node.written
+    if written is not None:
+        shapes: Any = [(written[1] if isinstance(written, tuple) else (), node.whole[1])]
+    else:
+        shapes = getattr(node.op, "shapes", None)
+    if not shapes:
+        raise AttributeError(f"{node.name()} does not remember the shape of its result")
+    return tuple(InputMetadata(shape, of_array(dtype)) for shape, dtype in shapes)
+
+
+# Methods and properties that need tensors, which the layer of nodes does not know.
+Node.register_hook, Node.register_prehook = register_hook, register_prehook  # type: ignore[attr-defined]
+Leaf.register_hook, Leaf.register_prehook = _register_leaf_hook, _register_leaf_prehook  # type: ignore[attr-defined]
+Node.__call__, Node._input_metadata = call, property(_metadata)  # type: ignore[attr-defined, method-assign]
+Node._saved_self = property(lambda node: _saved(node, "input", 0))  # type: ignore[attr-defined]
+Node._saved_other = property(lambda node: _saved(node, "input", 1))  # type: ignore[attr-defined]
+Node._saved_result = property(lambda node: _saved(node, "out", 0))  # type: ignore[attr-defined]

@@ -1,0 +1,114 @@
+"""Saved values that the user keeps: in another form, or another place, than memory.
+
+Inside `saved_tensors_hooks`, what an operation has saved is handed to a function of the user's, and what that returns is kept
+instead; when the operation is differentiated, another function brings the value back.
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+from weakref import ref
+
+from ..backends import np
+from ..construct import make
+from ..errors import BadArgument, GradientError
+from ..graph import Node, mode
+from ..second_order import _source, _with_history
+from ..storage import TensorBase, memory_of
+
+Hooks = tuple[Callable[[Any], Any], Callable[[Any], Any]]
+
+
+class _Open(threading.local):
+    """Of one thread: the hooks of the blocks that it is in, and why there must be none."""
+
+    def __init__(self) -> None:
+        self.hooks: list[Hooks] = []
+        self.refused: list[str] = []
+
+
+OPEN = _Open()
+
+
+class Packed:
+    """A value in the user's form."""
+
+    def __init__(self, value: Any, hooks: Hooks) -> None:
+        pack, self.unpack_hook = hooks
+        given = make(np.array(value))
+        self.kept = _unrecorded(pack, given)
+        if memory_of(given).version:
+            raise GradientError("saved_tensors_hooks: A saved tensor pack hook is modifying its input in place.", fix="return x * 2 instead of x.mul_(2)")
+
+    def unpack(self) -> Any:
+        """The value again, as an array."""
+        found = _unrecorded(self.unpack_hook, self.kept)
+        if not isinstance(found, TensorBase):
+            raise BadArgument(f"saved_tensors_hooks: Output of saved tensor unpack_hook expected to be a Tensor, not {type(found).__name__}")
+        return found._array
+
+
+def _unrecorded(hook: Callable[[Any], Any], value: Any) -> Any:
+    recorded, mode.grad = mode.grad, False
+    try:
+        return hook(value)
+    finally:
+        mode.grad = recorded
+
+
+class Values(list[Any]):
+    """In the place of `node.saved`: not a tuple, so that no write looks for values of its own memory in there."""
+
+
+class Packing:
+    """The operation of one node whose saved values are packed: brings them back for its rules."""
+
+    def __init__(self, node: Node, kinds: list[tuple[str, int]]) -> None:
+        self.op, self.kinds, self.node = node.op, kinds, ref(node)
+        self.saves = (("setting", 0),) * len(kinds)  # so that a recorded sweep leaves them as they are
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.op, name)
+
+    def reverse(self, xp: Any, g: Any, saved: Any, links: Any) -> Any:
+        return self.op.reverse(xp, g, [self._restored(kind, value) for kind, value in zip(self.kinds, saved)], links)
+
+    def _restored(self, kind: tuple[str, int], value: Any) -> Any:
+        if isinstance(value, Packed):
+            value = value.unpack()
+        node = self.node()
+        return _with_history(value, *_source(node, *kind)) if mode.grad and node is not None and kind[0] in ("input", "out") and value is not None else value
+
+
+def pack_function(node: Node) -> None:
+    """Packs what a custom Function has saved, inside a block."""
+    if OPEN.hooks and node.saved:
+        node.saved = Values(None if value is None else Packed(value, OPEN.hooks[-1]) for value in node.saved)
+
+
+def pack_since(tensors: Iterable[Any], since: int, hooks: Hooks) -> None:
+    """Packs what operations newer than `since`, of which these tensors are the results, have saved."""
+    stack, seen = [t._storage.writer for t in tensors], set()
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Node) and node not in seen and node.order < since:  # orders count downwards
+            seen.add(node)
+            stack.extend(node)
+            _pack(node, hooks)
+
+
+def _pack(node: Node, hooks: Hooks) -> None:
+    if type(node.saved) is not tuple or not getattr(node.op, "frees", False) or hasattr(node.op, "ctx"):
+        return
+    kinds = list(node.op.saves) or [*(("input", i) for i in range(len(node.saved) - 1)), ("setting", 0)]
+    if not any(_is_value(node, kind, value) for kind, value in zip(kinds, node.saved)):
+        return
+    values = Values(Packed(value, hooks) if _is_value(node, kind, value) else value for kind, value in zip(kinds, node.saved))
+    node.op, node.saved = Packing(node, kinds), values
+
+
+def _is_value(node: Node, kind: tuple[str, int], value: Any) -> bool:
+    """Whether it is a tensor's: not a setting, and not a number that stood in the place of one."""
+    name, i = kind
+    return name == "out" and value is not None or name == "input" and value is not None and (np.ndim(value) > 0 or node[i] is not None)

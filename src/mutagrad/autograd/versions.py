@@ -1,0 +1,43 @@
+"""What PyTorch's own programs do to versions and views behind the back of its rules."""
+from __future__ import annotations
+
+from typing import Any
+
+from ..storage import TensorBase, memory_of
+
+
+class _unsafe_preserve_version_counter:
+    """A block whose writes to these tensors are not counted. Saved values are protected from them all the same."""
+
+    def __init__(self, tensors: Any) -> None:
+        self.memories = [memory_of(t) for t in ((tensors,) if isinstance(tensors, TensorBase) else tensors)]
+        self.versions = [memory.version for memory in self.memories]
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *error: Any) -> None:
+        for memory, version in zip(self.memories, self.versions):
+            memory.version = version
+
+
+class _Views:
+    replayed = False
+
+
+def is_view_replay_enabled() -> bool:
+    """What `_force_original_view_tracking` was told last."""
+    return _Views.replayed
+
+
+class _force_original_view_tracking:
+    """Accepted as PyTorch's: how a written view finds its base. Here a view needs no way back: it is a window on the same storage."""
+
+    def __init__(self, mode: bool) -> None:
+        self.before, _Views.replayed = _Views.replayed, bool(mode)
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *error: Any) -> None:
+        _Views.replayed = self.before
