@@ -1,63 +1,211 @@
-"""Mixed precision. Here everything is computed in the type of its operands, and nothing casts behind the program's back.
+"""Mixed precision: blocks in which products are computed in bfloat16, and what is sensitive in float32.
 
-`autocast` for a device that is not there does nothing, as in PyTorch; for the CPU it refuses, rather than compute in another
-precision than it promises. `GradScaler` scales.
+`autocast` for the CPU casts as PyTorch's does: the arguments of functions under "lower" to its type, those under "single" to
+float32, those under "widest" to the widest among them, and so those under "first", whose result has the type of the first;
+everything else is computed in the type of its operands. For a device that is not there it does nothing. `GradScaler` scales.
 """
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import reduce, wraps
 from typing import Any
 
+from ._tensor import Tensor
 from .backends import np
-from .dtypes import bfloat16, float16, float32
-from .errors import BadArgument, BadValue, NotSupported
+from .dtypes import bfloat16, float16, float32, float64, promote_types
+from .errors import BadArgument, BadValue
+from .ops.recurrent import GRU
+from .settings import AUTOCAST
+from .takeover import ACTIVE, NAMESPACES, STATE, watch
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
+# What is cast, by where the function is.
+_CASTS = {
+    "lower": {
+        "": """addbmm addmm baddbmm bmm chain_matmul conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d einsum inner matmul mm prelu
+               tensordot""",
+        "linalg": "multi_dot vecdot",
+        "nn.functional": "linear multi_head_attention_forward scaled_dot_product_attention"},
+    "single": {
+        "": """cdist cholesky cholesky_inverse cholesky_solve geqrf grid_sampler grid_sampler_2d grid_sampler_3d inverse lu_solve nanquantile orgqr ormqr
+               pinverse polar prod qr quantile stft svd trace triangular_solve view_as_complex""",
+        "fft": """fft fft2 fftn hfft ifft ifft2 ifftn ihfft irfft irfft2 irfftn rfft rfft2 rfftn""",
+        "linalg": """cholesky cholesky_ex cond eig eigh eigvals eigvalsh householder_product inv inv_ex lstsq matrix_rank qr solve svd svdvals tensorinv
+                     tensorsolve""",
+        "nn.functional": """adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss
+                            cross_entropy ctc_loss fractional_max_pool2d fractional_max_pool3d grid_sample hinge_embedding_loss huber_loss kl_div l1_loss
+                            margin_ranking_loss max_pool3d max_unpool2d max_unpool3d mse_loss multi_margin_loss multilabel_margin_loss nll_loss
+                            poisson_nll_loss smooth_l1_loss soft_margin_loss triplet_margin_loss"""},
+    "first": {"nn.functional": "batch_norm group_norm instance_norm layer_norm rms_norm"},
+    "pad": {"nn.functional": "pad"},
+    "recurrent": {"ops.recurrent": "network padded"},
+    "widest": {"": "cat concat concatenate index_copy stack", "ops.recurrent": "gru_cell lstm_cell rnn_relu_cell rnn_tanh_cell"},
+}
+_policies: dict[int, str] = {}  # by the function that computes
+
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether operations can be cast automatically on such a device: they cannot."""
-    return False
+    """Whether operations can be cast automatically on such a device."""
+    return device_type == "cpu"
 
 
 class autocast:
-    """A context and a decorator that lets what is in it compute in the types it is given.
+    """A context and a decorator in which products are computed in another type than that of their operands.
 
     >>> import mutagrad as mg
-    >>> with mg.amp.autocast("cpu", enabled=False):
-    ...     (mg.ones(2) * 2).dtype
-    mutagrad.float32
+    >>> x = mg.ones(2, 2)
+    >>> with mg.amp.autocast("cpu", dtype=mg.bfloat16):
+    ...     (x @ x).dtype, (x * x).dtype
+    (mutagrad.bfloat16, mutagrad.float32)
     """
 
     def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None) -> None:
         if not isinstance(device_type, str):
             raise BadArgument(f"autocast: device_type must be a string, got {type(device_type).__name__}", fix='autocast("cpu", enabled=False)')
-        self.device, self.fast_dtype = device_type, dtype or (float16 if device_type == "cuda" else bfloat16)
+        self.device = device_type
+        self.fast_dtype = dtype or (float16 if device_type == "cuda" else _DEFAULTS["cpu"])
         if enabled and device_type != "cpu":
             warnings.warn(f"autocast: there is no device of type {device_type!r} here; it does nothing", UserWarning, stacklevel=2)
-        elif enabled and self.fast_dtype is not float32:
-            raise NotSupported(f"autocast: operations are not cast to {self.fast_dtype} automatically",
-                               why="everything is computed in the type of its operands",
-                               fix=f"model.to({self.fast_dtype}), or autocast({device_type!r}, enabled=False)")
+            enabled = False
+        if enabled and self.fast_dtype not in (bfloat16, float16):
+            warnings.warn(f"autocast: operations are cast to bfloat16 or float16, not to {self.fast_dtype}; it does nothing", UserWarning, stacklevel=2)
+            enabled = False
+        self._enabled = enabled
+        self._before: list[Any] = []
 
     def __enter__(self) -> autocast:
+        self._before.append((STATE.cast, AUTOCAST.lower))
+        if self.device == "cpu":
+            _switch(self.fast_dtype if self._enabled else None)
+        ACTIVE.append(self)
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        return None
+        ACTIVE.remove(self)
+        STATE.cast, AUTOCAST.lower = self._before.pop()
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        return function
+        @wraps(function)
+        def call(*arguments: Any, **settings: Any) -> Any:
+            with self:
+                return function(*arguments, **settings)
+
+        return call
+
+
+_DEFAULTS = {"cpu": bfloat16, "cuda": float16}
+
+
+def _switch(lower: Any) -> None:
+    """Casts to this type from now on, in this thread; None: no longer."""
+    if lower is not None and not _policies:
+        watch()
+        for policy, places in _CASTS.items():
+            for path, names in places.items():
+                _policies.update({id(getattr(NAMESPACES[path], name).__wrapped__): policy for name in names.split()})
+    AUTOCAST.lower, STATE.cast = lower, None if lower is None else _cast
+
+
+def _cast(raw: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The function of its arguments in the type that it is computed in."""
+    policy = _policies.get(id(raw))
+    if policy == "pad":  # where it repeats what is there
+        policy = "single" if {"reflect", "replicate"}.intersection((*args[2:3], kwargs.get("mode"))) else None
+    elif policy == "recurrent":
+        policy = "widest" if args[0] is GRU else "lower"
+    if policy is None or kwargs.get("out") is not None:
+        return raw(*args, **kwargs)
+    given = (*args, *kwargs.values())
+    to = AUTOCAST.lower if policy == "lower" else float32 if policy == "single" else _widest(given)
+    result = raw(*_in_type(args, to), **{name: _in_type(value, to) for name, value in kwargs.items()})
+    return result.to(_tensors(given)[0].dtype) if policy == "first" and _tensors(given) else result
+
+
+def _widest(values: Any) -> Any:
+    return reduce(promote_types, (x.dtype for x in _tensors(values)), AUTOCAST.lower)
+
+
+def _tensors(values: Any) -> list[Any]:
+    inside = [_tensors(v) if isinstance(v, (list, tuple)) else [v] * _can_be_cast(v) for v in values]
+    return [x for found in inside for x in found]
+
+
+def _can_be_cast(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.is_floating_point() and value.dtype is not float64
+
+
+def _in_type(value: Any, to: Any) -> Any:
+    if type(value) in (list, tuple):
+        return type(value)(_in_type(v, to) for v in value)
+    return value.to(to) if _can_be_cast(value) else value
 
 
 def custom_fwd(fwd: Any = None, *, device_type: str = "cuda", cast_inputs: Any = None) -> Any:
-    """The function itself: what it does in an autocast region never happens. A decorator, with or without arguments."""
-    return fwd if fwd is not None else lambda function: function
+    """Makes a `forward` of a Function that casts its inputs to a type, and nothing else, where there is autocasting."""
+    if fwd is None:
+        return lambda function: custom_fwd(function, device_type=device_type, cast_inputs=cast_inputs)
+
+    @wraps(fwd)
+    def forward(*arguments: Any, **settings: Any) -> Any:
+        if cast_inputs is None or device_type != "cpu" or AUTOCAST.lower is None:
+            return fwd(*arguments, **settings)
+        with autocast("cpu", enabled=False):
+            return fwd(*_in_type(arguments, cast_inputs), **{name: _in_type(value, cast_inputs) for name, value in settings.items()})
+
+    return forward
 
 
 def custom_bwd(bwd: Any = None, *, device_type: str = "cuda") -> Any:
+    """The `backward` of such a Function: its operands have the types that forward gave them."""
     return bwd if bwd is not None else lambda function: function
+
+
+# ----------------------------------------------------------------------------------------------------- what is asked about it
+
+def is_autocast_enabled(device_type: str | None = None) -> bool:
+    """Whether operations are cast in this block, on this device (on a GPU, if none is named)."""
+    return device_type == "cpu" and AUTOCAST.lower is not None
+
+
+def is_autocast_cpu_enabled() -> bool:
+    return is_autocast_enabled("cpu")
+
+
+def set_autocast_enabled(device_type: str, enabled: bool) -> None:
+    """Turns casting on or off for what follows, rather than for a block."""
+    if device_type == "cpu":
+        _switch(_DEFAULTS["cpu"] if enabled else None)
+        if enabled and "autocast" not in ACTIVE:
+            ACTIVE.append("autocast")
+
+
+def get_autocast_dtype(device_type: str) -> Any:
+    """The type that products are cast to on a device, in this block or by default."""
+    return AUTOCAST.lower or _DEFAULTS["cpu"] if device_type == "cpu" else float16
+
+
+def set_autocast_dtype(device_type: str, dtype: Any) -> None:
+    """The type that products will be cast to where none is given."""
+    _DEFAULTS[device_type] = dtype
+
+
+def get_autocast_cpu_dtype() -> Any:
+    return get_autocast_dtype("cpu")
+
+
+def get_autocast_gpu_dtype() -> Any:
+    return get_autocast_dtype("cuda")
+
+
+def is_autocast_cache_enabled() -> bool:
+    """Whether weights that were cast are kept for the next product: they are not."""
+    return False
+
+
+def clear_autocast_cache() -> None:
+    return None
 
 
 class GradScaler:

@@ -20,9 +20,10 @@ from .backends import large, np
 from .backends.host import ALARM, KNOWN, QUIET, constant, hush, unhush
 from .backends.short import in_single, rounded, widened
 from .construct import SCOPE, make, window_as
+from .errors import BadArgument
 from .graph import UNSEEN, Node, mode, next_order, window_of
 from .op import ABOUT_TYPES, RAW, VARIANTS, Op, Rule, define_later, forward_for, parameters, register, same, variant
-from .promote import NOTHING, dtype_error, promote, shape_error
+from .promote import NOTHING, answered, dtype_error, promote, shape_error
 from .storage import SMALL, Storage, ndarray, save
 from .where import OURS
 from .write import begin_write, end_write, into, new_node, save_all, save_out
@@ -163,15 +164,20 @@ def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: boo
     return "\n".join(lines) + "\n"
 
 
-def _coerce_code(op: Op) -> list[str]:
-    """Lines that leave tensors (or NOTHING) in the inputs' names and their arrays, of one type, in a0, a1, ..."""
+def _coerce_code(op: Op, otherwise: str = "return answered(OP, given, error)") -> list[str]:
+    """Lines that leave tensors (or NOTHING) in the inputs' names and their arrays, of one type, in a0, a1, ...
+
+    `otherwise` is what to do about an operand that is neither: `x * obj` may be known to `obj.__rmul__`.
+    """
     n = len(op.inputs)
     names = ARGUMENTS[:n]
-    promote = f"{', '.join(names)}, {', '.join(f'a{i}' for i in range(n))} = promote(OP, ({', '.join(names)},))"
+    given = f"({', '.join(names)},)"
+    promote = f"{', '.join(names)}, {', '.join(f'a{i}' for i in range(n))} = promote(OP, {given})"
+    promoted = ["try:", f"    {promote}", "except BadArgument as error:", f"    {otherwise.replace('given', given)}"]
     floats = {"float": " or a0.dtype.kind != 'f'", "real": " or a0.dtype.kind == 'c'"}.get(op.promotes, "")
     if n == 1:
         test = f"if not isinstance({names[0]}, Tensor){floats.replace('a0', names[0] + '._array')}:"
-        return [f"    {test}", f"        {names[0]}, a0 = promote(OP, ({names[0]},))", "    else:", f"        a0 = {names[0]}._array"]
+        return [f"    {test}", *(f"        {line}" for line in promoted), "    else:", f"        a0 = {names[0]}._array"]
     if n == 2:
         x, y = names
         checked = f"if a0.dtype is not a1.dtype{floats}:"
@@ -192,9 +198,9 @@ def _coerce_code(op: Op) -> list[str]:
             f"        a0 = constant({x}, a1.dtype)",
             f"        {x} = NOTHING",
             "    else:",
-            f"        {promote}",
+            *(f"        {line}" for line in promoted),
         ]
-    return [f"    {promote}"]
+    return [f"    {line}" for line in promoted]
 
 
 def elementwise(name: str, forward: Callable[..., Any], *, promotes: str = "any", settings: Sequence[str] = (),
@@ -265,7 +271,7 @@ def _in_place_code(op: Op) -> str:
                          *(f"({x} is NOTHING or a{i}.shape == a0.shape)" for i, x in enumerate(names) if i)])
     return "\n".join([
         head, "    target = input", f"    given = ({inputs},)", "    if isinstance(target, Tensor):",
-        *(f"    {line}" for line in _coerce_code(op)),
+        *(f"    {line}" for line in _coerce_code(op, "raise")),
         f"        if {fits}:",
         f"            n = begin_write(OP, target, ({inputs},), ({', '.join(arrays)},), ())",
         "            token = hush(QUIET)",
@@ -391,8 +397,8 @@ warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"mutagrad(\.|
 
 
 SCOPE.update(
-    FLOAT32=np.dtype("float32"), FLOAT64=np.dtype("float64"), KNOWN=KNOWN, LARGE=large.LARGE, NOTHING=NOTHING, Node=Node, OURS=OURS, QUIET=QUIET,
-    SMALL=SMALL, Storage=Storage, UNSEEN=UNSEEN, __name__="mutagrad.call", begin_write=begin_write, constant=constant, contiguous=np.ascontiguousarray,
-    dtype_error=dtype_error, end_write=end_write, getframe=sys._getframe, hush=hush, in_single=in_single, into=into, large=_large, mode=mode, ndarray=ndarray,
-    new=object.__new__, next_order=next_order, promote=promote, quietly=_quietly, save=save, shape_error=shape_error, unhush=unhush, variant=variant,
-    window_as=window_as, window_of=window_of)
+    BadArgument=BadArgument, FLOAT32=np.dtype("float32"), FLOAT64=np.dtype("float64"), KNOWN=KNOWN, LARGE=large.LARGE, NOTHING=NOTHING, Node=Node, OURS=OURS,
+    QUIET=QUIET, SMALL=SMALL, Storage=Storage, UNSEEN=UNSEEN, __name__="mutagrad.call", answered=answered, begin_write=begin_write,
+    constant=constant, contiguous=np.ascontiguousarray, dtype_error=dtype_error, end_write=end_write, getframe=sys._getframe, hush=hush,
+    in_single=in_single, into=into, large=_large, mode=mode, ndarray=ndarray, new=object.__new__, next_order=next_order, promote=promote, quietly=_quietly,
+    save=save, shape_error=shape_error, unhush=unhush, variant=variant, window_as=window_as, window_of=window_of)

@@ -1,6 +1,7 @@
-"""Where tensors live: this build computes on the CPU only, and says so."""
+"""Where tensors live: on the CPU, or nowhere, as those of the device "meta" do, which have no data."""
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from .errors import BadArgument, BadValue, NoDevice
@@ -44,18 +45,39 @@ class device:
         return device, (self.type, self.index)
 
     def __enter__(self) -> device:
-        """`with device("cpu"):` makes new tensors there."""
-        check_device(self)
+        """`with device("meta"):` makes new tensors there."""
+        names_meta(self)
+        PLACE.before.append(PLACE.default)
+        PLACE.default = self
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        return None
+        PLACE.default = PLACE.before.pop()
 
 
-CPU = device("cpu")
+CPU, META = device("cpu"), device("meta")
+
+
+class Place(threading.local):
+    """Of one thread: where new tensors live if nothing else is said, and where they did before the blocks it is in."""
+
+    def __init__(self) -> None:
+        self.default = CPU
+        self.before: list[device] = []
+
+
+PLACE = Place()
 
 
 def check_device(wanted: Any) -> None:
     """Raises unless `wanted` is None or the CPU."""
     if wanted is not None and (wanted if isinstance(wanted, device) else device(wanted)).type != "cpu":
         raise NoDevice(f"device {wanted}: only the CPU is supported", fix='device="cpu", or leave it out')
+
+
+def names_meta(wanted: Any) -> bool:
+    """Whether this names the device of tensors without data; raises unless it does, or is None or the CPU."""
+    if wanted is not None and (wanted if isinstance(wanted, device) else device(wanted)).type == "meta":
+        return True
+    check_device(wanted)
+    return False

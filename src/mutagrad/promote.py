@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from . import rooms
 from .backends import np
 from .backends.host import constant
 from .construct import SCOPE
@@ -34,6 +35,25 @@ def as_operand(value: Any, op_name: str) -> Any:
         return SCOPE["Tensor"]._from_array(value)
     raise BadArgument(f"{op_name}: {type(value).__name__} is neither a tensor nor a number",
                       why=f"got {value!r}", fix=f"mutagrad.{op_name}(mutagrad.tensor(...), ...)")
+
+
+# Which method of its second operand Python asks when an operator's first one has no answer.
+_REFLECTED = {"add": "__radd__", "sub": "__rsub__", "mul": "__rmul__", "div": "__rtruediv__", "floor_divide": "__rfloordiv__", "remainder": "__rmod__",
+              "pow": "__rpow__", "matmul": "__rmatmul__", "bitwise_and": "__rand__", "bitwise_or": "__ror__", "bitwise_xor": "__rxor__",
+              "bitwise_left_shift": "__rlshift__", "bitwise_right_shift": "__rrshift__", "lt": "__gt__", "le": "__ge__", "gt": "__lt__", "ge": "__le__"}
+
+
+def answered(op: Op, operands: tuple[Any, ...], error: Exception) -> Any:
+    """What an operand of a foreign class makes of the operation, by `__torch_function__` or as Python asks it; else the error stands."""
+    for value in operands:
+        if not isinstance(value, TensorBase) and hasattr(type(value), "__torch_function__"):
+            return rooms.part("takeover").asked_late(op.function, operands, error)
+    kind, name = type(operands[-1]), _REFLECTED.get(op.name, "")
+    if len(operands) == 2 and isinstance(operands[0], TensorBase) and kind.__module__ != "builtins" and any(name in vars(base) for base in kind.__mro__):
+        answer = getattr(kind, name)(operands[1], operands[0])
+        if answer is not NotImplemented:
+            return answer
+    raise error from None
 
 
 def operand_dtype(operands: Sequence[Any]) -> dtype:
