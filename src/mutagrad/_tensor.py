@@ -12,8 +12,9 @@ from . import printing, rooms
 from .backends import np
 from .backward import backward, check_separate, register_after, register_hook, retain_grad, retains_grad
 from .call import in_place
+from .called import called
 from .construct import detached, make, results_are
-from .device import CPU, check_device, device
+from .device import CPU, check_device, device, names_meta
 from .dtypes import (
     CLASS_NAMES,
     FLOAT,
@@ -34,8 +35,9 @@ from .dtypes import (
     of_array,
     uint8,
 )
-from .errors import BadArgument, BadValue, DTypeError, GradientError, NoDevice, NotSupported, ShapeError
-from .graph import Leaf, Node
+from .engine import OUTPUT
+from .errors import BadArgument, BadData, BadValue, DTypeError, GradientError, NoDevice, NotSupported, ShapeError
+from .graph import Leaf, Node, mode
 from .layout import layout, preserve_format, strided
 from .op import TABLE
 from .ops import create, elementwise, indexing, linalg, reduce, selecting, sorting
@@ -44,26 +46,42 @@ from .promote import as_operand, operand_dtype
 from .storage import Storage, TensorBase, export, memory_of, new_storage
 
 
+_new_tuple = tuple.__new__
+
+
 class Size(tuple[int, ...]):
     """A shape: a tuple with `numel()`."""
 
     __slots__ = ()
+
+    def __new__(cls, sizes: Any = ()) -> Size:
+        return tuple.__new__(cls, shapes.sizes((tuple(sizes),), "Size"))
 
     def numel(self) -> int:
         return prod(self)
 
     def __getitem__(self, key: Any) -> Any:
         found = tuple.__getitem__(self, key)
-        return Size(found) if isinstance(key, slice) else found
+        return _new_tuple(Size, found) if isinstance(key, slice) else found
 
     def __add__(self, other: Any) -> Size:
-        return Size(tuple.__add__(self, tuple(other)))
+        return Size(tuple.__add__(self, other))
 
     def __radd__(self, other: Any) -> Size:
         return Size(other + tuple(self)) if isinstance(other, tuple) else NotImplemented
 
+    def __mul__(self, times: Any) -> Size:
+        return Size(tuple.__mul__(self, times))
+
+    __rmul__ = __mul__
+
     def __repr__(self) -> str:
-        return f"mutagrad.Size([{', '.join(map(str, self))}])"
+        return called(f"Size([{', '.join(map(str, self))}])")
+
+
+def answers_nothing(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """The `__torch_function__` of classes that take nothing over, such as Parameter."""
+    return rooms.part("takeover").untouched(func, args, kwargs)
 
 
 class Tensor(TensorBase):
@@ -84,11 +102,21 @@ class Tensor(TensorBase):
     def __new__(cls, *data: Any, device: Any = None) -> Any:
         """PyTorch's oldest constructor: `Tensor(2, 3)` is uninitialised, `Tensor([1, 2])` holds floats."""
         check_device(device)
-        if len(data) == 1 and not isinstance(data[0], int):
+        if len(data) == 1 and not isinstance(data[0], (int, Size)):
             made = create.tensor(data[0], dtype=None if isinstance(data[0], Tensor) else get_default_dtype())
         else:
             made = create.empty(*data) if data else create.empty(0)
         return made if cls is Tensor else made.as_subclass(cls)
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        if cls.__torch_function__ is not answers_nothing:
+            rooms.part("takeover").subclassed(cls)
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """What becomes of functions called with a subclass, unless it says otherwise: results are of the subclass, too."""
+        return rooms.part("takeover").inherited(cls, func, types, args, kwargs)
 
     @staticmethod
     def _from_array(array: Any) -> Tensor:
@@ -105,17 +133,30 @@ class Tensor(TensorBase):
         """The same memory, without history, as an instance of a subclass: how classes of parameters are written."""
         return data.detach().as_subclass(cls).requires_grad_(require_grad)
 
-    def new(self, *data: Any) -> Any:
+    @staticmethod
+    def _make_wrapper_subclass(cls: type[Tensor], size: Any, **settings: Any) -> Any:
+        raise NotSupported(f"_make_wrapper_subclass: a {cls.__name__} without memory of its own is not supported",
+                           why="nothing asks __torch_dispatch__, by which it would compute", fix="data.as_subclass(cls), and __torch_function__")
+
+    def new(self, *data: Any, size: Any = None, device: Any = None) -> Any:
         """PyTorch's oldest constructor, with this tensor's type: `x.new(2, 3)` is uninitialised, `x.new([1, 2])` holds values."""
-        if len(data) == 1 and not isinstance(data[0], (int, Size)):
-            return create.tensor(data[0], dtype=self.dtype)
-        return create.empty(*(data or (0,)), dtype=self.dtype)
+        check_device(device)
+        data = data if size is None else tuple(size)
+        if len(data) != 1 or isinstance(data[0], (int, Size)):
+            return create.empty(*(data or (0,)), dtype=self.dtype)
+        if isinstance(data[0], Tensor) and data[0].dtype is self.dtype:
+            return data[0].detach()
+        if isinstance(data[0], Tensor):
+            raise BadArgument(f"new: expects a tensor of {self.dtype}, got {data[0].dtype}", fix=f"x.new(y.to({self.dtype}))")
+        if isinstance(data[0], rooms.load("memory").TypedStorage):
+            return data[0].as_tensor(self._array.dtype)
+        return create.tensor(data[0], dtype=self.dtype)
 
     # ------------------------------------------------------------------------------------------------------- what it is
 
     @property
     def shape(self) -> Size:
-        return Size(self._array.shape)
+        return _new_tuple(Size, self._array.shape)  # whose sizes need no check
 
     def size(self, dim: int | None = None) -> Any:
         return self.shape if dim is None else self._array.shape[shapes.whole_dim(dim, self._array.ndim, "size")]
@@ -176,6 +217,7 @@ class Tensor(TensorBase):
         return self._array.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
     is_cuda = is_sparse = is_quantized = is_meta = is_mps = is_xpu = is_mkldnn = is_nested = False
+    is_ipu = is_maia = is_mtia = is_sparse_csr = is_vulkan = is_xla = False
     is_cpu = True
     stride = shapes.stride
 
@@ -221,6 +263,8 @@ class Tensor(TensorBase):
     def grad(self, value: Tensor | None) -> None:
         if value is not None and not isinstance(value, Tensor):
             raise BadArgument(f"grad: a gradient must be a tensor or None, not {type(value).__name__}", fix="x.grad = mutagrad.zeros_like(x)")
+        if value is self:
+            raise GradientError("grad: a tensor cannot be its own gradient", fix="x.grad = x.detach().clone()")
         if value is not None and (value._array.shape != self._array.shape or value._array.dtype != self._array.dtype):
             raise ShapeError(f"grad: a tensor of type {self.dtype} and shape {self._array.shape} cannot have {value.dtype} of shape {tuple(value.shape)} "
                              "as its gradient", why="the two must agree in shape and type", fix="x.grad = mutagrad.zeros_like(x)")
@@ -234,13 +278,19 @@ class Tensor(TensorBase):
     def grad_fn(self) -> Any:
         """The latest write to this tensor's storage; for a view of a leaf, a stand-in that leads to the leaf."""
         writer = self._storage.writer
-        return None if self.is_leaf else writer if isinstance(writer, Node) else ViewOfLeaf(writer)
+        if self.is_leaf or not isinstance(writer, Node):
+            return None if self.is_leaf else ViewOfLeaf(writer)
+        return writer[0] if writer.op is OUTPUT and writer[0] is not None else writer
 
     @property
     def _version(self) -> int:
         return memory_of(self).version
 
-    output_nr = 0
+    @property
+    def output_nr(self) -> int:
+        """Which of the results of its `grad_fn` this is."""
+        writer = self._storage.writer
+        return writer.saved if isinstance(writer, Node) and writer.op is OUTPUT else 0
 
     def detach(self) -> Tensor:
         """The same memory without the history: writes are seen in both, gradients do not pass."""
@@ -258,7 +308,7 @@ class Tensor(TensorBase):
     def data(self, other: Tensor) -> None:
         """Points this tensor at the memory of another; a computed one keeps its history, so gradients pass as if it had these values."""
         if not isinstance(other, Tensor) or of_array(other._array.dtype).category < FLOAT <= of_array(self._array.dtype).category and self.requires_grad:
-            raise BadArgument(f"data: cannot be set to {type(other).__name__}" + (f" of {other.dtype}" if isinstance(other, Tensor) else ""),
+            raise BadData(f"data: cannot be set to {type(other).__name__}" + (f" of {other.dtype}" if isinstance(other, Tensor) else ""),
                               fix="x.data = y.data, of a floating point type")
         was_leaf, writer = self.requires_grad and self.is_leaf, self._storage.writer
         if writer is not None and not was_leaf and (self._offset is not None or other._offset is not None or self._array.shape != other._array.shape):
@@ -312,8 +362,9 @@ class Tensor(TensorBase):
 
     def numpy(self, *, force: bool = False) -> Any:
         """A NumPy array over the same memory."""
-        if self.requires_grad and not force:
-            raise GradientError("numpy: this tensor requires a gradient, which NumPy would lose", fix="x.detach().numpy()")
+        if self.requires_grad and mode.grad and not force:
+            raise GradientError("numpy: this tensor requires a gradient, which NumPy would lose", why="Can't call numpy() on Tensor that requires grad",
+                                fix="x.detach().numpy()")
         if self.dtype is bfloat16:
             raise BadArgument("numpy: got a tensor of bfloat16", why="NumPy has no such type", fix="x.float().numpy()")
         return export(self)
@@ -350,11 +401,19 @@ class Tensor(TensorBase):
                                 fix="x.any() or x.all()")
         return bool(self._array.item())
 
+    def _real_item(self) -> Any:
+        value = self.item()
+        if not isinstance(value, complex):
+            return value
+        if value.imag:
+            raise BadValue(f"item: {value} is not a real number", fix="x.real or abs(x)")
+        return value.real
+
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._real_item())
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._real_item())
 
     def __complex__(self) -> complex:
         return complex(self.item())
@@ -373,11 +432,17 @@ class Tensor(TensorBase):
     def __iter__(self) -> Iterator[Tensor]:
         if not self._array.ndim:
             raise BadArgument("iteration over a 0-d tensor", fix="x.item()")
-        return iter(shapes.unbind(self, 0))
+        return iter(self.unbind(0))
+
+    def __delitem__(self, key: Any) -> None:
+        raise BadArgument("del: elements of a tensor cannot be deleted", fix="mutagrad.cat([x[:i], x[i + 1:]])")
+
+    def __reversed__(self) -> Tensor:
+        return shapes.flip(self, 0) if self._array.ndim else self
 
     def __contains__(self, element: Any) -> bool:
         if not isinstance(element, (Tensor, bool, int, float, complex, np.generic)):
-            raise BadArgument(f"in: a tensor holds numbers, not {type(element).__name__}")
+            raise BadData(f"in: a tensor holds numbers, not {type(element).__name__}")
         return bool((self == element)._array.any())
 
     def __hash__(self) -> int:
@@ -391,7 +456,8 @@ class Tensor(TensorBase):
             suffixes.append(f"grad_fn=<{self.grad_fn.name()}>")
         elif self.requires_grad:
             suffixes.append("requires_grad=True")
-        return printing.format_tensor(self._array, suffixes=suffixes)
+        named = type(self).__torch_function__ is not answers_nothing and type(self) is not Tensor
+        return printing.format_tensor(self._array, suffixes=suffixes, prefix=f"{type(self).__name__}(" if named else "tensor(")
 
     def __format__(self, spec: str) -> str:
         return printing.format_scalar(self._array, spec) if not self._array.ndim else object.__format__(self, spec)
@@ -413,9 +479,10 @@ class Tensor(TensorBase):
         return copied  # type: ignore[no-any-return]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        if not self.is_leaf:
-            raise GradientError("pickle: this tensor was computed, and its history cannot be pickled", fix="x.detach()")
-        return _rebuild, (type(self), memory_of(self), self._array.shape, self._array.strides, self._offset, self.requires_grad, self._array.dtype)
+        """A tensor that was computed comes back without its history, as a leaf."""
+        window = self._array.shape, self._array.strides, self._offset
+        kind = None if type(self) is Tensor else type(self)  # which is found under another path where this package stands for torch
+        return _rebuild, (kind, memory_of(self), *window, self.requires_grad, self._array.dtype), attributes_of(self)
 
     # ---------------------------------------------------------------------------------------------------- element types
 
@@ -428,13 +495,15 @@ class Tensor(TensorBase):
                 device = target
             elif not isinstance(target, bool):
                 dtype = target
-        check_device(device)
+        if device is not None and names_meta(device) and not self.is_meta:
+            return rooms.part("meta").blank(self if dtype is None else self.to(dtype))  # type: ignore[no-any-return]
         wanted = self._array.dtype if dtype is None else as_dtype(dtype).array_type
         found = elementwise.cast(self, wanted) if self._array.dtype is not wanted else self.clone() if copy else self
         return found if memory_format is None or memory_format is preserve_format else shapes.contiguous(found, memory_format)  # type: ignore[no-any-return]
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
-        return f"mutagrad.{CLASS_NAMES.get(self.dtype, self.dtype.name + 'Tensor')}" if dtype is None else self.to(as_dtype(dtype))
+        return called(CLASS_NAMES.get(self.dtype, self.dtype.name + "Tensor")) if dtype is None else self.to(
+            get_default_dtype() if dtype is Tensor else as_dtype(dtype))
 
     def type_as(self, other: Tensor) -> Tensor:
         return self.to(other.dtype)
@@ -735,8 +804,8 @@ class Tensor(TensorBase):
     def t_(self) -> Tensor:
         return self._become(shapes.t(self))
 
-    def transpose_(self, dim0: Any, dim1: Any) -> Tensor:
-        return self._become(shapes.transpose(self, dim0, dim1))
+    def transpose_(self, dim0: Any = None, dim1: Any = None, *, axis0: Any = None, axis1: Any = None) -> Tensor:
+        return self._become(shapes.transpose(self, dim0, dim1, axis0=axis0, axis1=axis1))
 
     swapaxes_ = swapdims_ = transpose_
 
@@ -800,8 +869,14 @@ class ViewOfLeaf:
         return "<ViewBackward0>"
 
 
-def _rebuild(cls: type[Tensor], storage: Storage, size: Any, strides: Any, offset: int | None, requires_grad: bool, dtype: Any) -> Any:
-    made = object.__new__(cls)
+def attributes_of(tensor: Tensor) -> Any:
+    """What a pickle keeps beside the elements: attributes that the program has given it, or what its class says."""
+    own = getattr(type(tensor), "__getstate__", None)
+    return tensor.__dict__ or None if own is getattr(object, "__getstate__", None) else own(tensor)  # type: ignore[misc]
+
+
+def _rebuild(cls: type[Tensor] | None, storage: Storage, size: Any, strides: Any, offset: int | None, requires_grad: bool, dtype: Any) -> Any:
+    made = object.__new__(cls or Tensor)
     made._storage = storage if offset is None and storage.writer is None else new_storage(storage.buffer, storage)
     made._array = storage.buffer if offset is None else np.ndarray(size, np.dtype(dtype.type), storage.buffer, offset, strides)
     made._offset, made._grad = offset, None
@@ -812,28 +887,28 @@ results_are(Tensor)
 rooms.furnish(Tensor)
 
 
-def is_tensor(value: Any) -> bool:
+def is_tensor(obj: Any) -> bool:
     """Whether it is a tensor."""
-    return isinstance(value, Tensor)
+    return isinstance(obj, Tensor)
 
 
-def is_floating_point(x: Tensor) -> bool:
-    return shapes.tensor_argument(x, "is_floating_point").is_floating_point()  # type: ignore[no-any-return]
+def is_floating_point(input: Tensor) -> bool:
+    return shapes.tensor_argument(input, "is_floating_point").is_floating_point()  # type: ignore[no-any-return]
 
 
-def is_complex(x: Tensor) -> bool:
-    return shapes.tensor_argument(x, "is_complex").is_complex()  # type: ignore[no-any-return]
+def is_complex(input: Tensor) -> bool:
+    return shapes.tensor_argument(input, "is_complex").is_complex()  # type: ignore[no-any-return]
 
 
-def numel(x: Tensor) -> int:
-    return shapes.tensor_argument(x, "numel").numel()  # type: ignore[no-any-return]
+def numel(input: Tensor) -> int:
+    return shapes.tensor_argument(input, "numel").numel()  # type: ignore[no-any-return]
 
 
-def result_type(x: Any, y: Any) -> dtype:
+def result_type(tensor: Any, other: Any) -> dtype:
     """The type in which an operation on these two computes."""
-    return operand_dtype([as_operand(x, "result_type"), as_operand(y, "result_type")])
+    return operand_dtype([as_operand(tensor, "result_type"), as_operand(other, "result_type")])
 
 
-def can_cast(source: dtype, target: dtype) -> bool:
+def can_cast(from_: dtype, to: dtype) -> bool:
     """Whether a write of one type into the other is allowed."""
-    return source.category <= target.category
+    return from_.category <= to.category

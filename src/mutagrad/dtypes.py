@@ -15,6 +15,7 @@ from typing import Any
 
 from .backends import np
 from .backends.short import bfloat16_type
+from .called import called
 from .errors import BadArgument, DTypeError
 
 BOOL, INTEGER, FLOAT, COMPLEX = range(4)
@@ -55,7 +56,7 @@ class dtype:
         return {complex128: float64, complex64: float32}.get(self, self)
 
     def __repr__(self) -> str:
-        return f"mutagrad.{self.name}"
+        return called(self.name)
 
     def __reduce__(self) -> str:  # pickled as the name of its global
         return "bool_" if self is bool_ else self.name
@@ -107,7 +108,7 @@ CLASS_NAMES = {float32: "FloatTensor", float64: "DoubleTensor", float16: "HalfTe
                int8: "CharTensor", int16: "ShortTensor", int32: "IntTensor", int64: "LongTensor", complex64: "ComplexFloatTensor",
                complex128: "ComplexDoubleTensor"}
 _BY_CLASS = {name: d for d, name in CLASS_NAMES.items()} | {"bfloat16": bfloat16}
-_PYTHON_TYPES: dict[type, dtype] = {bool: bool_, int: int64, complex: complex128}
+_PYTHON_TYPES: dict[type, dtype] = {bool: bool_, int: int64, float: float64, complex: complex128}
 
 _default_float = float32
 
@@ -142,8 +143,6 @@ def as_dtype(d: Any) -> dtype:
     """Any spelling of an element type: ours, a Python type, a NumPy type or its name."""
     if isinstance(d, dtype):
         return d
-    if d is float:
-        return float64 if _default_float is float64 else float32
     if isinstance(d, type) and d in _PYTHON_TYPES:
         return _PYTHON_TYPES[d]
     if isinstance(d, str) and (d == "bfloat16" or d.endswith("Tensor")):
@@ -160,12 +159,11 @@ def _not_a_type(d: Any) -> dtype:
     raise BadArgument(f"{d!r} is not an element type", fix="dtype=mutagrad.float32") from None
 
 
-def promote_types(a: dtype, b: dtype) -> dtype:
+def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The smallest type that PyTorch converts both to."""
+    a, b = (type2, type1) if type1.category < type2.category else (type1, type2)
     if a is b:
         return a
-    if a.category < b.category:
-        a, b = b, a
     if a.category == b.category == INTEGER and uint64 in (a, b):  # no integer type holds it and negative numbers, too
         return uint64
     if {a, b} == {bfloat16, float16}:  # neither holds the other: one has more range, one more precision
@@ -232,14 +230,22 @@ class finfo:
             self.eps, self.max, self.min, self.tiny = _FLOAT8_LIMITS[d]
             self.smallest_normal = self.tiny
             return
-        info = np.finfo(d.to_real().array_type)
+        d = d.to_real()
+        info = np.finfo(d.array_type)
         self.dtype, self.bits = d.name, info.bits
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.tiny)
         self.resolution = float(info.resolution)
 
     def __repr__(self) -> str:
-        return f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, dtype={self.dtype})"
+        return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+                f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, finfo) and self.dtype == other.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
 
 
 class iinfo:
@@ -253,3 +259,9 @@ class iinfo:
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, iinfo) and self.dtype == other.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)

@@ -9,7 +9,7 @@ add: shapes (3,) and (4,) do not broadcast
 
 Each class is also the built-in class that PyTorch raises in the same place, so existing `except` clauses keep working.
 """
-from pickle import UnpicklingError
+from pickle import PicklingError, UnpicklingError
 
 from .where import Where, describe, here
 
@@ -65,8 +65,20 @@ class BadArgument(MutagradError, TypeError):
     """An argument of the wrong kind."""
 
 
+class BadTarget(BadArgument, AttributeError):
+    """Something that is no file. PyTorch finds that out when it looks for the file's methods."""
+
+
+class CannotPickle(BadArgument, PicklingError, AttributeError):
+    """An object that Python cannot pickle. Python's class depends on what it was that could not be found."""
+
+
 class BadValue(MutagradError, ValueError, RuntimeError):
     """An argument of the right kind with an impossible value. PyTorch's functions raise now one class, now the other."""
+
+
+class BadSetting(BadArgument, BadValue, AssertionError):
+    """A setting that a layer cannot have. PyTorch raises one class or another for some, and asserts others."""
 
 
 class BadData(BadArgument, BadValue):

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .called import called
 from .errors import BadArgument, NotSupported
 
 
@@ -15,7 +16,7 @@ class layout:
         self.name = name
 
     def __repr__(self) -> str:
-        return f"mutagrad.{self.name}"
+        return called(self.name)
 
     def __reduce__(self) -> str:  # pickled as the name of its global
         return self.name
@@ -28,6 +29,7 @@ class memory_format(layout):
 
 
 strided, sparse_coo = layout("strided"), layout("sparse_coo")
+sparse_csr, sparse_csc, sparse_bsr, sparse_bsc = map(layout, ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"))  # which nothing here has
 contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
 channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
 

@@ -192,3 +192,24 @@ def _with_suffixes(text: str, suffixes: Sequence[str], indent: int) -> str:
         else:
             text += ", " + suffix
     return text
+
+
+# ------------------------------------------------------------------------------------- PyTorch's names for some of the above
+
+class _Current:
+    """The settings as they are now."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_options, name)
+
+
+PRINT_OPTS = _Current()
+
+
+def _tensor_str(self: Any, indent: int) -> str:
+    """The elements of a tensor as text, for a place so far from the left."""
+    return _elements(self._array, indent)
+
+
+def _add_suffixes(tensor_str: str, suffixes: Sequence[str], indent: int, force_newline: bool = False) -> str:
+    return _with_suffixes(tensor_str, suffixes, indent) + ")"

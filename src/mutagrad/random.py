@@ -1,7 +1,6 @@
 """Random numbers: a Generator, the default one, and `manual_seed`."""
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from typing import Any
 from .backends import np
 from .construct import make
 from .device import CPU, check_device
-from .errors import BadArgument, BadValue
+from .errors import BadArgument, BadData, BadValue
 
 FIRST_SEED = 67280421310721  # a fresh generator's, as in PyTorch
 
@@ -34,10 +33,14 @@ class Generator:
     @cached_property
     def source(self) -> Any:
         """NumPy's generator, made when first asked for: importing numpy.random takes longer than all of this package."""
-        return np.random.default_rng(self._seed % 2**64)
+        return np.random.default_rng(self._seed)
 
     def manual_seed(self, seed: int) -> Generator:
-        self._seed = _whole(seed)
+        """The same numbers follow each time; a negative seed counts from 2^64 down."""
+        wanted = _whole(seed)
+        if not -2**63 <= wanted < 2**64:
+            raise BadValue(f"manual_seed: {seed} is out of range", why="a seed has 64 bits", fix="mutagrad.manual_seed(0)")
+        self._seed = wanted % 2**64
         self.__dict__.pop("source", None)
         return self
 
@@ -51,7 +54,7 @@ class Generator:
     def get_state(self) -> Any:
         """The state as a tensor of bytes, for `set_state`."""
         state = self.source.bit_generator.state["state"]
-        numbers = (self._seed % 2**64, state["state"], state["inc"], self.source.bit_generator.state["has_uint32"],
+        numbers = (self._seed, state["state"], state["inc"], self.source.bit_generator.state["has_uint32"],
                    self.source.bit_generator.state["uinteger"])
         return make(np.frombuffer(b"".join(n.to_bytes(16, "little") for n in numbers), np.uint8).copy())
 
@@ -79,9 +82,9 @@ def _chunks(data: bytes) -> list[bytes]:
 
 def _whole(seed: Any) -> int:
     try:
-        return int(operator.index(seed)) if not hasattr(seed, "item") else int(operator.index(seed.item()))
-    except TypeError:
-        raise BadArgument(f"manual_seed: the seed must be an integer, not {seed!r}", fix="mutagrad.manual_seed(0)") from None
+        return int(seed)
+    except (TypeError, ValueError):
+        raise BadData(f"manual_seed: the seed must be an integer, not {seed!r}", fix="mutagrad.manual_seed(0)") from None
 
 
 default_generator = Generator()

@@ -57,6 +57,11 @@ ROOMS: dict[str, Room] = {
         methods="""istft stft"""),
     "windows": Room(
         functions="""bartlett_window blackman_window hamming_window hann_window kaiser_window"""),
+    "counting": Room(functions="range"),
+    "segments": Room(functions="segment_reduce"),
+    "toplevel": Room(
+        functions="""adaptive_max_pool1d batch_norm binary_cross_entropy_with_logits conv_tbc cosine_embedding_loss ctc_loss embedding frobenius_norm
+            hinge_embedding_loss instance_norm kl_div margin_ranking_loss norm_except_dim nuclear_norm poisson_nll_loss triplet_margin_loss"""),
     "arrange": Room(
         functions="""alias_copy as_strided_copy atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes cartesian_prod column_stack combinations
             detach diagonal_copy dsplit dstack empty_permuted empty_strided expand_copy fill fliplr flipud hsplit hstack meshgrid narrow_copy
@@ -92,18 +97,22 @@ ROOMS: dict[str, Room] = {
         functions="""""",
         methods=""""""),
     "conv": Room(
-        functions="""conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d""",
+        functions="""conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d convolution""",
         methods=""""""),
     "pool": Room(
         functions="""adaptive_avg_pool1d avg_pool1d max_pool1d max_pool1d_with_indices max_pool2d max_pool3d""",
         methods=""""""),
     "pad": Room(
-        functions="""channel_shuffle constant_pad_nd pixel_shuffle pixel_unshuffle""",
+        functions="""channel_shuffle constant_pad_nd native_channel_shuffle pixel_shuffle pixel_unshuffle""",
         methods=""""""),
     "memory": Room(
         functions="""TypedStorage UntypedStorage""",
-        methods="""storage untyped_storage"""),
+        methods="""storage storage_type untyped_storage"""),
     "exchange": Room(functions="asarray from_dlpack frombuffer"),
+    "asking": Room(
+        functions="_assert _assert_async _check get_device is_inference is_nonzero is_same_size is_signed",
+        methods="_base _is_view dim_order get_device is_nonzero is_pinned is_same_size is_set_to is_shared pin_memory"),
+    "each": Room(methods="apply_ map_ map2_"),
     "foreach": Room(
         functions="""_foreach_abs _foreach_abs_ _foreach_add _foreach_add_ _foreach_addcdiv _foreach_addcdiv_ _foreach_addcmul _foreach_addcmul_ _foreach_ceil
             _foreach_ceil_ _foreach_clamp_max _foreach_clamp_max_ _foreach_clamp_min _foreach_clamp_min_ _foreach_copy_ _foreach_div
@@ -124,34 +133,46 @@ ROOMS: dict[str, Room] = {
 
 # Modules of the package that load when first named: `mutagrad.linalg`.
 MODULES = frozenset([
-    "__config__", "_C", "_dynamo", "_inductor", "accelerator", "amp", "array_api", "compiler", "cpu", "cuda", "distributed", "distributions", "fft",
-    "func", "futures", "fx", "hub", "jit", "library", "linalg", "masked", "mps", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler",
-    "random", "serialization", "signal", "sparse", "special", "testing", "types", "utils", "version", "xpu"])
+    "__config__", "__future__", "_C", "_dynamo", "_inductor", "_utils", "accelerator", "amp", "array_api", "compiler", "cpu", "cuda", "distributed",
+    "distributions", "export", "fft", "func", "futures", "fx", "hub", "jit", "library", "linalg", "masked", "mps", "multiprocessing", "nn", "onnx",
+    "optim", "overrides", "profiler", "quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special", "testing", "types",
+    "utils", "version", "xpu"])
 
 # In-place methods of `Tensor` that are functions of `mutagrad`, too: `mutagrad.exp_(x)`.
 _WRITES = """
     abs_ acos_ acosh_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ asin_ asinh_ atan_ atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_
     conj_physical_ cos_ cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ exp_ expm1_ fill_ fix_ floor_ frac_ gcd_ i0_ lcm_ ldexp_ log10_ log1p_ log2_
     log_ logit_ nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ relu_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_
-    trunc_ xlogy_ zero_"""
+    trunc_ xlogy_ zero_ addmv_ as_strided_ resize_as_"""
 
 # Names of `mutagrad` that are no operations, and the module of the package that has them.
 OTHERS = {name: module for module, names in {
+    "_C": "PyTorchFileReader",
     "compiler": "compile",
+    "control": "cond while_loop",
+    "cuda": "Event Stream",
     "dtypes": "chalf complex32 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu",
     "files": "load save",
     "legacy": """
-        BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor ShortTensor is_storage typename""",
+        BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor ShortTensor BFloat16Storage BoolStorage
+        ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage DoubleStorage FloatStorage HalfStorage IntStorage LongStorage ShortStorage
+        is_storage typename""",
     "settings": """
-        are_deterministic_algorithms_enabled clear_autocast_cache get_default_device get_deterministic_debug_mode get_float32_matmul_precision
-        get_num_interop_threads is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled is_deterministic_algorithms_warn_only_enabled
+        are_deterministic_algorithms_enabled get_default_device get_deterministic_debug_mode get_float32_matmul_precision
+        get_num_interop_threads is_deterministic_algorithms_warn_only_enabled
         is_warn_always_enabled set_default_device set_default_tensor_type set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal
         set_num_interop_threads set_warn_always use_deterministic_algorithms""",
-    "amp": "autocast",
+    "autograd.modes": "is_anomaly_check_nan_enabled is_anomaly_enabled",
+    "amp": """
+        autocast clear_autocast_cache get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_cache_enabled is_autocast_cpu_enabled
+        is_autocast_enabled set_autocast_dtype set_autocast_enabled""",
     "futures": "Future",
+    "jit": "ScriptFunction ScriptModule",
+    "layout": "sparse_bsc sparse_bsr sparse_csc sparse_csr",
     "fx": "SymBool SymFloat SymInt",
     "func": "vmap",
     "stand_in": "as_torch",
+    "utils.dlpack": "to_dlpack",
 }.items() for name in names.split()}
 
 WRITES = frozenset(_WRITES.split())
@@ -174,6 +195,11 @@ def find(name: str) -> Any:
     if name in MODULES:
         return import_module(f"mutagrad.{name}")
     raise AttributeError(f"module 'mutagrad' has no attribute {name!r}")
+
+
+def part(name: str) -> ModuleType:
+    """A module of the package that stands above the one that asks, and is loaded only when it is needed."""
+    return import_module(f"mutagrad.{name}")
 
 
 def standard(version: str | None) -> ModuleType:

@@ -173,8 +173,8 @@ through("linalg.svd", A(5, 3), call=lambda m, x: sizes_of_all(m.linalg.svd(x)), 
 through("svd", A(4, 4), call=lambda m, x: (x.svd().S, size(x.svd().V)), ref=lambda x: (np.linalg.svd(x)[1], size(mH(np.linalg.svd(x)[2]))))
 op("linalg.svdvals", A(2, 4, 3), ref=lambda x: np.linalg.svd(x, compute_uv=False), ties=True, complex=True)
 op("linalg.svdvals", A(6, 6), ref=lambda x: np.linalg.svd(x, compute_uv=False), ties=True)
-through("svd_lowrank", R(6, 2), R(5, 2), call=lambda m, x, y: m.svd_lowrank(x @ y.T, q=2).S, ref=lambda x, y: np.linalg.svd(x @ y.T)[1][:2], complex=False)
-through("pca_lowrank", R(4, 2), R(6, 2), call=lambda m, x, y: m.pca_lowrank(x @ y.T, q=2).S,
+through("svd_lowrank", R(6, 2), R(5, 2), call=lambda m, x, y: m.svd_lowrank(x @ y.T, q=2)[1], ref=lambda x, y: np.linalg.svd(x @ y.T)[1][:2], complex=False)
+through("pca_lowrank", R(4, 2), R(6, 2), call=lambda m, x, y: m.pca_lowrank(x @ y.T, q=2)[1],
         ref=lambda x, y: np.linalg.svd(x @ y.T - (x @ y.T).mean(0))[1][:2], complex=False)
 
 # Without derivatives; tests/test_decompose.py has them.

@@ -17,6 +17,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
+from ..errors import BadValue
 from .host import ALARM, hush, np
 
 LARGE = 1 << 17  # elements from which an operation is worth splitting: below, waking a thread costs more than it saves
@@ -50,7 +51,9 @@ def get_num_threads() -> int:
 def set_num_threads(count: int) -> None:
     """Sets how many threads share the work on a large array; 1 switches sharing off."""
     global _threads
-    _threads = max(int(count), 1)
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise BadValue(f"set_num_threads: the number of threads must be a positive integer, not {count!r}", fix="mutagrad.set_num_threads(1)")
+    _threads = count
 
 
 class _Helper:

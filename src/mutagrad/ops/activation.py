@@ -387,7 +387,7 @@ def gelu(input: Any, approximate: str = "none", *, out: Any = None) -> Any:
     """
     forms = {"none": gelu_values, "tanh": gelu_tanh_values}
     if approximate not in forms:
-        raise BadValue(f"gelu: approximate={approximate!r} is neither 'none' nor 'tanh'", fix="gelu(x, approximate='tanh')")
+        raise BadValue(f"gelu: approximate argument must be either none or tanh, got {approximate!r}", fix="gelu(x, approximate='tanh')")
     return forms[approximate](floating(input, "gelu"), out=out)
 
 
@@ -397,7 +397,7 @@ def _softmax_dim(name: str, x: Any, dim: int | None, stacklevel: int) -> int:
     """Without a dimension PyTorch picks one by the number of dimensions, and says that it should be given."""
     if dim is not None:
         return dim
-    warnings.warn(f"{name}: no dim was given; one is picked by the number of dimensions, which is rarely meant. Give dim=-1.", stacklevel=stacklevel)
+    warnings.warn(f"Implicit dimension choice for {name}: no dim was given, and one is picked by the number of dimensions. Give dim=-1.", stacklevel=stacklevel)
     return 0 if tensor_argument(x, name)._array.ndim in (0, 1, 3) else 1
 
 

@@ -14,14 +14,17 @@ from ..backends import np
 from ..construct import detached, make, view
 from ..device import check_device
 from ..dtypes import as_dtype, get_default_dtype, of_array
-from ..errors import BadArgument, BadValue, DTypeError, GradientError, NotSupported, ShapeError
+from ..errors import BadArgument, BadValue, DTypeError, GradientError, ShapeError
+from ..graph import mode
 from ..layout import check_format, check_layout
 from ..op import RECORDED
 from ..storage import TensorBase
 from ..window import dense_strides
 from .create import finish
 from .elementwise import cast
-from .indexing import copy_, copy_into, fill_, getitem, read
+from .indexing import copy_, fill_, getitem, read
+from .memory import TypedStorage
+from .outs import write_out
 from .shape import (
     as_strided,
     broadcast_tensors,
@@ -103,7 +106,7 @@ def broadcast_shapes(*shapes: Any) -> Any:
     """The shape that tensors of these shapes broadcast to."""
     plain = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
     if any(n < 0 for s in plain for n in s):
-        raise ShapeError(f"broadcast_shapes: negative size in {plain}", fix="sizes of 0 or more")
+        raise BadValue(f"broadcast_shapes: negative size in {plain}", fix="sizes of 0 or more")
     point = make(np.zeros(()))
     return broadcast_tensors(point, *(expand(point, *s) for s in plain))[0].shape
 
@@ -338,9 +341,7 @@ def _copying(look: Any) -> Any:
     """The form of a view that copies."""
     def copied(input: Any, *arguments: Any, out: Any = None, **settings: Any) -> Any:
         found = look(tensor_argument(input, copied.__name__), *arguments, **settings)
-        if isinstance(found, tuple):
-            return tuple(map(clone, found)) if out is None else tuple(map(copy_into, out, found))
-        return clone(found) if out is None else copy_into(out, found)
+        return write_out(copied.__name__, tuple(map(clone, found)) if isinstance(found, tuple) else clone(found), out)
 
     copied.__name__ = copied.__qualname__ = look.__name__.replace("view_as_shape", "view") + "_copy"
     copied.__doc__ = f"As `{look.__name__}`, but a copy."
@@ -413,10 +414,10 @@ def _without_history(x: Any, name: str) -> None:
         raise GradientError(f"{name}: this tensor requires a gradient, which has no meaning for another shape", fix="y = x.detach().clone(), then y." + name)
 
 
-def resize_(x: Any, *shape: Any, memory_format: Any = None) -> Any:
+def resize_(x: Any, *shape: Any, size: Any = None, memory_format: Any = None) -> Any:
     """Gives the tensor another size: of its own memory where that is enough, else of new memory that begins with its elements."""
     check_format("resize_", memory_format)
-    wanted = sizes(shape)
+    wanted = sizes(shape if size is None else (size,))
     if wanted == x._array.shape:
         return x
     _without_history(x, "resize_")
@@ -441,17 +442,24 @@ def resize_as_(x: Any, the_template: Any, *, memory_format: Any = None) -> Any:
 
 
 def set_(x: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
-    """Makes the tensor a window on the memory of another: all of it, or the one described."""
-    _without_history(x, "set_")
+    """Makes the tensor a window on the memory of another: all of it, or the one described. Under no_grad a leaf stays one."""
+    leaf = x.requires_grad and x.is_leaf and not mode.grad
+    if not leaf:
+        _without_history(x, "set_")
     if source is None:
         source = make(np.empty(0, x._array.dtype))
+    if isinstance(source, TypedStorage):
+        source = source.as_tensor(x._array.dtype)
     if not isinstance(source, TensorBase):
-        raise NotSupported(f"set_: the source must be a tensor, not {type(source).__name__}", why="storages are not objects of their own here", fix="x.set_(y)")
+        raise BadArgument(f"set_: the source must be a tensor or a storage, not {type(source).__name__}", fix="x.set_(y)")
     if source._array.dtype != x._array.dtype:
         raise DTypeError(f"set_: a tensor of {x._array.dtype.name} cannot show memory of {source._array.dtype.name}", fix="y.to(x.dtype)")
     if size is not None:
         shape = sizes((tuple(size),))
         source = as_strided(source, shape, dense_strides(shape, 1) if stride is None else stride, storage_offset)
+    if leaf:
+        x.data = source
+        return x
     x._storage = source._storage
     return x._become(source)
 

@@ -13,7 +13,7 @@ from ..backends import blas, large, np
 from ..call import primitive
 from ..construct import make
 from ..dtypes import FLOAT, of_array
-from ..errors import BadArgument, BadValue, DTypeError, ShapeError
+from ..errors import BadArgument, BadValue, DTypeError, Mismatch, ShapeError
 from ..op import RAW, RECORDED
 from ..random import default_generator
 from ..storage import TensorBase
@@ -304,7 +304,7 @@ def _check(name: str, query: Any, key: Any, value: Any, attn_mask: Any, is_causa
     if attn_mask is None:
         return
     if is_causal:
-        raise BadValue(f"{name}: attn_mask and is_causal exclude each other", fix="is_causal=False and a mask that is causal itself")
+        raise BadValue(f"{name}: Explicit attn_mask should not be set when is_causal=True", fix="is_causal=False and a mask that is causal itself")
     tensor_argument(attn_mask, name)
     if attn_mask._array.dtype.kind != "b" and attn_mask._array.dtype is not query._array.dtype:
         raise DTypeError(f"{name}: attn_mask must be boolean or of the query's type, not {of_array(attn_mask._array.dtype).name}",
@@ -370,15 +370,18 @@ def multi_head_attention_forward(
         key_padding_mask = key_padding_mask if key_padding_mask is None else unsqueeze(key_padding_mask, 0)
     length, batch, width = query._array.shape
     if width != embed_dim_to_check or width % num_heads:
-        raise BadValue(f"{name}: a width of {width} is not {embed_dim_to_check}, or cannot be shared by {num_heads} heads", fix="embed_dim = num_heads * n")
+        raise Mismatch(f"{name}: a width of {width} is not {embed_dim_to_check}, or cannot be shared by {num_heads} heads", fix="embed_dim = num_heads * n")
     if is_causal and attn_mask is None:
-        raise BadValue(f"{name}: is_causal says that attn_mask is causal, and there is none", fix="attn_mask=mutagrad.ones(L, L).triu(1).bool()")
+        raise BadValue(f"{name}: Need attn_mask if specifying the is_causal hint", fix="attn_mask=mutagrad.ones(L, L).triu(1).bool()")
     weights = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else _thirds(in_proj_weight)
     if any(w is None for w in weights):
         raise BadValue(f"{name}: the projection of queries, keys or values is missing", fix="in_proj_weight, or q_proj_weight, k_proj_weight and v_proj_weight")
     q, k, v = (linear(x, w, b) for x, w, b in zip((query, key, value), weights, _thirds(in_proj_bias)))
     if (bias_k is None) != (bias_v is None):
-        raise BadValue(f"{name}: bias_k and bias_v come together", fix="both, or neither")
+        raise Mismatch(f"{name}: bias_k and bias_v come together", fix="both, or neither")
+    for kind, static in (("key", static_k), ("value", static_v)):
+        if static is not None and bias_k is not None:
+            raise Mismatch(f"{name}: bias cannot be added to static {kind}.", fix="bias_k=None and bias_v=None")
     extra = int(bias_k is not None) + int(add_zero_attn)
     if bias_k is not None:
         k, v = (cat([x, expand(b, 1, batch, width)]) for x, b in ((k, bias_k), (v, bias_v)))
@@ -402,15 +405,22 @@ def _check_inputs(name: str, query: Any, key: Any, value: Any, key_padding_mask:
     """Whether there is a batch."""
     for x in (query, key, value):
         tensor_argument(x, name)
-    dims = query._array.ndim
-    if dims not in (2, 3) or key._array.ndim != dims or value._array.ndim != dims:
-        raise ShapeError(f"{name}: query, key and value need 2 dimensions, or 3 with a batch; got shapes "
-                         f"{[x._array.shape for x in (query, key, value)]}", fix="(length, batch, width)")
+    dims, key_dims, value_dims = (x._array.ndim for x in (query, key, value))
+    if dims not in (2, 3):
+        raise Mismatch(f"{name}: query should be unbatched 2D or batched 3D tensor but received {dims}-D query tensor", fix="(length, batch, width)")
+    if not key_dims == value_dims == dims:
+        raise Mismatch(f"{name}: expected `key` and `value` to be {dims}-D but found {key_dims}-D and {value_dims}-D tensors respectively",
+                       fix="as many dimensions as the query has")
     if key._array.shape[:-1] != value._array.shape[:-1]:
-        raise ShapeError(f"{name}: keys of shape {key._array.shape} and values of shape {value._array.shape} differ in number", fix="as many of both")
-    for mask in (key_padding_mask, attn_mask):
-        if mask is not None and not (isinstance(mask, TensorBase) and mask._array.dtype.kind in "bfV"):
+        raise Mismatch(f"{name}: keys of shape {key._array.shape} and values of shape {value._array.shape} differ in number", fix="as many of both")
+    for mask, called, allowed in ((key_padding_mask, "key_padding_mask", (dims - 1,)), (attn_mask, "attn_mask", (2, 3))):
+        if mask is None:
+            continue
+        if not (isinstance(mask, TensorBase) and mask._array.dtype.kind in "bfV"):
             raise BadArgument(f"{name}: a mask must be a boolean or floating point tensor", fix="mask.bool()")
+        if mask._array.ndim not in allowed:
+            raise Mismatch(f"{name}: expected `{called}` to be `None`{' or' if len(allowed) == 1 else ','} {' or '.join(f'{n}-D' for n in allowed)} "
+                           f"but found {mask._array.ndim}-D tensor instead", fix="one column for each key")
     return bool(dims == 3)
 
 
@@ -427,7 +437,7 @@ def _by_head(x: Any, heads: int) -> Any:
 def _static(name: str, x: Any, batch: int, heads: int, width: int) -> Any:
     shape = x._array.shape
     if len(shape) != 3 or shape[0] != batch * heads or shape[2] != width // heads:
-        raise ShapeError(f"{name}: static keys and values have shape ({batch * heads}, length, {width // heads}), not {shape}", fix="static.reshape(...)")
+        raise Mismatch(f"{name}: static keys and values have shape ({batch * heads}, length, {width // heads}), not {shape}", fix="static.reshape(...)")
     return reshape(x, batch, heads, *shape[1:])
 
 
@@ -447,14 +457,14 @@ def _merged_masks(name: str, attn_mask: Any, padding: Any, shape: tuple[int, ...
     if attn_mask is not None:
         at = attn_mask._array.shape
         if at not in ((length, count - extra), (batch * heads, length, count - extra)):
-            raise ShapeError(f"{name}: attn_mask of shape {at} should have shape {(length, count - extra)} or {(batch * heads, length, count - extra)}",
-                             fix="one row for each query, one column for each key")
+            wanted = (length, count - extra) if len(at) == 2 else (batch * heads, length, count - extra)
+            raise Mismatch(f"{name}: Expected `attn_mask` shape to be {wanted} but got {at}", fix="one row for each query, one column for each key")
         found = _added_mask(attn_mask, extra, dtype)
         found = reshape(found, batch, heads, length, count) if len(at) == 3 else found
     if padding is not None:
         if padding._array.shape != (batch, count - extra):
-            raise ShapeError(f"{name}: key_padding_mask of shape {padding._array.shape} should have shape {(batch, count - extra)}",
-                             fix="one row for each item, one column for each key")
+            raise Mismatch(f"{name}: Expected `key_padding_mask` shape to be {(batch, count - extra)} but got {padding._array.shape}",
+                           fix="one row for each item, one column for each key")
         padding = reshape(_added_mask(padding, extra, dtype), batch, 1, 1, count)
         found = padding if found is None else found + padding
     return found

@@ -28,7 +28,7 @@ def _class_weight(name: str, weight: Any, a: Any) -> Any:
     """A weight for each class of `a` of shape (N, C, ...), in its type."""
     array = tensor_argument(weight, name)._array
     if array.shape != a.shape[1:2]:
-        raise BadValue(f"{name}: weight of shape {array.shape} for {a.shape[1]} classes", why="there must be one for each class",
+        raise BadValue(f"{name}: weight tensor should be defined either for all {a.shape[1]} classes or no classes, got shape {array.shape}",
                        fix=f"a weight of shape {a.shape[1:2]}")
     return weight if array.dtype is a.dtype else cast(weight, a.dtype)
 
@@ -53,12 +53,14 @@ def check_indices(name: str, a: Any, target: Any, ignore_index: int | None = Non
     if t.dtype != np.int64 and t.dtype != np.uint8:
         raise DTypeError(f"{name}: class indices must be int64, not {of_array(t.dtype).name}", fix="target.long()")
     if t.shape != (*a.shape[:1], *a.shape[2:]):
-        raise BadValue(f"{name}: a target of shape {t.shape} for x of shape {a.shape}",
+        expected = f"{a.ndim - 1}D target tensor expected" if t.ndim != a.ndim - 1 else (
+            f"Expected input batch_size ({a.shape[0]}) to match target batch_size ({t.shape[0]})" if t.shape[:1] != a.shape[:1] else "sizes differ")
+        raise BadValue(f"{name}: {expected}: a target of shape {t.shape} for x of shape {a.shape}",
                        why="x is (N, C, ...), and class indices are (N, ...) of the same sizes", fix=f"a target of shape {(*a.shape[:1], *a.shape[2:])}")
     if t.size and t.view(_UNSIGNED[t.dtype.char]).max() >= a.shape[1]:  # negative ones are the largest then
         wrong = t[((t < 0) | (t >= a.shape[1])) & (t != ignore_index)]
         if wrong.size:
-            raise BadIndex(f"{name}: target {wrong[0]} is out of bounds for {a.shape[1]} classes", why=f"classes are from 0 to {a.shape[1] - 1}",
+            raise BadIndex(f"{name}: Target {wrong[0]} is out of bounds for {a.shape[1]} classes", why=f"classes are from 0 to {a.shape[1] - 1}",
                            fix=f"{name}(x, target, ignore_index={wrong[0]}) leaves these out" if ignore_index is not None else "target.clamp(min=0)")
     return t
 
@@ -193,7 +195,7 @@ def with_batch(name: str, x: Any, target: Any) -> tuple[Any, Any]:
     if x._array.ndim > 1:
         return x, target
     if target._array.size != 1 or target._array.ndim > 1:
-        raise BadValue(f"{name}: a target of shape {target._array.shape} for x of shape {x._array.shape}", why="x is (C,), so there is one class index",
+        raise BadValue(f"{name}: Expected one target for x of shape {x._array.shape}, got shape {target._array.shape}", why="x is (C,)",
                        fix="a target of shape ()")
     return unsqueeze(x, 0), reshape(target, 1)
 
@@ -227,7 +229,7 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any
     """
     reduction = reduction_of("cross_entropy", reduction, size_average, reduce)
     if not 0 <= label_smoothing <= 1:
-        raise BadValue(f"cross_entropy: label_smoothing must be from 0 to 1, got {label_smoothing}", fix="label_smoothing=0.1")
+        raise BadValue(f"cross_entropy: label_smoothing must be between 0.0 and 1.0, got {label_smoothing}", fix="label_smoothing=0.1")
     check_float("cross_entropy", input)
     if tensor_argument(target, "cross_entropy")._array.dtype.kind in "fV" or target._array.shape == input._array.shape:
         return _of_shares(input, target, weight, reduction, label_smoothing, ignore_index)

@@ -16,6 +16,7 @@ from ..dtypes import of_array
 from ..errors import DTypeError, NotSupported, ShapeError
 from ..op import RAW, RECORDED
 from .elementwise import conj
+from .outs import write_out
 from .shape import broadcast_tensors, tensor_argument
 
 _PARTS = {np.dtype("complex64"): np.dtype("float32"), np.dtype("complex128"): np.dtype("float64")}
@@ -111,7 +112,7 @@ def _out(result: Any, out: Any) -> Any:
     if out._array.dtype != result._array.dtype:
         raise DTypeError(f"out: a result of {of_array(result._array.dtype).name} is not written into {of_array(out._array.dtype).name}",
                          fix="out=mutagrad.empty_like(...) of the result")
-    return RECORDED.copy_into(out, result)
+    return write_out("out", result, out)
 
 
 def complex(real: Any, imag: Any, *, out: Any = None) -> Any:

@@ -26,7 +26,7 @@ from .pad import pad_values
 from .resample import whole_numbers
 from .shape import permute, reshape, squeeze, tensor_argument, unsqueeze
 
-__all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "fold", "unfold"]
+__all__ = ["conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "fold", "unfold"]
 
 Sizes = tuple[int, ...]
 EVERY = slice(None), slice(None)  # all samples and channels
@@ -315,13 +315,13 @@ def _batched(name: str, x: Any, n: int) -> Any:
     """With a dimension of samples, which PyTorch lets one leave out."""
     shape = x._array.shape
     if len(shape) not in (n + 1, n + 2):
-        raise ShapeError(f"{name}: expects an input of {n + 1} or {n + 2} dimensions, got shape {shape}",
+        raise ShapeError(f"{name}: Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: {list(shape)}",
                          why=f"(samples,) channels and {n} more", fix="x[None] adds a dimension")
     return x if len(shape) == n + 2 else unsqueeze(x, 0)
 
 
 def _check_tensors(name: str, x: Any, weight: Any, bias: Any, n: int) -> None:
-    given = [tensor_argument(v, name) for v in (x, weight, bias) if v is not None]
+    given = [tensor_argument(v, name) for v in (x, weight, bias)[:2 + (bias is not None)]]
     kinds = {v._array.dtype for v in given}
     if len(kinds) > 1:
         raise DTypeError(f"{name}: input, weight and bias have types {', '.join(v._array.dtype.name for v in given)}",
@@ -335,8 +335,10 @@ def _check_tensors(name: str, x: Any, weight: Any, bias: Any, n: int) -> None:
 def _settings(name: str, n: int, stride: Any, padding: Any, dilation: Any, groups: Any) -> _Settings:
     found = _Settings(whole_numbers(stride, n, name, "stride"), whole_numbers(padding, n, name, "padding"), whole_numbers(dilation, n, name, "dilation"),
                       whole_numbers(groups, 1, name, "groups")[0])
-    if min(found.stride) <= 0 or min(found.dilation) <= 0 or found.groups <= 0 or min(found.padding) < 0:
-        raise BadValue(f"{name}: stride {found.stride}, dilation {found.dilation} and groups {found.groups} must be positive, "
+    if min(found.stride) <= 0:
+        raise BadValue(f"{name}: non-positive stride is not supported, got {found.stride}", fix="stride=1")
+    if min(found.dilation) <= 0 or found.groups <= 0 or min(found.padding) < 0:
+        raise BadValue(f"{name}: dilation {found.dilation} and groups {found.groups} must be positive, "
                        f"padding {found.padding} not negative", fix="stride=1, padding=0, dilation=1, groups=1")
     return found
 
@@ -383,8 +385,11 @@ def _convolve(name: str, n: int, input: Any, weight: Any, bias: Any, stride: Any
     size, kernel = x._array.shape[2:], weight._array.shape[2:]
     out = out_sizes(size, kernel, *settings[:3])
     if min(out) <= 0:
-        raise ShapeError(f"{name}: a kernel of {kernel} with dilation {settings.dilation} is larger than the input of {size} with padding {settings.padding}",
-                         why=f"the result would have sizes {out}", fix="more padding, or a smaller kernel")
+        padded = " x ".join(str(m + 2 * p) for m, p in zip(size, settings.padding))
+        reach = " x ".join(str(d * (k - 1) + 1) for k, d in zip(kernel, settings.dilation))
+        raise ShapeError(f"{name}: Calculated padded input size per channel: ({padded}). Kernel size: ({reach}). "
+                         "Kernel size can't be greater than actual input size", why=f"the result would have sizes {out}",
+                         fix="more padding, or a smaller kernel")
     result = conv_values(x, weight, *settings) if bias is None else conv_biased(x, weight, bias, *settings)
     return result if x is input or input._array.ndim == n + 2 else squeeze(result, 0)
 
@@ -494,10 +499,11 @@ def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, st
     x = _batched("unfold", tensor_argument(input, "unfold"), 2)
     out = out_sizes(x._array.shape[2:], *settings)
     if min(out) <= 0:
-        raise ShapeError(f"unfold: a kernel of {settings[0]} does not fit an input of shape {tuple(input._array.shape)}", why=f"there would be {out} windows",
-                         fix="more padding, or a smaller kernel_size")
+        raise ShapeError(f"unfold: a kernel of {settings[0]} does not fit an input of shape {tuple(input._array.shape)}",
+                         why=f"there would be {out} windows, and its components must be at least one", fix="more padding, or a smaller kernel_size")
     if 0 in x._array.shape[1:]:
-        raise ShapeError(f"unfold: an input of shape {tuple(input._array.shape)} has no elements", fix="sizes of at least 1, but for the samples")
+        raise ShapeError(f"unfold: Expected 3D or 4D input with elements, got shape {tuple(input._array.shape)}",
+                         fix="sizes of at least 1, but for the samples")
     result = columns_values(x, *settings)
     return result if input._array.ndim == 4 else squeeze(result, 0)
 
@@ -509,8 +515,31 @@ def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padd
     x = _batched("fold", tensor_argument(input, "fold"), 1)
     out = out_sizes(size, *settings)
     _, rows, length = x._array.shape
-    if min(out) <= 0 or rows % prod(settings[0]) or length != prod(out):
-        raise ShapeError(f"fold: columns of shape {tuple(input._array.shape)} are not those of images of {size} with a kernel of {settings[0]}",
-                         why=f"there must be a multiple of {prod(settings[0])} rows, and {out[0]} x {out[1]} columns", fix="the settings that unfold was given")
+    wrong = (f"expected the rows to be divisible by the product of kernel_size, {prod(settings[0])}" if rows % prod(settings[0]) else
+             f"calculated shape of the array of sliding blocks as {out}, and all must be positive" if min(out) <= 0 else
+             f"expected the columns to match the calculated number of sliding blocks, {out[0]} x {out[1]}" if length != prod(out) else "")
+    if wrong:
+        raise ShapeError(f"fold: {wrong}; got columns of shape {tuple(input._array.shape)} for images of {size} with a kernel of {settings[0]}",
+                         fix="the settings that unfold was given")
     result = sum_columns_values(x, size, *settings)
     return result if input._array.ndim == 3 else squeeze(result, 0)
+
+
+# --------------------------------------------------------------------------------------------------------- under other names
+
+def convolution(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any, groups: int) -> Any:
+    """Any of the convolutions; how many dimensions it has is that of the weight, less two."""
+    n = tensor_argument(weight, "convolution")._array.ndim - 2
+    if n not in (1, 2, 3):
+        raise ShapeError(f"convolution: a weight of shape {weight._array.shape} has kernels of {n} dimensions", fix="1, 2 or 3")
+    if transposed:
+        return (conv_transpose1d, conv_transpose2d, conv_transpose3d)[n - 1](input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return (conv1d, conv2d, conv3d)[n - 1](input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
+    """A convolution of sequences of shape (steps, batch, channels) with a weight of shape (kernel, channels, channels of the result)."""
+    for x in (input, weight):
+        if tensor_argument(x, "conv_tbc")._array.ndim != 3:
+            raise ShapeError(f"conv_tbc: expects 3 dimensions, got shape {x._array.shape}", fix="(steps, batch, channels) and (kernel, channels, channels)")
+    return permute(conv1d(permute(input, 1, 2, 0), permute(weight, 2, 1, 0), bias, padding=pad), 2, 0, 1)

@@ -6,14 +6,16 @@ meaning here.
 from __future__ import annotations
 
 import math
+from array import array as packed
 from collections import deque
 from functools import reduce
 from typing import Any
 
+from .. import rooms
 from ..backends import np
 from ..construct import make, view
-from ..device import check_device
-from ..dtypes import COMPLEX, FLOAT, as_dtype, finfo, get_default_dtype, of_array, promote_types, scalar_dtype
+from ..device import CPU, PLACE, check_device, names_meta
+from ..dtypes import BOOL, COMPLEX, FLOAT, as_dtype, finfo, get_default_dtype, iinfo, of_array, promote_types, scalar_dtype
 from ..dtypes import dtype as DType
 from ..errors import BadArgument, BadData, BadValue, DTypeError, ShapeError
 from ..layout import check_format, check_layout
@@ -21,31 +23,39 @@ from ..op import RECORDED
 from ..random import source, uniform
 from ..storage import TensorBase, export_for_good
 from .elementwise import cast, cast_array
-from .shape import sizes, tensor_argument
+from .outs import write_out
+from .shape import RANKS, copied, sizes, tensor_argument
 
 MAX_BYTES = 1 << 46
-SEQUENCES = (list, tuple, range, deque)  # whose items are elements
+SEQUENCES = (list, tuple, range, deque, packed)  # whose items are elements
 
 
 def finish(array: Any, requires_grad: bool, device: Any = None, name: str = "tensor", *, layout: Any = None, pin_memory: bool = False,
            memory_format: Any = None, out: Any = None, **unknown: Any) -> Any:
     """The array as a tensor that is what was asked for."""
-    check_device(device)
+    place = PLACE.default if device is None else device
+    if place is not CPU and names_meta(place) and out is None:
+        blank = np.zeros(array.shape, array.dtype)
+        return rooms.part("meta").emptied(finish(blank, requires_grad, CPU, name, layout=layout, pin_memory=pin_memory, memory_format=memory_format, **unknown))
     if layout is not None or pin_memory or memory_format is not None or unknown:
         check_layout(name, layout, pin_memory)
-        check_format(name, memory_format)
         if unknown:
             raise BadArgument(f"{name}: unexpected argument {next(iter(unknown))!r}", fix=f"leave out {', '.join(unknown)}")
-    result = make(array) if out is None else RECORDED.copy_into(out, make(array))
+        if memory_format in RANKS and out is None:
+            return copied(make(array), memory_format=memory_format).requires_grad_(requires_grad)
+        check_format(name, memory_format)
+    result = write_out(name, make(array), out)
     return result.requires_grad_() if requires_grad else result
 
 
 def _wanted(dtype: Any, settings: dict[str, Any]) -> DType:
     """The element type asked for, else that of `out`, else the default."""
-    if dtype is not None:
-        return as_dtype(dtype)
     out = settings.get("out")
-    return get_default_dtype() if out is None else of_array(out._array.dtype)
+    if dtype is None:
+        return get_default_dtype() if out is None else of_array(out._array.dtype)
+    if out is not None and out._array.dtype != as_dtype(dtype).array_type:
+        raise DTypeError(f"out: dtype={as_dtype(dtype).name} does not match that of out, {out._array.dtype.name}", fix="leave dtype out")
+    return as_dtype(dtype)
 
 
 def _shape(arguments: tuple[Any, ...], name: str) -> tuple[int, ...]:
@@ -124,9 +134,12 @@ def _check_range_of(found: Any, to: DType, name: str) -> None:
     kind, wanted = found.dtype.kind, to.array_type
     if kind == "c" and wanted.kind not in "cb":
         raise BadData(f"{name}: complex numbers cannot be stored as {to.name}", fix="dtype=mutagrad.complex64")
-    if wanted.kind in "iu" and kind != "b" and found.size and not (np.iinfo(wanted).min <= found.min() and found.max() <= np.iinfo(wanted).max):
-        raise BadData(f"{name}: {found.min()} to {found.max()} cannot be stored as {to.name}", why=f"it holds {np.iinfo(wanted).min} to {np.iinfo(wanted).max}",
-                      fix="dtype=mutagrad.int64")
+    if wanted.kind in "iu" and kind != "b" and found.size:
+        limits = np.iinfo(wanted)
+        least = limits.min if wanted.kind == "i" or kind not in "iu" else -int(limits.max)  # PyTorch lets -1 stand for the largest of a type without a sign
+        if not (least <= found.min() and found.max() <= limits.max):
+            raise BadData(f"{name}: {found.min()} to {found.max()} cannot be stored as {to.name}", why=f"it holds {limits.min} to {limits.max}",
+                          fix="dtype=mutagrad.int64")
 
 
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Any:
@@ -159,13 +172,14 @@ def from_numpy(array: Any) -> Any:
     if array.dtype.isnative:
         array = _of_one_type(array)
     else:
-        raise BadArgument("from_numpy: the array's byte order is not this machine's", fix="array.astype(array.dtype.newbyteorder('='))")
+        raise BadData("from_numpy: the array's byte order is not this machine's", fix="array.astype(array.dtype.newbyteorder('='))")
     if not array.flags.writeable:
         array = array.copy()  # a tensor can be written, and must not reach read-only memory
     if array.flags.c_contiguous:
         shared = make(array)
     elif any(s % array.itemsize for s in array.strides):
-        return make(array.copy())
+        raise BadData(f"from_numpy: strides of {array.strides} bytes are no multiples of the {array.itemsize} bytes of an element",
+                      why="its memory cannot be shared", fix="array.copy()")
     else:
         low = sum((n - 1) * s for n, s in zip(array.shape, array.strides) if s < 0)
         high = sum((n - 1) * s for n, s in zip(array.shape, array.strides) if s > 0)
@@ -207,9 +221,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
     value = _number(fill_value, "full")
     to = _wanted(dtype, settings) if dtype is not None or settings.get("out") is not None else inferred(value)
     array = _allocate(np.empty, _shape((size,), "full"), to, "full")
-    if isinstance(value, complex) and to.category < COMPLEX:
-        raise DTypeError(f"full: {value} cannot be stored as {to.name}", fix="dtype=mutagrad.complex64")
-    array.fill(value)
+    array.fill(as_array(value, to, "full"))
     return finish(array, requires_grad, device, "full", **settings)
 
 
@@ -221,25 +233,25 @@ def _like(x: Any, dtype: Any, name: str) -> DType:
 def empty_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Whatever the memory held, in the shape and type of another tensor."""
     to = _like(input, dtype, "empty_like")
-    return empty(input._array.shape, dtype=to, device=device, requires_grad=requires_grad, **settings)
+    return empty(input._array.shape, dtype=to, device=input.device if device is None else device, requires_grad=requires_grad, **settings)
 
 
 def zeros_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Zeros in the shape and type of another tensor."""
     to = _like(input, dtype, "zeros_like")
-    return zeros(input._array.shape, dtype=to, device=device, requires_grad=requires_grad, **settings)
+    return zeros(input._array.shape, dtype=to, device=input.device if device is None else device, requires_grad=requires_grad, **settings)
 
 
 def ones_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Ones in the shape and type of another tensor."""
     to = _like(input, dtype, "ones_like")
-    return ones(input._array.shape, dtype=to, device=device, requires_grad=requires_grad, **settings)
+    return ones(input._array.shape, dtype=to, device=input.device if device is None else device, requires_grad=requires_grad, **settings)
 
 
 def full_like(input: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """One value everywhere, in the shape and type of another tensor."""
     to = _like(input, dtype, "full_like")
-    return full(input._array.shape, fill_value, dtype=to, device=device, requires_grad=requires_grad, **settings)
+    return full(input._array.shape, fill_value, dtype=to, device=input.device if device is None else device, requires_grad=requires_grad, **settings)
 
 
 RECORDED.zeros_like = zeros_like
@@ -248,27 +260,27 @@ RECORDED.as_tensor = as_tensor
 
 def new_tensor(x: Any, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """A tensor of data, of the type of x."""
-    return finish(as_array(data, _like(x, dtype, "new_tensor")), requires_grad, device, "new_tensor", **settings)
+    return finish(as_array(data, _like(x, dtype, "new_tensor")), requires_grad, x.device if device is None else device, "new_tensor", **settings)
 
 
 def new_zeros(x: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Zeros, of the type of x."""
-    return zeros(*size, dtype=_like(x, dtype, "new_zeros"), device=device, requires_grad=requires_grad, **settings)
+    return zeros(*size, dtype=_like(x, dtype, "new_zeros"), device=x.device if device is None else device, requires_grad=requires_grad, **settings)
 
 
 def new_ones(x: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Ones, of the type of x."""
-    return ones(*size, dtype=_like(x, dtype, "new_ones"), device=device, requires_grad=requires_grad, **settings)
+    return ones(*size, dtype=_like(x, dtype, "new_ones"), device=x.device if device is None else device, requires_grad=requires_grad, **settings)
 
 
 def new_empty(x: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Whatever the memory held, of the type of x."""
-    return empty(*size, dtype=_like(x, dtype, "new_empty"), device=device, requires_grad=requires_grad, **settings)
+    return empty(*size, dtype=_like(x, dtype, "new_empty"), device=x.device if device is None else device, requires_grad=requires_grad, **settings)
 
 
 def new_full(x: Any, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """One value everywhere, of the type of x."""
-    return full(size, fill_value, dtype=_like(x, dtype, "new_full"), device=device, requires_grad=requires_grad, **settings)
+    return full(size, fill_value, dtype=_like(x, dtype, "new_full"), device=x.device if device is None else device, requires_grad=requires_grad, **settings)
 
 
 # ---------------------------------------------------------------------------------------------------------------- counted
@@ -309,24 +321,30 @@ def _check_range(first: Any, last: Any, step: Any) -> None:
 
 def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """So many numbers from start to end, both included."""
-    to = _wanted(dtype, settings)
-    first, last = _ends("linspace", start, end, steps, to)
+    first, last, to = _ends("linspace", start, end, steps, dtype, settings)
     return finish(np.linspace(first, last, int(steps)).astype(to.array_type), requires_grad, device, "linspace", **settings)
 
 
-def _ends(name: str, start: Any, end: Any, steps: int, to: DType) -> tuple[Any, Any]:
-    """Bounds of a range, whole numbers where its elements are."""
+def _ends(name: str, start: Any, end: Any, steps: int, dtype: Any, settings: dict[str, Any]) -> tuple[Any, Any, DType]:
+    """Bounds of a range, whole numbers where its elements are, and the type of these."""
     if sizes((steps,), name)[0] < 0:
         raise BadValue(f"{name}: the number of steps must not be negative, got {steps}", fix=f"mutagrad.{name}(0, 1, 5)")
     first, last = _number(start, name), _number(end, name)
-    return (first, last) if to.category >= FLOAT else (int(first), int(last))
+    to = _wanted(dtype, settings)
+    if isinstance(first, complex) or isinstance(last, complex):
+        if dtype is None and settings.get("out") is None:
+            to = to.to_complex()
+        if to.category < COMPLEX:
+            raise DTypeError(f"{name}: from {first} to {last} are complex numbers, not {to.name}", fix="dtype=mutagrad.complex64")
+    return (first, last, to) if to.category >= FLOAT else (int(first), int(last), to)
 
 
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
              **settings: Any) -> Any:
     """So many powers of `base`, with exponents from start to end."""
-    to = _wanted(dtype, settings)
-    first, last = _ends("logspace", start, end, steps, to)
+    first, last, to = _ends("logspace", start, end, steps, dtype, settings)
+    if isinstance(base, complex):
+        raise BadArgument(f"logspace: the base must be a real number, got {base}", fix="base=10.0")
     return finish(np.logspace(first, last, int(steps), base=base).astype(to.array_type), requires_grad, device, "logspace", **settings)
 
 
@@ -369,40 +387,53 @@ def randn(*size: Any, generator: Any = None, dtype: Any = None, device: Any = No
     return finish(array, requires_grad, device, "randn", **settings)
 
 
-def randint(low: int, high: Any = None, size: Any = None, *, generator: Any = None, dtype: Any = None, device: Any = None,
+def randint(low: Any = None, high: Any = None, size: Any = None, *, generator: Any = None, dtype: Any = None, device: Any = None,
             requires_grad: bool = False, **settings: Any) -> Any:
     """Integers from low (0 if left out) up to, not including, high: `randint(10, (2, 3))`."""
     if size is None and isinstance(high, (tuple, list)):
         low, high, size = 0, low, high
     elif high is None:
         low, high = 0, low
-    low, high = sizes((low, high), "randint")
-    if size is None or not low < high:
-        raise BadValue(f"randint: needs low < high and a size, got low={low}, high={high}, size={size}", fix="mutagrad.randint(0, 10, (2, 3))")
-    array = source(generator).integers(low, high, _shape((size,), "randint"))
-    return finish(array.astype(_integer_type(dtype, settings).array_type), requires_grad, device, "randint", **settings)
+    if size is None:
+        raise BadArgument("randint: needs a size", fix="mutagrad.randint(0, 10, (2, 3))")
+    low, high = sizes((low or 0, high), "randint")
+    if low >= high:
+        raise BadValue(f"randint: needs low < high, got low={low} and high={high}", fix="mutagrad.randint(0, 10, (2, 3))")
+    drawn = source(generator).integers(low, high, _shape((size,), "randint"))
+    return finish(drawn.astype(_holding("randint", low, high - 1, dtype, settings)), requires_grad, device, "randint", **settings)
 
 
-def _integer_type(dtype: Any, settings: dict[str, Any]) -> DType:
-    return as_dtype("int64") if dtype is None and settings.get("out") is None else _wanted(dtype, settings)
+def _holding(name: str, least: int, most: int, dtype: Any, settings: dict[str, Any]) -> Any:
+    """The type asked for, int64 if none, which must hold these whole numbers exactly."""
+    to = as_dtype("int64") if dtype is None and settings.get("out") is None else _wanted(dtype, settings)
+    if to.is_complex:
+        raise DTypeError(f"{name}: complex numbers are not whole", fix="dtype=mutagrad.int64")
+    bound = int(2 / finfo(to).eps) if to.category >= FLOAT else 1
+    low, high = (-bound, bound) if to.category >= FLOAT else (0, 1) if to.category == BOOL else (iinfo(to).min, iinfo(to).max)
+    if not low <= least <= most <= high and least <= most:
+        raise BadValue(f"{name}: numbers from {least} to {most} do not fit into {to.name}", why=f"it holds those from {low} to {high}",
+                       fix="dtype=mutagrad.int64")
+    return to.array_type
 
 
 def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """The numbers from 0 to n - 1 in random order."""
     array = source(generator).permutation(*_shape((n,), "randperm"))
-    return finish(array.astype(_integer_type(dtype, settings).array_type), requires_grad, device, "randperm", **settings)
+    return finish(array.astype(_holding("randperm", 0, n - 1, dtype, settings)), requires_grad, device, "randperm", **settings)
 
 
 def rand_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, generator: Any = None, **settings: Any) -> Any:
     """Uniform in [0, 1), in the shape and type of another tensor."""
     to = _like(input, dtype, "rand_like")
-    return rand(input._array.shape, dtype=to, device=device, requires_grad=requires_grad, generator=generator, **settings)
+    return rand(input._array.shape, dtype=to, device=input.device if device is None else device,
+                   requires_grad=requires_grad, generator=generator, **settings)
 
 
 def randn_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, generator: Any = None, **settings: Any) -> Any:
     """Normal numbers, in the shape and type of another tensor."""
     to = _like(input, dtype, "randn_like")
-    return randn(input._array.shape, dtype=to, device=device, requires_grad=requires_grad, generator=generator, **settings)
+    return randn(input._array.shape, dtype=to, device=input.device if device is None else device,
+                   requires_grad=requires_grad, generator=generator, **settings)
 
 
 def randint_like(input: Any, low: int = 0, high: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
@@ -410,7 +441,8 @@ def randint_like(input: Any, low: int = 0, high: Any = None, *, dtype: Any = Non
     """Integers from low (0 if left out) up to, not including, high, in the shape and type of another tensor."""
     low, high = (0, low) if high is None else (low, high)
     to = _like(input, dtype, "randint_like")
-    return randint(low, high, input._array.shape, dtype=to, device=device, requires_grad=requires_grad, generator=generator, **settings)
+    return randint(low, high, input._array.shape, dtype=to, device=input.device if device is None else device,
+                   requires_grad=requires_grad, generator=generator, **settings)
 
 
 def _drawable(x: Any, name: str) -> DType:

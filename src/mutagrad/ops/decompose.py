@@ -6,8 +6,9 @@ open (signs, phases) a loss must not depend on; for complex matrices that is che
 from __future__ import annotations
 
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
+from .. import return_types
 from ..backends import np
 from ..backends.science import lapack
 from ..call import primitive
@@ -18,7 +19,7 @@ from ..op import RAW, RECORDED
 from .create import randn
 from .linalg import matmul
 from .matrices import adjoint, tril, triu
-from .reduce import write_out
+from .outs import write_out
 from .shape import clone, narrow, pack, tensor_argument, transpose, unpack, unsqueeze
 from .solving import (
     SINGULAR,
@@ -116,18 +117,13 @@ def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
     return linalg_cholesky(input, upper=upper, out=out)
 
 
-class CholeskyFactor(NamedTuple):
-    L: Any
-    info: Any
-
-
 def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
     """The factor, and for each matrix 0 or the order of the minor that is not positive, in which case the factor is nan."""
     found = cholesky_values(square(A, "cholesky_ex"), upper, check_errors)
     failed = bool(np.isnan(found._array).any())
     a = A._array.conj().swapaxes(-2, -1) if upper else A._array
     info = _bad_minors(a) if failed else np.zeros(a.shape[:-2], np.int32)
-    return write_out("cholesky_ex", CholeskyFactor(found, make(info)), out)
+    return write_out("cholesky_ex", return_types.linalg_cholesky_ex(found, make(info)), out)
 
 
 def cholesky_solve(B: Any, L: Any, upper: bool = False, *, out: Any = None) -> Any:
@@ -197,35 +193,24 @@ lu_values = with_conjugates(primitive("lu_factor", lambda a, factors, permutatio
                                       x=lambda xp, g, out, permutation: _lu_rule(xp, g, out, permutation)))
 
 
-class LUFactors(NamedTuple):
-    LU: Any
-    pivots: Any
-
-
-class LUFactorsInfo(NamedTuple):
-    LU: Any
-    pivots: Any
-    info: Any
-
-
 def _check_pivot(name: str, pivot: bool) -> None:
     if not pivot:
         raise NotSupported(f"{name}: pivot=False is not supported", why="on the CPU PyTorch does not have it either", fix="pivot=True")
 
 
-def _lu(name: str, A: Any, pivot: bool) -> LUFactorsInfo:
+def _lu(name: str, A: Any, pivot: bool) -> Any:
     array = matrices(A, name)._array
     _check_pivot(name, pivot)
     factors, pivots, info = lu_arrays(array)
     found = lu_values(A, factors, _permutation(_row_order(pivots, array.shape[-2]), array.dtype))
-    return LUFactorsInfo(found, make(pivots), make(info))
+    return return_types.linalg_lu_factor_ex(found, make(pivots), make(info))
 
 
 def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
     """L and U in one matrix, and the exchanges of rows, counted from 1."""
     factors, pivots, info = _lu("lu_factor", A, pivot)
     first_failure("lu_factor", A._array.shape, info._array, SINGULAR, "lu_factor_ex, which returns it with its info")
-    return write_out("lu_factor", LUFactors(factors, pivots), out)
+    return write_out("lu_factor", return_types.linalg_lu_factor(factors, pivots), out)
 
 
 def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False, out: Any = None) -> Any:
@@ -234,12 +219,6 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False, out:
     if check_errors:
         first_failure("lu_factor_ex", A._array.shape, found.info._array, SINGULAR, "check_errors=False")
     return write_out("lu_factor_ex", found, out)
-
-
-class PLU(NamedTuple):
-    P: Any
-    L: Any
-    U: Any
 
 
 def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True, *, out: Any = None) -> Any:
@@ -255,13 +234,13 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_piv
     if unpack_data:
         lower = tril(narrow(LU_data, -1, 0, k), -1) + make(np.eye(m, k, dtype=array.dtype))
         upper = triu(narrow(LU_data, -2, 0, k))
-    return write_out("lu_unpack", PLU(permutation, lower, upper), out)
+    return write_out("lu_unpack", return_types.lu_unpack(permutation, lower, upper), out)
 
 
 def linalg_lu(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
     """P, L and U with A = P @ L @ U: a permutation, a lower triangle with ones on its diagonal, an upper triangle."""
     factors, pivots, _ = _lu("lu", A, pivot)
-    return write_out("lu", lu_unpack(factors, pivots), out)
+    return write_out("lu", return_types.linalg_lu(lu_unpack(factors, pivots)), out)
 
 
 def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
@@ -302,24 +281,13 @@ def lu_solve(b: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
 
 # ------------------------------------------------------------------------------------------------------------------- LDL
 
-class LDLFactors(NamedTuple):
-    LD: Any
-    pivots: Any
-
-
-class LDLFactorsInfo(NamedTuple):
-    LD: Any
-    pivots: Any
-    info: Any
-
-
-def _ldl(name: str, A: Any, hermitian: bool) -> LDLFactorsInfo:
+def _ldl(name: str, A: Any, hermitian: bool) -> Any:
     array = square(A, name)._array
     factor = lapack("hetrf" if hermitian and array.dtype.kind == "c" else "sytrf", array.dtype, name)
     n = array.shape[-1]
     found = each_matrix(lambda a: factor(a, lower=1), array, ((n, n), array.dtype), ((n,), np.int32), ((), np.int32))
     values = ldl_values(A, np.tril(found[0]))
-    return LDLFactorsInfo(values, make(found[1]), make(found[2]))
+    return return_types.linalg_ldl_factor_ex(values, make(found[1]), make(found[2]))
 
 
 ldl_values = primitive("ldl_factor", lambda a, factors: factors, settings=("factors",), inputs=("x",), x=None)
@@ -329,7 +297,7 @@ def ldl_factor(A: Any, *, hermitian: bool = False, out: Any = None) -> Any:
     """L and the block diagonal D with A = L @ D @ L.mT (L.mH if `hermitian`) in one matrix, and the exchanges of rows."""
     found = _ldl("ldl_factor", A, hermitian)
     first_failure("ldl_factor", A._array.shape, found.info._array, SINGULAR, "ldl_factor_ex, which returns it with its info")
-    return write_out("ldl_factor", LDLFactors(found.LD, found.pivots), out)
+    return write_out("ldl_factor", return_types.linalg_ldl_factor(found.LD, found.pivots), out)
 
 
 def ldl_factor_ex(A: Any, *, hermitian: bool = False, check_errors: bool = False, out: Any = None) -> Any:
@@ -403,36 +371,26 @@ qr_values = with_conjugates(primitive("qr", _qr, settings=("form",), x=lambda xp
 r_values = primitive("r_of_qr", lambda a: np.ascontiguousarray(np.linalg.qr(a, "r")), inputs=("x",), x=None)
 
 
-class QR(NamedTuple):
-    Q: Any
-    R: Any
-
-
 def linalg_qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
     """Q with orthonormal columns and the upper triangle R with A = Q @ R; mode "r" gives R alone, with Q empty."""
     shape = matrices(A, "qr")._array.shape
     if mode not in ("reduced", "complete", "r"):
         raise BadValue(f"qr: mode {mode!r} is not 'reduced', 'complete' or 'r'", fix="mode='reduced'")
     if mode == "r":
-        return write_out("qr", QR(make(np.zeros(0, A._array.dtype)), r_values(A)), out)
-    return write_out("qr", QR(*unpack(qr_values(A, mode), _qr_shapes(shape, mode))), out)
+        return write_out("qr", return_types.linalg_qr(make(np.zeros(0, A._array.dtype)), r_values(A)), out)
+    return write_out("qr", return_types.linalg_qr(*unpack(qr_values(A, mode), _qr_shapes(shape, mode))), out)
 
 
 def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
     """Q and R with A = Q @ R: an older form of `linalg.qr`; `some=False` is mode "complete"."""
-    return linalg_qr(input, "reduced" if some else "complete", out=out)
-
-
-class Reflectors(NamedTuple):
-    a: Any
-    tau: Any
+    return return_types.qr(linalg_qr(input, "reduced" if some else "complete", out=out))
 
 
 def geqrf(input: Any, *, out: Any = None) -> Any:
     """The QR factorization as LAPACK keeps it: R above, and below it the vectors and factors of the reflections that make Q."""
     shape = matrices(input, "geqrf")._array.shape
     shapes = shape, (*shape[:-2], min(shape[-2:]))
-    return write_out("geqrf", Reflectors(*unpack(geqrf_values(input), shapes)), out)
+    return write_out("geqrf", return_types.geqrf(*unpack(geqrf_values(input), shapes)), out)
 
 
 def _geqrf(a: Any) -> Any:
@@ -532,11 +490,6 @@ def _eigh_rule(xp: Any, g: Any, x_shape: tuple[int, ...], out: Any) -> Any:
 eigh_values = with_conjugates(primitive("eigh", _eigh, settings=("lower",), x=lambda xp, g, x_shape, out: _eigh_rule(xp, g, x_shape, out)))
 
 
-class Eigen(NamedTuple):
-    eigenvalues: Any
-    eigenvectors: Any
-
-
 def _is_lower(name: str, UPLO: str) -> bool:
     if str(UPLO).upper() not in ("L", "U"):
         raise BadValue(f"{name}: UPLO must be 'L' or 'U', not {UPLO!r}", fix="UPLO='L' reads the lower triangle")
@@ -547,7 +500,7 @@ def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
     """The eigenvalues, rising, and eigenvectors of symmetric or Hermitian matrices, of which one triangle is read."""
     shape = square(A, "eigh")._array.shape
     values, vectors = unpack(eigh_values(A, _is_lower("eigh", UPLO)), _eigen_shapes(shape))
-    return write_out("eigh", Eigen(as_real(values), vectors), out)
+    return write_out("eigh", return_types.linalg_eigh(as_real(values), vectors), out)
 
 
 eigvalsh_values = primitive("eigvalsh", lambda a, lower: _finite("eigvalsh", lambda: np.linalg.eigvalsh(a, "L" if lower else "U"), a), settings=("lower",),
@@ -595,7 +548,7 @@ eig_values = with_conjugates(primitive("eig", _eig, x=lambda xp, g, x, out: _eig
 def eig(A: Any, *, out: Any = None) -> Any:
     """The eigenvalues and eigenvectors of any square matrices, as complex numbers."""
     shape = square(A, "eig")._array.shape
-    return write_out("eig", Eigen(*unpack(eig_values(A), _eigen_shapes(shape))), out)
+    return write_out("eig", return_types.linalg_eig(*unpack(eig_values(A), _eigen_shapes(shape))), out)
 
 
 def eigvals(A: Any, *, out: Any = None) -> Any:
@@ -656,18 +609,6 @@ def _svdvals_rule(xp: Any, g: Any, x: Any) -> Any:
     return xp.matmul(u * columns(xp, g), vh)
 
 
-class SVD(NamedTuple):
-    U: Any
-    S: Any
-    Vh: Any
-
-
-class OldSVD(NamedTuple):
-    U: Any
-    S: Any
-    V: Any
-
-
 def _check_driver(name: str, driver: Any) -> None:
     if driver is not None:
         raise BadValue(f"{name}: driver={driver!r} is for CUDA tensors", why="on the CPU there is one", fix="driver=None")
@@ -678,7 +619,7 @@ def linalg_svd(A: Any, full_matrices: bool = True, *, driver: Any = None, out: A
     _check_driver("svd", driver)
     shape = matrices(A, "svd")._array.shape
     u, s, vh = unpack(svd_values(A, full_matrices), _svd_shapes(shape, full_matrices))
-    return write_out("svd", SVD(u, as_real(s), vh), out)
+    return write_out("svd", return_types.linalg_svd(u, as_real(s), vh), out)
 
 
 def svdvals(A: Any, *, driver: Any = None, out: Any = None) -> Any:
@@ -693,9 +634,9 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = No
     if not compute_uv:
         batch = input._array.shape[:-2]
         u, v = (make(np.zeros((*batch, k, k), input._array.dtype)) for k in (m, n))
-        return write_out("svd", OldSVD(u, svdvals(input), v), out)
+        return write_out("svd", return_types.svd(u, svdvals(input), v), out)
     u, s, vh = linalg_svd(input, not some)
-    return write_out("svd", OldSVD(u, s, adjoint(vh)), out)
+    return write_out("svd", return_types.svd(u, s, adjoint(vh)), out)
 
 
 # -------------------------------------------------------------------------------------------------------------- low rank
@@ -721,12 +662,12 @@ def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None)
     M = None if M is None else with_batch(M, A._array.shape[:-2])
     q, niter = 6 if q is None else q, 2 if niter is None else niter
     if m < n:
-        found = svd_lowrank(adjoint(A), q, niter, None if M is None else adjoint(M))
-        return OldSVD(found.V, found.S, found.U)
+        v, s, u = svd_lowrank(adjoint(A), q, niter, None if M is None else adjoint(M))
+        return u, s, v
     basis = _range_basis(A, q, niter, M)
     small = matmul(adjoint(basis), A if M is None else A - M)
     u, s, vh = linalg_svd(small, False)
-    return OldSVD(matmul(basis, u), s, adjoint(vh))
+    return matmul(basis, u), s, adjoint(vh)
 
 
 def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> Any:

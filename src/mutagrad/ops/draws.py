@@ -14,16 +14,17 @@ from ..construct import make
 from ..device import check_device
 from ..dtypes import FLOAT, INTEGER, as_dtype, finfo, get_default_dtype, iinfo, of_array
 from ..errors import BadArgument, BadValue, DTypeError, ShapeError
-from ..op import RECORDED, zero
+from ..op import zero
 from ..random import source, uniform
 from ..storage import TensorBase
 from ..write import check_writable
+from .outs import write_out
 from .shape import broadcast_to, sizes, tensor_argument
 
 # ------------------------------------------------------------------------------------------------------- drawn from tensors
 
 bernoulli_values = primitive("bernoulli", lambda p, generator: (uniform(generator, p.shape) < p).astype(p.dtype), settings=("generator",), x=zero)
-poisson_values = primitive("poisson", lambda rate, generator: source(generator).poisson(rate.astype(np.float64)).astype(rate.dtype),
+poisson_values = primitive("poisson", lambda rate, generator: np.asarray(source(generator).poisson(rate.astype(np.float64)), rate.dtype),
                            settings=("generator",), x=zero)
 binomial_values = primitive("binomial", lambda count, p, generator: _binomial(count, p, generator), settings=("generator",), x=None, y=None)
 normal_values = primitive("normal", lambda mean, std, generator: _normal(mean, std, generator), settings=("generator",), x=zero, y=zero)
@@ -32,7 +33,7 @@ normal_values = primitive("normal", lambda mean, std, generator: _normal(mean, s
 def _binomial(count: Any, p: Any, generator: Any) -> Any:
     """As PyTorch's: what is out of range is taken for the nearest count or probability."""
     trials, chance = np.maximum(np.floor(count.astype(np.float64)), 0).astype(np.int64), np.clip(p.astype(np.float64), 0, 1)
-    return source(generator).binomial(trials, chance).astype(count.dtype)
+    return np.asarray(source(generator).binomial(trials, chance), count.dtype)
 
 
 def _normal(mean: Any, std: Any, generator: Any) -> Any:
@@ -56,7 +57,7 @@ def _float_tensor(x: Any, name: str, complex_too: bool = False) -> Any:
 
 
 def _out(result: Any, out: Any) -> Any:
-    return result if out is None else RECORDED.copy_into(out, result)
+    return write_out("out", result, out)
 
 
 def _probability(p: Any, name: str) -> None:

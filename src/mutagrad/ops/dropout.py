@@ -20,7 +20,7 @@ __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "f
 
 def _check_probability(p: float, name: str) -> None:
     if not 0 <= p <= 1:
-        raise BadValue(f"{name}: the probability must be from 0 to 1, got {p}", fix=f"{name}(x, p=0.5)")
+        raise BadValue(f"{name}: dropout probability has to be between 0 and 1, got {p}", fix=f"{name}(x, p=0.5)")
 
 
 def _kept(shape: tuple[int, ...], p: float, dtype: Any, generator: Any) -> Any:

@@ -4,6 +4,7 @@
 """
 from __future__ import annotations
 
+import warnings
 from math import log as _ln
 from math import pi
 from typing import Any
@@ -282,18 +283,29 @@ def _scaled(x: Any, y: Any, alpha: float) -> Any:
     return mul(cast(y, common.array_type), alpha) if isinstance(y, TensorBase) else y * alpha
 
 
-def add(input: Any, other: Any, *, alpha: float = 1, out: Any = None) -> Any:
+def _old_order(name: str, setting: str) -> None:
+    """PyTorch once had the number first, `p.add_(-lr, grad)`, and many optimizers are still written so."""
+    warnings.warn(f"This overload of {name} is deprecated, with the number before the tensors: give it as {setting}=", UserWarning, stacklevel=3)
+
+
+def add(input: Any, other: Any, tensor: Any = None, *, alpha: float = 1, out: Any = None) -> Any:
     """`x + alpha * y`.
 
     >>> import mutagrad as mg
     >>> mg.add(mg.ones(2), mg.ones(2), alpha=3)
     tensor([4., 4.])
     """
+    if tensor is not None:
+        _old_order("add", "alpha")
+        other, alpha = tensor, other
     return add_values(input, _scaled(input, other, alpha), out=out)
 
 
-def sub(input: Any, other: Any, *, alpha: float = 1, out: Any = None) -> Any:
+def sub(input: Any, other: Any, tensor: Any = None, *, alpha: float = 1, out: Any = None) -> Any:
     """`x - alpha * y`."""
+    if tensor is not None:
+        _old_order("sub", "alpha")
+        other, alpha = tensor, other
     return sub_values(input, _scaled(input, other, alpha), out=out)
 
 
@@ -383,13 +395,19 @@ def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
     return lerp_values(input, end, weight, out=out)
 
 
-def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: float = 1, out: Any = None) -> Any:
+def addcmul(input: Any, tensor1: Any, tensor2: Any, tensor: Any = None, *, value: float = 1, out: Any = None) -> Any:
     """`x + value * tensor1 * tensor2`."""
+    if tensor is not None:
+        _old_order("addcmul", "value")
+        value, tensor1, tensor2 = tensor1, tensor2, tensor
     return addcmul_values(_beside(input, value), tensor1, tensor2, value, out=out)
 
 
-def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: float = 1, out: Any = None) -> Any:
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, tensor: Any = None, *, value: float = 1, out: Any = None) -> Any:
     """`x + value * tensor1 / tensor2`."""
+    if tensor is not None:
+        _old_order("addcdiv", "value")
+        value, tensor1, tensor2 = tensor1, tensor2, tensor
     return addcdiv_values(input, tensor1, tensor2, value, out=out)
 
 
@@ -419,11 +437,17 @@ def equal(input: Any, other: Any) -> bool:
 add_values_, sub_values_, mul_, div_values_, pow_values_ = map(in_place, (add_values, sub_values, mul, div_values, pow_values))
 
 
-def add_(x: Any, other: Any, *, alpha: float = 1) -> Any:
+def add_(x: Any, other: Any, tensor: Any = None, *, alpha: float = 1) -> Any:
+    if tensor is not None:
+        _old_order("add_", "alpha")
+        other, alpha = tensor, other
     return add_values_(x, _scaled(x, other, alpha))
 
 
-def sub_(x: Any, other: Any, *, alpha: float = 1) -> Any:
+def sub_(x: Any, other: Any, tensor: Any = None, *, alpha: float = 1) -> Any:
+    if tensor is not None:
+        _old_order("sub_", "alpha")
+        other, alpha = tensor, other
     return sub_values_(x, _scaled(x, other, alpha))
 
 
@@ -447,9 +471,9 @@ def lerp_(x: Any, end: Any, weight: Any) -> Any:
     return lerp(x, end, weight, out=x)
 
 
-def addcmul_(x: Any, tensor1: Any, tensor2: Any, *, value: float = 1) -> Any:
-    return addcmul(x, tensor1, tensor2, value=value, out=x)
+def addcmul_(x: Any, tensor1: Any, tensor2: Any, tensor: Any = None, *, value: float = 1) -> Any:
+    return addcmul(x, tensor1, tensor2, tensor, value=value, out=x)
 
 
-def addcdiv_(x: Any, tensor1: Any, tensor2: Any, *, value: float = 1) -> Any:
-    return addcdiv(x, tensor1, tensor2, value=value, out=x)
+def addcdiv_(x: Any, tensor1: Any, tensor2: Any, tensor: Any = None, *, value: float = 1) -> Any:
+    return addcdiv(x, tensor1, tensor2, tensor, value=value, out=x)

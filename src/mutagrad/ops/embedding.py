@@ -52,7 +52,7 @@ def _numbers(name: str, input: Any, weight: Any) -> Any:
         raise BadIndexType(f"{name}: the numbers of rows must be integers, not {input._array.dtype.name}",
                            fix=f"{name}(index.long(), weight): the index comes first")
     if weight._array.ndim != 2:
-        raise ShapeError(f"{name}: the table must have rows and columns, not shape {weight._array.shape}", fix="weight.reshape(rows, columns)")
+        raise ShapeError(f"{name}: 'weight' must be 2-D, with rows and columns, not of shape {weight._array.shape}", fix="weight.reshape(rows, columns)")
     index = input._array
     if index.size and index.min() < 0:
         raise BadIndex(f"{name}: row {index.min()} does not exist", why="rows are counted from 0", fix="index % len(weight)")
@@ -63,7 +63,7 @@ def _padding(name: str, padding_idx: int | None, rows: int) -> int | None:
     if padding_idx is None:
         return None
     if not -rows <= padding_idx < rows:
-        raise BadValue(f"{name}: padding_idx {padding_idx} is not a row of a table of {rows}", fix=f"a row from {-rows} to {rows - 1}")
+        raise BadValue(f"{name}: padding_idx must be within the number of embeddings, {rows}; got {padding_idx}", fix=f"a row from {-rows} to {rows - 1}")
     return padding_idx % rows
 
 
@@ -84,11 +84,6 @@ def _limit_rows(weight: Any, index: Any, max_norm: float, norm_type: float) -> N
         mode.grad = before
 
 
-def _no_sparse(name: str, sparse: bool) -> None:
-    if sparse:
-        raise NotSupported(f"{name}: sparse=True is not supported", why="gradients here are dense", fix="sparse=False")
-
-
 def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
               scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
     """The rows of a table with these numbers.
@@ -98,9 +93,9 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm:
     tensor([[3., 4.],
             [1., 2.]])
 
-    The row `padding_idx` gets no gradient; rows longer than `max_norm` are first scaled down, in the table itself.
+    The row `padding_idx` gets no gradient; rows longer than `max_norm` are first scaled down, in the table itself. The gradient is
+    dense, whether `sparse` or not: it has the same values.
     """
-    _no_sparse("embedding", sparse)
     index = _numbers("embedding", input, weight)
     padding = _padding("embedding", padding_idx, weight._array.shape[0])
     if max_norm is not None:
@@ -143,7 +138,6 @@ def embedding_bag(input: Any, weight: Any, offsets: Any = None, max_norm: float 
                   padding_idx: int | None = None) -> Any:
     """The sum, mean or largest of the rows in each bag; a bag is a row of `input`, or what lies between two offsets."""
     name = "embedding_bag"
-    _no_sparse(name, sparse)
     if isinstance(weight, TensorBase) and isinstance(input, TensorBase) and weight._array.dtype.kind in "iu" and input._array.dtype.kind == "f":
         raise BadArgument(f"{name}: the numbers of rows come first, then the table", why="the order of the arguments changed once in PyTorch",
                           fix=f"{name}(index, weight)")
@@ -151,8 +145,9 @@ def embedding_bag(input: Any, weight: Any, offsets: Any = None, max_norm: float 
     if mode not in ("sum", "mean", "max"):
         raise BadValue(f"{name}: mode {mode!r} is not 'sum', 'mean' or 'max'", fix="mode='sum'")
     weights = _sample_weights(name, per_sample_weights, input, weight, mode)
-    if scale_grad_by_freq and mode == "max":
-        raise BadValue(f"{name}: scale_grad_by_freq has no meaning for mode='max'", fix="scale_grad_by_freq=False")
+    for setting, given in (("scale_grad_by_freq", scale_grad_by_freq), ("sparse", sparse)):
+        if given and mode == "max":
+            raise BadValue(f"{name}: {setting} has no meaning for mode='max'", fix=f"{setting}=False")
     bag, count = _bags(name, index, offsets, include_last_offset)
     padding = _padding(name, padding_idx, weight._array.shape[0])
     index = index.reshape(-1)
@@ -202,7 +197,7 @@ def _bags(name: str, index: Any, offsets: Any, include_last_offset: bool) -> tup
         raise BadValue(f"{name}: offsets[0] must be 0, not {starts[0]}", why="the first bag begins with the first number", fix="offsets - offsets[0]")
     if starts.size and (starts.max() > index.size or (starts[1:] < starts[:-1]).any()):
         raise BadValue(f"{name}: offsets must grow and not exceed the {index.size} numbers of the input", fix="offsets from sizes.cumsum(0)")
-    if include_last_offset and not (starts.size and starts[-1] == index.size):
-        raise BadValue(f"{name}: with include_last_offset the last offset must be {index.size}, the end of the input", fix="include_last_offset=False")
+    if include_last_offset and not starts.size:
+        raise BadValue(f"{name}: with include_last_offset there must be one offset at least, the end of the input", fix="include_last_offset=False")
     starts = starts[:-1] if include_last_offset else starts
     return np.repeat(np.arange(starts.size), np.diff(np.append(starts, index.size))), starts.size

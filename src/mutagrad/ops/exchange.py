@@ -1,17 +1,38 @@
 """Tensors over memory that comes from elsewhere."""
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from ..backends import np
 from ..construct import make
 from ..device import check_device
-from ..dtypes import as_dtype, dtype, uint8
-from ..errors import BadArgument, BadValue
+from ..dtypes import as_dtype, dtype, get_default_dtype
+from ..errors import BadData, BadValue
 from ..storage import TensorBase
 from .create import as_tensor, from_numpy, tensor
 from .memory import UntypedStorage
 from .shape import clone
+
+
+class _Shared:
+    """A capsule over memory of the CPU, handed on as the array that made it would."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **settings: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+    @cached_property
+    def __array_interface__(self) -> dict[str, Any]:
+        """The memory as it is; NumPy takes that of a capsule for read-only, since older ones do not say."""
+        self.array = np.from_dlpack(self)
+        described = self.array.__array_interface__
+        return {**described, "data": (described["data"][0], False)}
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Any:
@@ -24,9 +45,11 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     array([1., 1.], dtype=float32)
     """
     check_device(device)
+    if type(ext_tensor).__name__ == "PyCapsule":
+        return from_numpy(np.asarray(_Shared(ext_tensor)))
     if not hasattr(ext_tensor, "__dlpack__"):
-        raise BadArgument(f"from_dlpack: {type(ext_tensor).__name__} does not share its memory", why="it has no method __dlpack__",
-                          fix="give the array itself, not a capsule made of it")
+        raise BadData(f"from_dlpack: {type(ext_tensor).__name__} does not share its memory", why="it has no method __dlpack__",
+                          fix="mutagrad.tensor(data)")
     shared = from_numpy(np.from_dlpack(ext_tensor))
     return clone(shared) if copy else shared
 
@@ -34,13 +57,18 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
 def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Any:
     """A tensor over the memory of a bytes-like object; read-only memory is copied."""
     kind = as_dtype(dtype).array_type
+    try:
+        memoryview(buffer)
+    except TypeError:
+        raise BadData(f"frombuffer: {type(buffer).__name__} has no bytes to share", fix="mutagrad.tensor(data)") from None
     room = memoryview(buffer).nbytes - offset
     if room < (kind.itemsize if count < 0 else count * kind.itemsize) or count == 0 or offset < 0 or count < 0 and room % kind.itemsize:
         raise BadValue(f"frombuffer: {count} elements of {dtype} from byte {offset} on do not fit into {room + offset} bytes")
     return from_numpy(np.frombuffer(buffer, kind, count, offset)).requires_grad_(requires_grad)
 
 
-def asarray(obj: Any, *, dtype: dtype | None = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False) -> Any:
+def asarray(obj: Any, *, dtype: dtype | None = None, device: Any = None, copy: bool | None = None,
+            requires_grad: bool | None = None) -> Any:
     """A tensor of anything: it shares memory where the type allows, unless `copy` says otherwise.
 
     >>> import mutagrad as mg
@@ -53,7 +81,7 @@ def asarray(obj: Any, *, dtype: dtype | None = None, device: Any = None, copy: b
     if copy is False and (given is None or found is not given):
         raise BadValue(f"asarray: {type(obj).__name__} cannot be shared as {found.dtype}", why="copy=False", fix="copy=None copies where it must")
     result = clone(found) if copy and given is found else found
-    return result if result.requires_grad is requires_grad else result.detach().requires_grad_(requires_grad)
+    return result if requires_grad is None or result.requires_grad is requires_grad else result.detach().requires_grad_(requires_grad)
 
 
 def _shared(obj: Any, dtype: Any) -> Any:
@@ -67,5 +95,5 @@ def _shared(obj: Any, dtype: Any) -> Any:
     if hasattr(obj, "__dlpack__"):
         return from_dlpack(obj)
     if isinstance(obj, (bytes, bytearray, memoryview)):
-        return frombuffer(obj, dtype=uint8 if dtype is None else dtype)
+        return frombuffer(obj, dtype=get_default_dtype() if dtype is None else dtype)
     return None

@@ -15,7 +15,8 @@ from ..errors import BadIndex, BadValue, DTypeError, NotSupported, ShapeError
 from ..op import RAW, RECORDED
 from .create import finish
 from .elementwise import cast, conj, mul
-from .indexing import copy_into, getitem
+from .indexing import getitem
+from .outs import write_out
 from .shape import cat, clone, expand, narrow, roll, sizes, stack, tensor_argument, transpose, unfold, unsqueeze, whole_dims
 
 # How much a transform divides by, seen from the other direction: the transpose of an inverse divides as it did.
@@ -132,7 +133,7 @@ def _as_complex(x: Any) -> Any:
 
 
 def _ended(result: Any, out: Any) -> Any:
-    return result if out is None else copy_into(out, result)
+    return write_out("fft", result, out)
 
 
 def _needs_dims(name: str, dims: tuple[int, ...]) -> None:

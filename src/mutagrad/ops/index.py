@@ -135,13 +135,14 @@ def _resolve(shape: tuple[int, ...], index: list[Any]) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def positions(part: Any, size: int, dim: int) -> Any:
-    """A copy with negatives counted from the front, all in range."""
+def positions(part: Any, size: int, dim: int, from_end: bool = True) -> Any:
+    """A copy with negatives counted from the front, all in range; unless `from_end`, negatives are out of range."""
     if part.size:
         low, high = part.min(), part.max()
-        if low < -size or high >= size:
-            raise BadIndex(f"index: {low if low < -size else high} is out of range for dimension {dim} of size {size}",
-                           fix=f"indices from {-size} to {size - 1}")
+        least = -size if from_end else 0
+        if low < least or high >= size:
+            raise BadIndex(f"index: {low if low < least else high} is out of range for dimension {dim} of size {size}",
+                           fix=f"indices from {least} to {size - 1}")
         if low < 0:
             return np.where(part < 0, part + size, part)
     return part.astype(np.int64)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from math import prod
+from string import ascii_letters, ascii_lowercase, ascii_uppercase
 from typing import Any
 
 from ..backends import np
@@ -12,11 +13,12 @@ from ..dtypes import BOOL, FLOAT, of_array
 from ..errors import BadArgument, BadValue, DTypeError, ShapeError
 from ..graph import mode
 from ..op import RAW, RECORDED
-from ..promote import as_operand
+from ..promote import answered, as_operand
 from ..storage import TensorBase, save
 from ..write import linked, new_node
+from .outs import write_out
 from .reduce import sum as total
-from .reduce import sum_dims, write_out
+from .reduce import sum_dims
 from .shape import diagonal, expand, permute, reshape, tensor_argument, unsqueeze, variadic, whole_dims
 
 
@@ -118,9 +120,12 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     """
     if not _plain_factors(input, other):
         if _is_sparse(input):
-            return input @ other if out is None else RECORDED.copy_into(out, input @ other)
+            return write_out("matmul", input @ other, out)
         input, other = (as_operand(v, "matmul") if isinstance(v, np.ndarray) else v for v in (input, other))
-        check_factors("matmul", input, other)
+        try:
+            check_factors("matmul", input, other)
+        except BadArgument as error:
+            return answered(matmul_values.op, (input, other), error)
     a, b = input._array, other._array
     if not a.ndim or not b.ndim:
         raise mismatch("matmul", input, other, "0-d tensors have no product of this kind; use *")
@@ -128,7 +133,7 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     if a.shape[-1] != inner:
         raise mismatch("matmul", input, other, f"the inner sizes {a.shape[-1]} and {inner} differ")
     result = matmul_values(input, other)
-    return result if out is None else RECORDED.copy_into(out, result)
+    return result if out is None else write_out("matmul", result, out)
 
 
 def _is_sparse(x: Any) -> bool:
@@ -261,14 +266,29 @@ def _parse(equation: str, tensors: tuple[Any, ...]) -> tuple[list[str], str]:
     return full, right.replace("...", dots)
 
 
-def einsum(equation: str, *operands: Any) -> Any:
-    """Sums of products named by letters.
+def _lettered(arguments: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """The equation and the tensors of operands that are each followed by a list of numbers, one for each dimension."""
+    def letters(numbers: Any) -> str:
+        if any(n is not ... and not 0 <= n < len(ascii_letters) for n in numbers):
+            raise BadValue(f"einsum: a dimension's number in {list(numbers)} is not from 0 to {len(ascii_letters) - 1}",
+                           fix="einsum(x, [0, 1], y, [1, 2], [0, 2])")
+        return "".join("..." if n is ... else (ascii_uppercase + ascii_lowercase)[n] for n in numbers)
+
+    pairs = len(arguments) // 2
+    equation = ",".join(letters(numbers) for numbers in arguments[1:2 * pairs:2])
+    return equation if len(arguments) == 2 * pairs else f"{equation}->{letters(arguments[-1])}", arguments[:2 * pairs:2]
+
+
+def einsum(equation: Any, *operands: Any) -> Any:
+    """Sums of products named by letters; or, `einsum(x, [0, 1], y, [1])`, by numbers.
 
     >>> import mutagrad as mg
     >>> mg.einsum("ij,j->i", mg.eye(2), mg.tensor([3., 4.]))
     tensor([3., 4.])
     """
     tensors = tuple(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
+    if isinstance(equation, TensorBase):
+        equation, tensors = _lettered((equation, *operands))
     terms, result = _parse(equation, tensors)
     sizes: dict[str, int] = {}
     for s, x in zip(terms, tensors):

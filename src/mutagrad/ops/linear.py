@@ -73,7 +73,9 @@ def _check_linear(a: Any, w: Any, b: Any) -> None:
     if w.dtype is not a.dtype or b is not None and b.dtype is not a.dtype:
         types = ", ".join(of_array(v.dtype).name for v in (a, w, b) if v is not None)
         raise DTypeError(f"linear: x, weight and bias have types {types}", why="products do not promote", fix=f"weight.to({of_array(a.dtype)})")
-    if a.ndim < 1 or w.ndim not in (1, 2) or a.shape[-1] != w.shape[-1]:
+    if a.ndim < 1:
+        raise ShapeError(f"linear: both arguments need to be at least 1D, got x of shape {a.shape}", fix="x.reshape(1)")
+    if w.ndim not in (1, 2) or a.shape[-1] != w.shape[-1]:
         raise ShapeError(f"linear: x of shape {a.shape} and weight of shape {w.shape} cannot be multiplied",
                          why="weight must be (outputs, inputs), and x end with as many inputs", fix="weight.T")
     if b is not None and b.shape not in (w.shape[:1] if w.ndim == 2 else (), (), (1,)):

@@ -31,7 +31,7 @@ def reduction_of(name: str, reduction: Any, size_average: Any = None, reduce: An
             return "none"
         return "mean" if size_average is None or size_average else "sum"
     if reduction not in ("none", "mean", "sum", *more):
-        raise BadValue(f"{name}: reduction={reduction!r} is not 'none', 'mean' or 'sum'", fix=f"{name}(x, y, reduction='mean')")
+        raise BadValue(f"{name}: {reduction!r} is not a valid value for reduction, which is 'none', 'mean' or 'sum'", fix=f"{name}(x, y, reduction='mean')")
     return str(reduction)
 
 
@@ -62,14 +62,14 @@ def _paired(name: str, x: Any, y: Any) -> None:
     check_tensors(name, x, y)
     if x._array.shape != y._array.shape:
         broadcast_tensors(x, y)
-        warnings.warn(f"{name}: x of shape {tuple(x._array.shape)} and target of shape {tuple(y._array.shape)} are broadcast, which is rarely meant",
-                      stacklevel=3)
+        warnings.warn(f"{name}: x of shape {tuple(x._array.shape)} and target of shape {tuple(y._array.shape)} are broadcast, which is "
+                      "rarely meant. Please ensure they have the same size.", stacklevel=3)
 
 
 def check_same_shape(name: str, x: Any, y: Any) -> None:
     check_tensors(name, x, y)
     if x._array.shape != y._array.shape:
-        raise BadValue(f"{name}: x of shape {x._array.shape} and target of shape {y._array.shape}", why="they must have one shape",
+        raise BadValue(f"{name}: Using a target size ({y._array.shape}) for an input size ({x._array.shape})", why="they must have one shape",
                        fix="target.reshape(x.shape), or target.expand_as(x)")
 
 
@@ -167,7 +167,7 @@ def binary_cross_entropy(input: Any, target: Any, weight: Any = None, size_avera
     check_float("binary_cross_entropy", input)
     a = input._array
     if a.size and not (a.min() >= 0 and a.max() <= 1):
-        raise BadValue(f"binary_cross_entropy: x must be from 0 to 1, but it is from {a.min()} to {a.max()}",
+        raise BadValue(f"binary_cross_entropy: all elements of x should be between 0 and 1, and they are from {a.min()} to {a.max()}",
                        fix="binary_cross_entropy_with_logits(x, target)")
     loss = binary_values(input, target)
     return reduced(loss if weight is None else loss * tensor_argument(weight, "binary_cross_entropy"), reduction)
@@ -238,11 +238,11 @@ def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps
     var = var if isinstance(var, TensorBase) else make(np.full(input._array.shape, var, input._array.dtype))
     shape, spread = input._array.shape, var._array.shape
     if (var._array < 0).any():
-        raise BadValue(f"gaussian_nll_loss: a variance is negative: {var._array.min()}", fix="var.exp(), if these are logarithms")
+        raise BadValue(f"gaussian_nll_loss: var has negative entry/entries, the lowest {var._array.min()}", fix="var.exp(), if these are logarithms")
     if spread != shape and spread == shape[:-1]:
         var = unsqueeze(var, -1)
     elif spread != shape and not (len(spread) == len(shape) and sum(n for m, n in zip(shape, spread) if m != n) == 1):
-        raise BadValue(f"gaussian_nll_loss: var of shape {spread} for x of shape {shape}", why="one size may be 1 or left out at the end",
+        raise BadValue(f"gaussian_nll_loss: var is of incorrect size, {spread} for x of {shape}", why="one size may be 1 or left out at the end",
                        fix="var.expand_as(x)")
     var = at_least(var, eps)
     loss = (log(var) + squared_error(input, target) / var) * 0.5

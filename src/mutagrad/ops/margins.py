@@ -96,8 +96,8 @@ def multilabel_margin_loss(input: Any, target: Any, size_average: Any = None, re
 def _check_multilabel(x: Any, target: Any) -> None:
     a, t = x._array, target._array
     if a.ndim > 2 or a.shape != t.shape or not a.size and (not a.ndim or not a.shape[-1]):
-        raise ShapeError(f"multilabel_margin_loss: x of shape {a.shape} and target of shape {t.shape}", why="both must be (N, C) or (C,)",
-                         fix="a target of x's shape, filled up with -1")
+        raise ShapeError(f"multilabel_margin_loss: Expected one target for each element: x of shape {a.shape}, target of shape {t.shape}",
+                         why="both must be (N, C) or (C,)", fix="a target of x's shape, filled up with -1")
     if t.dtype != np.int64:
         raise DTypeError(f"multilabel_margin_loss: class indices must be int64, not {of_array(t.dtype).name}", fix="target.long()")
     classes = a.shape[-1] if a.ndim else 1
@@ -150,9 +150,13 @@ def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float =
     reduction = reduction_of("cosine_embedding_loss", reduction, size_average, reduce)
     check_tensors("cosine_embedding_loss", input1, input2, target)
     ndim = target._array.ndim
-    if ndim > 1 or not input1._array.ndim == input2._array.ndim == ndim + 1:
-        raise ShapeError(f"cosine_embedding_loss: shapes {input1._array.shape}, {input2._array.shape} and target {target._array.shape} do not fit",
-                         why="the target is (N,) for inputs of (N, D), or () for (D,)", fix="target.flatten()")
+    if ndim > 1:
+        raise ShapeError(f"cosine_embedding_loss: 0D or 1D target tensor expected, multi-target not supported; got shape {target._array.shape}",
+                         fix="target.flatten()")
+    if not input1._array.ndim == input2._array.ndim == ndim + 1:
+        raise ShapeError(f"cosine_embedding_loss: {ndim}D target tensor expects {ndim + 1}D input tensors, got shapes {input1._array.shape}, "
+                         f"{input2._array.shape} and {target._array.shape}", why="the target is (N,) for inputs of (N, D), or () for (D,)",
+                         fix="target.flatten()")
     products, first, second = (total(a * b, ndim) for a, b in ((input1, input2), (input1, input1), (input2, input2)))
     cosine = products / RECORDED.sqrt((first + 1e-12) * (second + 1e-12))
     return reduced(where(target == 1, 1 - cosine, 0) + where(target == -1, clamp(cosine - margin, 0), 0), reduction)

@@ -10,10 +10,12 @@ from ..construct import make
 from ..device import check_device
 from ..dtypes import as_dtype
 from ..errors import BadIndex, BadValue, DTypeError, ShapeError
+from ..layout import check_layout
 from ..op import RAW, RECORDED
 from .elementwise import conj
 from .indexing import copy_into, fill_
-from .reduce import cumprod, sum, write_out
+from .outs import write_out
+from .reduce import cumprod, sum
 from .shape import as_strided, broadcast_to, cat, clone, diagonal, reshape, tensor_argument, transpose, unsqueeze, whole_dim
 
 # ------------------------------------------------------------------------------------------------------------- triangles
@@ -52,22 +54,23 @@ def triu_(x: Any, diagonal: int = 0) -> Any:
     return copy_into(x, triu(x, diagonal))
 
 
-def _indices(name: str, find: Any, row: int, col: int, offset: int, dtype: Any, device: Any) -> Any:
+def _indices(name: str, find: Any, row: int, col: int, offset: int, dtype: Any, device: Any, layout: Any, pin_memory: bool) -> Any:
     check_device(device)
+    check_layout(name, layout, pin_memory)
     if row < 0 or col < 0:
         raise BadValue(f"{name}: sizes must not be negative, got {row} and {col}", fix=f"mutagrad.{name}(3, 3)")
     to = np.dtype("int64") if dtype is None else as_dtype(dtype).array_type
     return make(np.stack(find(row, offset, col)).astype(to))
 
 
-def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Any:
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None, pin_memory: bool = False) -> Any:
     """The rows and the columns of the elements on and below a diagonal."""
-    return _indices("tril_indices", np.tril_indices, row, col, offset, dtype, device)
+    return _indices("tril_indices", np.tril_indices, row, col, offset, dtype, device, layout, pin_memory)
 
 
-def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Any:
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None, pin_memory: bool = False) -> Any:
     """The rows and the columns of the elements on and above a diagonal."""
-    return _indices("triu_indices", np.triu_indices, row, col, offset, dtype, device)
+    return _indices("triu_indices", np.triu_indices, row, col, offset, dtype, device, layout, pin_memory)
 
 
 # ------------------------------------------------------------------------------------------------------------- diagonals

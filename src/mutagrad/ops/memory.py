@@ -1,14 +1,34 @@
 """A tensor's memory as an object, for programs that ask whether two tensors share it or how large it is."""
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
+from .. import rooms
 from ..backends import np
-from ..construct import make
+from ..called import called
+from ..construct import detached, make, view
 from ..device import CPU, device
-from ..dtypes import dtype, of_array
-from ..errors import BadIndex, NotSupported
+from ..dtypes import (
+    CLASS_NAMES,
+    bfloat16,
+    bool_,
+    complex64,
+    complex128,
+    dtype,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    of_array,
+    uint8,
+)
+from ..errors import BadIndex, DTypeError, NotSupported
 from ..storage import memory_of
 
 
@@ -35,21 +55,21 @@ class TypedStorage:
 
     is_cuda = is_sparse = False
 
-    def data_ptr(self) -> int:
+    def data_ptr(self) -> builtins.int:
         return self._flat.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
-    def size(self) -> int:
+    def size(self) -> builtins.int:
         return self._flat.size  # type: ignore[no-any-return]
 
     __len__ = size
 
-    def nbytes(self) -> int:
+    def nbytes(self) -> builtins.int:
         return self._flat.nbytes  # type: ignore[no-any-return]
 
-    def element_size(self) -> int:
+    def element_size(self) -> builtins.int:
         return self._flat.itemsize  # type: ignore[no-any-return]
 
-    def is_shared(self) -> bool:
+    def is_shared(self) -> builtins.bool:
         return False
 
     def tolist(self) -> list[Any]:
@@ -58,22 +78,101 @@ class TypedStorage:
     def __iter__(self) -> Iterator[Any]:
         return iter(self.tolist())
 
-    def _place(self, index: int) -> int:
+    def _place(self, index: builtins.int) -> builtins.int:
         if not -self.size() <= index < self.size():
             raise BadIndex(f"storage: index {index} is out of range for {self.size()} elements")
         return index
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: builtins.int) -> Any:
         return self._flat[self._place(index)].item()
 
-    def __setitem__(self, index: int, value: Any) -> None:
-        raise NotSupported("storage: cannot be written element by element", why="only writes through a tensor are seen by derivatives", fix="x[i] = value")
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.as_tensor(self._flat.dtype)[index if isinstance(index, slice) else self._place(index)] = value
+
+    def fill_(self, value: Any) -> TypedStorage:
+        """Writes one value everywhere."""
+        self.as_tensor(self._flat.dtype).fill_(value)
+        return self
+
+    def copy_(self, source: TypedStorage, non_blocking: bool = False) -> TypedStorage:
+        """Writes the elements of another storage."""
+        self.as_tensor(self._flat.dtype).copy_(source.as_tensor(source._flat.dtype))
+        return self
+
+    def clone(self) -> TypedStorage:
+        """A copy with memory of its own."""
+        return self.__class__(make(self._flat.copy()))
+
+    def __deepcopy__(self, memo: dict[builtins.int, Any]) -> TypedStorage:
+        """Copied together with tensors, it is the memory of their copies."""
+        return self.__class__(deepcopy(self.as_tensor(self._flat.dtype), memo))
+
+    def to(self, dtype: Any) -> TypedStorage:
+        """A copy with the elements converted."""
+        return TypedStorage(self.as_tensor(self._flat.dtype).to(dtype, copy=True))
+
+    def bool(self) -> TypedStorage:
+        return self.to(bool_)
+
+    def byte(self) -> TypedStorage:
+        return self.to(uint8)
+
+    def char(self) -> TypedStorage:
+        return self.to(int8)
+
+    def short(self) -> TypedStorage:
+        return self.to(int16)
+
+    def int(self) -> TypedStorage:
+        return self.to(int32)
+
+    def long(self) -> TypedStorage:
+        return self.to(int64)
+
+    def half(self) -> TypedStorage:
+        return self.to(float16)
+
+    def bfloat16(self) -> TypedStorage:
+        return self.to(bfloat16)
+
+    def float(self) -> TypedStorage:
+        return self.to(float32)
+
+    def double(self) -> TypedStorage:
+        return self.to(float64)
+
+    def complex_float(self) -> TypedStorage:
+        return self.to(complex64)
+
+    def complex_double(self) -> TypedStorage:
+        return self.to(complex128)
+
+    def cpu(self) -> TypedStorage:
+        return self
+
+    def type(self) -> str:
+        """The name of the class that PyTorch has for storages of such elements."""
+        return called(CLASS_NAMES[self.dtype].replace("Tensor", "Storage"))
+
+    @property
+    def _cdata(self) -> builtins.int:
+        return self.data_ptr()
+
+    def __sizeof__(self) -> builtins.int:
+        return object.__sizeof__(self) + self.nbytes()
+
+    def as_tensor(self, dtype: Any) -> Any:
+        """All of the memory as a vector of elements of an array's type."""
+        if dtype != self._flat.dtype and self.__class__ is TypedStorage:
+            raise DTypeError(f"storage: elements of {self.dtype.name} cannot be shown as {of_array(dtype).name}", fix="x.untyped_storage()")
+        return view(detached(self._tensor), (self.nbytes() // dtype.itemsize,), (dtype.itemsize,), 0, dtype)
 
     def untyped(self) -> TypedStorage:
         return UntypedStorage(self._tensor)
 
     def __repr__(self) -> str:
-        return "\n".join([*(f" {v}" for v in self.tolist()), f"[{type(self).__name__}(dtype={self.dtype}, device=cpu) of size {self.size()}]"])
+        title = called(f"storage.{self.__class__.__name__}")
+        return "\n".join([*(f" {v}" for v in self.tolist()), f"[{title}(dtype={self.dtype}, device=cpu) of size {self.size()}]"])
 
 
 class UntypedStorage(TypedStorage):
@@ -87,7 +186,7 @@ class UntypedStorage(TypedStorage):
     __len__ = TypedStorage.nbytes
 
     @classmethod
-    def from_file(cls, filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+    def from_file(cls, filename: Any, shared: builtins.bool = False, nbytes: builtins.int = 0) -> UntypedStorage:
         """The bytes of a file, read when they are looked at."""
         if shared:
             raise NotSupported("UntypedStorage.from_file: shared=True is not supported", why="writes to the file would not be seen by derivatives",
@@ -101,6 +200,11 @@ class UntypedStorage(TypedStorage):
 def storage(x: Any) -> TypedStorage:
     """The whole memory that the tensor is a window on."""
     return TypedStorage(x)
+
+
+def storage_type(x: Any) -> Any:
+    """The class of storages of such elements, such as `mutagrad.FloatStorage`."""
+    return rooms.find(CLASS_NAMES[x.dtype].replace("Tensor", "Storage"))
 
 
 def untyped_storage(x: Any) -> UntypedStorage:

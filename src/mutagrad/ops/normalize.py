@@ -17,7 +17,7 @@ from ..errors import BadArgument, BadValue, DTypeError, ShapeError
 from ..graph import mode
 from ..op import RAW, RECORDED
 from ..storage import TensorBase
-from .elementwise import add_, mul_
+from .elementwise import add_, cast, mul_
 from .indexing import copy_
 from .reduce import mean_dims
 from .shape import reshape, sizes, tensor_argument
@@ -303,6 +303,14 @@ def _floats(name: str, x: Any, *others: tuple[str, Any]) -> None:
                              why="they must be equal", fix=f"{what}.to(x.dtype)")
 
 
+def _widened(function: Any, x: Any, weight: Any, bias: Any) -> Any:
+    """`function` of x, in the type of the weights where that is float32 and x shorter; the result is of the type of x."""
+    wide = next((v._array.dtype for v in (weight, bias) if isinstance(v, TensorBase)), None)
+    if isinstance(x, TensorBase) and wide == np.float32 and x._array.dtype.char in "eE":
+        return cast(function(cast(x, wide)), x._array.dtype)
+    return function(x)
+
+
 def _statistics(name: str, *running: Any) -> None:
     """Raises unless they are floating point tensors; a wider type than the input's is welcome."""
     for value in running:
@@ -343,7 +351,7 @@ def layer_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, 
     tensor([[-1.0000,  1.0000],
             [-1.0000,  1.0000]])
     """
-    return _layer_normed(input, normalized_shape, weight, bias, eps)[0]
+    return _widened(lambda x: _layer_normed(x, normalized_shape, weight, bias, eps)[0], input, weight, bias)
 
 
 def _layer_normed(x: Any, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float) -> tuple[Any, Any]:
@@ -377,6 +385,10 @@ def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, ep
 
 def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
     """Channels in groups, each group of each item brought to mean 0 and variance 1, then each channel scaled and shifted."""
+    return _widened(lambda x: _group_normed(x, num_groups, weight, bias, eps), input, weight, bias)
+
+
+def _group_normed(input: Any, num_groups: int, weight: Any, bias: Any, eps: float) -> Any:
     _floats("group_norm", input, ("weight", weight), ("bias", bias))
     shape = input._array.shape
     if len(shape) < 2:
@@ -449,7 +461,7 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
     """
     if training and eps <= 0:
         raise BadValue(f"batch_norm: eps must be positive in training, got {eps}", why="a channel of equal values has variance 0", fix="eps=1e-5")
-    return _batch_normed("batch_norm", input, running_mean, running_var, weight, bias, training, momentum, eps)[0]
+    return _widened(lambda x: _batch_normed("batch_norm", x, running_mean, running_var, weight, bias, training, momentum, eps)[0], input, weight, bias)
 
 
 def _batch_normed(name: str, x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool, momentum: float,

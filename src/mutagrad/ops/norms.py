@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
+from .. import return_types
 from ..backends import np
 from ..call import primitive
 from ..construct import make
@@ -14,7 +15,8 @@ from ..storage import TensorBase
 from .decompose import eigvalsh, svdvals
 from .elementwise import abs as abs_
 from .linalg import matmul
-from .reduce import amax_dims, amin_dims, norm, sum_dims, to_dtype, write_out
+from .outs import write_out
+from .reduce import amax_dims, amin_dims, norm, sum_dims, to_dtype
 from .shape import movedim, narrow, reshape, squeeze, tensor_argument, unsqueeze, whole_dims
 from .solving import adj, as_real, batched, floating, inv_values, matrices, one_type, square, with_conjugates
 
@@ -201,17 +203,10 @@ def pinverse(input: Any, rcond: float = 1e-15) -> Any:
     return pinv(input, rcond)
 
 
-class LeastSquares(NamedTuple):
-    solution: Any
-    residuals: Any
-    rank: Any
-    singular_values: Any
-
-
 _DRIVERS = ("gelsy", "gels", "gelsd", "gelss")
 
 
-def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> LeastSquares:
+def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> Any:
     """X for which A @ X comes nearest to B; the residuals, rank and singular values that LAPACK's `driver` gives besides.
 
     >>> import mutagrad as mg
@@ -236,9 +231,9 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> Le
     solution = matmul(pinv(a, rcond if driver != "gels" else 0.0), b)
     residuals = _residuals(a, b, solution, driver, counted)
     nothing = make(np.zeros(0, values.dtype))
-    return LeastSquares(squeeze(solution, -1) if vector else solution, residuals,
-                        make(np.zeros(0, np.int64)) if driver == "gels" else make(np.asarray(counted)),
-                        make(values) if driver in ("gelsd", "gelss") else nothing)
+    return return_types.linalg_lstsq(squeeze(solution, -1) if vector else solution, residuals,
+                                     make(np.zeros(0, np.int64)) if driver == "gels" else make(np.asarray(counted)),
+                                     make(values) if driver in ("gelsd", "gelss") else nothing)
 
 
 def _residuals(a: Any, b: Any, solution: Any, driver: str, rank: Any) -> Any:

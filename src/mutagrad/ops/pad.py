@@ -12,7 +12,7 @@ from ..errors import BadArgument, BadValue, NotSupported, ShapeError
 from .resample import Taps, resample, whole_numbers
 from .shape import clone, permute, reshape, tensor_argument
 
-__all__ = ["channel_shuffle", "pad", "pixel_shuffle", "pixel_unshuffle"]
+__all__ = ["channel_shuffle", "native_channel_shuffle", "pad", "pixel_shuffle", "pixel_unshuffle"]
 
 
 # --------------------------------------------------------------------------------------------------------------- constant
@@ -79,7 +79,7 @@ def _check_border(mode: str, x: Any, pairs: tuple[tuple[int, int], ...], dims: i
         raise NotSupported(f"pad: mode={mode!r} pads the last 1 to 3 dimensions behind channels; got shape {shape} and {dims} dimensions to pad",
                            fix="x[None], or mode='constant'")
     if 0 in shape[1:] and (0 in shape[-dims:] or len(shape) == dims + 1 or 0 in shape[1:-dims]):
-        raise ShapeError(f"pad: mode={mode!r} needs elements to repeat, but the shape is {shape}", fix="mode='constant'")
+        raise ShapeError(f"pad: mode={mode!r} expects {dims + 1}D or {dims + 2}D input with elements to repeat, got shape {shape}", fix="mode='constant'")
     limit = {"reflect": 1, "circular": 0}.get(mode)
     for d in range(len(shape) - dims, len(shape)):
         n, (before, after) = shape[d], pairs[d]
@@ -151,10 +151,14 @@ def channel_shuffle(input: Any, groups: int) -> Any:
     tensor_argument(input, "channel_shuffle")
     shape = input._array.shape
     if len(shape) < 3:
-        raise ShapeError(f"channel_shuffle: expects more than 2 dimensions, got shape {shape}", fix="x[None]")
+        raise ShapeError(f"channel_shuffle expects input with > 2 dims, got shape {shape}", fix="x[None]")
     groups, = whole_numbers(groups, 1, "channel_shuffle", "groups")
     if groups <= 0 or shape[1] % groups:
-        raise BadValue(f"channel_shuffle: {shape[1]} channels cannot be divided into {groups} groups", fix="a divisor of the number of channels")
+        raise BadValue(f"channel_shuffle: Number of channels must be divisible by groups, got {shape[1]} and {groups}",
+                       fix="a divisor of the number of channels")
     split = reshape(input, shape[0], groups, shape[1] // groups, prod(shape[2:]))
     mixed = permute(split, 0, 2, 1, 3)
     return reshape(clone(mixed) if groups > 1 else mixed, *shape)
+
+
+native_channel_shuffle = channel_shuffle  # one kernel among several in PyTorch

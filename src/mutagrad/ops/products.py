@@ -14,7 +14,8 @@ from ..storage import TensorBase
 from .elementwise import cast, conj, mul
 from .indexing import copy_into
 from .linalg import add_product, addmm, addmm_values, check_factors, check_scales, dot, matmul, mismatch, outer, sum_with_product, tensordot
-from .reduce import sum_dims, write_out
+from .outs import write_out
+from .reduce import sum_dims
 from .shape import broadcast_tensors, expand, permute, reshape, tensor_argument, unsqueeze, whole_dim
 
 # ---------------------------------------------------------------------------------------------- a product and something added

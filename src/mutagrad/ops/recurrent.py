@@ -391,7 +391,8 @@ def padded(kind: Kind, input: Any, states: Sequence[Any], params: Sequence[Any],
     x = transpose(input, 0, 1) if batch_first else input
     steps, batch, width = x._array.shape
     if not steps:
-        raise ShapeError(f"{kind.name}: the sequence has no steps", why=f"the input has shape {input._array.shape}", fix="at least one step")
+        raise ShapeError(f"{kind.name}: Expected sequence length to be larger than 0 in RNN", why=f"the input has shape {input._array.shape}",
+                         fix="at least one step")
     out, *last = network(kind, reshape(x, steps * batch, width), [batch] * steps, states, params, shape)
     out = reshape(out, steps, batch, out._array.shape[1])
     return transpose(out, 0, 1) if batch_first else out, *last

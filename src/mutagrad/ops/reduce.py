@@ -2,18 +2,18 @@
 from __future__ import annotations
 
 from math import prod as product
-from typing import Any, NamedTuple
+from typing import Any
 
-from .. import rooms
+from .. import return_types, rooms
 from ..backends import large, np
 from ..call import primitive
 from ..construct import make
 from ..dtypes import FLOAT, as_dtype, of_array
-from ..errors import BadArgument, BadIndex, DTypeError, NotSupported, ShapeError
+from ..errors import BadArgument, BadIndex, DTypeError, NotSupported
 from ..op import RAW, RECORDED
-from ..write import check_cast, check_writable
 from .elementwise import abs as abs_
 from .elementwise import cast, pow_values
+from .outs import write_out
 from .selecting import gather
 from .shape import reshape, tensor_argument, whole_dim, whole_dims
 
@@ -382,24 +382,6 @@ def numpy_names(name: str, dim: Any, keepdim: bool, axis: Any, keepdims: Any) ->
     return dim if axis is None else axis, keepdim
 
 
-def write_out(name: str, result: Any, out: Any) -> Any:
-    """The result, written into `out` where that is given; several results into several."""
-    if out is None:
-        return result
-    several = isinstance(result, tuple)
-    results, outs = (result, out) if several else ((result,), (out,))
-    if several and not (isinstance(outs, (tuple, list)) and len(outs) == len(results)):
-        raise BadArgument(f"{name}: out must be a tuple of {len(results)} tensors", fix=f"out=({', '.join(getattr(result, '_fields', 'ab'))})")
-    for r, o in zip(results, outs):  # all that can fail fails before anything is written
-        check_writable(o, name)
-        check_cast(name, r._array.dtype, o._array.dtype)
-        if o._array.shape != r._array.shape:
-            raise ShapeError(f"{name}: a result of shape {r._array.shape} cannot be written into out of shape {o._array.shape}",
-                             fix="out=mutagrad.empty_like(...) of the result's shape")
-    written = [RECORDED.copy_into(o, r) for r, o in zip(results, outs)]
-    return type(result)(*written) if hasattr(result, "_fields") else tuple(written) if several else written[0]
-
-
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
     """The sum over all elements, or along dimensions.
 
@@ -431,6 +413,8 @@ def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
 def _degrees(name: str, dim: Any, unbiased: Any, correction: Any) -> tuple[Any, float]:
     if isinstance(dim, bool):  # x.var(False): unbiased, by position
         dim, unbiased = None, dim
+    if correction is not None and unbiased is not None:
+        raise BadArgument(f"{name}: unbiased and correction cannot both be given", fix=f"correction={correction!r}")
     if correction is None:
         return dim, 1 if unbiased is None else int(unbiased)
     if isinstance(correction, bool) or not isinstance(correction, (int, float)):
@@ -512,19 +496,7 @@ def amin(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None
 def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
     """The smallest and the largest."""
     low, high = (_bound("aminmax", f, input, dim, keepdim, axis, keepdims) for f in (amin_dims, amax_dims))
-    return write_out("aminmax", MinMax(low, high), out)
-
-
-class MinMax(NamedTuple):
-    min: Any
-    max: Any
-
-
-class Extremes(NamedTuple):
-    """What `max`, `min`, `sort` and `topk` along a dimension return."""
-
-    values: Any
-    indices: Any
+    return write_out("aminmax", return_types.aminmax(low, high), out)
 
 
 def _position(name: str, x: Any, dim: int | None, keepdim: bool) -> Any:
@@ -552,15 +524,15 @@ def argmin(input: Any, dim: int | None = None, keepdim: bool = False, *, axis: A
     return write_out("argmin", make(_position("argmin", input, dim, keepdim)), out)
 
 
-def pick(x: Any, dim: int, where: Any, keepdim: bool) -> Extremes:
+def pick(kind: type[return_types.Results], x: Any, dim: int, where: Any, keepdim: bool) -> Any:
     """The values at these positions along a dimension, one for each row, and the positions."""
     if not x._array.ndim:
-        return Extremes(RECORDED.clone(x), make(where.reshape(())))
+        return kind(RECORDED.clone(x), make(where.reshape(())))
     values, indices = gather(x, dim, make(where)), make(where)
     if not keepdim:
         shape = tuple(n for i, n in enumerate(x._array.shape) if i != dim)
         values, indices = reshape(values, shape), reshape(indices, shape)
-    return Extremes(values, indices)
+    return kind(values, indices)
 
 
 def _extreme(name: str, operation: Any, pairwise: Any, x: Any, arguments: tuple[Any, ...], dim: Any, keepdim: bool, axis: Any, keepdims: Any,
@@ -573,7 +545,7 @@ def _extreme(name: str, operation: Any, pairwise: Any, x: Any, arguments: tuple[
     if dim is None:
         return write_out(name, _bound(name, operation, x, None, False), out)
     where = _position(name, x, dim, True)
-    return write_out(name, pick(x, whole_dim(dim, x._array.ndim, name), where, keepdim), out)
+    return write_out(name, pick(getattr(return_types, name), x, whole_dim(dim, x._array.ndim, name), where, keepdim), out)
 
 
 def max(input: Any, *arguments: Any, dim: Any = None, keepdim: bool = False, other: Any = None, axis: Any = None, keepdims: Any = None,
@@ -597,7 +569,8 @@ def _truth(function: Any, name: str, x: Any, dim: Any, keepdim: bool, axis: Any,
     """Booleans; bytes for bytes, which were PyTorch's booleans once."""
     dim, keepdim = numpy_names(name, dim, keepdim, axis, keepdims)
     array = tensor_argument(x, name)._array
-    found = np.asarray(function(array, whole_dims(dim, array.ndim, name), keepdims=keepdim))
+    dims = () if isinstance(dim, (tuple, list)) and not dim else whole_dims(dim, array.ndim, name)  # of no dimensions: element by element
+    found = np.asarray(function(array, dims, keepdims=keepdim))
     return write_out(name, make(found.astype(np.uint8) if array.dtype == np.uint8 else found), out)
 
 

@@ -207,6 +207,9 @@ def _new_sizes(shape: tuple[int, ...], size: Any, scale_factor: Any, recompute: 
     return sizes, (None,) * n if recompute else scales
 
 
+_OF_BYTES = ("nearest", "nearest-exact", "bilinear", "bicubic")  # modes for images of uint8
+
+
 def _check_interpolation(x: Any, mode: str, align: Any, antialias: bool, n: int) -> None:
     if mode not in ("nearest", "nearest-exact", "area", *_DIMENSIONS):
         raise NotSupported(f"interpolate: mode={mode!r} is not known", fix="mode='nearest', 'linear', 'bilinear', 'bicubic', 'trilinear' or 'area'")
@@ -217,7 +220,7 @@ def _check_interpolation(x: Any, mode: str, align: Any, antialias: bool, n: int)
         raise BadValue(f"interpolate: align_corners has no meaning with mode={mode!r}", fix="leave it out")
     if antialias and mode not in ("bilinear", "bicubic"):
         raise BadValue(f"interpolate: antialias has no meaning with mode={mode!r}", fix="mode='bilinear' or 'bicubic'")
-    if x._array.dtype.kind not in "fV" and not (mode.startswith("nearest") and x._array.dtype == np.uint8):
+    if x._array.dtype.kind not in "fV" and not (x._array.dtype == np.uint8 and mode in _OF_BYTES):
         raise DTypeError(f"interpolate: expects a floating point tensor, got {x._array.dtype.name}", fix="x.float()")
 
 
@@ -235,8 +238,11 @@ def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: st
     sizes, scales = _new_sizes(shape[2:], size, scale_factor, bool(recompute_scale_factor))
     if min(*sizes, *shape[1:]) <= 0:
         raise BadValue(f"interpolate: sizes must be positive, but {shape[2:]} would become {sizes}", why=f"the shape is {shape}", fix="a larger size")
-    maps = ((d + 2, _map(mode, n, m, s, bool(align_corners), antialias)) for d, (n, m, s) in enumerate(zip(shape[2:], sizes, scales)))
-    return resample(x, tuple(maps))
+    maps = tuple((d + 2, _map(mode, n, m, s, bool(align_corners), antialias)) for d, (n, m, s) in enumerate(zip(shape[2:], sizes, scales)))
+    if x._array.dtype != np.uint8 or mode.startswith("nearest"):
+        return resample(x, maps)
+    between = resample(make(x._array.astype(np.float32)), maps)._array
+    return make(np.rint(between).clip(0, 255).astype(np.uint8))
 
 
 def upsample(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None) -> Any:
@@ -308,17 +314,19 @@ def _neighbours(at: Any, n: int, mode: str, border: str, align: bool) -> list[tu
 
 def _check_grid(input: Any, grid: Any, mode: str, border: str) -> None:
     x, at = tensor_argument(input, "grid_sample")._array, tensor_argument(grid, "grid_sample")._array
-    if mode not in _MODES or border not in _BORDERS:
-        raise BadValue(f"grid_sample: mode={mode!r} and padding_mode={border!r}", why=f"modes are {_MODES}, padding modes {_BORDERS}", fix="mode='bilinear'")
+    for what, given, known in (("mode", mode, _MODES), ("padding_mode", border, _BORDERS)):
+        if given not in known:
+            raise BadValue(f"grid_sample: expected {what} to be one of {known}, but got: {given!r}", fix=f"{what}={known[0]!r}")
     if x.dtype is not at.dtype:
         raise DTypeError(f"grid_sample: input is {x.dtype.name} and grid {at.dtype.name}", why="they must have one type", fix="grid.to(input.dtype)")
     if x.ndim not in (4, 5) or at.ndim != x.ndim or at.shape[-1] != x.ndim - 2 or x.shape[0] != at.shape[0]:
-        raise ShapeError(f"grid_sample: input {x.shape} and grid {at.shape} do not fit",
+        last = f"grid to have size {x.ndim - 2} in last dimension" if at.shape[-1:] != (x.ndim - 2,) else "grid and input to have same batch size"
+        raise ShapeError(f"grid_sample: expected {last}, got input of shape {x.shape} and grid of shape {at.shape}",
                          why="expected (n, c, h, w) with (n, h', w', 2), or (n, c, d, h, w) with (n, d', h', w', 3)", fix="check the order of dimensions")
     if 0 in x.shape[1:]:
-        raise ShapeError(f"grid_sample: there is nothing to sample in an input of shape {x.shape}", fix="an input without sizes of zero")
+        raise ShapeError(f"grid_sample: expected input to have non-empty spatial dimensions, got shape {x.shape}", fix="an input without sizes of zero")
     if mode == "bicubic" and x.ndim == 5:
-        raise ShapeError("grid_sample: mode='bicubic' takes images only", why=f"the input has shape {x.shape}", fix="mode='bilinear'")
+        raise ShapeError("grid_sample: bicubic interpolation only supports 4D input", why=f"the input has shape {x.shape}", fix="mode='bilinear'")
 
 
 def grid_sample(input: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None) -> Any:
@@ -369,10 +377,13 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = No
     t = tensor_argument(theta, "affine_grid")._array
     sizes = whole_numbers(tuple(size), len(size), "affine_grid", "size")[2:]
     if t.dtype.kind not in "fV":
-        raise BadValue(f"affine_grid: theta must be of floating point numbers, not {t.dtype.name}", fix="theta.float()")
-    if len(sizes) not in (2, 3) or t.ndim != 3 or t.shape[1:] != (len(sizes), len(sizes) + 1):
-        raise BadValue(f"affine_grid: theta of shape {t.shape} does not fit size {tuple(size)}",
-                       why="it must be (n, 2, 3) for a size of 4 numbers, (n, 3, 4) for one of 5", fix="theta[:, :2]")
+        raise BadValue(f"affine_grid: Expected theta to have floating point type, got {t.dtype.name}", fix="theta.float()")
+    n = len(sizes)
+    if n not in (2, 3):
+        raise NotSupported(f"affine_grid: affine_grid only supports 4D and 5D sizes, got {tuple(size)}", fix="(n, c, h, w) or (n, c, d, h, w)")
+    if t.ndim != 3 or t.shape[1:] != (n, n + 1):
+        raise BadValue(f"affine_grid: Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {tuple(size)}, got shape {t.shape}",
+                       fix="theta[:, :2]")
     if t.shape[0] != size[0] or min(size) <= 0:
         raise BadValue(f"affine_grid: theta has {t.shape[0]} maps for size {tuple(size)}", why="sizes must be positive, the first the number of maps",
                        fix=f"size=({t.shape[0]}, ...)")

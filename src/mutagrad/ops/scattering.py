@@ -5,7 +5,8 @@ from typing import Any
 
 from ..errors import ShapeError
 from .arrange import slice
-from .indexing import copy_, copy_into
+from .indexing import copy_
+from .outs import write_out
 from .shape import as_strided, clone, diagonal, select, tensor_argument
 
 
@@ -40,7 +41,7 @@ def slice_scatter(input: Any, src: Any, dim: int = 0, start: Any = None, end: An
     """A copy with other values at `start:end:step` along a dimension."""
     result = clone(tensor_argument(input, "slice_scatter"))
     found = _written("slice_scatter", result, slice(result, dim, start, end, step), src)
-    return found if out is None else copy_into(out, found)
+    return write_out("slice_scatter", found, out)
 
 
 def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:

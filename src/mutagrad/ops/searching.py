@@ -3,8 +3,9 @@ from __future__ import annotations
 
 from builtins import range as builtin_range
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from .. import return_types
 from ..backends import np
 from ..backends.host import QUIET, hush, unhush
 from ..backends.short import widened
@@ -14,7 +15,7 @@ from ..errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError
 from ..promote import as_operand, operand_dtype
 from ..storage import TensorBase
 from .indexing import copy_
-from .reduce import write_out
+from .outs import write_out
 from .selecting import scatter_reduce
 from .shape import clone, expand, reshape, tensor_argument, whole_dim
 from .sorting import sort, whole_number
@@ -120,10 +121,7 @@ def searchsorted(sorted_sequence: Any, input: Any = None, *, out_int32: bool = F
     sequence = tensor_argument(sorted_sequence, "searchsorted")._array
     right = _side(right, side)
     given = as_operand(input, "searchsorted")
-    if isinstance(given, TensorBase) and given._array.dtype is not sequence.dtype:
-        raise BadValue(f"searchsorted: the sequence has type {of_array(sequence.dtype).name} and the values {of_array(given._array.dtype).name}",
-                       why="they are not converted", fix="values.to(sequence.dtype)")
-    values = given._array if isinstance(given, TensorBase) else np.array(given, sequence.dtype)
+    values = given._array if isinstance(given, TensorBase) else np.array(given)
     _check_sequence(sequence, values)
     if sorter is not None:
         sequence = np.take_along_axis(sequence, _sorter(sorter, sequence), -1)
@@ -198,20 +196,6 @@ def _countable(x: Any, name: str) -> Any:
     return array.reshape(-1)
 
 
-class Histogram(NamedTuple):
-    """What `histogram` returns."""
-
-    hist: Any
-    bin_edges: Any
-
-
-class Histograms(NamedTuple):
-    """What `histogramdd` returns: bin edges for each dimension."""
-
-    hist: Any
-    bin_edges: tuple[Any, ...]
-
-
 def _edges(name: str, bins: Any, column: Any, limits: Sequence[float] | None) -> Any:
     if isinstance(bins, TensorBase):
         if bins._array.ndim != 1 or bins._array.size < 2 or bins._array.dtype != column.dtype:
@@ -269,17 +253,16 @@ def _weight(name: str, weight: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return weight._array.reshape(-1)
 
 
-def histogram(input: Any, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False, out: Any = None) -> Histogram:
+def histogram(input: Any, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False, out: Any = None) -> Any:
     """How many elements, or how much weight, fall between edges: given as a tensor, or as a number of equally wide bins."""
     column = _countable(input, "histogram")
     edges = _edges("histogram", bins, column, range)
     weights = _weight("histogram", weight, input._array.shape, column.dtype)
     counted = _count([column], [edges], weights, density, column.dtype)
-    found: Histogram = write_out("histogram", Histogram(make(counted), make(edges.copy())), out)
-    return found
+    return write_out("histogram", return_types.histogram(make(counted), make(edges.copy())), out)
 
 
-def histogramdd(input: Any, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False) -> Histograms:
+def histogramdd(input: Any, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False) -> Any:
     """The histogram of points, whose coordinates are the last dimension."""
     shape = tensor_argument(input, "histogramdd")._array.shape
     if len(shape) < 2:
@@ -294,7 +277,7 @@ def histogramdd(input: Any, bins: Any, *, range: Sequence[float] | None = None, 
     edges = [_edges("histogramdd", b, points[:, d], limits[d]) for d, b in enumerate(several)]
     weights = _weight("histogramdd", weight, shape[:-1], points.dtype)
     counted = _count([points[:, d] for d in builtin_range(shape[-1])], edges, weights, density, points.dtype)
-    return Histograms(make(counted), tuple(make(e.copy()) for e in edges))
+    return return_types.histogramdd(make(counted), tuple(make(e.copy()) for e in edges))
 
 
 

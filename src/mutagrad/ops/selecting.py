@@ -17,6 +17,7 @@ from ..write import check_cast
 from .elementwise import cast, where_values
 from .index import ALL, as_vector, basic_view, index_shape, positions, split_index, vector_of
 from .indexing import as_value, copy_, put, read
+from .outs import write_out
 from .shape import broadcast_tensors, clone, expand, flatten, reshape, tensor_argument, whole_dim
 
 ndarray = np.ndarray
@@ -41,7 +42,7 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -
     return index_put_(clone(tensor_argument(input, "index_put")), indices, values, accumulate)
 
 
-def _along(x: Any, dim: int, index: Any, name: str) -> tuple[Any, ...]:
+def _along(x: Any, dim: int, index: Any, name: str, from_end: bool = False) -> tuple[Any, ...]:
     """The index that picks whole slices along a dimension."""
     dim = whole_dim(dim, x._array.ndim, name)
     if not isinstance(index, TensorBase):
@@ -51,18 +52,18 @@ def _along(x: Any, dim: int, index: Any, name: str) -> tuple[Any, ...]:
         raise BadIndex(f"{name}: the index must be of integers, not {array.dtype.name}", fix="index.long()")
     if array.ndim > 1:
         raise BadIndex(f"{name}: the index must be a vector, not of shape {array.shape}", fix="index.flatten()")
-    return (ALL,) * dim + (positions(array.reshape(-1), x._array.shape[dim] if x._array.ndim else 1, dim),)
+    return (ALL,) * dim + (positions(array.reshape(-1), x._array.shape[dim] if x._array.ndim else 1, dim, from_end),)
 
 
 def _lifted(x: Any) -> Any:
     return x if x._array.ndim else reshape(x, 1)
 
 
-def index_select(input: Any, dim: int, index: Any) -> Any:
+def index_select(input: Any, dim: int, index: Any, *, out: Any = None) -> Any:
     """The slices at `index` along a dimension."""
     lifted = _lifted(tensor_argument(input, "index_select"))
     result = read(lifted, _along(lifted, dim, index, "index_select"))
-    return result if input._array.ndim else reshape(result, ())
+    return write_out("index_select", result if input._array.ndim else reshape(result, ()), out)
 
 
 def index_add_(x: Any, dim: int, index: Any, source: Any, *, alpha: float = 1) -> Any:
@@ -90,18 +91,18 @@ def _check_slices(x: Any, index: tuple[Any, ...], source: Any, name: str) -> Non
 
 def index_fill_(x: Any, dim: int, index: Any, value: Any) -> Any:
     """Overwrites the slices at `index` along a dimension with one value."""
-    put(_lifted(x), _along(_lifted(x), dim, index, "index_fill_"), value, "index_fill_")
+    put(_lifted(x), _along(_lifted(x), dim, index, "index_fill_", from_end=True), value, "index_fill_")
     return x
 
 
-def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: float = 1) -> Any:
+def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: float = 1, out: Any = None) -> Any:
     """`index_add_` on a copy."""
-    return index_add_(clone(tensor_argument(input, "index_add")), dim, index, source, alpha=alpha)
+    return write_out("index_add", index_add_(clone(tensor_argument(input, "index_add")), dim, index, source, alpha=alpha), out)
 
 
-def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
+def index_copy(input: Any, dim: int, index: Any, source: Any, *, out: Any = None) -> Any:
     """`index_copy_` on a copy."""
-    return index_copy_(clone(tensor_argument(input, "index_copy")), dim, index, source)
+    return write_out("index_copy", index_copy_(clone(tensor_argument(input, "index_copy")), dim, index, source), out)
 
 
 def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
@@ -124,27 +125,38 @@ def _grid(x: Any, dim: int, index: Any, name: str) -> tuple[Any, ...]:
         if d != dim and n > shape[d]:
             raise ShapeError(f"{name}: index of shape {array.shape} exceeds the tensor's shape {shape} in dimension {d}", fix="index[:n]")
     index_arrays = [np.arange(n).reshape((-1,) + (1,) * (array.ndim - 1 - d)) for d, n in enumerate(array.shape)]
-    index_arrays[dim] = positions(array, shape[dim], dim)
+    index_arrays[dim] = positions(array, shape[dim], dim, from_end=False)
     return tuple(index_arrays)
 
 
-def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
+def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False, out: Any = None) -> Any:
     """`out[i][j] = x[index[i][j]][j]` for dim 0, and so on."""
+    return _gather(input, dim, index) if out is None else write_out("gather", _gather(input, dim, index), out)
+
+
+def _gather(input: Any, dim: int, index: Any) -> Any:
     if not tensor_argument(input, "gather")._array.ndim:
-        return reshape(gather(reshape(input, 1), 0, reshape(index, -1)), *index._array.shape)
+        return reshape(_gather(reshape(input, 1), 0, reshape(index, -1)), *index._array.shape)
+    if isinstance(index, TensorBase) and not index._array.ndim and input._array.ndim == 1:
+        return reshape(_gather(input, dim, reshape(index, 1)), ())
     if isinstance(index, TensorBase) and not index._array.size:  # PyTorch lets an empty index have any number of dimensions
         return reshape(basic_view(flatten(input), (slice(0, 0),)), *index._array.shape)
     return read(*as_vector(input, _grid(input, dim, index, "gather")))
 
 
-def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:
+def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any = None) -> Any:
     """As gather, with the index broadcast against the tensor in the other dimensions."""
     for x in (input, indices):
         tensor_argument(x, "take_along_dim")
     if dim is None:
-        return gather(flatten(input), 0, flatten(indices))
+        return take_along_dim(flatten(input), flatten(indices), 0, out=out)
     dim = whole_dim(dim, input._array.ndim, "take_along_dim")
+    if indices._array.ndim != input._array.ndim:
+        raise ShapeError(f"take_along_dim: the tensor has {input._array.ndim} dimensions and the index {indices._array.ndim}",
+                         why="they must have equally many", fix="indices as x.argsort(dim) gives them")
     shape, wanted = list(input._array.shape), list(indices._array.shape)
+    if indices._array.dtype.kind in "iu":
+        indices = make(positions(indices._array, shape[dim] if shape else 1, dim))
     try:
         common = list(np.broadcast_shapes(tuple(shape[:dim] + [1] + shape[dim + 1:]), tuple(wanted[:dim] + [1] + wanted[dim + 1:])))
     except ValueError:
@@ -152,7 +164,7 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:
                          fix="indices as x.argsort(dim) gives them") from None
     source, picks = common.copy(), common.copy()
     source[dim], picks[dim] = shape[dim], wanted[dim]
-    return gather(expand(input, *source), dim, expand(indices, *picks))
+    return gather(expand(input, *source), dim, expand(indices, *picks), out=out)
 
 
 def _scatter_source(x: Any, index: Any, src: Any, name: str) -> Any:
@@ -196,14 +208,14 @@ def scatter_add_(x: Any, dim: int, index: Any, src: Any) -> Any:
     return x
 
 
-def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Any:
+def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None, out: Any = None) -> Any:
     """`scatter_` on a copy."""
-    return scatter_(clone(tensor_argument(input, "scatter")), dim, index, src, value=value, reduce=reduce)
+    return write_out("scatter", scatter_(clone(tensor_argument(input, "scatter")), dim, index, src, value=value, reduce=reduce), out)
 
 
-def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
+def scatter_add(input: Any, dim: int, index: Any, src: Any, *, out: Any = None) -> Any:
     """`scatter_add_` on a copy."""
-    return scatter_add_(clone(tensor_argument(input, "scatter_add")), dim, index, src)
+    return write_out("scatter_add", scatter_add_(clone(tensor_argument(input, "scatter_add")), dim, index, src), out)
 
 
 _REDUCE = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
@@ -352,15 +364,16 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Any:
 
 def _check_filling(x: Any, value: Any, name: str) -> None:
     if isinstance(value, TensorBase):
-        check_cast(name, value._array.dtype, x._array.dtype)
+        if value._array.dtype.kind == "c":
+            check_cast(name, value._array.dtype, x._array.dtype)
         if value._array.ndim:
             raise ShapeError(f"{name}: the value must be a number or a 0-d tensor, not of shape {value._array.shape}", fix="x[mask] = value")
 
 
-def masked_select(input: Any, mask: Any) -> Any:
+def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
     """The elements where the mask holds, as a vector; both broadcast."""
     wide, where = map(_lifted, broadcast_tensors(input, mask))
-    return read(*_mask_index(wide, where, "masked_select"))
+    return write_out("masked_select", read(*_mask_index(wide, where, "masked_select")), out)
 
 
 def masked_scatter_(x: Any, mask: Any, source: Any) -> Any:
@@ -387,10 +400,10 @@ def _flat_index(x: Any, index: Any, name: str) -> tuple[Any, ...]:
     return tuple(np.asarray(i) for i in np.unravel_index(places, x._array.shape))
 
 
-def take(input: Any, index: Any) -> Any:
+def take(input: Any, index: Any, *, out: Any = None) -> Any:
     """Elements by their number, as if the tensor were a vector."""
     lifted = _lifted(tensor_argument(input, "take"))
-    return read(lifted, _flat_index(lifted, index, "take"))
+    return write_out("take", read(lifted, _flat_index(lifted, index, "take")), out)
 
 
 def put_(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
@@ -406,13 +419,13 @@ def put_copy(input: Any, index: Any, source: Any, accumulate: bool = False) -> A
     return put_(clone(tensor_argument(input, "put")), index, source, accumulate)
 
 
-def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
+def nonzero(input: Any, *, as_tuple: bool = False, out: Any = None) -> Any:
     """Where elements are not zero: a row for each, or a tuple of index tensors."""
     tensor_argument(input, "nonzero")
     found = np.nonzero(input._array) if input._array.ndim else np.nonzero(np.atleast_1d(input._array))[:1] if as_tuple else ()
     if as_tuple:
         return tuple(make(i) for i in found)
-    return make(np.stack(found, 1) if input._array.ndim else np.zeros((int(bool(input._array)), 0), np.int64))
+    return write_out("nonzero", make(np.stack(found, 1) if input._array.ndim else np.zeros((int(bool(input._array)), 0), np.int64)), out)
 
 
 def argwhere(input: Any) -> Any:

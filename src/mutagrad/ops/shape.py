@@ -16,6 +16,7 @@ from ..op import RAW, RECORDED, Op, same
 from ..storage import TensorBase
 from ..window import dense_strides, infer_size
 from ..write import linked, new_node
+from .outs import write_out
 
 clone = primitive("clone", lambda a: a.copy() if a.size < large.LARGE else large.copy(a), x=same)
 
@@ -122,6 +123,8 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     start, end = whole_dim(start_dim, len(shape), "flatten"), whole_dim(end_dim, len(shape), "flatten")
     if start > end:
         raise ShapeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}", fix="x.flatten(1)")
+    if start == end:
+        return input
     return reshape(input, *shape[:start], prod(shape[start:end + 1]), *shape[end + 1:])
 
 
@@ -129,6 +132,8 @@ def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
     """The reverse of flatten: one dimension as several."""
     shape = tensor_argument(input, "unflatten")._array.shape
     dim = whole_dim(dim, len(shape), "unflatten")
+    if not shape:
+        raise BadIndex("unflatten: a 0-d tensor has no dimension to split up", fix="x.reshape(1)")
     found = infer_size(sizes, shape[dim])
     if found is None:
         raise ShapeError(f"unflatten: dimension {dim} of size {shape[dim]} has no sizes {tuple(sizes)}",
@@ -139,7 +144,7 @@ def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
 def stride(x: Any, dim: int | None = None) -> Any:
     """Strides counted in elements."""
     array = x._array
-    strides = tuple(s // array.itemsize for s in array.strides)
+    strides = tuple(s // array.itemsize for s in array.strides) if array.size else dense_strides(array.shape, 1)
     return strides if dim is None else strides[whole_dim(dim, array.ndim, "stride")]
 
 
@@ -322,6 +327,8 @@ def split(input: Any, split_size_or_sections: Any = None, dim: int = 0, *, split
     array = tensor_argument(input, "split")._array
     split_size = split_size_or_sections if split_size is None else split_size
     dim = whole_dim(dim, array.ndim, "split")
+    if not array.ndim:
+        raise ShapeError("split: a 0-d tensor has no dimension to split", fix="x.reshape(1)")
     n = array.shape[dim]
     if isinstance(split_size, (tuple, list)):
         lengths = sizes((split_size,))
@@ -345,7 +352,7 @@ def chunk(input: Any, chunks: int, dim: int = 0, *, axis: int | None = None) -> 
     if not shape:
         raise ShapeError("chunk: a 0-d tensor has no dimension to split", fix="x.reshape(1)")
     n = shape[whole_dim(dim, len(shape), "chunk")]
-    return split(input, max(-(-n // chunks), 1), dim)
+    return split(input, -(-n // chunks) if n else [0] * chunks, dim)
 
 
 def unbind(input: Any, dim: int = 0, *, axis: int | None = None) -> tuple[Any, ...]:
@@ -393,7 +400,8 @@ def as_strided(input: Any, size: Sequence[int], stride: Sequence[int], storage_o
     offset = (input._offset or 0) if storage_offset is None else storage_offset * item
     end = offset + sum((n - 1) * s * item for n, s in zip(shape, steps)) + item
     if len(shape) != len(steps) or min(steps, default=0) < 0 or min(shape, default=0) < 0 or offset < 0:
-        raise BadArgument(f"as_strided: size {shape}, stride {steps} and offset {offset // item} do not make a window")
+        raise BadValue(f"as_strided: size {shape}, stride {steps} and offset {offset // item} do not make a window",
+                       fix="sizes, strides and an offset of 0 or more, one size and stride for each dimension")
     if 0 not in shape and end > input._storage.buffer.nbytes:
         raise ShapeError(f"as_strided: size {shape}, stride {steps} and offset {offset // item} need {end // item} elements",
                          why=f"the storage has {input._storage.buffer.size}", fix="x.view(...) and x.transpose(...) cannot leave the storage")
@@ -440,11 +448,11 @@ def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None, out: A
         node = new_node(_cat, *linked(joined))
         node.saved = (dim, [0, *np.cumsum([x._array.shape[dim] for x in joined]).tolist()])
         result._storage.writer = node
-    return result if out is None else RECORDED.copy_into(out, result)
+    return write_out("cat", result, out)
 
 
 def _same_types(name: str, given: Any) -> list[Any]:
-    if not isinstance(given, (list, tuple, TensorBase)) and not hasattr(given, "__next__"):
+    if not isinstance(given, (list, tuple)) and not hasattr(given, "__next__"):
         raise BadArgument(f"{name}: expects a list of tensors, got {type(given).__name__}", fix=f"mutagrad.{name}([x, y])")
     tensors: list[Any] = list(given)
     if not tensors:
@@ -509,9 +517,9 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
     tensor_argument(input, "roll")
     shifts = sizes((shifts,))
     whole = dims is None
-    dims = (0,) if whole else whole_dims(dims, input._array.ndim, "roll")
-    if len(shifts) != len(dims):
-        raise BadIndex(f"roll: {len(shifts)} shifts for {len(dims)} dimensions", fix="x.roll((1, 2), (0, 1))")
+    dims = (0,) if whole else tuple(whole_dim(d, input._array.ndim, "roll") for d in sizes((dims,)))
+    if len(shifts) != len(dims) or not shifts or not whole and not input._array.ndim:
+        raise BadIndex(f"roll: {len(shifts)} shifts along {len(dims)} dimensions of shape {input._array.shape}", fix="x.roll((1, 2), (0, 1))")
     return reshape(roll_dims(reshape(input, -1), shifts, dims), *input._array.shape) if whole else roll_dims(input, shifts, dims)
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
+from .. import return_types
 from ..backends import np
 from ..backends.science import has_scipy, lapack, scipy
 from ..call import primitive
@@ -19,7 +20,7 @@ from ..op import RAW, RECORDED
 from .elementwise import cast, log
 from .linalg import check_factors, matmul
 from . import matrices as _matrices  # noqa: F401  (declares xp.tril, xp.triu and xp.diag_embed, which rules use)
-from .reduce import write_out
+from .outs import write_out
 from .shape import clone, expand, pack, permute, reshape, squeeze, tensor_argument, transpose, unpack, unsqueeze
 
 SCIPY_PAYS = 24  # rows from which one call of LAPACK is faster than as many steps of NumPy
@@ -218,11 +219,6 @@ def inverse(input: Any, *, out: Any = None) -> Any:
     return inv(input, out=out)
 
 
-class Inverse(NamedTuple):
-    inverse: Any
-    info: Any
-
-
 def _info(name: str, A: Any, failed: bool, check_errors: bool) -> Any:
     shape = A._array.shape
     info = lu_arrays(A._array)[2] if failed else np.zeros(shape[:-2], np.int32)
@@ -231,11 +227,11 @@ def _info(name: str, A: Any, failed: bool, check_errors: bool) -> Any:
     return make(np.asarray(info))
 
 
-def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Inverse:
+def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
     """The inverse, and for each matrix 0 or its first zero pivot, in which case its inverse is nan."""
     found = inv_values(square(A, "inv_ex"), False)
     info = _info("inv_ex", A, bool(np.isnan(found._array).any()), check_errors)
-    return write_out("inv_ex", Inverse(found, info), out)  # type: ignore[no-any-return]
+    return write_out("inv_ex", return_types.linalg_inv_ex(found, info), out)
 
 
 # ------------------------------------------------------------------------------------------------------------- solutions
@@ -279,16 +275,11 @@ def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
     return write_out("solve", _solve("solve", A, B, left, True), out)
 
 
-class Solution(NamedTuple):
-    result: Any
-    info: Any
-
-
-def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False, out: Any = None) -> Solution:
+def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False, out: Any = None) -> Any:
     """The solution, and for each matrix 0 or its first zero pivot, in which case its solution is nan."""
     found = _solve("solve_ex", A, B, left, False)
     info = _info("solve_ex", A, bool(np.isnan(found._array).any()), check_errors)
-    return write_out("solve_ex", Solution(found, info), out)  # type: ignore[no-any-return]
+    return write_out("solve_ex", return_types.linalg_solve_ex(found, info), out)
 
 
 def _substitute(a: Any, b: Any, upper: bool, unit: bool) -> Any:
@@ -335,18 +326,13 @@ def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitrian
     return write_out("solve_triangular", found, out)
 
 
-class TriangularSolution(NamedTuple):
-    solution: Any
-    cloned_coefficient: Any
-
-
 def triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out: Any = None) -> Any:
     """X with A @ X = b for triangular A, and a copy of A: an older form of `linalg.solve_triangular`."""
     coefficients = clone(square(A, "triangular_solve"))
     a = RECORDED.transpose(A, -2, -1) if transpose else A
     found = solve_triangular(a, b, upper=upper != transpose, unitriangular=unitriangular)
     batch = found._array.shape[:-2]
-    return write_out("triangular_solve", TriangularSolution(found, clone(with_batch(coefficients, batch))), out)
+    return write_out("triangular_solve", return_types.triangular_solve(found, clone(with_batch(coefficients, batch))), out)
 
 
 def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
@@ -456,30 +442,25 @@ def _slogdet_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
 slogdet_values = with_conjugates(primitive("slogdet", _slogdet, x=lambda xp, g, x, out: _slogdet_rule(xp, g, x, out)))
 
 
-class SignedLog(NamedTuple):
-    sign: Any
-    logabsdet: Any
-
-
 def as_real(x: Any) -> Any:
     """A real result that was packed beside complex ones."""
     return x if x._array.dtype.kind != "c" else cast(x, np.dtype("f4" if x._array.dtype.char == "F" else "f8"))
 
 
-def _slogdet_of(A: Any) -> SignedLog:
+def _slogdet_of(A: Any) -> Any:
     batch = square(A, "slogdet")._array.shape[:-2]
     sign, size = unpack(slogdet_values(A), (batch, batch))
-    return SignedLog(sign, as_real(size))
+    return return_types.linalg_slogdet(sign, as_real(size))
 
 
-def linalg_slogdet(A: Any, *, out: Any = None) -> SignedLog:
+def linalg_slogdet(A: Any, *, out: Any = None) -> Any:
     """The sign of the determinant and the logarithm of its size, which overflow does not touch."""
-    return write_out("slogdet", _slogdet_of(A), out)  # type: ignore[no-any-return]
+    return write_out("slogdet", _slogdet_of(A), out)
 
 
-def slogdet(input: Any) -> SignedLog:
+def slogdet(input: Any) -> Any:
     """The sign of the determinant and the logarithm of its size, which overflow does not touch."""
-    return linalg_slogdet(input)
+    return return_types.slogdet(linalg_slogdet(input))
 
 
 def logdet(input: Any) -> Any:

@@ -3,11 +3,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import return_types
 from ..backends import np
 from ..backends.short import widened
 from ..construct import make
 from ..errors import BadArgument, BadValue, DTypeError
-from .reduce import Extremes, write_out
+from .outs import write_out
 from .selecting import gather
 from .shape import clone, tensor_argument, whole_dim
 
@@ -34,7 +35,7 @@ def _sortable(x: Any, name: str) -> Any:
     return x
 
 
-def sort(input: Any, dim: Any = -1, descending: bool = False, stable: bool | None = False, *, axis: Any = None, out: Any = None) -> Extremes:
+def sort(input: Any, dim: Any = -1, descending: bool = False, stable: bool | None = False, *, axis: Any = None, out: Any = None) -> Any:
     """Values in order along a dimension, and where each came from; equal ones keep their order.
 
     >>> import mutagrad as mg
@@ -45,11 +46,10 @@ def sort(input: Any, dim: Any = -1, descending: bool = False, stable: bool | Non
     dim = whole_dim(dim if axis is None else axis, _sortable(input, "sort")._array.ndim, "sort")
     if input._array.ndim:
         indices = make(order(input._array, dim, descending))
-        found = Extremes(gather(input, dim, indices), indices)
+        found = return_types.sort(gather(input, dim, indices), indices)
     else:
-        found = Extremes(clone(input), make(np.zeros((), np.int64)))
-    written: Extremes = write_out("sort", found, out)
-    return written
+        found = return_types.sort(clone(input), make(np.zeros((), np.int64)))
+    return write_out("sort", found, out)
 
 
 def argsort(input: Any, dim: Any = -1, descending: bool = False, stable: bool | None = False, *, axis: Any = None) -> Any:
@@ -77,7 +77,7 @@ def _order_of_first(array: Any, k: int, dim: int, largest: bool) -> Any:
     return np.take_along_axis(found, order(np.take_along_axis(array, found, dim), dim, largest), dim)
 
 
-def topk(input: Any, k: int, dim: Any = -1, largest: bool = True, sorted: bool = True, *, axis: Any = None, out: Any = None) -> Extremes:
+def topk(input: Any, k: int, dim: Any = -1, largest: bool = True, sorted: bool = True, *, axis: Any = None, out: Any = None) -> Any:
     """The k largest (or smallest) along a dimension, in order."""
     array = _sortable(input, "topk")._array
     dim, k = whole_dim(dim if axis is None else axis, array.ndim, "topk"), whole_number(k, "topk", "k")
@@ -85,7 +85,6 @@ def topk(input: Any, k: int, dim: Any = -1, largest: bool = True, sorted: bool =
     if not 0 <= k <= n:
         raise BadValue(f"topk: k={k} is out of range for a dimension of size {n}", fix=f"k from 0 to {n}")
     if not array.ndim:
-        return sort(input, out=out)
+        return write_out("topk", return_types.topk(sort(input)), out)
     indices = make(_order_of_first(array, k, dim, largest))
-    found: Extremes = write_out("topk", Extremes(gather(input, dim, indices), indices), out)
-    return found
+    return write_out("topk", return_types.topk(gather(input, dim, indices), indices), out)

@@ -6,6 +6,7 @@ from math import factorial, inf, pi, sqrt
 from math import log as ln
 from typing import Any, NamedTuple
 
+from .. import return_types
 from ..backends import np
 from ..backends.science import erfc as _erfc
 from ..backends.science import lgamma as _lgamma
@@ -19,6 +20,7 @@ from ..promote import as_operand, operand_dtype
 from ..storage import TensorBase
 from . import elementwise as basic
 from .elementwise import cast, clamp, logit, mul, pow_values
+from .outs import write_out
 from .reduce import sum_dims
 from .shape import tensor_argument, unsqueeze
 
@@ -69,11 +71,13 @@ def _order(n: Any, name: str) -> int:
     return n
 
 
-def polygamma(n: Any, input: Any, *, out: Any = None) -> Any:
-    """The n-th derivative of digamma; as a method, `x.polygamma(n)`."""
-    if isinstance(n, TensorBase):
-        n, input = input, n
-    return polygamma_values(tensor_argument(input, "polygamma"), _order(n, "polygamma"), out=out)
+def polygamma(*operands: Any, n: Any = None, input: Any = None, out: Any = None) -> Any:
+    """The n-th derivative of digamma: `polygamma(n, x)`, and as a method `x.polygamma(n)`."""
+    given = [*operands, *(v for v in (n, input) if v is not None)]
+    if len(given) != 2:
+        raise BadArgument(f"polygamma: takes n and a tensor, got {len(given)} arguments", fix="mutagrad.polygamma(1, x)")
+    order, x = given if not isinstance(given[0], TensorBase) else given[::-1]
+    return polygamma_values(tensor_argument(x, "polygamma"), _order(order, "polygamma"), out=out)
 
 
 def polygamma_(x: Any, n: int) -> Any:
@@ -302,11 +306,6 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
     return pow_values(base, power, out=out)
 
 
-class Frexp(NamedTuple):
-    mantissa: Any
-    exponent: Any
-
-
 mantissa = elementwise("frexp", lambda a: np.frexp(_only_floats(a))[0], x=lambda xp, g, x: g / xp.power_of_two_in(x))
 
 
@@ -317,15 +316,15 @@ def _power_of_two_in(a: Any) -> Any:
 RAW.power_of_two_in, RECORDED.power_of_two_in = _power_of_two_in, lambda x: make(_power_of_two_in(x._array))
 
 
-def frexp(input: Any, *, out: Any = None) -> Frexp:
+def frexp(input: Any, *, out: Any = None) -> Any:
     """A mantissa from 0.5 to 1 and an integer exponent with `x == mantissa * 2**exponent`.
 
     >>> import mutagrad as mg
     >>> mg.frexp(mg.tensor([6.])).mantissa
     tensor([0.7500])
     """
-    found = Frexp(mantissa(tensor_argument(input, "frexp")), make(np.frexp(input._array)[1]))
-    return found if out is None else Frexp(*(RECORDED.copy_into(target, part) for target, part in zip(out, found)))
+    found = return_types.frexp(mantissa(tensor_argument(input, "frexp")), make(np.frexp(input._array)[1]))
+    return write_out("frexp", found, out)
 
 
 # ------------------------------------------------------------------------------------------- signs, steps, whole numbers

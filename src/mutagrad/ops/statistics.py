@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import return_types
 from ..backends import np
 from ..call import primitive
 from ..construct import make
@@ -14,7 +15,8 @@ from ..storage import TensorBase
 from .elementwise import cast, lerp, logical_xor, where
 from .indexing import copy_
 from .linalg import matmul
-from .reduce import Extremes, back, cumsum, mean, norm, not_empty, numpy_names, pick, sum_dims, summable, to_extremes, write_out
+from .outs import write_out
+from .reduce import back, cumsum, mean, norm, not_empty, numpy_names, pick, sum_dims, summable, to_extremes
 from .reduce import sum as total
 from .selecting import gather
 from .shape import cat, clone, expand, flatten, movedim, narrow, reshape, sizes, squeeze, tensor_argument, unsqueeze, whole_dim, whole_dims
@@ -84,10 +86,10 @@ def _median(name: str, whole: Any, ignore_nan: bool, x: Any, dim: Any, keepdim: 
         return write_out(name, whole(x, tuple(range(array.ndim))), out)
     dim = whole_dim(dim, array.ndim, name)
     if not array.ndim:
-        return write_out(name, pick(x, dim, np.zeros((), np.int64), keepdim), out)
+        return write_out(name, pick(getattr(return_types, name), x, dim, np.zeros((), np.int64), keepdim), out)
     not_empty(x, (dim,), name)
     where_ = np.moveaxis(_median_place(np.moveaxis(array, dim, -1), ignore_nan), -1, dim)
-    return write_out(name, pick(x, dim, where_, keepdim), out)
+    return write_out(name, pick(getattr(return_types, name), x, dim, where_, keepdim), out)
 
 
 def _real(x: Any, name: str) -> Any:
@@ -111,23 +113,22 @@ def nanmedian(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any =
     return _median("nanmedian", nanmedian_all, True, input, dim, keepdim, axis, keepdims, out)
 
 
-def _row_places(name: str, x: Any, dim: Any, keepdim: bool, axis: Any, keepdims: Any, find: Any) -> Extremes:
+def _row_places(name: str, x: Any, dim: Any, keepdim: bool, axis: Any, keepdims: Any, find: Any) -> Any:
     """The values at one place of each row, which `find` names for the rows of a matrix."""
     dim, keepdim = numpy_names(name, dim, keepdim, axis, keepdims)
     array = _real(x, name)._array
     dim = whole_dim(dim, array.ndim, name)
     if not array.ndim:
-        return pick(x, dim, find(array.reshape(1, 1)).reshape(()), keepdim)
+        return pick(getattr(return_types, name), x, dim, find(array.reshape(1, 1)).reshape(()), keepdim)
     not_empty(x, (dim,), name)
     rows = np.moveaxis(array, dim, -1)
     places = find(rows.reshape(-1, rows.shape[-1])).reshape((*rows.shape[:-1], 1))
-    return pick(x, dim, np.moveaxis(places, -1, dim), keepdim)
+    return pick(getattr(return_types, name), x, dim, np.moveaxis(places, -1, dim), keepdim)
 
 
-def mode(input: Any, dim: Any = -1, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Extremes:
+def mode(input: Any, dim: Any = -1, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
     """The most frequent value along a dimension, the smallest of several, and where it is last."""
-    found: Extremes = write_out("mode", _row_places("mode", input, dim, keepdim, axis, keepdims, _most_frequent), out)
-    return found
+    return write_out("mode", _row_places("mode", input, dim, keepdim, axis, keepdims, _most_frequent), out)
 
 
 def _most_frequent(rows: Any) -> Any:
@@ -140,15 +141,14 @@ def _most_frequent(rows: Any) -> Any:
     return np.take_along_axis(places, last[:, None], -1)
 
 
-def kthvalue(input: Any, k: int, dim: Any = -1, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Extremes:
+def kthvalue(input: Any, k: int, dim: Any = -1, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
     """The k-th smallest along a dimension, counted from one, and where it is."""
     k = whole_number(k, "kthvalue", "k")
     shape = tensor_argument(input, "kthvalue")._array.shape
     n = shape[whole_dim(dim if axis is None else axis, len(shape), "kthvalue")] if shape else 1
     if not 1 <= k <= n:
         raise BadIndex(f"kthvalue: k={k} is out of range for a dimension of size {n}", fix=f"k from 1 to {n}")
-    found: Extremes = write_out("kthvalue", _row_places("kthvalue", input, dim, keepdim, axis, keepdims, lambda rows: order(rows, -1)[:, k - 1]), out)
-    return found
+    return write_out("kthvalue", _row_places("kthvalue", input, dim, keepdim, axis, keepdims, lambda rows: order(rows, -1)[:, k - 1]), out)
 
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
@@ -227,28 +227,27 @@ def nanquantile(input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, i
 
 # --------------------------------------------------------------------------------------------------- running along a dimension
 
-def _running_extreme(name: str, extreme: Any, x: Any, dim: Any, out: Any) -> Extremes:
+def _running_extreme(name: str, extreme: Any, x: Any, dim: Any, out: Any) -> Any:
     """The largest (or smallest) so far and where it is; of equal ones the latest, and nan is larger and smaller than all."""
-    array = _real(x, name)._array
+    array, kind = _real(x, name)._array, getattr(return_types, name)
     dim = whole_dim(dim, array.ndim, name)
     if not array.ndim:
-        found = Extremes(clone(x), make(np.zeros((), np.int64)))
+        found = kind(clone(x), make(np.zeros((), np.int64)))
     else:
         n = array.shape[dim]
         steps = np.arange(n).reshape((-1,) + (1,) * (array.ndim - 1 - dim))
         new = (array == extreme.accumulate(array, dim)) | (array != array)
         indices = make(np.maximum.accumulate(np.where(new, steps, 0), dim) if array.size else np.zeros(array.shape, np.int64))
-        found = Extremes(gather(x, dim, indices) if array.size else clone(x), indices)
-    written: Extremes = write_out(name, found, out)
-    return written
+        found = kind(gather(x, dim, indices) if array.size else clone(x), indices)
+    return write_out(name, found, out)
 
 
-def cummax(input: Any, dim: Any = None, *, axis: Any = None, out: Any = None) -> Extremes:
+def cummax(input: Any, dim: Any = None, *, axis: Any = None, out: Any = None) -> Any:
     """The largest so far along a dimension, and where it is."""
     return _running_extreme("cummax", np.maximum, input, dim if axis is None else axis, out)
 
 
-def cummin(input: Any, dim: Any = None, *, axis: Any = None, out: Any = None) -> Extremes:
+def cummin(input: Any, dim: Any = None, *, axis: Any = None, out: Any = None) -> Any:
     """The smallest so far along a dimension, and where it is."""
     return _running_extreme("cummin", np.minimum, input, dim if axis is None else axis, out)
 
