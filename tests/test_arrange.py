@@ -44,6 +44,13 @@ def test_set_shares_memory() -> None:
     assert x.set_().numel() == 0
     with pytest.raises(RuntimeError):
         x.set_(mg.arange(3))
+    leaf = mg.zeros(2, requires_grad=True)
+    with pytest.raises(RuntimeError):
+        leaf.set_(mg.ones(2))
+    with mg.no_grad():
+        leaf.set_(mg.ones(3))
+    (leaf * 2).sum().backward()
+    assert leaf.is_leaf and leaf.tolist() == [1, 1, 1] and leaf.grad.tolist() == [2, 2, 2]
 
 
 def test_other_windows_in_place_keep_the_history() -> None:

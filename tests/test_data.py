@@ -362,3 +362,56 @@ def test_progress_is_quiet_without_a_terminal_and_uses_tqdm(monkeypatch: pytest.
 def test_loaded_when_first_named() -> None:
     code = "import sys, mutagrad as mg; mg.utils; print('mutagrad.utils.data' in sys.modules, mg.utils.data.DataLoader.__name__)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split() == ["False", "DataLoader"]
+
+
+# ------------------------------------------------------------------------------------------------------ under PyTorch's paths
+
+class Celsius:
+    def __init__(self, degrees: float) -> None:
+        self.degrees = degrees
+
+
+def warmest(batch: Any, *, collate_fn_map: Any = None) -> float:
+    assert collate_fn_map is not None and mg.Tensor in collate_fn_map
+    return max(sample.degrees for sample in batch)
+
+
+def test_functions_of_ones_own_for_a_class() -> None:
+    collate = data._utils.collate
+    functions = {**collate.default_collate_fn_map, Celsius: warmest}
+    assert collate.collate([Celsius(1.0), Celsius(2.0)], collate_fn_map=functions) == 2.0
+    assert collate.collate([{"t": [Celsius(1.0), 5]}, {"t": [Celsius(0.0), 6]}], collate_fn_map=functions)["t"][0] == 1.0
+    with pytest.raises(TypeError, match="Celsius"):
+        data.default_collate([Celsius(1.0)])
+    collate.default_collate_fn_map[Celsius] = warmest
+    try:
+        assert data.default_collate([(Celsius(1.0), 2)])[0] == 1.0
+    finally:
+        del collate.default_collate_fn_map[Celsius]
+    assert data._utils.worker.get_worker_info() is None and data._utils.pin_memory.pin_memory([1]) == [1]
+
+
+def test_an_iterator_knows_how_long_it_is() -> None:
+    assert len(iter(DataLoader(Squares(5), batch_size=2))) == 3 and len(iter(DataLoader(Squares(5), batch_size=2, num_workers=1))) == 3
+    assert len(iter(DataLoader(SizedStream(1, 2, 3)))) == 5 and DataLoader(Squares(5)).multiprocessing_context is None
+
+
+def test_steps_of_a_stream() -> None:
+    wrap = data.datapipes.iter.IterableWrapper
+    pipe = wrap(range(6)).filter(lambda x: x != 3).map(lambda x: x * 10).batch(2)
+    assert list(pipe) == [[0, 10], [20, 40], [50]] == list(pipe) and len(wrap(range(5)).batch(2)) == 3 and len(wrap(range(5)).batch(2, drop_last=True)) == 2
+    assert sorted(wrap(range(9)).shuffle(buffer_size=3)) == list(range(9)) and list(wrap("ab").zip(wrap(range(5)))) == [("a", 0), ("b", 1)]
+    assert list(wrap(range(9)).shuffle().set_seed(3)) == list(wrap(range(9)).shuffle().set_seed(3)) != list(range(9))
+    assert list(wrap([1]).concat(wrap([2, 3]))) == [1, 2, 3] and next(iter(wrap(range(4)).batch(2).collate())).tolist() == [0, 1]
+    assert list(wrap([(1, 2), (3, 4)]).map(lambda x: -x, input_col=1)) == [(1, -2), (3, -4)] and list(wrap([[1, 2]]).map(max, input_col=[0, 1], output_col=-1)) == [[1, 2, 2]]
+    assert [x.tolist() for x in DataLoader(wrap(range(4)), batch_size=2)] == [[0, 1], [2, 3]] and isinstance(pipe, data.IterDataPipe)
+    source = [1, 2]
+    copied = wrap(source)
+    first = list(copied)
+    assert first == [1, 2] and repr(copied) == "IterableWrapper"
+    with pytest.raises(AttributeError):
+        pipe.nothing()
+    with pytest.raises(ValueError, match="taken"):
+        data.functional_datapipe("map")(type("Again", (data.IterDataPipe,), {}))
+    keyed = data.datapipes.map.SequenceWrapper(list(range(5))).map(lambda x: x + 1)
+    assert keyed[2] == 3 and [list(keyed.batch(2)[k]) for k in range(3)] == [[1, 2], [3, 4], [5]] and keyed.concat(keyed)[6] == 2 and keyed.zip(keyed)[1] == (2, 2)

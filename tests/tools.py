@@ -1,8 +1,10 @@
-"""What the tests of behaviour share: leaves with known values, and a comparison."""
+"""What the tests of behaviour share: leaves with known values, a comparison, and files with damage."""
 
 from __future__ import annotations
 
+import io
 import math
+import random
 from typing import Any
 
 import numpy as np
@@ -24,3 +26,18 @@ def ramp(*shape: int) -> mg.Tensor:
 def same(tensor: Any, expected: Any, tolerance: float = 1e-6) -> None:
     assert tensor is not None
     np.testing.assert_allclose(tensor.detach().numpy(), np.asarray(expected, float), tolerance, tolerance)
+
+
+def survive(data: bytes, times: int) -> None:
+    """Loading damaged copies raises our error or gives something; it never raises anything else."""
+    source = random.Random(0)
+    for _ in range(times):
+        damaged = bytearray(data)
+        for _ in range(source.choice([1, 1, 2, 10])):
+            damaged[source.randrange(len(damaged))] = source.randrange(256)
+        if source.random() < 0.2:
+            del damaged[source.randrange(len(damaged)):]
+        try:
+            mg.load(io.BytesIO(bytes(damaged)))
+        except mg.MutagradError as error:
+            assert str(error)

@@ -251,6 +251,7 @@ concat = concatenate = cat
 swapaxes = swapdims = transpose
 moveaxis = movedim
 ger = outer
+newaxis = None
 
 
 def __getattr__(name: str) -> _Any:

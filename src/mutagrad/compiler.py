@@ -47,6 +47,11 @@ def allow_in_graph(fn: Any) -> Any:
 assume_constant_result = allow_in_graph
 
 
+def is_compile_supported(device_type: str) -> bool:
+    """Whether a compiler could be used on such a device: there is none."""
+    return False
+
+
 def reset() -> None:
     return None
 

@@ -8,12 +8,40 @@ from typing import Any
 from .errors import BadValue, NotSupported
 
 _NEEDS_A_GROUP = """
-    all_gather all_gather_into_tensor all_gather_object all_reduce all_to_all barrier broadcast broadcast_object_list destroy_process_group gather
-    get_backend get_rank get_world_size irecv isend monitored_barrier new_group recv reduce reduce_scatter reduce_scatter_tensor scatter send"""
+    all_gather all_gather_into_tensor all_gather_object all_reduce all_to_all barrier broadcast broadcast_object_list context destroy_process_group
+    fully_shard gather get_backend get_rank get_world_size implicit_replication init_device_mesh irecv isend monitored_barrier new_group recv reduce
+    reduce_scatter reduce_scatter_tensor scatter send"""
 
 
 class ProcessGroup:
     """What processes communicate in; there are none."""
+
+
+class ZeroRedundancyOptimizer:
+    """An optimizer whose state is spread over processes; there is one."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        raise NotSupported(f"distributed.{type(self).__name__}: one process computes here", why="there is no communication between processes",
+                           fix="the model and its optimizer themselves")
+
+
+class FullyShardedDataParallel(ZeroRedundancyOptimizer):
+    """A model that is spread over processes; there is one."""
+
+
+FSDPModule = FullyShardedDataParallel
+
+
+class DeviceMesh(FullyShardedDataParallel):
+    """Devices of several processes, in rows and columns; there is one."""
+
+
+class DTensor:
+    """A tensor that is spread over processes; there is one."""
+
+
+class RRef:
+    """A value in another process; there is none."""
 
 
 class ReduceOp(Enum):
@@ -46,6 +74,11 @@ def is_torchelastic_launched() -> bool:
     return False
 
 
+def record(fn: Any, error_handler: Any = None) -> Any:
+    """The function itself: errors of other processes are not collected."""
+    return fn
+
+
 def init_process_group(*arguments: Any, **settings: Any) -> None:
     raise NotSupported("distributed.init_process_group: one process computes here", why="there is no communication between processes",
                        fix="if mutagrad.distributed.is_available(): ...")
@@ -53,7 +86,7 @@ def init_process_group(*arguments: Any, **settings: Any) -> None:
 
 def __getattr__(name: str) -> Any:
     """Collective operations exist, and say that there is no group when they are called."""
-    if name == "nn":  # PyTorch's forms of the same that have derivatives
+    if name in ("autograd", "device_mesh", "fsdp", "nn", "optim", "rpc", "tensor"):  # PyTorch's parts, of which there is little here
         return sys.modules[__name__]
     if name not in _NEEDS_A_GROUP.split():
         raise AttributeError(f"module 'mutagrad.distributed' has no attribute {name!r}")

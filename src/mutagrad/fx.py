@@ -59,3 +59,12 @@ def get_proxy_mode() -> None:
 
 def symbolic_trace(root: Any, concrete_args: Any = None) -> Any:
     raise NotSupported("fx.symbolic_trace: programs are not traced", why="they run as they are", fix="call the module itself")
+
+
+class FakeTensor(_Traced):
+    """A tensor without memory, as compilers use it; there are none."""
+
+
+def is_fake(x: Any) -> bool:
+    """Whether it is such a tensor: none is."""
+    return False

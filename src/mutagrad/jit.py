@@ -12,6 +12,17 @@ __all__ = ["Attribute", "Final", "RecursiveScriptModule", "ScriptFunction", "Scr
            "script_method", "trace", "trace_module", "unused", "wait"]
 
 _isinstance = isinstance
+Dict, List, Tuple = dict, list, tuple  # which PyTorch's module happens to have
+
+
+class BroadcastingList1:
+    """For annotations: a number, or a list of so many."""
+
+    def __class_getitem__(cls, kind: Any) -> Any:
+        return Any
+
+
+BroadcastingList2 = BroadcastingList3 = BroadcastingList1
 
 
 class ScriptModule(Module):
@@ -43,6 +54,9 @@ def script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:
     return fn
 
 
+_script_if_tracing = script_if_tracing
+
+
 def trace(func: Any = None, example_inputs: Any = None, **settings: Any) -> Any:
     """The function itself; as a decorator, too. Unlike a trace, it still takes its branches by the values it is given."""
     return func if func is not None else lambda f: f
@@ -71,6 +85,19 @@ def unused(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 def export(fn: Callable[..., Any]) -> Callable[..., Any]:
     return fn
+
+
+def _overload(func: Callable[..., Any]) -> Callable[..., Any]:
+    """A mark for compilers: Python runs the last definition of a name."""
+    return func
+
+
+_overload_method = _overload
+
+
+def interface(obj: Any) -> Any:
+    """The class itself."""
+    return obj
 
 
 def is_scripting() -> bool:

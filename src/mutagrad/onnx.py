@@ -1,6 +1,7 @@
 """Programs import this to export a model when they are asked to. Nothing is exported here."""
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from .errors import NotSupported
@@ -10,6 +11,18 @@ __all__ = ["export", "is_in_onnx_export"]
 
 def is_in_onnx_export() -> bool:
     return False
+
+
+def parse_args(*descriptors: str) -> Any:
+    """A decorator that changes nothing, of functions that an export would call."""
+    return lambda function: function
+
+
+def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Any, opset_version: int) -> None:
+    """Notes nothing: there is no export that would ask."""
+
+
+symbolic_opset11 = symbolic_helper = sys.modules[__name__]
 
 
 def export(*arguments: Any, **settings: Any) -> Any:

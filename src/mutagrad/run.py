@@ -59,6 +59,7 @@ def run_script(given: list[str]) -> int:
     except OSError as error:
         print(f"mutagrad run: can't open file {path!r}: [Errno {error.errno}] {error.strerror}", file=sys.stderr)
         return 2
+    stand_in.watch_for(source)
     sys.argv = list(given)
     _first_on_path(folder)
     main = ModuleType("__main__")

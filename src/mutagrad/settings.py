@@ -1,12 +1,21 @@
 """Settings of the whole library. Here they have one possible effect, or none, and say which."""
 from __future__ import annotations
 
+import threading
 import warnings
 from typing import Any
 
-from .device import CPU, check_device, device
+from .device import CPU, META, PLACE, device, names_meta
 from .dtypes import as_dtype, set_default_dtype
 from .errors import BadArgument, BadValue
+
+class Autocast(threading.local):
+    """Of one thread: the type that products are cast to, if any. amp.py sets it."""
+
+    lower: Any = None
+
+
+AUTOCAST = Autocast()
 
 _deterministic, _warn_only, _precision, _warn_always = False, False, "highest", False
 
@@ -14,7 +23,9 @@ _deterministic, _warn_only, _precision, _warn_always = False, False, "highest", 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Remembered: every operation here gives the same result each time anyway."""
     global _deterministic, _warn_only
-    _deterministic, _warn_only = bool(mode), bool(warn_only)
+    if not isinstance(mode, bool) or not isinstance(warn_only, bool):
+        raise BadArgument(f"use_deterministic_algorithms: takes True or False, got {mode!r} and warn_only={warn_only!r}", fix="bool(mode)")
+    _deterministic, _warn_only = mode, warn_only
 
 
 def are_deterministic_algorithms_enabled() -> bool:
@@ -52,12 +63,12 @@ def get_float32_matmul_precision() -> str:
 
 
 def set_default_device(device: Any) -> None:
-    """Where new tensors live: on the CPU, or it raises."""
-    check_device(device)
+    """Where new tensors live: on the CPU, which None stands for, or on the device "meta"."""
+    PLACE.default = META if names_meta(device) else CPU
 
 
 def get_default_device() -> device:
-    return CPU
+    return PLACE.default
 
 
 def set_default_tensor_type(t: Any) -> None:
@@ -91,21 +102,3 @@ def set_num_interop_threads(count: int) -> None:
 def set_flush_denormal(mode: bool) -> bool:
     """False: the processor's treatment of the smallest numbers is left as it is."""
     return False
-
-
-# ------------------------------------------------------------------------------------------------------------- autocasting
-
-def is_autocast_enabled(device_type: str | None = None) -> bool:
-    return False
-
-
-def is_autocast_cpu_enabled() -> bool:
-    return False
-
-
-def is_autocast_cache_enabled() -> bool:
-    return False
-
-
-def clear_autocast_cache() -> None:
-    return None

@@ -19,12 +19,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import metadata
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import mutagrad
+
+from ._tensor import Tensor
+from .called import call_package
 
 __all__ = ["VERSION", "as_torch", "install"]
 
@@ -55,15 +58,40 @@ VERSION = TorchVersion("2.13.0+mutagrad")
 
 # Where a module is under another path than PyTorch's.
 ELSEWHERE = {
+    "functorch": "mutagrad.func",
+    "torch._custom_ops": "mutagrad.library",
     "torch._dynamo._trace_wrapped_higher_order_op": "mutagrad.compiler",
-    "torch._subclasses": "mutagrad.overrides",
-    "torch._subclasses.fake_tensor": "mutagrad.overrides",
+    "torch._dynamo.utils": "mutagrad.compiler",
+    "torch._higher_order_ops": "mutagrad.control",
+    "torch._higher_order_ops.associative_scan": "mutagrad.control",
+    "torch._higher_order_ops.cond": "mutagrad.control",
+    "torch._higher_order_ops.scan": "mutagrad.control",
+    "torch._higher_order_ops.while_loop": "mutagrad.control",
+    "torch._subclasses": "mutagrad.fx",
+    "torch._subclasses.fake_tensor": "mutagrad.fx",
+    "torch._tensor_str": "mutagrad.printing",
+    "torch.ao": "mutagrad.quantization",
+    "torch.ao.quantization": "mutagrad.quantization",
     "torch.autograd.grad_mode": "mutagrad.autograd.modes",
     "torch.autograd.profiler": "mutagrad.profiler",
+    "torch.distributed._composable": "mutagrad.distributed",
+    "torch.distributed._composable.fsdp": "mutagrad.distributed",
+    "torch.distributed._tensor": "mutagrad.distributed",
+    "torch.distributed._tensor.experimental": "mutagrad.distributed",
+    "torch.distributed.autograd": "mutagrad.distributed",
+    "torch.distributed.device_mesh": "mutagrad.distributed",
+    "torch.distributed.elastic": "mutagrad.distributed",
+    "torch.distributed.elastic.multiprocessing": "mutagrad.distributed",
+    "torch.distributed.elastic.multiprocessing.errors": "mutagrad.distributed",
+    "torch.distributed.fsdp": "mutagrad.distributed",
     "torch.distributed.nn": "mutagrad.distributed",
+    "torch.distributed.optim": "mutagrad.distributed",
+    "torch.distributed.rpc": "mutagrad.distributed",
+    "torch.distributed.tensor": "mutagrad.distributed",
     "torch.distributed.nn.functional": "mutagrad.distributed",
     "torch.fx.experimental": "mutagrad.fx",
     "torch.fx.experimental.proxy_tensor": "mutagrad.fx",
+    "torch.jit.annotations": "mutagrad.jit",
     "torch.nn.attention.flex_attention": "mutagrad.nn.flex_attention",
     "torch.nn.modules.adaptive": "mutagrad.nn.adaptive",
     "torch.nn.modules.channelshuffle": "mutagrad.nn.shapes",
@@ -76,7 +104,13 @@ ELSEWHERE = {
     "torch.nn.parallel.data_parallel": "mutagrad.nn.parallel",
     "torch.nn.parallel.distributed": "mutagrad.nn.parallel",
     "torch.nn.parallel.scatter_gather": "mutagrad.nn.parallel",
+    "torch.onnx.symbolic_helper": "mutagrad.onnx",
+    "torch.onnx.symbolic_opset11": "mutagrad.onnx",
+    "torch.quantization": "mutagrad.quantization",
     "torch.torch_version": "mutagrad.stand_in",
+    "torch.utils.data._utils": "mutagrad.utils.data",
+    "torch.utils.data._utils.collate": "mutagrad.utils.data.collate",
+    "torch.utils.data._utils.worker": "mutagrad.utils.data.workers",
     "torch.utils.model_zoo": "mutagrad.hub",
 }
 
@@ -209,17 +243,43 @@ class _Package(metadata.Distribution):
         return Path(mutagrad.__file__).parent / path
 
 
+class _Operations:
+    """`torch.ops`: operations by name, where `mutagrad.ops` are modules. What finds them is loaded when it is asked."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(mutagrad.library.ops, name)
+
+
+def _notice(name: str, path: Any) -> None:
+    """Looks at the source of a module before it runs: whether it defines classes that take over functions of torch."""
+    spec = PathFinder.find_spec(name, path)
+    if spec is not None and spec.origin is not None and spec.origin.endswith(".py"):
+        watch_for(Path(spec.origin).read_bytes())
+
+
+def watch_for(source: bytes) -> None:
+    """Has functions ask the classes of their arguments if a program speaks of the method by which these answer."""
+    if b"__torch_function__" in source:
+        Finder.watching = True
+        mutagrad.rooms.part("takeover").watch()
+
+
 class Finder:
     """Answers the import system for `torch` and everything below it."""
+
+    watching = False
 
     def __init__(self) -> None:
         version = _front("torch.version", mutagrad.version, __version__=VERSION)
         self.fronts = {"torch.version": version, "torch.functional": _front("torch.functional", mutagrad),
                        "torch": _front("torch", mutagrad, __version__=VERSION, __path__=[], __package__="torch", version=version)}
+        self.fronts["torch"].__dict__["ops"] = _Operations()
         self.fronts["torch"].__dict__["torch"] = self.fronts["torch"]  # torch.torch, as in PyTorch
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if fullname != "torch" and not fullname.startswith("torch."):
+        if not _is_torch(fullname):
+            if not self.watching and not fullname.startswith("mutagrad"):
+                _notice(fullname, path)
             return None
         return ModuleSpec(fullname, _Loader(self.find(fullname)))  # type: ignore[arg-type]
 
@@ -242,6 +302,9 @@ class Finder:
             known = sys.modules.get(parent)
             raise ModuleNotFoundError(_missing(parent, name, [] if known is None else _public(known)), name=path) from None
         _explain(module, path)
+        if any(longer.startswith(f"{path}.") and _ours(longer) == ours for longer in ELSEWHERE):
+            front = self.fronts[path] = _front(path, module, __path__=[])  # the import system notes what is below it there, not in the module of both
+            return front
         if any(longer.startswith(f"{path}.") for longer in (*ELSEWHERE, *REASONS)):
             module.__dict__.setdefault("__path__", [])  # a package, as in PyTorch: what is below it is asked for here
         return module
@@ -250,8 +313,16 @@ class Finder:
 _finder: list[Finder] = []
 
 
+def forget_functions() -> None:
+    """Fronts look up again the functions that they have noted."""
+    for front in _finder[0].fronts.values() if _finder else ():
+        for name, value in list(vars(front).items()):
+            if isinstance(value, FunctionType) and not name.startswith("__"):
+                delattr(front, name)
+
+
 def _is_torch(name: str) -> bool:
-    return name == "torch" or name.startswith("torch.")
+    return name == "torch" or name.startswith("torch.") or name == "functorch"
 
 
 def _without_torch() -> dict[str, ModuleType]:
@@ -265,6 +336,8 @@ def install() -> ModuleType:
     if not _finder:
         _finder.append(Finder())
     sys.meta_path.insert(0, _finder[0])  # type: ignore[arg-type]
+    call_package("torch")
+    Tensor.__module__ = "torch"  # by which libraries for arrays of many kinds know whose it is
     return importlib.import_module("torch")
 
 
@@ -281,9 +354,12 @@ def as_torch() -> Iterator[ModuleType]:
     True
     """
     before = {name: module for name, module in sys.modules.items() if _is_torch(name)}
+    called, home = call_package("torch"), Tensor.__module__
     try:
         yield install()
     finally:
+        call_package(called)
+        Tensor.__module__ = home
         sys.meta_path.remove(_finder[0])  # type: ignore[arg-type]
         _without_torch()
         sys.modules.update(before)

@@ -15,7 +15,7 @@ from .dtypes import FLOAT, as_dtype, dtype, finfo, iinfo, of_array
 from .errors import BadArgument, BadValue
 from .ops import create
 
-__all__ = ["assert_close", "make_tensor"]
+__all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
 # Relative and absolute tolerance by the type of the elements; whole numbers and booleans must be equal.
 _TOLERANCES = {"float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "complex64": (1.3e-6, 1e-5),
@@ -162,10 +162,22 @@ def _tensor_text(actual: Any, expected: Any, matches: Any, gaps: Any, ratios: An
 
 # ------------------------------------------------------------------------------------------------------------------- inputs
 
+def assert_allclose(actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True, msg: str = "") -> None:
+    """An older form of `assert_close`: types may differ, and nan is close to nan."""
+    if not isinstance(actual, Tensor):
+        actual = create.tensor(actual)
+    if not isinstance(expected, Tensor):
+        expected = create.tensor(expected, dtype=actual.dtype)
+    assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)
+
+
 def make_tensor(*shape: Any, dtype: Any, device: Any = "cpu", low: float | None = None, high: float | None = None, requires_grad: bool = False,
                 noncontiguous: bool = False, exclude_zero: bool = False, memory_format: Any = None) -> Any:
     """Random values between two bounds that suit the type: -9 to 9 for numbers, 0 to 9 for bytes, 0 or 1 for booleans."""
     to = as_dtype(dtype)
+    if requires_grad and to.category < FLOAT or noncontiguous and memory_format is not None:
+        raise BadValue(f"make_tensor: requires_grad needs a floating point type, not {to.name}, and noncontiguous leaves no choice of memory_format",
+                       fix="make_tensor(2, 3, dtype=mutagrad.float32)")
     low, high = _bounds(to, low, high)
     size = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
     wide = create.rand(*size, dtype=to.to_complex() if to.is_complex else as_dtype("float64"), device=device)
@@ -179,7 +191,7 @@ def make_tensor(*shape: Any, dtype: Any, device: Any = "cpu", low: float | None 
         spaced = create.zeros(*made.shape[:-1], 2 * made.shape[-1], dtype=to)
         spaced[..., ::2] = made
         made = spaced[..., ::2]
-    return made.requires_grad_(requires_grad)
+    return made.contiguous(memory_format=memory_format).requires_grad_(requires_grad) if memory_format is not None else made.requires_grad_(requires_grad)
 
 
 def _bounds(to: dtype, low: float | None, high: float | None) -> tuple[float, float]:

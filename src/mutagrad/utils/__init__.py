@@ -6,9 +6,10 @@ from typing import Any
 
 from . import _pytree
 
-__all__ = ["_pytree", "checkpoint", "data", "dlpack", "hooks", "tensorboard"]
+__all__ = ["_pytree", "benchmark", "checkpoint", "collect_env", "data", "deterministic", "dlpack", "flop_counter", "hooks", "tensorboard", "weak"]
 
-_LATER = ("_foreach_utils", "checkpoint", "data", "dlpack", "hooks", "tensorboard")
+_LATER = ("_foreach_utils", "_mode_utils", "_python_dispatch", "benchmark", "checkpoint", "collect_env", "data", "deterministic", "dlpack",
+          "flop_counter", "hooks", "tensorboard", "weak")
 
 
 def __getattr__(name: str) -> Any:

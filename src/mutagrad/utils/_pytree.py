@@ -26,6 +26,14 @@ class NodeDef(NamedTuple):
     flatten: Callable[[Any], tuple[list[Any], Any]]
     unflatten: Callable[[list[Any], Any], Any]
 
+    @property
+    def flatten_fn(self) -> Callable[[Any], tuple[list[Any], Any]]:
+        return self.flatten
+
+    @property
+    def unflatten_fn(self) -> Callable[[list[Any], Any], Any]:
+        return self.unflatten
+
 
 def _mapping(make: Callable[[list[Any], list[Any]], Any]) -> NodeDef:
     return NodeDef(lambda d: (list(d.values()), list(d)), lambda values, keys: make(keys, values))
@@ -61,6 +69,15 @@ def _dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[tuple[MappingKey, A
     return [(MappingKey(key), value) for key, value in d.items()], list(d)
 
 
+def _dict_flatten(d: dict[Any, Any]) -> tuple[list[Any], list[Any]]:
+    """The values of a dictionary, and the keys."""
+    return list(d.values()), list(d)
+
+
+def _dict_unflatten(values: Iterable[Any], context: list[Any]) -> dict[Any, Any]:
+    return dict(zip(context, values))
+
+
 def _definition(tree: Any) -> NodeDef | None:
     if isinstance(tree, tuple) and hasattr(tree, "_fields"):
         return _NAMED_TUPLE
@@ -83,6 +100,17 @@ class TreeSpec(NamedTuple):
 
 
 LEAF = TreeSpec(None, None, ())
+PyTree = Any
+
+
+def LeafSpec() -> TreeSpec:
+    """The shape of a tree that is one leaf."""
+    return LEAF
+
+
+def _get_node_type(tree: Any) -> Any:
+    """The class by which a tree is found among the containers."""
+    return type(tree)
 
 
 def tree_flatten(tree: Any, is_leaf: Predicate | None = None) -> tuple[list[Any], TreeSpec]:

@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
+import re
+from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from typing import Any
 
 from ..._tensor import Tensor
@@ -17,9 +18,35 @@ from ...errors import BadArgument, BadIndex, MissingKey, ShapeError
 from ...ops.create import as_tensor, tensor
 from ...ops.shape import stack
 
+Collators = dict[Any, Callable[..., Any]]
+
+
+np_str_obj_array_pattern = re.compile(r"[SaUO]")  # types of arrays whose elements are no numbers
+
+
 def default_collate(batch: Sequence[Any]) -> Any:
     """Tensors, arrays and numbers stacked along a new first dimension, in mappings, tuples and sequences as they are nested."""
-    return _collate(batch, "")
+    return _collate(batch, "", _of_the_user(default_collate_fn_map))
+
+
+def collate(batch: Sequence[Any], *, collate_fn_map: Collators | None = None) -> Any:
+    """The same, with functions of one's own for some classes: `function(batch, collate_fn_map=...)`."""
+    return _collate(batch, "", _of_the_user(collate_fn_map or {}))
+
+
+def _stacked(batch: Any, *, collate_fn_map: Collators | None = None) -> Any:
+    return _collate(batch, "", _of_the_user(collate_fn_map or {}))
+
+
+default_collate_fn_map: Collators = {Tensor: _stacked, np.ndarray: _stacked, (np.bool_, np.number, np.object_): _stacked, float: _stacked, int: _stacked,
+                                     str: _stacked, bytes: _stacked}
+
+
+collate_tensor_fn = _stacked
+
+
+def _of_the_user(functions: Collators) -> Collators:
+    return {kind: function for kind, function in functions.items() if function is not _stacked}
 
 
 def default_convert(data: Any) -> Any:
@@ -33,10 +60,13 @@ def default_convert(data: Any) -> Any:
     return data
 
 
-def _collate(batch: Any, path: str) -> Any:
+def _collate(batch: Any, path: str, functions: Collators) -> Any:
     if not len(batch):
         raise BadIndex("default_collate: the batch is empty", fix="default_collate([sample])")
     first = batch[0]
+    for kind, function in functions.items():
+        if isinstance(first, kind):
+            return function(batch, collate_fn_map=default_collate_fn_map | functions)
     if isinstance(first, Tensor):
         return stack(_equal_shapes(batch, path))
     if isinstance(first, (np.ndarray, np.generic)) and not isinstance(first, (str, bytes)):
@@ -48,9 +78,9 @@ def _collate(batch: Any, path: str) -> Any:
     if isinstance(first, (str, bytes)):
         return batch
     if isinstance(first, Mapping):
-        return _like_mapping(first, {key: _collate([_entry(sample, key, path) for sample in batch], f"{path}[{key!r}]") for key in first})
+        return _like_mapping(first, {key: _collate([_entry(sample, key, path) for sample in batch], f"{path}[{key!r}]", functions) for key in first})
     if isinstance(first, Sequence):
-        return _collate_sequences(batch, path)
+        return _collate_sequences(batch, path, functions)
     raise _no_batch(type(first).__name__, path)
 
 
@@ -88,14 +118,14 @@ def _collate_arrays(batch: Any, path: str) -> Any:
     return stack(_equal_shapes([as_tensor(item) for item in batch], path))
 
 
-def _collate_sequences(batch: Any, path: str) -> Any:
+def _collate_sequences(batch: Any, path: str, functions: Collators) -> Any:
     first = batch[0]
     for k, item in enumerate(batch):
         if len(item) != len(first):
             raise ShapeError(f"default_collate: sample{path} has {len(first)} entries in the first item of the batch and {len(item)} in item {k}",
                              why="each element in list of batch should be of equal size",
                              fix="pad them in the dataset, or DataLoader(dataset, collate_fn=your_function)")
-    return _like_sequence(first, [_collate(entries, f"{path}[{k}]") for k, entries in enumerate(zip(*batch))])
+    return _like_sequence(first, [_collate(entries, f"{path}[{k}]", functions) for k, entries in enumerate(zip(*batch))])
 
 
 def _like_mapping(original: Any, found: dict[Any, Any]) -> Any:

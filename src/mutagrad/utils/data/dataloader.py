@@ -102,13 +102,13 @@ class DataLoader(Generic[T_co]):
             if self.timeout:
                 raise Mismatch(f"DataLoader: timeout={self.timeout} without workers", why="nobody could end a sample that takes too long",
                                fix="DataLoader(dataset, num_workers=1, timeout=...)")
-            return _Here(recipe.fetcher(), iter(self._indices))
+            return _Here(recipe.fetcher(), self._indices)
         if self._pool is not None:
-            self._pool.restart(iter(self._indices))
+            self._pool.restart(self._indices)
             return self._pool
         assert self.prefetch_factor is not None
-        pool = Pool(recipe, iter(self._indices), seed, self.num_workers, self.prefetch_factor, self.timeout, self.worker_init_fn,
-                    self.multiprocessing_context)
+        pool = Pool(recipe, self._indices, seed, self.num_workers, self.prefetch_factor, self.timeout, self.worker_init_fn,
+                    self.multiprocessing_context or multiprocessing.get_context())
         if self.persistent_workers:
             self._pool = pool
         pool.persistent = self.persistent_workers
@@ -118,11 +118,14 @@ class DataLoader(Generic[T_co]):
 class _Here:
     """Batches made in this process. After an error in a dataset the next batch can still be asked for."""
 
-    def __init__(self, fetch: Callable[[Any], Any], indices: Iterator[Any]) -> None:
-        self._fetch, self._indices = fetch, indices
+    def __init__(self, fetch: Callable[[Any], Any], indices: Any) -> None:
+        self._fetch, self._all, self._indices = fetch, indices, iter(indices)
 
     def __iter__(self) -> Iterator[Any]:
         return self
+
+    def __len__(self) -> int:
+        return len(self._all)
 
     def __next__(self) -> Any:
         return self._fetch(next(self._indices))
@@ -137,11 +140,14 @@ class _Counted:
     def __iter__(self) -> Iterator[Any]:
         return self
 
+    def __len__(self) -> int:
+        return self._announced
+
     def __next__(self) -> Any:
         batch = next(self._batches)
         self._given += 1
         if self._given == self._announced + 1:
-            warnings.warn(f"DataLoader: the length of {self._name} announced {self._announced} batches, and there are more; in workers, "
+            warnings.warn(f"DataLoader: Length of IterableDataset {self._name} announced {self._announced} batches, and there are more; in workers, "
                           "each one's copy must give only its share (get_worker_info).", stacklevel=2)
         return batch
 
@@ -173,9 +179,9 @@ def _check_sampling(dataset: Any, batch_size: int | None, shuffle: bool | None, 
 
 
 def _context(wanted: Any, num_workers: int) -> Any:
-    """Where processes come from: a start method by name, one of multiprocessing's contexts, or its default."""
+    """Where processes come from: a start method by name, one of multiprocessing's contexts, or None for its default."""
     if wanted is None:
-        return multiprocessing.get_context()
+        return None
     if not num_workers:
         raise BadValue("DataLoader: multiprocessing_context without workers", fix="num_workers=2, multiprocessing_context='spawn'")
     if isinstance(wanted, str):
@@ -187,3 +193,9 @@ def _context(wanted: Any, num_workers: int) -> Any:
         raise BadArgument(f"DataLoader: multiprocessing_context must be a name or a context, not {type(wanted).__name__}",
                           fix="multiprocessing_context='spawn'")
     return wanted
+
+
+# PyTorch's names for what iterates, by which programs tell them apart, and for the types of functions that a loader takes.
+_SingleProcessDataLoaderIter, _MultiProcessingDataLoaderIter = _Here, Pool
+_BaseDataLoaderIter = _Here | _Counted | Pool
+_collate_fn_t, _worker_init_fn_t = Callable[[list[Any]], Any], Callable[[int], None]

@@ -198,5 +198,5 @@ def _from_fractions(fractions: Sequence[float], size: int) -> list[int]:
         lengths[k % len(lengths)] += 1
     for k, length in enumerate(lengths):
         if not length:
-            warnings.warn(f"random_split: the part at place {k} has no items.", stacklevel=3)
+            warnings.warn(f"random_split: Length of split at index {k} is 0: it has no items.", stacklevel=3)
     return lengths

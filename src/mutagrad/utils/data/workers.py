@@ -25,7 +25,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, NamedTuple
 
-from ..._tensor import Tensor
+from ..._tensor import Tensor, attributes_of
 from ...backends import np
 from ...backends.large import set_num_threads
 from ...errors import WorkerError
@@ -83,7 +83,8 @@ class _Pickler(ForkingPickler):
 
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, Tensor) and obj.is_leaf and obj._array.nbytes < obj._storage.buffer.nbytes:
-            return obj.detach().clone().as_subclass(type(obj)).requires_grad_(obj.requires_grad).__reduce_ex__(2)
+            alone = obj.detach().clone().as_subclass(type(obj)).requires_grad_(obj.requires_grad)
+            return *alone.__reduce_ex__(2)[:2], attributes_of(obj)
         return NotImplemented
 
 
@@ -199,7 +200,7 @@ class Pool:
 
     persistent = False
 
-    def __init__(self, recipe: Recipe, indices: Iterator[Any], seed: int, count: int, prefetch: int, timeout: float, init: Callable[[int], None] | None,
+    def __init__(self, recipe: Recipe, indices: Any, seed: int, count: int, prefetch: int, timeout: float, init: Callable[[int], None] | None,
                  context: Any) -> None:
         self._timeout, self._prefetch = timeout, prefetch
         self._workers: list[Worker] = []
@@ -212,7 +213,7 @@ class Pool:
             raise
         self._begin(indices)
 
-    def restart(self, indices: Iterator[Any]) -> None:
+    def restart(self, indices: Any) -> None:
         """Another pass over the data with the same workers; what is left of the last one is thrown away."""
         if not self._close.alive:
             raise WorkerError("DataLoader: its workers have ended after a failure", fix="make a new DataLoader")
@@ -222,8 +223,8 @@ class Pool:
             _tell(worker, RESTART)
         self._begin(indices)
 
-    def _begin(self, indices: Iterator[Any]) -> None:
-        self._indices, self._active = indices, deque(range(len(self._workers)))
+    def _begin(self, indices: Any) -> None:
+        self._all, self._indices, self._active = indices, iter(indices), deque(range(len(self._workers)))
         self._owing: deque[int] = deque()  # the workers that owe a batch, in the order in which the batches are wanted
         for _ in range(self._prefetch * len(self._workers)):
             self._ask()
@@ -244,6 +245,9 @@ class Pool:
 
     def __iter__(self) -> Iterator[Any]:
         return self
+
+    def __len__(self) -> int:
+        return len(self._all)
 
     def __next__(self) -> Any:
         while self._owing:
