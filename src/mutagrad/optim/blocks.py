@@ -18,7 +18,7 @@ from ..backends.large import LARGE, get_num_threads, in_spans
 # Elements of a block, measured with Adam: its arrays then lie in the cache that the cores share. Those nearer to a core would
 # hold blocks of 16,000, but then calling the operations, and handing the interpreter lock over after each, takes longer.
 BLOCK = 1 << 17
-LEAST_BLOCK = 1 << 14  # for fewer elements, which should still be enough blocks for all threads
+LEAST_BLOCK = 1 << 16  # for fewer elements, which should still be two blocks for each thread
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
@@ -63,7 +63,7 @@ def run(jobs: list[Job]) -> None:
     if total < LARGE:
         return _work(_blocks(jobs, BLOCK))
     threads = get_num_threads()
-    blocks = _blocks(jobs, min(BLOCK, max(LEAST_BLOCK, total // (8 * threads))))
+    blocks = _blocks(jobs, min(BLOCK, max(LEAST_BLOCK, total // (2 * threads))))
     in_spans(threads, lambda _: _work(blocks))
 
 
