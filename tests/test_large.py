@@ -67,3 +67,13 @@ def test_copies_of_transposed_matrices(shape: tuple[int, ...]) -> None:
     for x, turned in (mg.tensor(a).mT, a.swapaxes(-1, -2)), (mg.tensor(a).flip(-1).mT, np.flip(a, -1).swapaxes(-1, -2)):
         assert x.contiguous().is_contiguous()
         np.testing.assert_array_equal(x.contiguous().numpy(), turned)
+
+
+@pytest.mark.parametrize("n", [600, 200_000])
+@pytest.mark.parametrize("name", ["gelu", "silu", "mish", "softplus", "elu", "leaky_relu", "hardswish", "sigmoid", "tanh", "relu", "logsigmoid"])
+def test_activations_with_one_adjoint_for_all_elements(name: str, n: int) -> None:
+    function, a = getattr(mg.nn.functional, name), drawn(n, dtype=np.float32) * 3
+    large, few = mg.tensor(a, requires_grad=True), mg.tensor(a[:40].astype(np.float64), requires_grad=True)
+    function(large).sum().backward()
+    function(few).sum().backward()
+    np.testing.assert_allclose(large.grad.numpy()[:40], few.grad.numpy(), 1e-5, 1e-6)

@@ -25,16 +25,17 @@ HEAD_START = 0.1  # how much more the calling thread does: the others have to wa
 
 
 def keep_memory() -> None:
-    """Asks glibc to keep up to 32 MiB blocks for reuse instead of unmapping them; does nothing elsewhere."""
+    """Asks glibc to keep blocks of up to 32 MiB for reuse, by all threads alike, instead of unmapping them; does nothing elsewhere."""
     if os.environ.get("MUTAGRAD_KEEP_MEMORY", "1") == "0":
         return
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):  # not glibc
         return
-    trim_threshold, mmap_threshold = -1, -3
+    trim_threshold, mmap_threshold, arena_max = -1, -3, -8
     mallopt(mmap_threshold, 32 << 20)
     mallopt(trim_threshold, 1 << 30)
+    mallopt(arena_max, 1)  # what one thread has freed would otherwise be of no use to another
 
 
 _threads = 0
@@ -115,7 +116,7 @@ def in_spans(size: int, work: Callable[[slice], None]) -> None:
 # Elements that work of several steps is given at once, measured with normalisation, attention and gelu: they lie in the cache
 # that the cores share. With fewer, threads spend their time handing the interpreter lock over.
 BLOCK = 1 << 17
-PIECE = BLOCK // 2  # for a function of several steps, which needs memory for several blocks on every thread
+PIECE = BLOCK  # the same for elementwise functions of several steps
 
 
 def in_blocks(count: int, size: int, work: Callable[[slice], None], threads: bool = True, parts: int = 1) -> None:
