@@ -605,7 +605,7 @@ def attention_small(lib: Any) -> Run:
 # --------------------------------------------------------------------------------------------------
 GROUP = "Training: float32, forward + backward + step of the optimizer"
 
-RATE = 1e-8  # so small that the gradient, which is compared, is the same after however many steps
+RATE = 1e-12  # so small that the gradient, which is compared, is the same after however many steps
 
 
 def filled(model: Any) -> Any:
