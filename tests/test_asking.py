@@ -35,6 +35,9 @@ ANSWERS: dict[str, Any] = {
     # numbers beyond the range of an integer type wrap around
     "(BYTES + 300).tolist(), (BYTES * -1).tolist(), (BYTES == -1).tolist()": ([43, 88], [1, 212], [True, False]),
     "mg.tensor([-1], dtype=mg.uint8).tolist(), mg.full((1,), -1, dtype=mg.uint8).tolist()": ([255], [255]),
+    "mg.zeros(2, dtype=mg.uint8).fill_(-1).tolist(), mg.zeros(1, dtype=mg.uint8).masked_fill(mg.tensor([True]), -255).tolist()": ([255, 255], [1]),
+    # an out without elements takes the shape of the result
+    "mg.add(mg.ones(3), 1, out=mg.empty(0)).tolist(), mg.exp(mg.zeros(2, 1), out=mg.empty(0)).shape": ([2.0, 2.0, 2.0], (2, 1)),
     # limits
     "mg.finfo(mg.float32) == mg.finfo(mg.complex64), mg.finfo(mg.float32) != mg.finfo(mg.float64), mg.finfo(mg.complex128).dtype": (True, True, "float64"),
     "'smallest_normal=1.17549e-38' in repr(mg.finfo(mg.float32)), mg.iinfo(mg.int8) == mg.iinfo(mg.int8)": (True, True),

@@ -348,6 +348,8 @@ def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *
             mine.discard(node)  # a hook may keep what it was shown
         if wanted and node in wanted:
             wanted[node](g)
+            if useful is not None and not any(before in useful for before in node.inputs):
+                continue  # what lies beyond is of no interest, and may be gone
         op = node.op
         if op is None:
             holder, g = [g], None
@@ -440,7 +442,7 @@ def _no_nan(node: Any, xp: Any, g: Any, saved: Any, inputs: Any, grads: Any) -> 
         grads = strong_zeros(node, xp, g, saved, inputs, grads)
     for i, gx in enumerate(grads):
         if gx is not None and not bool((gx == gx).all()):
-            raise GradientError(f"detect_anomaly: {node.name()} returned nan values in its {i}th output",
+            raise GradientError(f"detect_anomaly: Function '{node.name()}' returned nan values in its {i}th output",
                                 why=f"it is the derivative of {node.op.name} at {describe(node.where)}",
                                 fix="look at the values there: a division by zero, or the logarithm or root of a negative number")
     return grads
@@ -450,7 +452,7 @@ def already_freed(node: Node) -> GradientError:
     return GradientError(
         f"backward: the values saved by {node.op.name} at {describe(node.where)} are gone",
         why=f"an earlier backward() at {describe(node.saved.where)} freed them",
-        fix="call that earlier backward() with retain_graph=True",
+        fix="Specify retain_graph=True in that earlier backward()",
     )
 
 

@@ -173,5 +173,12 @@ def _untangled(offset: int, shape: Shape, strides: Shape, buffer: Any, index: An
     return 0, (buffer.size,), (item,), (places if index is None else places[index],)
 
 
+# What PyTorch calls the derivatives of operations that have other names here.
+_KNOWN_AS = {
+    "batch_norm": "NativeBatchNorm", "cast_float": "ToCopy", "conv": "Convolution", "cross": "LinalgCross", "cross_entropy": "NllLoss", "det": "LinalgDet",
+    "inv": "LinalgInvEx", "layer_norm": "NativeLayerNorm", "linear": "Mm", "linear_bias": "Addmm", "log1p": "Log1P", "matmul": "Mm",
+    "norm2": "LinalgVectorNorm", "pad": "ConstantPadNd", "square": "Pow"}
+
+
 def _class_name(op_name: str) -> str:
-    return "".join(part.capitalize() for part in op_name.split("_")) + "Backward0"
+    return (_KNOWN_AS.get(op_name) or "".join(part.capitalize() for part in op_name.split("_"))) + "Backward0"

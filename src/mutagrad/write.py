@@ -7,7 +7,7 @@ from typing import Any
 
 from .backends import large, np
 from .backends.host import QUIET, hush, unhush
-from .construct import window_or_none
+from .construct import make, window_or_none
 from .dtypes import of_array
 from .errors import BadArgument, DTypeError, MutagradError, ShapeError, WriteError
 from .graph import UNSEEN, Node, Writer, mode, next_order, window_of
@@ -168,6 +168,8 @@ def into(op: Op, target: Any, arguments: tuple[Any, ...], settings: tuple[Any, .
     n = len(op.inputs)
     promoted = promote(op, arguments)
     tensors, arrays = promoted[:n], promoted[n:]
+    if not target._array.size and not any(target is t for t in arguments):
+        make_room(target, _common_shape(op, arrays))
     array = target._array
     _check_shape(op, arrays, array.shape)
     token = hush(QUIET)
@@ -191,11 +193,23 @@ def into(op: Op, target: Any, arguments: tuple[Any, ...], settings: tuple[Any, .
         unhush(token)
 
 
-def _check_shape(op: Op, arrays: Sequence[Any], shape: tuple[int, ...]) -> None:
+def make_room(out: Any, shape: tuple[int, ...]) -> None:
+    """Gives an `out` without elements the shape of what will be written into it, as PyTorch does; any other keeps its own."""
+    if isinstance(out, TensorBase) and not out._array.size and out._array.shape != shape and out._storage.writer is None:
+        room = make(np.empty(shape, out._array.dtype))
+        out._array, out._storage, out._offset = room._array, room._storage, None
+
+
+def _common_shape(op: Op, arrays: Sequence[Any]) -> tuple[int, ...]:
     try:
-        found = np.broadcast_shapes(*(a.shape for a in arrays))
+        found: tuple[int, ...] = np.broadcast_shapes(*(a.shape for a in arrays))
     except ValueError as error:
         raise shape_error(op, tuple(arrays), error) from None
+    return found
+
+
+def _check_shape(op: Op, arrays: Sequence[Any], shape: tuple[int, ...]) -> None:
+    found = _common_shape(op, arrays)
     if found != shape:
         raise ShapeError(f"{op.name}: a result of shape {found} cannot be written into a tensor of shape {shape}",
                          why="a write never changes the shape of its target", fix=f"y = mutagrad.{op.name}(x, ...)")

@@ -11,7 +11,7 @@ from typing import Any
 from ..backends import np
 from ..backends.host import QUIET, add_at, hush, unhush
 from ..backends.large import LARGE
-from ..construct import SCOPE, make, view_of, window_or_none
+from ..construct import SCOPE, make, view, view_of, window_or_none
 from ..errors import BadArgument, DTypeError, ShapeError
 from ..graph import mode, next_order, window_of
 from ..op import RECORDED, Op, same
@@ -70,8 +70,11 @@ def as_value(value: Any, target: Any, name: str) -> Any:
             value = RECORDED.as_tensor(value)
         elif isinstance(value, (bool, int, float, complex, np.generic)):
             token = hush(QUIET)  # a number too large for the type becomes inf without a word
+            dtype = target._array.dtype
+            if dtype.kind == "u" and isinstance(value, int) and -np.iinfo(dtype).max <= value < 0:
+                value = value % (int(np.iinfo(dtype).max) + 1)  # as in C, and so in PyTorch
             try:
-                return make(np.array(value, target._array.dtype))
+                return make(np.array(value, dtype))
             except (TypeError, OverflowError) as error:
                 raise DTypeError(f"{name}: {value!r} cannot be stored as {target._array.dtype.name}", why=str(error)) from None
             finally:
@@ -287,11 +290,20 @@ def fill_(x: Any, value: Any) -> Any:
     """Overwrites every element with one value."""
     if isinstance(value, TensorBase) and value._array.ndim:
         raise ShapeError(f"fill_: the value must be a number or a 0-d tensor, not of shape {value._array.shape}", fix="x.copy_(value)")
-    return put(x, None, value, "fill_")
+    put(_not_repeated(x), None, value, "fill_")
+    return x
 
 
 def zero_(x: Any) -> Any:
-    return put(x, None, 0, "zero_")
+    put(_not_repeated(x), None, 0, "zero_")
+    return x
+
+
+def _not_repeated(x: Any) -> Any:
+    """The part of a tensor that `expand` repeated: what is the same for all elements can be written into that."""
+    if not isinstance(x, TensorBase) or x._offset is None or 0 not in x._array.strides:
+        return x
+    return view(x, tuple(n if t else min(n, 1) for n, t in zip(x._array.shape, x._array.strides)), x._array.strides, x._offset, x._array.dtype)
 
 
 def copy_into(out: Any, result: Any) -> Any:

@@ -3,19 +3,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..backends import np
-from ..construct import make
 from ..errors import BadArgument, ShapeError
 from ..op import RECORDED
-from ..storage import TensorBase
-from ..write import check_cast, check_writable
-
-
-def make_room(out: Any, shape: tuple[int, ...]) -> None:
-    """Gives an `out` without elements the shape of what will be written into it, as PyTorch does; any other keeps its own."""
-    if isinstance(out, TensorBase) and not out._array.size and out._array.shape != shape and out._storage.writer is None:
-        room = make(np.empty(shape, out._array.dtype))
-        out._array, out._storage, out._offset = room._array, room._storage, None
+from ..write import check_cast, check_writable, make_room
 
 
 def write_out(name: str, result: Any, out: Any) -> Any:
