@@ -259,3 +259,17 @@ def test_steps_of_training_do_not_grow():
     grown = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
     assert grown < 20_000
+
+
+def test_a_leaf_that_is_saved_again_and_again_is_copied_once():
+    x, w = mg.ones(5, requires_grad=True), mg.full((5,), 2.0, requires_grad=True)
+    a, b = x * w, x * x * w
+    assert a.grad_fn.saved[0] is b.grad_fn.saved[0]
+    with mg.no_grad():
+        w += 1
+    c = x * w
+    w.detach().numpy()[:] = 7.0  # NumPy's writes are not seen: from now on every save is a copy of its own
+    d, e = x * w, x * w
+    assert d.grad_fn.saved[0] is not e.grad_fn.saved[0]
+    (a + c * 10 + d * 100).sum().backward()
+    assert x.grad.tolist() == [2 + 30 + 700] * 5

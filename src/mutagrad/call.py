@@ -21,10 +21,10 @@ from .backends.host import ALARM, KNOWN, QUIET, constant, hush, unhush
 from .backends.short import in_single, rounded, widened
 from .construct import SCOPE, make, window_as
 from .errors import BadArgument
-from .graph import UNSEEN, Node, mode, next_order, window_of
+from .graph import UNSEEN, Leaf, Node, mode, next_order, threads, window_of
 from .op import ABOUT_TYPES, RAW, VARIANTS, Op, Rule, define_later, forward_for, parameters, register, same, variant
 from .promote import NOTHING, answered, dtype_error, promote, shape_error
-from .storage import SMALL, Storage, ndarray, save
+from .storage import SMALL, Storage, keep, ndarray, save
 from .where import OURS
 from .write import begin_write, end_write, into, new_node, save_all, save_out
 
@@ -33,7 +33,12 @@ from .write import begin_write, end_write, into, new_node, save_all, save_out
 ARGUMENTS = ("input", "other", "third", "fourth")
 
 
-def _saved_value(op: Op, slot: int, arrays: list[str], how: str) -> str:
+# A copy of a whole input: of a leaf that has not been written since it was last saved, the same copy.
+_COPY_OF_LEAF = ("{a}.copy() if w{i}.__class__ is not Leaf else k[2] if (k := w{i}.kept)[0] is {a} and k[1] == (l := {x}._storage).version"
+                 " and l.ledger is None else keep(w{i}, {x}._storage, {a})")
+
+
+def _saved_value(op: Op, slot: int, arrays: list[str], how: str, leaves: bool = False) -> str:
     """The expression for one slot of `node.saved`; `how` makes a safe value out of an array ("" for by reference)."""
     (kind, i), users = op.saves[slot], op.needed[slot]
     if kind == "setting":
@@ -42,6 +47,8 @@ def _saved_value(op: Op, slot: int, arrays: list[str], how: str) -> str:
         return f"{arrays[i]}.shape"
     array, tensor = (arrays[i], ARGUMENTS[i]) if kind == "input" else ("r", "t")
     text = f"{array}{how}" if how else f"save({tensor}, n, {slot})"
+    if leaves and kind == "input":
+        text = _COPY_OF_LEAF.format(a=array, i=i, x=tensor)
     if kind == "input" and op.promotes and len(op.inputs) > 1:
         text = f"{array} if {tensor} is NOTHING else {text}"
     return text if len(users) == len(op.inputs) else f"({text}) if {' or '.join(f'w{u} is not None' for u in sorted(users))} else None"
@@ -49,8 +56,8 @@ def _saved_value(op: Op, slot: int, arrays: list[str], how: str) -> str:
 
 def _save_code(op: Op, arrays: list[str]) -> list[str]:
     """Lines that set `node.saved`. Small values are copied: that is cheaper than keeping track of them."""
-    def line(how: str) -> str:
-        return f"n.saved = ({''.join(_saved_value(op, slot, arrays, how) + ', ' for slot in range(len(op.saves)))})"
+    def line(how: str, leaves: bool = False) -> str:
+        return f"n.saved = ({''.join(_saved_value(op, slot, arrays, how, leaves) + ', ' for slot in range(len(op.saves)))})"
 
     if not op.frees:
         return [f"            {line('')}"]
@@ -59,7 +66,9 @@ def _save_code(op: Op, arrays: list[str]) -> list[str]:
     return [
         f"            if {' and '.join(f'{a}.size <= SMALL' for a in sizes)}:",
         f"                if {' and '.join(f'{a}.ndim' for a in sizes)}:",
-        f"                    {line('.copy()')}",
+        *([f"                    if n.windows is None: {line('.copy()', True)}",
+           f"                    else: {line('.copy()')}"] if op.promotes and any(kind == "input" for kind, _ in op.saves)
+          else [f"                    {line('.copy()')}"]),
         "                else:",
         f"                    {line('[()]' if op.promotes else '.copy()')}",
         "            else:",
@@ -95,7 +104,7 @@ def _record_code(op: Op, arrays: list[str]) -> list[str]:
     """Lines that make the node `n` for the result `t` with array `r`."""
     names = ARGUMENTS[:len(op.inputs)]
     return [
-        "    if mode.grad:",
+        "    if not threads.unrecorded or mode.recorded:",
         *(f"        w{i} = {x}._storage.writer" for i, x in enumerate(names)),
         f"        if {' or '.join(f'w{i} is not None' for i in range(len(names)))}:",
         "            f = getframe(1)",
@@ -219,7 +228,7 @@ def elementwise(name: str, forward: Callable[..., Any], *, promotes: str = "any"
     return _function(op, _coerce_code(op), [f"a{i}" for i in range(len(names))], differentiable, True)
 
 
-_LOCALS = {"OP", "forward", "t", "s", "r", "n", "f", "c", "d", "z"}
+_LOCALS = {"OP", "forward", "t", "s", "r", "n", "f", "c", "d", "k", "l", "z"}
 
 
 def primitive(name: str, forward: Callable[..., Any], *, settings: Sequence[str] = (), inputs: Sequence[str] | None = None,
@@ -397,8 +406,9 @@ warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"mutagrad(\.|
 
 
 SCOPE.update(
-    BadArgument=BadArgument, FLOAT32=np.dtype("float32"), FLOAT64=np.dtype("float64"), KNOWN=KNOWN, LARGE=large.LARGE, NOTHING=NOTHING, Node=Node, OURS=OURS,
-    QUIET=QUIET, SMALL=SMALL, Storage=Storage, UNSEEN=UNSEEN, __name__="mutagrad.call", answered=answered, begin_write=begin_write,
-    constant=constant, contiguous=np.ascontiguousarray, dtype_error=dtype_error, end_write=end_write, getframe=sys._getframe, hush=hush,
-    in_single=in_single, into=into, large=_large, mode=mode, ndarray=ndarray, new=object.__new__, next_order=next_order, promote=promote, quietly=_quietly,
-    save=save, shape_error=shape_error, unhush=unhush, variant=variant, window_as=window_as, window_of=window_of)
+    BadArgument=BadArgument, FLOAT32=np.dtype("float32"), FLOAT64=np.dtype("float64"), KNOWN=KNOWN, LARGE=large.LARGE, Leaf=Leaf, NOTHING=NOTHING,
+    Node=Node, OURS=OURS, QUIET=QUIET, SMALL=SMALL, Storage=Storage, UNSEEN=UNSEEN, __name__="mutagrad.call", answered=answered,
+    begin_write=begin_write, constant=constant, contiguous=np.ascontiguousarray, dtype_error=dtype_error, end_write=end_write, getframe=sys._getframe,
+    hush=hush, in_single=in_single, into=into, keep=keep, large=_large, mode=mode, ndarray=ndarray, new=object.__new__, next_order=next_order,
+    promote=promote, quietly=_quietly, save=save, shape_error=shape_error, threads=threads, unhush=unhush, variant=variant, window_as=window_as,
+    window_of=window_of)

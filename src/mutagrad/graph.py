@@ -19,12 +19,39 @@ from .where import Where, describe
 from .window import As, Shape, Whole, Window, overlaps_itself
 
 
-class Mode(threading.local):
-    """Of one thread: whether operations are recorded, whether a zero adjoint stays zero, whether nan in a sweep is an error."""
+class Threads:
+    """How many threads do not record. As long as there are none, nobody needs to look up its own mode, which takes five times as long."""
 
-    grad = True
+    __slots__ = ("unrecorded", "lock")
+
+    def __init__(self) -> None:
+        self.unrecorded, self.lock = 0, threading.Lock()
+
+
+threads = Threads()
+
+
+class Mode(threading.local):
+    """Of one thread: whether operations are recorded, whether a zero adjoint stays zero, whether nan in a sweep is an error.
+
+    Hot paths ask `not threads.unrecorded or mode.recorded`, which is `mode.grad`.
+    """
+
+    recorded = True
     strong_zeros = True
     anomaly = False
+
+    @property
+    def grad(self) -> bool:
+        return self.recorded
+
+    @grad.setter
+    def grad(self, on: bool) -> None:
+        on = bool(on)
+        if on is not self.recorded:
+            with threads.lock:
+                threads.unrecorded += -1 if on else 1
+            self.recorded = on
 
 
 mode = Mode()
@@ -83,10 +110,17 @@ class Node(list[Any]):
         return f"<{self.name()} at {describe(self.where)}>"
 
 
-class Leaf:
-    """Where a sweep ends: a tensor that asked for its gradient, held weakly."""
+NOT_KEPT = None, -1, None
 
-    __slots__ = ("tensor", "window", "whole", "order", "hooks", "after", "__weakref__")
+
+class Leaf:
+    """Where a sweep ends: a tensor that asked for its gradient, held weakly.
+
+    Small values are copied when they are saved, and a leaf is saved again and again: `kept` is the last copy, of which array and at
+    which version it was made.
+    """
+
+    __slots__ = ("tensor", "window", "whole", "order", "hooks", "after", "kept", "__weakref__")
     op = None
     inputs: tuple[Writer | None, ...] = ()
     tensor: ref[TensorBase]
@@ -95,10 +129,12 @@ class Leaf:
     order: int
     hooks: list[Any] | None
     after: list[Any] | None
+    kept: tuple[Any, int, Any]
 
     def __init__(self, tensor: TensorBase) -> None:
         self.tensor, self.order = ref(tensor), next_order()
         self.hooks = self.after = None
+        self.kept = NOT_KEPT
         self.whole = tensor._storage.buffer.shape, tensor._storage.buffer.dtype
         self.window = None if tensor._offset is None else window_of(tensor)
 

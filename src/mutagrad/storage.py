@@ -163,6 +163,14 @@ def save(tensor: TensorBase, node: Any, slot: int) -> Any:
     return array
 
 
+def keep(leaf: Any, storage: Storage, array: Any) -> Any:
+    """A copy of the small array that is all of a leaf, made once for all who save it before it is written. (NumPy's writes are not seen.)"""
+    copy = array.copy()
+    if storage.root is None and storage.ledger is None:
+        leaf.kept = array, storage.version, copy
+    return copy
+
+
 def share_memory(a: Any, b: Any) -> bool:
     """Exact, but gives up (answering yes) on windows for which exactness would be a search."""
     try:
