@@ -90,5 +90,38 @@ def test_resize_is_an_old_name_for_reshape() -> None:
         y = x.resize(2, 3)
     y.sum().backward()
     assert y.shape == (2, 3) and x.grad.tolist() == [1.0] * 6
-    with pytest.warns(UserWarning), pytest.raises(RuntimeError, match="6 elements"):
+    with pytest.warns(UserWarning), pytest.raises(RuntimeError, match="input of size 6"):
         x.resize(4)
+
+
+def test_resizing_into_channels_last_and_beyond_what_can_be_addressed() -> None:
+    x = mg.arange(24.0).resize_((1, 3, 2, 4), memory_format=mg.channels_last)
+    assert x.is_contiguous(memory_format=mg.channels_last) and x.stride() == (24, 1, 12, 3) and x[0, 1, 0, 1].item() == 4
+    with pytest.raises(RuntimeError, match="overflow"):
+        mg.zeros(()).resize_([2**40, 2**40])
+    with pytest.raises(RuntimeError, match="dimensions"):
+        mg.zeros(4).resize_((2, 2), memory_format=mg.channels_last)
+
+
+def test_empty_tensors_join_and_are_read_as_other_types() -> None:
+    assert mg.cat([mg.empty(0), mg.empty(0)], dim=1).shape == (0,)
+    assert mg.empty(0, 4, dtype=mg.uint8).view(mg.int32).shape == (0, 1) and mg.fft.fftfreq(0).shape == (0,)
+    with pytest.raises(RuntimeError):
+        mg.broadcast_shapes(1.5)
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        mg.ones(2).sum(3)
+
+
+def test_numbers_in_a_row_are_written_into_any_shape_of_as_many() -> None:
+    x = mg.zeros(2, 3)
+    mg.arange(0, 4, out=x.narrow(1, 1, 2))
+    assert x.tolist() == [[0, 0, 1], [0, 2, 3]]
+    assert mg.linspace(0, 3, 4, out=mg.zeros(2, 2)).tolist() == [[0, 1], [2, 3]]
+    with pytest.raises(RuntimeError, match="shape"):
+        mg.arange(0, 5, out=mg.zeros(2, 2))
+
+
+@pytest.mark.parametrize("stacking", [mg.hstack, mg.vstack, mg.dstack, mg.column_stack, mg.cat, mg.stack])
+def test_a_tensor_is_not_taken_for_the_list_of_its_rows(stacking: Any) -> None:
+    with pytest.raises(TypeError, match="must be tuple of Tensors, not Tensor"):
+        stacking(mg.ones(2, 3))

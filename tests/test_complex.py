@@ -294,3 +294,10 @@ def test_bytes_with_a_gradient() -> None:
 def test_complex_numbers_have_no_order(expression: str) -> None:
     with pytest.raises(NotImplementedError):
         eval(expression, {"m": mg, "x": mg.ones(2), "z": mg.tensor([1j, 2.0])})
+
+
+def test_the_conjugate_of_real_numbers_is_the_tensor_itself() -> None:
+    x = mg.ones(2)
+    assert x.conj() is x and mg.conj(x) is x and mg.conj_physical(x) is not x
+    z = mg.tensor([1 + 2j])
+    assert z.conj() is not z and z.conj().item() == 1 - 2j

@@ -106,7 +106,7 @@ def test_mapping_holds_randomness_to_what_was_asked_for() -> None:
 @pytest.mark.parametrize("call", [
     lambda: grad(lambda x: x)(mg.ones(2)), lambda: vmap(lambda x: x)(mg.tensor(1.0)), lambda: vmap(lambda x, y: x)(mg.ones(2), mg.ones(3)),
     lambda: vmap(lambda x: 3)(mg.ones(2)), lambda: grad(cube, argnums=3)(mg.ones(2)), lambda: grad(cube)([1.0]), lambda: vmap(lambda x: x, in_dims=None)(mg.ones(2)),
-    lambda: functional_call(nn.Linear(1, 1), {"nothing": mg.ones(1)}, mg.ones(1)), lambda: vmap(lambda x: x)(mg.ones(0, 2))])
+    lambda: functional_call(nn.Linear(1, 1), {"nothing": mg.ones(1)}, mg.ones(1), strict=True), lambda: vmap(mg.sin, chunk_size=0)])
 def test_mistakes_are_named(call: Any) -> None:
     with pytest.raises(mg.MutagradError):
         call()
@@ -179,3 +179,32 @@ def test_what_functions_may_be_given_and_return() -> None:
                  lambda: functionalize(mg.sin, remove="all")):
         with pytest.raises(ValueError):
             call()
+
+
+def test_a_caller_that_does_not_record_gets_constants() -> None:
+    def lifted(x: Any) -> Any:
+        with mg.no_grad():
+            shift = grad(lambda y: 0.25 * y ** 4)(x)
+        return x ** 3 - shift
+
+    x = mg.tensor(1.5, requires_grad=True)
+    y = grad(lifted)(x)
+    same(y, 6.75)
+    same(mg.autograd.grad(y, x)[0], 9)
+    with mg.no_grad():
+        for found in (grad(cube)(x), jacrev(cube)(x), *jvp(cube, (x,), (mg.ones(()),)), vjp(cube, x)[0]):
+            assert not found.requires_grad
+
+
+def test_mapping_without_slices_or_with_results_that_are_not_stacked() -> None:
+    assert vmap(lambda x: x.sum() * mg.ones(4))(mg.ones(0, 3)).shape == (0, 4)
+    same(vmap(lambda x: x, out_dims=(1,))(mg.tensor([[1.0, 2.0]])), [[1], [2]])
+    stacked, word = vmap(lambda x: (x, "word"), out_dims=(0, None))(mg.ones(2, 1))
+    assert word == "word" and stacked.shape == (2, 1)
+
+
+def test_batch_norm_without_running_statistics() -> None:
+    net = nn.Sequential(nn.BatchNorm1d(2), nn.BatchNorm1d(2, track_running_stats=False))
+    assert mg.func.replace_all_batch_norm_modules_(net) is net
+    assert net[0].running_mean is None and not net[0].track_running_stats and not net.state_dict().keys() & {"0.running_mean", "0.num_batches_tracked"}
+    same(net.eval()(mg.tensor([[1.0, 0.0], [3.0, 0.0]])).round(), [[-1, 0], [1, 0]])

@@ -225,13 +225,45 @@ def test_compiling_gives_the_function_itself() -> None:
 def test_there_is_no_process_group() -> None:
     d = mg.distributed
     assert not any(ask() for ask in (d.is_available, d.is_initialized, d.is_nccl_available, d.is_gloo_available, d.is_mpi_available, d.is_torchelastic_launched))
-    for name in ("get_rank", "get_world_size", "barrier", "all_reduce"):
+    for call in (d.get_rank, d.get_world_size, d.barrier, lambda: d.all_reduce(mg.ones(1)), d.recv):
         with pytest.raises(ValueError, match="no process group"):
-            getattr(d, name)()
+            call()
     with pytest.raises(NotImplementedError):
         d.init_process_group("gloo")
     with pytest.raises(AttributeError):
         d.no_such_name  # noqa: B018
+
+
+def test_a_group_of_one_process_knows_everything_already() -> None:
+    d, model = mg.distributed, mg.nn.Linear(2, 1)
+    with pytest.raises(NotImplementedError, match="process group"):
+        mg.nn.parallel.DistributedDataParallel(model)
+    with pytest.raises(NotImplementedError):
+        d.init_process_group("gloo", world_size=2, rank=0)
+    d.init_process_group("gloo", world_size=1, rank=0)
+    try:
+        assert d.is_initialized() and (d.get_rank(), d.get_world_size(), d.get_backend()) == (0, 1, "gloo") and d.new_group([0]).size() == 1
+        x, y, objects = mg.tensor([1.0, 2.0]), mg.zeros(2), [None]
+        assert d.all_reduce(x) is None and d.all_reduce(x, op=d.ReduceOp.AVG, async_op=True).wait() and d.barrier() is None and x.tolist() == [1.0, 2.0]
+        for call in (lambda: d.all_gather([y], x), lambda: d.gather(x, [y], 0), lambda: d.scatter(y, [x], src=0), lambda: d.reduce_scatter(y, [x])):
+            y.zero_()
+            call()
+            assert y.tolist() == x.tolist()
+        d.all_gather_object(objects, "a")
+        assert objects == ["a"] and list(mg.utils.data.distributed.DistributedSampler(range(3), shuffle=False)) == [0, 1, 2]
+        for wrong in (lambda: d.broadcast(x, 1), lambda: d.all_gather([y, y], x), lambda: d.gather(x), lambda: d.new_group([1]), lambda: d.send(x, 1),
+                      lambda: d.init_process_group("gloo", world_size=1)):
+            with pytest.raises(ValueError):
+                wrong()
+        parallel = mg.nn.parallel.DistributedDataParallel(model, find_unused_parameters=True)
+        with parallel.no_sync():
+            parallel(mg.ones(3, 2)).sum().backward()
+        assert model.weight.grad.tolist() == [[3.0, 3.0]] and list(parallel.state_dict()) == ["module.weight", "module.bias"]
+        with pytest.raises(TypeError):
+            mg.nn.parallel.DistributedDataParallel(model, no_such_setting=1)
+    finally:
+        d.destroy_process_group()
+    assert not d.is_initialized()
 
 
 def _fill(number: int, queue: Any) -> None:

@@ -192,3 +192,9 @@ def test_arguments_of_the_wrong_kind(expression: str) -> None:
     with pytest.raises(TypeError) as caught:
         eval(expression, {"m": mg, "x": mg.ones(3, 4)})
     assert isinstance(caught.value, mg.MutagradError) and caught.value.fix
+
+
+def test_lerp_ends_at_its_ends() -> None:
+    far, near = mg.tensor([1e8, 1.0]), mg.tensor([1.0, 1e8])
+    assert mg.lerp(far, near, 1.0).tolist() == near.tolist() and far.clone().lerp_(near, mg.ones(2)).tolist() == near.tolist()
+    assert mg.tensor([-float("inf"), 1.0, float("inf")]).quantile(0.25).item() == -float("inf")

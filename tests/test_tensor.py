@@ -289,3 +289,13 @@ def test_storage_is_the_memory_behind_the_window() -> None:
     y = x.requires_grad_().square().sum()
     x.storage()[0] = 9.0
     assert x[0, 0] == 9.0 and mg.autograd.grad(y, x)[0][0, 0] == 0.0  # what was saved is protected from this write, too
+
+
+def test_numbers_too_large_for_integers_and_lists_that_hold_themselves() -> None:
+    assert mg.tensor(2**64, dtype=mg.float32).item() == 2.0**64 and mg.tensor([2**70, 0, float("nan")], dtype=mg.bool).tolist() == [True, False, True]
+    with pytest.raises(RuntimeError):
+        mg.tensor(2**64)
+    endless: list[Any] = [0]
+    endless.append(endless)
+    with pytest.raises(TypeError, match="self-referential"):
+        mg.tensor(endless)

@@ -11,7 +11,8 @@ from math import e, inf, nan, pi
 from typing import Any as _Any
 
 from . import autograd, rooms
-from ._tensor import Size, Tensor, can_cast, is_complex, is_floating_point, is_tensor, numel, result_type
+from ._size import Size
+from ._tensor import Tensor, is_tensor, numel
 from .autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from .backends.large import get_num_threads, keep_memory, set_num_threads
 from .device import device
@@ -46,6 +47,7 @@ from .dtypes import (
 )
 from .dtypes import float_ as float
 from .dtypes import int_ as int
+from .element_types import can_cast, is_complex, is_floating_point, result_type
 from .errors import MutagradError
 from .layout import channels_last, channels_last_3d, contiguous_format, layout, memory_format, preserve_format, sparse_coo, strided
 from .ops.create import (
@@ -171,14 +173,11 @@ from .ops.reduce import (
                      cumprod,
                      cumsum,
                      dist,
-                     log_softmax,
-                     logsumexp,
                      max,
                      mean,
                      min,
                      norm,
                      prod,
-                     softmax,
                      std,
                      std_mean,
                      sum,
@@ -234,6 +233,7 @@ from .ops.shape import (
                      unfold,
                      unsqueeze,
 )
+from .ops.softmax import log_softmax, logsumexp, softmax
 from .ops.sorting import argsort, sort, topk
 from .printing import set_printoptions
 from .random import Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state

@@ -1,82 +1,38 @@
 """The Tensor class: a window on a storage, with PyTorch's methods.
 
-Every method is a function of `ops/` under its PyTorch name; nothing is computed here.
+Its methods are functions of `ops/` under their PyTorch names, and of the files beside this one that say what a tensor tells of its
+history and its types, and what Python and NumPy may do with it. Nothing is computed here.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from math import prod
+from collections.abc import Callable
 from typing import Any
 
-from . import printing, rooms
+from . import copying, element_types, history, printing, protocols, rooms
+from ._size import Size
 from .backends import np
-from .backward import backward, check_separate, register_after, register_hook, retain_grad, retains_grad
+from .backward import backward, register_after, register_hook, retain_grad, retains_grad
 from .call import in_place
-from .called import called
-from .construct import detached, make, results_are
-from .device import CPU, check_device, device, names_meta
-from .dtypes import (
-    CLASS_NAMES,
-    FLOAT,
-    as_dtype,
-    bfloat16,
-    bool_,
-    complex64,
-    complex128,
-    dtype,
-    float16,
-    float32,
-    float64,
-    get_default_dtype,
-    int8,
-    int16,
-    int32,
-    int64,
-    of_array,
-    uint8,
-)
-from .engine import OUTPUT
-from .errors import BadArgument, BadData, BadValue, DTypeError, GradientError, NoDevice, NotSupported, ShapeError
-from .graph import Leaf, Node, mode
-from .layout import layout, preserve_format, strided
-from .op import TABLE
+from .construct import detached, results_are
+from .device import CPU, check_device, device
+from .dtypes import dtype, float32, get_default_dtype, of_array
+from .errors import BadArgument, NotSupported
+from .layout import layout, strided
 from .ops import create, elementwise, indexing, linalg, reduce, selecting, sorting
 from .ops import shape as shapes
-from .promote import as_operand, operand_dtype
-from .storage import Storage, TensorBase, export, memory_of, new_storage
-
+from .ops import softmax as softmaxes
+from .promote import as_operand
+from .storage import TensorBase, memory_of
 
 _new_tuple = tuple.__new__
 
 
-class Size(tuple[int, ...]):
-    """A shape: a tuple with `numel()`."""
+def _reflected(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """The operator that Python asks where the tensor stands on the right: `2 - x`."""
+    def operator(self: Any, other: Any) -> Any:
+        return operation(other, self)
 
-    __slots__ = ()
-
-    def __new__(cls, sizes: Any = ()) -> Size:
-        return tuple.__new__(cls, shapes.sizes((tuple(sizes),), "Size"))
-
-    def numel(self) -> int:
-        return prod(self)
-
-    def __getitem__(self, key: Any) -> Any:
-        found = tuple.__getitem__(self, key)
-        return _new_tuple(Size, found) if isinstance(key, slice) else found
-
-    def __add__(self, other: Any) -> Size:
-        return Size(tuple.__add__(self, other))
-
-    def __radd__(self, other: Any) -> Size:
-        return Size(other + tuple(self)) if isinstance(other, tuple) else NotImplemented
-
-    def __mul__(self, times: Any) -> Size:
-        return Size(tuple.__mul__(self, times))
-
-    __rmul__ = __mul__
-
-    def __repr__(self) -> str:
-        return called(f"Size([{', '.join(map(str, self))}])")
+    return operator
 
 
 def answers_nothing(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -231,29 +187,8 @@ class Tensor(TensorBase):
     def requires_grad(self, wanted: bool) -> None:
         self.requires_grad_(wanted)
 
-    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Makes this a leaf, whose `.grad` will be the derivative with respect to the value it has now."""
-        storage = self._storage
-        if requires_grad:
-            if storage.writer is None:
-                if self._array.dtype.kind not in "fcV":
-                    raise DTypeError(f"requires_grad: only floating point and complex tensors have gradients, this one is {self.dtype.name}",
-                                     why="an integer or boolean cannot change by a little", fix="x.float().requires_grad_()")
-                check_separate(self, "requires_grad")
-                if self._offset is not None:  # a view of something that needs none gets a history of its own
-                    storage = self._storage = new_storage(storage.buffer, storage.root or storage)
-                storage.writer = storage.leaf = Leaf(self)
-        elif storage.writer is not None:
-            if not self.is_leaf:
-                raise GradientError("requires_grad: only leaves can stop requiring a gradient, and this tensor was computed",
-                                    fix="y = x.detach()")
-            storage.writer = storage.leaf = None
-        return self
-
-    @property
-    def is_leaf(self) -> bool:
-        writer = self._storage.writer
-        return writer is None or (writer.__class__ is Leaf and writer.tensor() is self)
+    requires_grad_ = history.requires_grad_
+    is_leaf, grad_fn, output_nr = property(history.is_leaf), property(history.grad_fn), property(history.output_nr)
 
     @property
     def grad(self) -> Tensor | None:
@@ -261,64 +196,30 @@ class Tensor(TensorBase):
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
-        if value is not None and not isinstance(value, Tensor):
-            raise BadArgument(f"grad: a gradient must be a tensor or None, not {type(value).__name__}", fix="x.grad = mutagrad.zeros_like(x)")
-        if value is self:
-            raise GradientError("grad: a tensor cannot be its own gradient", fix="x.grad = x.detach().clone()")
-        if value is not None and (value._array.shape != self._array.shape or value._array.dtype != self._array.dtype):
-            raise ShapeError(f"grad: a tensor of type {self.dtype} and shape {self._array.shape} cannot have {value.dtype} of shape {tuple(value.shape)} "
-                             "as its gradient", why="the two must agree in shape and type", fix="x.grad = mutagrad.zeros_like(x)")
-        self._grad = value
+        history.set_grad(self, value)
 
     @grad.deleter
     def grad(self) -> None:
         self._grad = None
 
     @property
-    def grad_fn(self) -> Any:
-        """The latest write to this tensor's storage; for a view of a leaf, a stand-in that leads to the leaf."""
-        writer = self._storage.writer
-        if self.is_leaf or not isinstance(writer, Node):
-            return None if self.is_leaf else ViewOfLeaf(writer)
-        return writer[0] if writer.op is OUTPUT and writer[0] is not None else writer
-
-    @property
     def _version(self) -> int:
         return memory_of(self).version
-
-    @property
-    def output_nr(self) -> int:
-        """Which of the results of its `grad_fn` this is."""
-        writer = self._storage.writer
-        return writer.saved if isinstance(writer, Node) and writer.op is OUTPUT else 0
 
     def detach(self) -> Tensor:
         """The same memory without the history: writes are seen in both, gradients do not pass."""
         return detached(self)  # type: ignore[no-any-return]
 
-    def detach_(self) -> Tensor:
-        self._storage = new_storage(self._storage.buffer, memory_of(self))
-        return self
+    detach_ = history.detach_
 
     @property
     def data(self) -> Tensor:
+        """The same memory without the history; assigned to, it takes the memory of another tensor."""
         return detached(self)  # type: ignore[no-any-return]
 
     @data.setter
     def data(self, other: Tensor) -> None:
-        """Points this tensor at the memory of another; a computed one keeps its history, so gradients pass as if it had these values."""
-        if not isinstance(other, Tensor) or of_array(other._array.dtype).category < FLOAT <= of_array(self._array.dtype).category and self.requires_grad:
-            raise BadData(f"data: cannot be set to {type(other).__name__}" + (f" of {other.dtype}" if isinstance(other, Tensor) else ""),
-                              fix="x.data = y.data, of a floating point type")
-        was_leaf, writer = self.requires_grad and self.is_leaf, self._storage.writer
-        if writer is not None and not was_leaf and (self._offset is not None or other._offset is not None or self._array.shape != other._array.shape):
-            raise NotSupported("data: cannot be set on a tensor that was computed as a view, or to a view, or to another shape",
-                               why="its history is that of all the memory it is a window on", fix="x.data.copy_(y), or x.detach() first")
-        self._array, self._offset = other._array, other._offset
-        self._storage = new_storage(other._storage.buffer, memory_of(other))
-        self._storage.writer = writer
-        if was_leaf:
-            self._storage.writer = self._storage.leaf = Leaf(self)
+        history.set_data(self, other)
 
     def backward(self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
         """Adds the derivative of this tensor (of its sum, if it has several elements) to `.grad` of the leaves.
@@ -350,100 +251,24 @@ class Tensor(TensorBase):
     def is_inference(self) -> bool:
         return False
 
-    # -------------------------------------------------------------------------------------------------- leaving tensors
+    # ------------------------------------------------------------------------------------- as Python and NumPy take it
 
-    def item(self) -> Any:
-        if self._array.size != 1:
-            raise BadValue(f"item: a tensor of shape {self._array.shape} has {self._array.size} elements, not one", fix="x.tolist()")
-        return self._array.item()
+    item, numpy = protocols.item, protocols.numpy
 
     def tolist(self) -> Any:
         return self._array.tolist()
 
-    def numpy(self, *, force: bool = False) -> Any:
-        """A NumPy array over the same memory."""
-        if self.requires_grad and mode.grad and not force:
-            raise GradientError("numpy: this tensor requires a gradient, which NumPy would lose", why="Can't call numpy() on Tensor that requires grad",
-                                fix="x.detach().numpy()")
-        if self.dtype is bfloat16:
-            raise BadArgument("numpy: got a tensor of bfloat16", why="NumPy has no such type", fix="x.float().numpy()")
-        return export(self)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        array = self.numpy()
-        return array if dtype is None and not copy else np.array(array, dtype, copy=copy)
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> Any:
-        """NumPy's functions of tensors are ours; those that we lack run on the arrays."""
-        function = _by_ufunc().get(ufunc)
-        if method == "__call__" and function is not None and not settings:
-            return function(*inputs)
-        arrays = [x.numpy() if isinstance(x, Tensor) else x for x in inputs]
-        target = settings.get("out", ())
-        if any(isinstance(x, Tensor) for x in target):
-            raise NotSupported(f"numpy.{ufunc.__name__}: out= cannot be a tensor", fix="x.copy_(result)")
-        result = getattr(ufunc, method)(*arrays, **settings)
-        return result if target or not isinstance(result, (np.ndarray, np.generic)) else make(np.array(result))
-
-    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
-        return self.numpy().__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
-
-    def __dlpack_device__(self) -> Any:
-        return self._array.__dlpack_device__()
+    __array__, __array_ufunc__ = protocols.as_array, protocols.apply_ufunc
+    __dlpack__, __dlpack_device__ = protocols.dlpack, protocols.dlpack_device
+    __bool__, __int__, __float__ = protocols.as_bool, protocols.as_int, protocols.as_float
+    __complex__, __index__ = protocols.as_complex, protocols.as_index
+    __len__, __iter__, __reversed__ = protocols.length, protocols.iterate, protocols.backwards
+    __contains__, __delitem__ = protocols.contains, protocols.delete
+    __deepcopy__, __reduce_ex__ = copying.deep_copy, copying.reduced
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """The functions of the Python array API standard for tensors, for libraries that compute with any array."""
         return rooms.standard(api_version)
-
-    def __bool__(self) -> bool:
-        if self._array.size != 1:
-            raise BadValue(f"bool: the truth of a tensor of shape {self._array.shape} is ambiguous", why=f"it has {self._array.size} elements",
-                                fix="x.any() or x.all()")
-        return bool(self._array.item())
-
-    def _real_item(self) -> Any:
-        value = self.item()
-        if not isinstance(value, complex):
-            return value
-        if value.imag:
-            raise BadValue(f"item: {value} is not a real number", fix="x.real or abs(x)")
-        return value.real
-
-    def __int__(self) -> int:
-        return int(self._real_item())
-
-    def __float__(self) -> float:
-        return float(self._real_item())
-
-    def __complex__(self) -> complex:
-        return complex(self.item())
-
-    def __index__(self) -> int:
-        if self._array.dtype.kind not in "iub" or self._array.size != 1:
-            raise BadArgument(f"index: only integer tensors of one element can be an index, not {self.dtype.name} of shape {self._array.shape}",
-                              fix="int(x)")
-        return int(self._array.item())
-
-    def __len__(self) -> int:
-        if not self._array.ndim:
-            raise BadArgument("len: a 0-d tensor has no length", fix="x.numel()")
-        return int(self._array.shape[0])
-
-    def __iter__(self) -> Iterator[Tensor]:
-        if not self._array.ndim:
-            raise BadArgument("iteration over a 0-d tensor", fix="x.item()")
-        return iter(self.unbind(0))
-
-    def __delitem__(self, key: Any) -> None:
-        raise BadArgument("del: elements of a tensor cannot be deleted", fix="mutagrad.cat([x[:i], x[i + 1:]])")
-
-    def __reversed__(self) -> Tensor:
-        return shapes.flip(self, 0) if self._array.ndim else self
-
-    def __contains__(self, element: Any) -> bool:
-        if not isinstance(element, (Tensor, bool, int, float, complex, np.generic)):
-            raise BadData(f"in: a tensor holds numbers, not {type(element).__name__}")
-        return bool((self == element)._array.any())
 
     def __hash__(self) -> int:
         return id(self)
@@ -462,97 +287,17 @@ class Tensor(TensorBase):
     def __format__(self, spec: str) -> str:
         return printing.format_scalar(self._array, spec) if not self._array.ndim else object.__format__(self, spec)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        """Tensors that share memory share it in the copy, too."""
-        if id(self) in memo:
-            return memo[id(self)]  # type: ignore[no-any-return]
-        if not self.is_leaf:
-            raise GradientError("deepcopy: this tensor was computed, and a copy of it would have no history", fix="x.detach().clone()")
-        root = memory_of(self)
-        if id(root) not in memo:
-            memo[id(root)] = new_storage(root.buffer.copy())
-        copied = _rebuild(type(self), memo[id(root)], self._array.shape, self._array.strides, self._offset, self.requires_grad, self._array.dtype)
-        copied._grad = None if self._grad is None else self._grad.__deepcopy__(memo)  # type: ignore[attr-defined]
-        if hasattr(self, "__dict__") and self.__dict__:
-            copied.__dict__.update(self.__dict__)
-        memo[id(self)] = copied
-        return copied  # type: ignore[no-any-return]
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        """A tensor that was computed comes back without its history, as a leaf."""
-        window = self._array.shape, self._array.strides, self._offset
-        kind = None if type(self) is Tensor else type(self)  # which is found under another path where this package stands for torch
-        return _rebuild, (kind, memory_of(self), *window, self.requires_grad, self._array.dtype), attributes_of(self)
-
     # ---------------------------------------------------------------------------------------------------- element types
 
-    def to(self, *targets: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False, memory_format: Any = None) -> Tensor:
-        """Another element type (or the same device): itself where nothing changes."""
-        for target in targets:
-            if isinstance(target, Tensor):
-                dtype = target.dtype
-            elif isinstance(target, (str, _Device)):
-                device = target
-            elif not isinstance(target, bool):
-                dtype = target
-        if device is not None and names_meta(device) and not self.is_meta:
-            return rooms.part("meta").blank(self if dtype is None else self.to(dtype))  # type: ignore[no-any-return]
-        wanted = self._array.dtype if dtype is None else as_dtype(dtype).array_type
-        found = elementwise.cast(self, wanted) if self._array.dtype is not wanted else self.clone() if copy else self
-        return found if memory_format is None or memory_format is preserve_format else shapes.contiguous(found, memory_format)  # type: ignore[no-any-return]
-
-    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
-        return called(CLASS_NAMES.get(self.dtype, self.dtype.name + "Tensor")) if dtype is None else self.to(
-            get_default_dtype() if dtype is Tensor else as_dtype(dtype))
-
-    def type_as(self, other: Tensor) -> Tensor:
-        return self.to(other.dtype)
+    to, type, type_as = element_types.to, element_types.to_type, element_types.type_as
+    to_device, cuda = element_types.to_device, element_types.cuda
+    float, double, half = element_types.to_float, element_types.to_double, element_types.to_half
+    bfloat16, long, int = element_types.to_bfloat16, element_types.to_long, element_types.to_int
+    short, char, byte = element_types.to_short, element_types.to_char, element_types.to_byte
+    bool, cfloat, cdouble = element_types.to_bool, element_types.to_cfloat, element_types.to_cdouble
 
     def cpu(self) -> Tensor:
         return self
-
-    def to_device(self, device: Any, /, *, stream: Any = None) -> Tensor:
-        """The array API standard's name for `to(device)`."""
-        return self.to(device=device)
-
-    def cuda(self, *arguments: Any, **settings: Any) -> Tensor:
-        raise NoDevice("cuda: this build computes on the CPU only", fix="x.cpu(), or leave the device out")
-
-    def float(self, memory_format: Any = None) -> Tensor:
-        return self.to(float32, memory_format=memory_format)
-
-    def bfloat16(self, memory_format: Any = None) -> Tensor:
-        return self.to(bfloat16, memory_format=memory_format)
-
-    def double(self, memory_format: Any = None) -> Tensor:
-        return self.to(float64, memory_format=memory_format)
-
-    def half(self, memory_format: Any = None) -> Tensor:
-        return self.to(float16, memory_format=memory_format)
-
-    def long(self, memory_format: Any = None) -> Tensor:
-        return self.to(int64, memory_format=memory_format)
-
-    def int(self, memory_format: Any = None) -> Tensor:
-        return self.to(int32, memory_format=memory_format)
-
-    def short(self, memory_format: Any = None) -> Tensor:
-        return self.to(int16, memory_format=memory_format)
-
-    def char(self, memory_format: Any = None) -> Tensor:
-        return self.to(int8, memory_format=memory_format)
-
-    def byte(self, memory_format: Any = None) -> Tensor:
-        return self.to(uint8, memory_format=memory_format)
-
-    def bool(self, memory_format: Any = None) -> Tensor:
-        return self.to(bool_, memory_format=memory_format)
-
-    def cfloat(self, memory_format: Any = None) -> Tensor:
-        return self.to(complex64, memory_format=memory_format)
-
-    def cdouble(self, memory_format: Any = None) -> Tensor:
-        return self.to(complex128, memory_format=memory_format)
 
     # --------------------------------------------------------------------------------------------------------- operators
 
@@ -589,40 +334,19 @@ class Tensor(TensorBase):
     __radd__ = elementwise.add_values
     __rmul__ = elementwise.mul
 
-    def __rsub__(self, other: Any) -> Any:
-        return elementwise.sub_values(other, self)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return elementwise.div_values(other, self)
-
-    __rdiv__ = __rtruediv__
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return elementwise.floor_divide(other, self)
-
-    def __rmod__(self, other: Any) -> Any:
-        return elementwise.remainder(other, self)
-
-    def __rpow__(self, other: Any) -> Any:
-        return elementwise.pow(other, self)
+    __rsub__ = _reflected(elementwise.sub_values)
+    __rtruediv__ = __rdiv__ = _reflected(elementwise.div_values)
+    __rfloordiv__ = _reflected(elementwise.floor_divide)
+    __rmod__ = _reflected(elementwise.remainder)
+    __rpow__ = _reflected(elementwise.pow)
+    __rand__ = _reflected(elementwise.bitwise_and)
+    __ror__ = _reflected(elementwise.bitwise_or)
+    __rxor__ = _reflected(elementwise.bitwise_xor)
+    __rlshift__ = _reflected(elementwise.bitwise_left_shift)
+    __rrshift__ = _reflected(elementwise.bitwise_right_shift)
 
     def __rmatmul__(self, other: Any) -> Any:
         return linalg.matmul(create.as_tensor(other), self)
-
-    def __rand__(self, other: Any) -> Any:
-        return elementwise.bitwise_and(other, self)
-
-    def __ror__(self, other: Any) -> Any:
-        return elementwise.bitwise_or(other, self)
-
-    def __rxor__(self, other: Any) -> Any:
-        return elementwise.bitwise_xor(other, self)
-
-    def __rlshift__(self, other: Any) -> Any:
-        return elementwise.bitwise_left_shift(other, self)
-
-    def __rrshift__(self, other: Any) -> Any:
-        return elementwise.bitwise_right_shift(other, self)
 
     __iadd__ = elementwise.add_values_
     __isub__ = elementwise.sub_values_
@@ -721,8 +445,8 @@ class Tensor(TensorBase):
     sum, mean, prod, var, std = reduce.sum, reduce.mean, reduce.prod, reduce.var, reduce.std
     max, min, amax, amin, aminmax = reduce.max, reduce.min, reduce.amax, reduce.amin, reduce.aminmax
     argmax, argmin, any, all = reduce.argmax, reduce.argmin, reduce.any, reduce.all
-    cumsum, cumprod, logsumexp, norm, dist = reduce.cumsum, reduce.cumprod, reduce.logsumexp, reduce.norm, reduce.dist
-    softmax, log_softmax, count_nonzero = reduce.softmax, reduce.log_softmax, reduce.count_nonzero
+    cumsum, cumprod, norm, dist, count_nonzero = reduce.cumsum, reduce.cumprod, reduce.norm, reduce.dist, reduce.count_nonzero
+    softmax, log_softmax, logsumexp = softmaxes.softmax, softmaxes.log_softmax, softmaxes.logsumexp
     sort, argsort, topk = sorting.sort, sorting.argsort, sorting.topk
 
     def cumsum_(self, dim: Any, *, dtype: Any = None) -> Tensor:
@@ -833,54 +557,8 @@ class Tensor(TensorBase):
     new_empty, new_full = create.new_empty, create.new_full
 
 
-_Device = device
-_ufuncs: dict[Any, Any] = {}
-
-
-def _by_ufunc() -> dict[Any, Any]:
-    if _ufuncs.get("of") != len(TABLE):  # rooms are loaded when first used
-        _ufuncs["of"] = len(TABLE)
-        _ufuncs.update({op.forward: op.function for op in TABLE.values() if isinstance(op.forward, np.ufunc)})
-        _ufuncs.update({np.matmul: linalg.matmul, np.power: elementwise.pow, np.sign: elementwise.sgn, np.conjugate: elementwise.conj,
-                        np.remainder: elementwise.remainder, np.fmod: elementwise.fmod, np.floor_divide: elementwise.floor_divide})
-    return _ufuncs
-
-
 def _incomparable(other: Any) -> bool:
     return not isinstance(other, (Tensor, bool, int, float, complex, np.generic, np.ndarray))
-
-
-class ViewOfLeaf:
-    """The `grad_fn` of a view of a leaf. Views have no node of their own."""
-
-    __slots__ = ("leaf",)
-
-    def __init__(self, leaf: Leaf) -> None:
-        self.leaf = leaf
-
-    def name(self) -> str:
-        return "ViewBackward0"
-
-    @property
-    def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        return ((self.leaf, 0),)
-
-    def __repr__(self) -> str:
-        return "<ViewBackward0>"
-
-
-def attributes_of(tensor: Tensor) -> Any:
-    """What a pickle keeps beside the elements: attributes that the program has given it, or what its class says."""
-    own = getattr(type(tensor), "__getstate__", None)
-    return tensor.__dict__ or None if own is getattr(object, "__getstate__", None) else own(tensor)  # type: ignore[misc]
-
-
-def _rebuild(cls: type[Tensor] | None, storage: Storage, size: Any, strides: Any, offset: int | None, requires_grad: bool, dtype: Any) -> Any:
-    made = object.__new__(cls or Tensor)
-    made._storage = storage if offset is None and storage.writer is None else new_storage(storage.buffer, storage)
-    made._array = storage.buffer if offset is None else np.ndarray(size, np.dtype(dtype.type), storage.buffer, offset, strides)
-    made._offset, made._grad = offset, None
-    return made.requires_grad_(requires_grad)
 
 
 results_are(Tensor)
@@ -892,23 +570,5 @@ def is_tensor(obj: Any) -> bool:
     return isinstance(obj, Tensor)
 
 
-def is_floating_point(input: Tensor) -> bool:
-    return shapes.tensor_argument(input, "is_floating_point").is_floating_point()  # type: ignore[no-any-return]
-
-
-def is_complex(input: Tensor) -> bool:
-    return shapes.tensor_argument(input, "is_complex").is_complex()  # type: ignore[no-any-return]
-
-
 def numel(input: Tensor) -> int:
     return shapes.tensor_argument(input, "numel").numel()  # type: ignore[no-any-return]
-
-
-def result_type(tensor: Any, other: Any) -> dtype:
-    """The type in which an operation on these two computes."""
-    return operand_dtype([as_operand(tensor, "result_type"), as_operand(other, "result_type")])
-
-
-def can_cast(from_: dtype, to: dtype) -> bool:
-    """Whether a write of one type into the other is allowed."""
-    return from_.category <= to.category

@@ -205,8 +205,9 @@ def running() -> Run:
     return _runs.open[-1]
 
 
-def _run(seeds: list[tuple[Any, Any, Any]], create_graph: bool, retain: bool, deposit: Any, wanted: dict[Any, Any], only: bool,
-         edge: dict[Any, Any] | None = None) -> None:
+def run_sweep(seeds: list[tuple[Any, Any, Any]], create_graph: bool, retain: bool, deposit: Any, wanted: dict[Any, Any], only: bool,
+              edge: dict[Any, Any] | None = None) -> None:
+    """One sweep in the mode that it needs: recorded if `create_graph`; if `only`, of nodes from which something wanted can be reached."""
     arithmetic = RECORDED_SWEEP if create_graph else RAW_SWEEP
     roots = [node for node, _, _ in seeds]
     useful = reaching(roots, wanted) if only else None
@@ -235,7 +236,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     seeds = _seeds(tensors, gradients, create_graph)
     retain = create_graph if retain_graph is None else retain_graph
     if inputs is None:
-        return _run(seeds, create_graph, retain, _deposit_recorded if create_graph else _deposit, {}, False)
+        return run_sweep(seeds, create_graph, retain, _deposit_recorded if create_graph else _deposit, {}, False)
     inputs = _listed(inputs)
     if not inputs:
         raise BadValue("backward: inputs cannot be empty", fix="leave it out to differentiate with respect to all leaves")
@@ -311,7 +312,7 @@ def _derivatives(seeds: list[tuple[Any, Any, Any]], inputs: Sequence[Any], creat
                 found[i] = _part(inputs[i], g, create_graph)
         return take
 
-    _run(seeds, create_graph, retain, None, {node: keep(numbers) for node, numbers in by_node.items()}, True)
+    run_sweep(seeds, create_graph, retain, None, {node: keep(numbers) for node, numbers in by_node.items()}, True)
     return found
 
 

@@ -34,6 +34,7 @@ def _steps(xs: Any, dim: int, reverse: bool) -> list[Any]:
 
 
 def _stacked(steps: list[Any], dim: int, reverse: bool) -> Any:
+    """Trees of slices as one tree of tensors."""
     made = tree_map(lambda *slices: stack(slices, dim), *steps)
     return tree_map(lambda x: flip(x, [dim]), made) if reverse else made
 

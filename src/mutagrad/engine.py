@@ -83,7 +83,7 @@ class Arithmetic:
     def own(self, holder: list[Any], dtype: Any) -> Any:
         """The one adjoint in `holder` as a C-contiguous buffer that nobody else can see; copied only if need be."""
         g = holder.pop()
-        if _sole(g) and g.__class__ is np.ndarray and g.base is None and g.dtype == dtype and g.flags.c_contiguous:
+        if sole(g) and g.__class__ is np.ndarray and g.base is None and g.dtype == dtype and g.flags.c_contiguous:
             return g
         counters.allocated += g.nbytes
         return np.array(g.real if g.dtype.kind == "c" and dtype.kind != "c" else g, dtype, order="C")
@@ -129,7 +129,7 @@ class Arithmetic:
     def add(self, holder: list[Any], g: Any) -> Any:
         """Their sum, in the memory of the one in `holder` where nobody else can see that."""
         a = holder.pop()
-        if a.size > SMALL and _sole(a) and a.base is None and a.dtype == g.dtype and a.flags.writeable:
+        if a.size > SMALL and sole(a) and a.base is None and a.dtype == g.dtype and a.flags.writeable:
             return a if a.size >= large.LARGE and large.apply(np.add, (a, g), (), a) else np.add(a, g, a)
         return a + g
 
@@ -160,7 +160,7 @@ def _calibrate() -> int:
 _SOLE = _calibrate()
 
 
-def _sole(a: Any) -> bool:
+def sole(a: Any) -> bool:
     return sys.getrefcount(a) <= _SOLE
 
 
@@ -169,16 +169,30 @@ class Sweep:
 
     `adjoints` holds for a node a buffer; or a list of what arrived through windows, pending; or, for a node with several
     outputs, {number: adjoint}. `mine` are the nodes whose buffer nobody else can see. `useful`, if given, holds the only
-    nodes worth visiting.
+    nodes worth visiting; `wanted` and `edge` are those whose adjoint somebody asked for.
     """
 
-    __slots__ = ("arithmetic", "adjoints", "mine", "heap", "useful")
+    __slots__ = ("arithmetic", "adjoints", "mine", "heap", "useful", "wanted", "edge")
 
-    def __init__(self, arithmetic: Arithmetic, useful: set[Any] | None) -> None:
-        self.arithmetic, self.useful = arithmetic, useful
+    def __init__(self, arithmetic: Arithmetic, useful: set[Any] | None, wanted: dict[Any, Any], edge: dict[Any, Any]) -> None:
+        self.arithmetic, self.useful, self.wanted, self.edge = arithmetic, useful, wanted, edge
         self.adjoints: dict[Any, Any] = {}
         self.mine: set[Any] = set()
         self.heap: list[tuple[int, Any]] = []
+
+    def show(self, node: Any, g: Any) -> Any:
+        """The adjoint of a node after its hooks and whoever wants it have seen it; None where the sweep goes no further."""
+        if node in self.edge:
+            self.edge[node](g)
+            return None
+        if node.hooks is not None:
+            g = self.arithmetic.call_hooks(node.hooks, g)
+            self.mine.discard(node)  # a hook may keep what it was shown
+        if node in self.wanted:
+            self.wanted[node](g)
+            if self.useful is not None and not any(before in self.useful for before in node.inputs):
+                return None  # what lies beyond is of no interest, and may be gone
+        return g
 
     def accumulate(self, node: Any, window: Window | None, g: Any) -> None:
         """Adds g to the adjoint of what `node` wrote."""
@@ -316,12 +330,13 @@ def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *
     Leaves get their adjoint by `deposit`, and whoever else is `wanted` by a callback. At an `edge` the sweep ends: its hooks and
     what lies beyond are for another one.
     """
-    state = Sweep(arithmetic, useful)
+    state = Sweep(arithmetic, useful, wanted, edge or {})
     adjoints, mine, heap, accumulate = state.adjoints, state.mine, state.heap, state.accumulate
     xp, restore, small = arithmetic.xp, arithmetic.restore, arithmetic.small
     freed, nodes = Freed(where), 0
     alarm, look = ([True], _no_nan) if mode.anomaly else (ALARM.rung, strong_zeros)
-    elements = restore is None and useful is None and not edge and not wanted and not mode.anomaly
+    asked = bool(wanted or edge)
+    elements = restore is None and useful is None and not asked and not mode.anomaly
     ALARM.rung.clear()
     g = gx = grads = found = None  # type: Any
     while seeds:
@@ -340,16 +355,10 @@ def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *
         nodes += 1
         if g.__class__ is list:
             g = state.settle(node.whole, g)
-        if edge is not None and node in edge:
-            edge[node](g)
-            continue
-        if node.hooks is not None:
-            g = arithmetic.call_hooks(node.hooks, g)
-            mine.discard(node)  # a hook may keep what it was shown
-        if wanted and node in wanted:
-            wanted[node](g)
-            if useful is not None and not any(before in useful for before in node.inputs):
-                continue  # what lies beyond is of no interest, and may be gone
+        if node.hooks is not None or asked:
+            g = state.show(node, g)
+            if g is None:
+                continue
         op = node.op
         if op is None:
             holder, g = [g], None

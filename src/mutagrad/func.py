@@ -20,16 +20,19 @@ from typing import Any
 from ._tensor import Tensor
 from .autograd.modes import enable_grad
 from .backward import grad as _autograd_grad
-from .errors import BadArgument, BadData, BadValue, ShapeError
-from .graph import next_order
+from .errors import BadData, BadValue, ShapeError
+from .graph import mode, next_order
 from .nn.module import Module
+from .nn.normalization import _BatchNorm
 from .ops.create import ones_like, zeros_like
-from .ops.shape import movedim, reshape, select, stack
+from .ops.elementwise import equal
+from .ops.shape import movedim, narrow, reshape, select, stack
 from .random import default_generator
 from .utils._pytree import tree_flatten, tree_map, tree_unflatten
 from .utils.checkpoint import outer_writers
 
-__all__ = ["functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "stack_module_state", "vjp", "vmap"]
+__all__ = ["functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
+           "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap"]
 
 Argnums = int | tuple[int, ...]
 
@@ -42,7 +45,7 @@ class _Traced:
         leaves, self.spec = tree_flatten(trees)
         for x in leaves:
             if not isinstance(x, Tensor):
-                raise BadArgument(f"{name}: expects tensors to differentiate by, got {type(x).__name__}", fix="argnums says which arguments those are")
+                raise BadData(f"{name}: expects tensors to differentiate by, got {type(x).__name__}", fix="argnums says which arguments those are")
         with enable_grad():
             self.leaves = [x.clone() if x.requires_grad else x.detach().clone().requires_grad_() for x in leaves]
 
@@ -60,13 +63,13 @@ class _Traced:
         return [zeros_like(x) if g is None else g for g, x in zip(found, self.leaves)]
 
     def seen(self, values: Any) -> Any:
-        """What the caller gets: constants, unless something older than this call has a part in them."""
+        """What the caller gets: constants, unless something older than this call has a part in them, and the caller records."""
         return tree_map(self._seen, values)
 
     def _seen(self, x: Any) -> Any:
-        if not isinstance(x, Tensor) or not x.requires_grad or outer_writers([x], self.since)[0]:
+        if not isinstance(x, Tensor) or not x.requires_grad:
             return x
-        return x.detach()
+        return x if mode.grad and outer_writers([x], self.since)[0] else x.detach()
 
 
 def _chosen(arguments: tuple[Any, ...], argnums: Argnums, name: str) -> Any:
@@ -90,7 +93,7 @@ def _split(result: Any, has_aux: bool, name: str) -> tuple[Any, Any]:
     if not has_aux:
         return result, None
     if not isinstance(result, tuple) or len(result) != 2:
-        raise BadArgument(f"{name}: with has_aux=True the function must return (output, aux), not {type(result).__name__}")
+        raise BadData(f"{name}: with has_aux=True the function must return (output, aux), not {type(result).__name__}")
     return result
 
 
@@ -140,7 +143,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     def product(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         seeds, given = tree_flatten(cotangents)
         if given != shape:
-            raise BadArgument("vjp: what is multiplied must be a tree like the output", fix="vjp_fn(torch.ones_like(output))")
+            raise BadData("vjp: what is multiplied must be a tree like the output", fix="vjp_fn(torch.ones_like(output))")
         return traced.seen(tree_unflatten(traced.derivatives(outputs, seeds), traced.spec))
 
     seen = traced.seen(output)
@@ -171,6 +174,8 @@ def _directions(primals: Any, tangents: Any) -> list[Any]:
     if not isinstance(primals, tuple) or not isinstance(tangents, tuple):
         raise BadValue("jvp: Expected primals and tangents to be tuples, one element for each argument", fix="jvp(f, (x,), (mutagrad.ones_like(x),))")
     (points, spec), (found, given) = tree_flatten(primals), tree_flatten(tangents)
+    if not points:
+        raise BadValue("jvp: Expected primals to contain at least one tensor", fix="jvp(f, (x,), (mutagrad.ones_like(x),))")
     kinds, others = ([(tuple(x.shape), x.dtype) if isinstance(x, Tensor) else type(x) for x in leaves] for leaves in (points, found))
     if spec != given or kinds != others:
         raise BadValue("jvp: Expected primals and tangents to have the same structure, shapes and types", why=f"they have {kinds} and {others}",
@@ -196,6 +201,8 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 def jacrev(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, *, chunk_size: int | None = None,
            _preallocate_and_copy: bool = False) -> Callable[..., Any]:
     """A function that gives all derivatives of all outputs of `func`: for each output a tree like the arguments."""
+    _check_chunks("jacrev", chunk_size)
+
     def derived(*arguments: Any, **settings: Any) -> Any:
         traced = _Traced(_chosen(arguments, argnums, "jacrev"), "jacrev")
         with enable_grad():
@@ -206,6 +213,12 @@ def jacrev(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
         return (table, aux) if has_aux else table
 
     return derived
+
+
+def _check_chunks(name: str, chunk_size: int | None) -> None:
+    """How many at a time is for compiled kernels; here it is always one, whatever number is asked for."""
+    if chunk_size is not None and chunk_size <= 0:
+        raise BadValue(f"{name}: chunk_size should be greater than 0, got {chunk_size}", fix="leave chunk_size out")
 
 
 def _rows(traced: _Traced, out: Any) -> list[Any]:
@@ -235,14 +248,17 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
     """
     if randomness not in ("error", "different", "same"):
         raise BadValue(f"vmap: randomness must be 'error', 'different' or 'same', not {randomness!r}")
+    _check_chunks("vmap", chunk_size)
 
     def mapped(*arguments: Any, **settings: Any) -> Any:
         leaves, spec = tree_flatten(arguments)
         dims = _spread(in_dims, arguments)
         size = _size(leaves, dims)
+        if not size:  # zeros in the place of a slice say what the results would be like
+            leaves = [x if d is None else zeros_like(x.sum(d, keepdim=True)) for x, d in zip(leaves, dims)]
         results = [func(*tree_unflatten([x if d is None else select(x, d, i) for x, d in zip(leaves, dims)], spec), **settings)
-                   for i in _drawing(size, randomness)]
-        return _stacked(results, out_dims)
+                   for i in _drawing(size or 1, randomness)]
+        return _stacked(results, out_dims, size)
 
     return mapped
 
@@ -256,7 +272,7 @@ def _spread(dims: Any, tree: Any) -> list[Any]:
     if isinstance(tree, dict) and isinstance(dims, dict):
         return [d for k in tree for d in _spread(dims[k], tree[k])]
     if not isinstance(tree, (tuple, list)) or len(dims) != len(tree):
-        raise BadValue(f"vmap: dimensions {dims!r} do not fit {type(tree).__name__} of {len(tree) if hasattr(tree, '__len__') else 1}")
+        raise BadValue(f"vmap: dimensions {dims!r} are not compatible with {type(tree).__name__} of {len(tree) if hasattr(tree, '__len__') else 1}")
     return [d for part, inner in zip(dims, tree) for d in _spread(part, inner)]
 
 
@@ -269,8 +285,6 @@ def _size(leaves: list[Any], dims: list[Any]) -> int:
         raise BadValue("vmap: no argument is sliced", fix="in_dims=0 for at least one argument")
     if len(sizes) > 1:
         raise BadValue(f"vmap: the sliced dimensions have sizes {sorted(sizes)}", why="they are sliced together", fix="make them equal")
-    if sizes == {0}:
-        raise BadValue("vmap: there are no slices to call the function with, so the shape of its result is not known", fix="a dimension of at least 1")
     return int(sizes.pop())
 
 
@@ -286,22 +300,25 @@ def _drawing(size: int, randomness: str) -> Iterator[int]:
                            fix="vmap(func, randomness='different')")
 
 
-def _stacked(results: list[Any], out_dims: Any) -> Any:
+def _stacked(results: list[Any], out_dims: Any, size: int) -> Any:
     trees = [tree_flatten(r) for r in results]
     spec = trees[0][1]
-    for x in trees[0][0]:
-        if not isinstance(x, Tensor):
-            raise BadArgument(f"vmap: the function must return tensors, not {type(x).__name__}")
-    dims = _spread(out_dims, results[0])
-    columns = [_same([leaves[k] for leaves, _ in trees]) if d is None else stack([leaves[k] for leaves, _ in trees]) for k, d in enumerate(dims)]
+    alone = isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(results[0], Tensor)
+    dims = _spread(out_dims[0] if alone else out_dims, results[0])
+    for x, d in zip(trees[0][0], dims):
+        if d is not None and not isinstance(x, Tensor):
+            raise BadData(f"vmap: the function must only return tensors, not {type(x).__name__}", fix="out_dims=None for it")
+    found = [[leaves[k] for leaves, _ in trees] for k in range(len(dims))]
+    columns = [_same(values) if d is None else narrow(stack(values), 0, 0, size) for values, d in zip(found, dims)]
     return tree_unflatten([column if d in (0, None) else movedim(column, 0, d) for column, d in zip(columns, dims)], spec)
 
 
 def _same(values: list[Any]) -> Any:
     """The one result of all slices."""
-    if any(value is not values[0] and not bool((value == values[0]).all()) for value in values):
+    first = values[0]
+    if any(value is not first and not (equal(value, first) if isinstance(first, Tensor) else value == first) for value in values):
         raise BadValue("vmap: out_dims cannot be None for this result, because every slice has its own", fix="out_dims=0")
-    return values[0]
+    return first
 
 
 # ---------------------------------------------------------------------------------------------------------------- modules
@@ -329,10 +346,10 @@ def functional_call(module: Module, parameter_and_buffer_dicts: Any, args: Any =
 @contextmanager
 def _swapped(module: Module, given: dict[str, Any], tie_weights: bool, strict: bool) -> Iterator[None]:
     own = {name: (owner, table, key) for name, owner, table, key in _slots(module)}
-    unknown = sorted(given.keys() - own.keys())
-    missing = sorted(own.keys() - given.keys())
-    if unknown or strict and missing:
-        raise BadValue(f"functional_call: unexpected names {unknown}, missing names {missing if strict else []}", fix="dict(module.named_parameters())")
+    if strict and given.keys() != own.keys():
+        raise BadValue(f"functional_call: unexpected names {sorted(given.keys() - own.keys())}, missing names {sorted(own.keys() - given.keys())}",
+                       fix="dict(module.named_parameters())")
+    given = {name: value for name, value in given.items() if name in own}
     values = {id(_value(*own[name])): value for name, value in given.items()} if tie_weights else {}
     before = {name: _value(*slot) for name, slot in own.items()}
     try:
@@ -366,3 +383,12 @@ def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Any], dict[s
     parameters = {name: stack([dict(m.named_parameters())[name] for m in models]).detach().requires_grad_(p.requires_grad)
                   for name, p in models[0].named_parameters()}
     return parameters, {name: stack([dict(m.named_buffers())[name] for m in models]) for name, _ in models[0].named_buffers()}
+
+
+def replace_all_batch_norm_modules_(root: Module) -> Module:
+    """Makes every batch norm inside normalize by the batch at hand, without running statistics, which calls under `vmap` could not share."""
+    for module in root.modules():
+        if isinstance(module, _BatchNorm) and module.track_running_stats:
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root

@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from . import dtypes
-from ._tensor import Size, Tensor
+from ._size import Size
+from ._tensor import Tensor
 from .backends import np
 from .construct import make
 from .device import check_device

@@ -71,6 +71,7 @@ def custom_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_arg
 
 
 def _find(op: Any) -> CustomOp:
+    """An operation, or the one that was declared under this name."""
     found = op if isinstance(op, CustomOp) else _declared.get(op)
     if found is None:
         raise BadValue(f"library: no operation {op!r} is declared", fix="mutagrad.library.custom_op(name, function, mutates_args=())")
@@ -157,16 +158,18 @@ class NamedOp:
 
 def _of_torch(name: str) -> Any:
     """The function of ours that PyTorch's own operation of a name is."""
-    space, _, name = name.partition("::")
+    space, _, plain = name.partition("::")
     places = {"linalg_": linalg, "fft_": fft, "special_": special}
     for start, module in places.items():
-        if name.startswith(start):
-            return getattr(module, name[len(start):], None)
+        if plain.startswith(start):
+            return getattr(module, plain[len(start):], None)
     homes = (sys.modules["mutagrad"], Tensor, functional) if space in ("aten", "prims") else ()
-    return next((getattr(home, name) for home in homes if hasattr(home, name)), None)
+    return next((getattr(home, plain) for home in homes if hasattr(home, plain)), None)
 
 
 class _Space:
+    """The operations of one library: `ops.aten`."""
+
     def __init__(self, name: str) -> None:
         self._name = name
 

@@ -16,6 +16,7 @@ from .construct import make
 from .dtypes import of_array
 from .errors import BadIndex, BadValue, DTypeError, ShapeError
 from .ops import elementwise, reduce
+from .ops import softmax as softmaxes
 from .ops.reduce import to_dtype
 from .ops.shape import expand, tensor_argument, whole_dim, whole_dims
 from .ops.statistics import nanmedian
@@ -136,7 +137,7 @@ def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any 
     """log(sum(exp(x))) of what the mask holds for."""
     tensor_argument(input, "logsumexp")
     neutral = 0 if mask is None else -np.inf if input._array.dtype.kind == "c" else _lowest(input, "logsumexp")
-    found = reduce.logsumexp(_filled(input, mask, neutral, "logsumexp"), () if dim is None else dim, keepdim)
+    found = softmaxes.logsumexp(_filled(input, mask, neutral, "logsumexp"), () if dim is None else dim, keepdim)
     return to_dtype(found, input.dtype if dtype is None else dtype)
 
 
@@ -180,17 +181,17 @@ def std(input: Any, dim: Any = None, unbiased: bool | None = None, *, correction
 
 def softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
     """exp(x), normalised to sum to one over what the mask holds for, and 0 elsewhere."""
-    return reduce.softmax(_filled(input, mask, 0 if mask is None else _lowest(input, "softmax"), "softmax"), dim, dtype)
+    return softmaxes.softmax(_filled(input, mask, 0 if mask is None else _lowest(input, "softmax"), "softmax"), dim, dtype)
 
 
 def log_softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
     """The logarithm of softmax over what the mask holds for, and -inf elsewhere."""
-    return reduce.log_softmax(_filled(input, mask, 0 if mask is None else _lowest(input, "log_softmax"), "log_softmax"), dim, dtype)
+    return softmaxes.log_softmax(_filled(input, mask, 0 if mask is None else _lowest(input, "log_softmax"), "log_softmax"), dim, dtype)
 
 
 def softmin(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
     """The softmax of -x over what the mask holds for, and 0 elsewhere."""
-    return reduce.softmax(-_filled(input, mask, 0 if mask is None else _highest(input, "softmin"), "softmin"), dim, dtype)
+    return softmaxes.softmax(-_filled(input, mask, 0 if mask is None else _highest(input, "softmin"), "softmin"), dim, dtype)
 
 
 def normalize(input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Any = None) -> Any:

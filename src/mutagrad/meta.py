@@ -77,6 +77,7 @@ def _leaves(targets: Any, settings: Any) -> bool:
 
 
 def _written(name: str, target: Any) -> Any:
+    """What a write gives that has nothing to write."""
     if not isinstance(target, Meta):
         raise NotSupported(f"{name}: Cannot copy out of meta tensor; no data!", why="the target has data, and the source has none",
                            fix="write the other way round")
@@ -96,7 +97,9 @@ def emptied(result: Any) -> Any:
     """Tensors without data of the shapes and types of these."""
     if isinstance(result, Tensor):
         return result if isinstance(result, Meta) else Tensor.as_subclass(result, Meta)
-    return type(result)([emptied(one) for one in result]) if isinstance(result, (list, tuple)) and any(isinstance(one, Tensor) for one in result) else result
+    if isinstance(result, (list, tuple)) and any(isinstance(one, Tensor) for one in result):
+        return type(result)([emptied(one) for one in result])
+    return result
 
 
 _classes: dict[type, Any] = {Tensor: Meta}

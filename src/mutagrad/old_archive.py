@@ -33,6 +33,7 @@ class _OldArchive:
         self.room = source.size
 
     def load(self, run: Run) -> Any:
+        """The object, with its storages filled."""
         self.file.seek(0)
         if self._plain() != MAGIC:
             raise BadFile("load: Invalid magic number: this is a pickle, but not one that torch.save wrote", fix="pickle.load(file), if you trust it")
@@ -57,9 +58,11 @@ class _OldArchive:
         return self.file.read(length)  # type: ignore[no-any-return]
 
     def _plain(self) -> Any:
+        """What the next pickle makes, which must be without storages."""
         return Machine(lambda _: refuse("its header refers to a storage")).run(self._program())
 
     def storage(self, key: Any) -> Any:
+        """The storage that a pickle refers to."""
         if type(key) is tuple and len(key) == 4 and key[0] == "module":  # a class, and its source when it was saved
             return key[1]
         if type(key) is not tuple or len(key) not in (5, 6) or key[5:] not in ((), (None,)):
@@ -77,6 +80,7 @@ class _OldArchive:
         return cell if element in (None, cell.kind) and cell.count == count else refuse(f"the storage {name[:80]!r} is of two types or sizes")
 
     def _fill(self, name: Any) -> None:
+        """Reads the elements of the next storage."""
         if name not in self.cells:
             refuse(f"the storage {str(name)[:80]!r} is used by no tensor")
         cell, memory = self.cells[name]

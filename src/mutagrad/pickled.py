@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, NoReturn
 
 from . import dtypes
-from ._tensor import Size, Tensor, _rebuild
+from ._size import Size
+from ._tensor import Tensor
+from .copying import rebuild
 from .device import device
 from .errors import BadArgument, BadFile, BadValue
 from .layout import strided
@@ -183,9 +185,9 @@ def tensor_over(storage: Storage, kind: dtypes.dtype, offset: Any, size: Any, st
         if buffer.ndim == 1:
             storage.buffer = buffer = buffer.reshape(shape)
         if buffer.shape == shape:
-            return _rebuild(Tensor, storage, shape, None, None, requires_grad, None)  # type: ignore[no-any-return]
+            return rebuild(Tensor, storage, shape, None, None, requires_grad, None)  # type: ignore[no-any-return]
     steps = tuple(step * item for step in stride) if 0 not in shape else None
-    return _rebuild(Tensor, storage, shape, steps, offset * item, requires_grad, kind.array_type)  # type: ignore[no-any-return]
+    return rebuild(Tensor, storage, shape, steps, offset * item, requires_grad, kind.array_type)  # type: ignore[no-any-return]
 
 
 def _in_order(shape: tuple[int, ...], stride: Any) -> bool:
@@ -289,7 +291,8 @@ CONSTRUCTORS: dict[str, Callable[..., Any]] = {
     "torch._tensor._rebuild_from_type_v2": _of_type,
     "torch.nn.parameter.Parameter": _parameter,
     **{f"{make.__module__}.{make.__name__}": make for make in (rebuilt, typed_storage)},
-    "mutagrad._tensor.Size": _size,
+    "mutagrad._size.Size": _size,
+    "mutagrad._tensor.Size": _size,  # as older files name it
     "mutagrad.device.device": _device,
 }
 TENSORS: dict[str, type[Tensor]] = {f"{kind.__module__}.{kind.__name__}": kind

@@ -14,7 +14,8 @@ import zipfile
 from collections.abc import Callable
 from typing import Any
 
-from ._tensor import Tensor, attributes_of
+from ._tensor import Tensor
+from .copying import attributes_of
 from .dtypes import of_array
 from .errors import BadFile, CannotPickle
 from .ops.memory import TypedStorage

@@ -21,6 +21,7 @@ class DeQuantStub(QuantStub):
 
 
 def _refuse(name: str) -> Any:
+    """A function that raises when it is called, so that programs which only name it run."""
     def refused(*arguments: Any, **settings: Any) -> Any:
         raise NotSupported(f"quantization.{name}: there are no quantized types", fix="use the model as it is")
 

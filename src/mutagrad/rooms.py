@@ -29,10 +29,17 @@ ROOMS: dict[str, Room] = {
         functions="""angle complex conj_physical imag is_conj is_neg polar real resolve_conj resolve_neg view_as_complex view_as_real""",
         methods="""angle chalf conj_physical conj_physical_ is_conj is_neg resolve_conj resolve_neg"""),
     "statistics": Room(
-        functions="""nansum nanmean median nanmedian mode quantile nanquantile kthvalue cummax cummin logcumsumexp diff trapezoid trapz
-            cumulative_trapezoid gradient cov corrcoef renorm cdist""",
-        methods="""nansum nanmean median nanmedian mode quantile nanquantile kthvalue cummax cummin logcumsumexp diff cov corrcoef renorm renorm_
-            sum_to_size"""),
+        functions="""nansum nanmean median nanmedian mode quantile nanquantile kthvalue cov corrcoef""",
+        methods="""nansum nanmean median nanmedian mode quantile nanquantile kthvalue cov corrcoef sum_to_size"""),
+    "running": Room(
+        functions="cummax cummin logcumsumexp",
+        methods="cummax cummin logcumsumexp"),
+    "differences": Room(
+        functions="diff trapezoid trapz cumulative_trapezoid gradient",
+        methods="diff"),
+    "distances": Room(
+        functions="cdist renorm",
+        methods="renorm renorm_"),
     "searching": Room(
         functions="""msort unique unique_consecutive isin searchsorted bucketize histc histogram histogramdd bincount nonzero_static unravel_index
             index_reduce""",
@@ -43,9 +50,19 @@ ROOMS: dict[str, Room] = {
     "solving": Room(
         functions="""det inverse logdet matrix_exp matrix_power slogdet triangular_solve""",
         methods="""det inverse logdet matrix_exp matrix_power slogdet triangular_solve"""),
-    "decompose": Room(
-        functions="""cholesky cholesky_inverse cholesky_solve geqrf lu lu_solve lu_unpack orgqr ormqr pca_lowrank qr svd svd_lowrank""",
-        methods="""cholesky cholesky_inverse cholesky_solve geqrf lu lu_solve orgqr ormqr qr svd"""),
+    "cholesky": Room(
+        functions="""cholesky cholesky_inverse cholesky_solve""",
+        methods="""cholesky cholesky_inverse cholesky_solve"""),
+    "lu": Room(
+        functions="""lu lu_solve lu_unpack""",
+        methods="""lu lu_solve"""),
+    "qr": Room(
+        functions="""geqrf orgqr ormqr qr""",
+        methods="""geqrf orgqr ormqr qr"""),
+    "spectral": Room(
+        functions="svd",
+        methods="svd"),
+    "lowrank": Room(functions="pca_lowrank svd_lowrank"),
     "norms": Room(
         functions="""pinverse""",
         methods="""pinverse"""),
@@ -59,13 +76,14 @@ ROOMS: dict[str, Room] = {
         functions="""bartlett_window blackman_window hamming_window hann_window kaiser_window"""),
     "counting": Room(functions="range"),
     "segments": Room(functions="segment_reduce"),
+    "quantize": Room(functions="fake_quantize_per_channel_affine fake_quantize_per_tensor_affine"),
     "toplevel": Room(
         functions="""adaptive_max_pool1d batch_norm binary_cross_entropy_with_logits conv_tbc cosine_embedding_loss ctc_loss embedding frobenius_norm
             hinge_embedding_loss instance_norm kl_div margin_ranking_loss norm_except_dim nuclear_norm poisson_nll_loss triplet_margin_loss"""),
     "arrange": Room(
         functions="""alias_copy as_strided_copy atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes cartesian_prod column_stack combinations
             detach diagonal_copy dsplit dstack empty_permuted empty_strided expand_copy fill fliplr flipud hsplit hstack meshgrid narrow_copy
-            permute_copy ravel repeat_interleave rot90 row_stack scalar_tensor select_copy slice slice_copy split_with_sizes split_with_sizes_copy
+            permute_copy ravel repeat_interleave rot90 row_stack scalar_tensor select_copy slice slice_copy split_copy split_with_sizes split_with_sizes_copy
             squeeze_copy t_copy tensor_split transpose_copy unbind_copy unfold_copy unsafe_chunk unsafe_split unsqueeze_copy view_copy vsplit
             vstack""",
         methods="""as_strided_ dsplit fliplr flipud hsplit narrow_copy new_empty_strided repeat_interleave resize resize_ resize_as_ rot90 set_
@@ -114,13 +132,17 @@ ROOMS: dict[str, Room] = {
         methods="_base _is_view dim_order get_device is_nonzero is_pinned is_same_size is_set_to is_shared pin_memory"),
     "each": Room(methods="apply_ map_ map2_"),
     "foreach": Room(
-        functions="""_foreach_abs _foreach_abs_ _foreach_add _foreach_add_ _foreach_addcdiv _foreach_addcdiv_ _foreach_addcmul _foreach_addcmul_ _foreach_ceil
-            _foreach_ceil_ _foreach_clamp_max _foreach_clamp_max_ _foreach_clamp_min _foreach_clamp_min_ _foreach_copy_ _foreach_div
-            _foreach_div_ _foreach_exp _foreach_exp_ _foreach_floor _foreach_floor_ _foreach_lerp _foreach_lerp_ _foreach_log _foreach_log_
-            _foreach_maximum _foreach_maximum_ _foreach_minimum _foreach_minimum_ _foreach_mul _foreach_mul_ _foreach_neg _foreach_neg_
+        functions="""_foreach_abs _foreach_abs_ _foreach_acos _foreach_acos_ _foreach_add _foreach_add_ _foreach_addcdiv _foreach_addcdiv_ _foreach_addcmul
+            _foreach_addcmul_ _foreach_asin _foreach_asin_ _foreach_atan _foreach_atan_ _foreach_ceil _foreach_ceil_ _foreach_clamp_max
+            _foreach_clamp_max_ _foreach_clamp_min _foreach_clamp_min_ _foreach_clone _foreach_copy_ _foreach_cos _foreach_cos_ _foreach_cosh
+            _foreach_cosh_ _foreach_div _foreach_div_ _foreach_erf _foreach_erf_ _foreach_erfc _foreach_erfc_ _foreach_exp _foreach_exp_
+            _foreach_expm1 _foreach_expm1_ _foreach_floor _foreach_floor_ _foreach_frac _foreach_frac_ _foreach_lerp _foreach_lerp_ _foreach_lgamma
+            _foreach_lgamma_ _foreach_log _foreach_log10 _foreach_log10_ _foreach_log1p _foreach_log1p_ _foreach_log2 _foreach_log2_ _foreach_log_
+            _foreach_max _foreach_maximum _foreach_maximum_ _foreach_minimum _foreach_minimum_ _foreach_mul _foreach_mul_ _foreach_neg _foreach_neg_
             _foreach_norm _foreach_pow _foreach_pow_ _foreach_reciprocal _foreach_reciprocal_ _foreach_round _foreach_round_ _foreach_rsqrt
-            _foreach_rsqrt_ _foreach_sigmoid _foreach_sigmoid_ _foreach_sign _foreach_sign_ _foreach_sqrt _foreach_sqrt_ _foreach_sub
-            _foreach_sub_ _foreach_tanh _foreach_tanh_ _foreach_zero_"""),
+            _foreach_rsqrt_ _foreach_sigmoid _foreach_sigmoid_ _foreach_sign _foreach_sign_ _foreach_sin _foreach_sin_ _foreach_sinh _foreach_sinh_
+            _foreach_sqrt _foreach_sqrt_ _foreach_sub _foreach_sub_ _foreach_tan _foreach_tan_ _foreach_tanh _foreach_tanh_ _foreach_trunc
+            _foreach_trunc_ _foreach_zero_"""),
     "recurrent": Room(
         functions="""gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell"""),
     "sparse": Room(

@@ -10,7 +10,7 @@ from typing import Any
 
 from .backends import np
 from .construct import make, view
-from .engine import Arithmetic, _sole
+from .engine import Arithmetic, sole
 from .graph import Node, Writer
 from .op import RECORDED, Op, same
 from .ops.elementwise import cast
@@ -39,7 +39,7 @@ class Recorded(Arithmetic):
             if not node.op.frees:
                 return node.saved
             saves = [("input", i) for i in range(len(node.saved) - 1)] + [("setting", 0)]
-        return [v if kind in ("setting", "shape") or v is None else _with_history(v, *_source(node, kind, i))
+        return [v if kind in ("setting", "shape") or v is None else with_history(v, *source_of(node, kind, i))
                 for (kind, i), v in zip(saves, node.saved)]
 
     def reshape(self, g: Any, shape: Shape) -> Any:
@@ -57,7 +57,7 @@ class Recorded(Arithmetic):
         g = holder.pop()
         if g._array.dtype != dtype:
             return cast(g, dtype)
-        if _sole(g) and g._offset is None and _sole_storage(g):
+        if sole(g) and g._offset is None and _sole_storage(g):
             return g
         return clone(g)
 
@@ -98,14 +98,14 @@ def _sole_storage(tensor: Any) -> bool:
     return sys.getrefcount(tensor._storage) <= _SOLE_STORAGE
 
 
-def _source(node: Node, kind: str, i: int) -> tuple[Writer | None, Window | None]:
+def source_of(node: Node, kind: str, i: int) -> tuple[Writer | None, Window | None]:
     """The writer of a saved value, and the window through which it was read; of `out`, that through which it was written."""
     if kind == "input":
         return node[i], None if node.windows is None else node.windows[i]
     return node, node.written
 
 
-def _with_history(value: Any, writer: Writer | None, window: Window | None) -> Any:
+def with_history(value: Any, writer: Writer | None, window: Window | None) -> Any:
     """A saved value as a tensor that has the history it had.
 
     Its memory may be another storage's, whose ledger does not know this tensor: what is saved of it is saved by copy.

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from .ops.elementwise import erf, exp2, expm1, log1p, logit, round
 from .ops.elementwise import sigmoid as expit
-from .ops.reduce import log_softmax, logsumexp, softmax
+from .ops.softmax import log_softmax, logsumexp, softmax
 from .ops.special import (
     airy_ai,
     bessel_j0,

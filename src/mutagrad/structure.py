@@ -15,8 +15,10 @@ from itertools import pairwise
 from typing import Any
 
 from . import dtypes
-from ._tensor import Size, Tensor, _rebuild
+from ._size import Size
+from ._tensor import Tensor
 from .backends import np
+from .copying import rebuild
 from .device import device
 from .nn.parameter import Buffer, Parameter
 from .ops.create import tensor
@@ -210,7 +212,7 @@ class Unpacker:
         storage = self._storages[name]
         if "size" in node:
             return tensor_over(storage, _dtype(node["dtype"]), node["offset"], node["size"], node["stride"], requires_grad)
-        return _rebuild(Tensor, storage, None, None, None, requires_grad, None)  # type: ignore[no-any-return]
+        return rebuild(Tensor, storage, None, None, None, requires_grad, None)  # type: ignore[no-any-return]
 
 
 def _dtype(name: Any) -> dtypes.dtype:

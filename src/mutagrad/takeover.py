@@ -95,6 +95,7 @@ def answer(func: Asked, found: list[Any], args: tuple[Any, ...], kwargs: dict[st
 
 
 def _ask(func: Asked, raw: Asked, args: tuple[Any, ...], kwargs: dict[str, Any], looks: bool = True) -> Any:
+    """The answer of a class or mode to a call of `func`; where none is to be asked, what `raw` computes, cast as autocast says."""
     state = STATE
     found = foreign((*args, *kwargs.values())) if looks and state.off < 2 else []
     if found and state.off == 0 or state.modes and state.off < 2:
@@ -214,9 +215,12 @@ def watch() -> None:
         stand_in.forget_functions()
 
 
+_HOMES = ("mutagrad", "mutagrad._tensor", "mutagrad.element_types", "mutagrad.nn.init")
+
+
 def _is_operation(value: Any) -> bool:
     home = getattr(value, "__module__", "")
-    return isinstance(value, FunctionType) and (home in ("mutagrad", "mutagrad._tensor", "mutagrad.nn.init") or home.startswith("mutagrad.ops."))
+    return isinstance(value, FunctionType) and (home in _HOMES or home.startswith("mutagrad.ops."))
 
 
 def _watch_module(path: str, module: ModuleType, by_raw: dict[int, Asked]) -> None:
@@ -231,6 +235,7 @@ def _watch_module(path: str, module: ModuleType, by_raw: dict[int, Asked]) -> No
 
 
 def _watch_tensor() -> None:
+    """The methods, operators and properties of Tensor ask from now on; one that has several names stays one under all of them."""
     for name in dir(Tensor):
         getattr(Tensor, name, None)  # loads the methods that wait in rooms
     methods = {name: value for name, value in vars(Tensor).items() if name not in LEFT_ALONE and (not name.startswith("_") or name.startswith("__"))}
@@ -244,7 +249,9 @@ def _watch_tensor() -> None:
             asking[name] = (_operator if name in _OPERATORS else _asking)(raw, name, asking.get(_SHOWN.get(name, "")))
             NAMES[asking[name]] = called(f"Tensor.{name}")
         elif isinstance(raw, FunctionType):
-            asking[name] = by_raw.setdefault(id(raw), by_raw.get(id(raw)) or _asking(raw, name))
+            if id(raw) not in by_raw:
+                by_raw[id(raw)] = _asking(raw, name)
+            asking[name] = by_raw[id(raw)]
             NAMES.setdefault(asking[name], called(f"Tensor.{name}"))
     for name, value in asking.items():
         setattr(Tensor, name, value)

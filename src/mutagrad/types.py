@@ -6,7 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import Any, TypeAlias, Union
 
-from ._tensor import Size, Tensor
+from ._size import Size
+from ._tensor import Tensor
 from .device import device
 from .dtypes import dtype
 

@@ -71,6 +71,7 @@ op("narrow_copy", R(5, 7), 1, 2, 3, ref=lambda x, dim, start, length: x[:, start
 op("permute_copy", R(2, 3, 4), (2, 0, 1), ref=np.transpose)
 op("select_copy", R(5, 7), 1, 3, ref=lambda x, dim, i: x[:, i])
 op("slice_copy", R(5, 7), 0, 1, 4, ref=lambda x, dim, a, b: x[a:b])
+op("split_copy", R(5, 7), 4, ref=lambda x, n: np.split(x, [n]))
 op("split_with_sizes_copy", R(5, 7), (1, 4), ref=lambda x, s: np.split(x, [1]))
 op("squeeze_copy", R(5, 1, 7), ref=np.squeeze)
 op("t_copy", R(5, 7), ref=np.transpose)

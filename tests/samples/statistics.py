@@ -1,4 +1,4 @@
-"""Samples of ops/statistics.py."""
+"""Samples of ops/statistics.py, running.py, differences.py and distances.py."""
 
 from __future__ import annotations
 

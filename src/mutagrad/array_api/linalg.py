@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any
 
-from ..ops import decompose, norms, products, reduce, solving
+from ..ops import norms, products, reduce, solving, spectral
 from ..ops import linalg as ops
+from ..ops.cholesky import linalg_cholesky
 from ..ops.elementwise import conj, mul
+from ..ops.qr import linalg_qr
 from ..ops.shape import broadcast_tensors, expand, tensor_argument
 from ..ops.shape import diagonal as diagonal_view
 from .kinds import broadcast_shapes, common
@@ -118,29 +120,29 @@ def solve(x1: Any, x2: Any, /) -> Any:
 
 def cholesky(x: Any, /, *, upper: bool = False) -> Any:
     """The triangular factor of a positive definite matrix."""
-    return decompose.linalg_cholesky(tensor_argument(x, "cholesky"), upper=upper)
+    return linalg_cholesky(tensor_argument(x, "cholesky"), upper=upper)
 
 
 def qr(x: Any, /, *, mode: str = "reduced") -> Any:
     """An orthogonal and a triangular factor."""
-    return decompose.linalg_qr(tensor_argument(x, "qr"), mode)
+    return linalg_qr(tensor_argument(x, "qr"), mode)
 
 
 def svd(x: Any, /, *, full_matrices: bool = True) -> Any:
     """The singular value decomposition."""
-    return decompose.linalg_svd(tensor_argument(x, "svd"), full_matrices)
+    return spectral.linalg_svd(tensor_argument(x, "svd"), full_matrices)
 
 
 def svdvals(x: Any, /) -> Any:
     """The singular values."""
-    return decompose.svdvals(tensor_argument(x, "svdvals"))
+    return spectral.svdvals(tensor_argument(x, "svdvals"))
 
 
 def eigh(x: Any, /) -> Any:
     """The eigenvalues and eigenvectors of a Hermitian matrix."""
-    return decompose.eigh(tensor_argument(x, "eigh"))
+    return spectral.eigh(tensor_argument(x, "eigh"))
 
 
 def eigvalsh(x: Any, /) -> Any:
     """The eigenvalues of a Hermitian matrix."""
-    return decompose.eigvalsh(tensor_argument(x, "eigvalsh"))
+    return spectral.eigvalsh(tensor_argument(x, "eigvalsh"))

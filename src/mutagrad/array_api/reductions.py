@@ -7,7 +7,7 @@ from ..backends import np
 from ..construct import make
 from ..dtypes import as_dtype, bool_, int64, uint64
 from ..errors import BadValue
-from ..ops import reduce, searching, sorting, statistics
+from ..ops import differences, reduce, searching, sorting
 from ..ops.shape import cat, clone, tensor_argument, whole_dim
 from ..storage import TensorBase
 from .creation import full
@@ -98,7 +98,7 @@ def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, in
 def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Any:
     """The differences of neighbours along an axis, n times over."""
     x, *ends = common("diff", x, *(v for v in (prepend, append) if v is not None))
-    return statistics.diff(x, n, axis, None if prepend is None else ends[0], None if append is None else ends[-1])
+    return differences.diff(x, n, axis, None if prepend is None else ends[0], None if append is None else ends[-1])
 
 
 def all(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:

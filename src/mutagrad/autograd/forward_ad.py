@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from ..backward import RECORDED_SWEEP, _run, grad
+from ..backward import RECORDED_SWEEP, run_sweep, grad
 from ..construct import detached, window_or_none
 from ..errors import BadArgument, BadValue, GradientError, ShapeError
 from ..graph import Leaf, Node, mode
@@ -144,7 +144,7 @@ def _tangent(tensor: Any, duals: Duals) -> Any:
     with enable_grad():
         seed = zeros_like(tensor).requires_grad_()
         found: dict[Any, Any] = {}
-        _run([(tensor._storage.writer, window_or_none(tensor), seed)], True, True, None, {}, False,
+        run_sweep([(tensor._storage.writer, window_or_none(tensor), seed)], True, True, None, {}, False,
              {node: partial(found.__setitem__, node) for node in duals})
         reached = [(_in_window(g, duals[node][0]), duals[node][1]) for node, g in found.items() if duals[node][1] is not None]
         if not reached:

@@ -30,7 +30,7 @@ from ..errors import BadArgument, GradientError, ShapeError
 from ..graph import Node, mode
 from ..ops.elementwise import cast
 from ..ops.shape import expand, reshape
-from ..second_order import _source, _with_history
+from ..second_order import source_of, with_history
 from ..storage import TensorBase, memory_of, save
 from ..write import new_node, set_write
 from . import forward_ad
@@ -105,11 +105,11 @@ def _restored(node: Node, kind: tuple[str, int], value: Any) -> Any:
     value = value.unpack() if isinstance(value, Packed) else value
     name, i = kind
     if name == "constant":
-        return _with_history(value, None, None)
+        return with_history(value, None, None)
     if name == "output":
         made = node.op.outputs[i]() if node.op.outputs[i] is not None else None
-        return _with_history(value, *(_source(made, "out", 0) if made is not None else (None, None)))
-    return _with_history(value, *_source(node, "input", i))
+        return with_history(value, *(source_of(made, "out", 0) if made is not None else (None, None)))
+    return with_history(value, *source_of(node, "input", i))
 
 
 FunctionCtx = BackwardCFunction = Context  # PyTorch's names, for annotations

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
-from .._tensor import ViewOfLeaf
+from ..history import ViewOfLeaf
 from ..backward import GradientEdge, get_gradient_edge, running
 from ..errors import BadValue, GradientError
 from ..graph import Leaf, next_order

@@ -220,7 +220,7 @@ class detect_anomaly(_Mode):
     ...         (x * 0).sqrt().backward()
     ...     except RuntimeError as error:
     ...         print(error.what)
-    detect_anomaly: MulBackward0 returned nan values in its 0th output
+    detect_anomaly: Function 'MulBackward0' returned nan values in its 0th output
     """
 
     def __new__(cls, check_nan: bool = True) -> Any:

@@ -16,7 +16,7 @@ from ..engine import OUTPUT, already_freed
 from ..errors import BadArgument, GradientError
 from ..graph import Freed, Leaf, Node, mode
 from ..op import RAW
-from ..second_order import _source, _with_history
+from ..second_order import source_of, with_history
 from ..storage import TensorBase
 from ..window import shape_of
 from .packing import Packed
@@ -89,6 +89,7 @@ class Hooked:
 
 
 def _hooked(node: Node) -> Hooked:
+    """The operation of a node, exchanged for one with hooks if it was not before."""
     node = node[0] if node.op is OUTPUT and node[0] is not None else node
     if not isinstance(node.op, Hooked):
         node.op = Hooked(node)
@@ -124,7 +125,7 @@ class _Before:
 
 
 class _After:
-    """One that is called when the gradient has been added: remembers the gradient until then."""
+    """A hook on the end of the graph at a leaf that is called when the gradient has been added: remembers the gradient until then."""
 
     rank = 3
 
@@ -136,7 +137,7 @@ class _After:
 
 
 class _Added:
-    """What calls it then, after those that only want to see the leaf."""
+    """What calls such a hook then, after those that only want to see the leaf."""
 
     rank = 3
 
@@ -149,7 +150,7 @@ class _Added:
 
 
 class _Handles(RemovableHandle):
-    """Of a hook that is entered in two places."""
+    """The handle of a hook that is entered in two places."""
 
     def __init__(self, *handles: RemovableHandle) -> None:
         self._handles = handles
@@ -203,10 +204,11 @@ def _saved(node: Node, kind: str, number: int) -> Any:
         raise AttributeError(f"{node.name()} has not saved that")
     value = node.saved[kinds.index((kind, number))]
     value = value.unpack() if isinstance(value, Packed) else value
-    return None if value is None else _with_history(value, *_source(node, kind, number))
+    return None if value is None else with_history(value, *source_of(node, kind, number))
 
 
 def _metadata(node: Node) -> tuple[InputMetadata, ...]:
+    """Shape and type of each result of an operation, which are those of the gradients that come in."""
     written = node.written
     if written is not None:
         shapes: Any = [(written[1] if isinstance(written, tuple) else (), node.whole[1])]
@@ -217,7 +219,8 @@ def _metadata(node: Node) -> tuple[InputMetadata, ...]:
     return tuple(InputMetadata(shape, of_array(dtype)) for shape, dtype in shapes)
 
 
-# Methods and properties that need tensors, which the layer of nodes does not know.
+# Methods and properties that need tensors, which the layer of nodes does not know. They are written into its classes from here, and
+# nowhere else is this done: nodes of a subclass would have to be made down there, too, where operations are recorded.
 Node.register_hook, Node.register_prehook = register_hook, register_prehook  # type: ignore[attr-defined]
 Leaf.register_hook, Leaf.register_prehook = _register_leaf_hook, _register_leaf_prehook  # type: ignore[attr-defined]
 Node.__call__, Node._input_metadata = call, property(_metadata)  # type: ignore[attr-defined, method-assign]

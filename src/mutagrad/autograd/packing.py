@@ -14,7 +14,7 @@ from ..backends import np
 from ..construct import make
 from ..errors import BadArgument, GradientError
 from ..graph import Node, mode
-from ..second_order import _source, _with_history
+from ..second_order import source_of, with_history
 from ..storage import TensorBase, memory_of
 
 Hooks = tuple[Callable[[Any], Any], Callable[[Any], Any]]
@@ -75,10 +75,13 @@ class Packing:
         return self.op.reverse(xp, g, [self._restored(kind, value) for kind, value in zip(self.kinds, saved)], links)
 
     def _restored(self, kind: tuple[str, int], value: Any) -> Any:
+        """A saved value again; where the sweep is recorded, with the history that it had."""
         if isinstance(value, Packed):
             value = value.unpack()
         node = self.node()
-        return _with_history(value, *_source(node, *kind)) if mode.grad and node is not None and kind[0] in ("input", "out") and value is not None else value
+        if value is None or node is None or not mode.grad or kind[0] not in ("input", "out"):
+            return value
+        return with_history(value, *source_of(node, *kind))
 
 
 def pack_function(node: Node) -> None:
@@ -111,4 +114,4 @@ def _pack(node: Node, hooks: Hooks) -> None:
 def _is_value(node: Node, kind: tuple[str, int], value: Any) -> bool:
     """Whether it is a tensor's: not a setting, and not a number that stood in the place of one."""
     name, i = kind
-    return name == "out" and value is not None or name == "input" and value is not None and (np.ndim(value) > 0 or node[i] is not None)
+    return value is not None and (name == "out" or name == "input" and (np.ndim(value) > 0 or node[i] is not None))

@@ -22,11 +22,13 @@ class _unsafe_preserve_version_counter:
 
 
 class _Views:
+    """What `_force_original_view_tracking` was told last."""
+
     replayed = False
 
 
 def is_view_replay_enabled() -> bool:
-    """What `_force_original_view_tracking` was told last."""
+    """Whether a program has asked for PyTorch's own way to find the base of a view."""
     return _Views.replayed
 
 

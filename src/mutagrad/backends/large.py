@@ -20,7 +20,10 @@ from typing import Any
 from ..errors import BadValue
 from .host import ALARM, hush, np
 
-LARGE = 1 << 17  # elements from which an operation is worth splitting: below, waking a thread costs more than it saves
+LARGE = 1 << 18  # elements from which an operation is worth splitting: below, waking a thread costs more than it saves
+# Operations that do little more than move memory, and from how many elements on they are worth it.
+PLAIN = {np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute, np.square, np.maximum, np.minimum}
+VERY_LARGE = 3 << 18
 HEAD_START = 0.1  # how much more the calling thread does: the others have to wake first
 
 
@@ -132,7 +135,7 @@ def in_blocks(count: int, size: int, work: Callable[[slice], None], threads: boo
         for start in range(part.start, part.stop, step):
             work(slice(start, min(start + step, part.stop)))
 
-    if threads and count > 1 and count * size >= 4 * LARGE:
+    if threads and count > 1 and count * size >= 2 * LARGE:
         in_spans(count, span)
     else:
         span(slice(0, count))
@@ -168,6 +171,9 @@ def apply(function: Callable[..., Any], arrays: tuple[Any, ...], settings: tuple
         return False
     target = out.reshape(-1)
     direct = isinstance(function, np.ufunc)
+    if direct and out.size < VERY_LARGE and function in PLAIN:
+        function(*arrays, out=out)
+        return True
 
     def work(part: slice) -> None:
         if direct:
@@ -237,7 +243,7 @@ def total(array: Any) -> Any:
         rows = np.matmul(vector[part.start:end].reshape(-1, ROW), np.ones(ROW, array.dtype))
         parts.append(np.add.reduce(rows, dtype=array.dtype) + np.add.reduce(vector[end:part.stop], dtype=array.dtype))
 
-    if array.size < LARGE:
+    if array.size < VERY_LARGE:
         work(slice(0, array.size))
         return parts[0]
     in_spans(array.size, work)

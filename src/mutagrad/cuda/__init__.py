@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import amp
+from ..absent import absent
 from ..errors import NoDevice, NotSupported
 
 __all__ = ["amp"]
@@ -110,19 +111,14 @@ class graph(_OfADevice):
     """A block whose work is recorded."""
 
 
-_NEEDS_A_DEVICE = """
+_needs_a_device = absent("cuda", """
     current_device current_stream default_stream get_device_capability get_device_name get_device_properties get_rng_state init
     initial_seed ipc_collect mem_get_info memory_summary reset_max_memory_allocated reset_peak_memory_stats set_rng_state stream synchronize
-    utilization"""
+    utilization""")
 
 
 def __getattr__(name: str) -> Any:
     """Functions that need a device exist, and say so when they are called."""
-    if name in _NEEDS_A_DEVICE.split():
-        def unavailable(*arguments: Any, **settings: Any) -> Any:
-            raise _none(name)
-
-        return unavailable
     if name.endswith("Tensor"):
         raise NotSupported(f"cuda.{name}: this build computes on the CPU only", fix=f"mutagrad.{name}")
-    raise AttributeError(f"module 'mutagrad.cuda' has no attribute {name!r}")
+    return _needs_a_device(name)

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..dtypes import finfo
 from ..errors import BadValue, NotSupported
-from ..ops.decompose import eigvalsh
+from ..ops.spectral import eigvalsh
 from ..ops.matrices import tril
 from ..ops.reduce import all as all_of
 from ..ops.shape import cat as joined

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from numbers import Real
 from typing import Any
 
-from .._tensor import Size, Tensor
+from .._size import Size
+from .._tensor import Tensor
 from ..autograd import no_grad
 from ..errors import BadData, BadValue, NotSupported
 from ..ops.create import as_tensor

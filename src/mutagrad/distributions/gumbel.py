@@ -6,24 +6,15 @@ from typing import Any
 
 from ..dtypes import finfo
 from ..ops.create import rand
-from . import constraints
-from .distribution import Distribution, numbers_or_tensors
+from .location_scale import LocationScale
 
 __all__ = ["Gumbel"]
 
 EULER = 0.57721566490153286060
 
 
-class Gumbel(Distribution):
+class Gumbel(LocationScale):
     """The largest of many."""
-
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = numbers_or_tensors(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Any:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._tensor import Size
+from .._size import Size
 from ..errors import BadValue, NotSupported
 from . import constraints
 from .distribution import Distribution

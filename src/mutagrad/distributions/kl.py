@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import BadArgument, NotSupported
 from ..nn.functional import softplus
 from ..ops.elementwise import where
-from ..ops.decompose import cholesky_solve
+from ..ops.cholesky import cholesky_solve
 from ..ops.special import digamma, lgamma, mvlgamma
 from ..linalg import solve_triangular
 from .bernoulli import Bernoulli

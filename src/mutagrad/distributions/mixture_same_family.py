@@ -5,7 +5,7 @@ from typing import Any
 
 from ..autograd import no_grad
 from ..errors import BadArgument
-from ..ops.reduce import log_softmax, logsumexp
+from ..ops.softmax import log_softmax, logsumexp
 from . import constraints
 from .categorical import Categorical
 from .distribution import Distribution

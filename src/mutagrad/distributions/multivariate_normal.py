@@ -7,10 +7,10 @@ from typing import Any
 
 from ..autograd import enable_grad
 from ..errors import BadValue
-from ..ops.arrange import broadcast_shapes
-from ..ops.create import eye, randn
-from ..ops.decompose import cholesky_inverse
 from ..linalg import cholesky, solve_triangular
+from ..ops.arrange import broadcast_shapes
+from ..ops.cholesky import cholesky_inverse
+from ..ops.create import eye, randn
 from . import constraints
 from .distribution import Distribution
 from .odds import one_of
@@ -36,7 +36,31 @@ def squared_distance(factor: Any, away: Any) -> Any:
     return solve_triangular(factor.expand(*batch, n, n), away.expand(*batch, n).unsqueeze(-1), upper=False).squeeze(-1).pow(2).sum(-1)
 
 
-class MultivariateNormal(Distribution):
+class WithCovariance(Distribution):
+    """Given by a covariance, by its inverse or by its Cholesky factor; the others follow."""
+
+    @cached_property
+    @enable_grad()
+    def covariance_matrix(self) -> Any:
+        return self.scale_tril @ self.scale_tril.mT
+
+    @cached_property
+    @enable_grad()
+    def precision_matrix(self) -> Any:
+        return cholesky_inverse(self.scale_tril)
+
+    @cached_property
+    @enable_grad()
+    def scale_tril(self) -> Any:
+        return cholesky(self.covariance_matrix)
+
+    def _factorize(self, given: str) -> None:
+        """Makes the Cholesky factor out of the matrix of this name."""
+        if given != "scale_tril":
+            self.__dict__["scale_tril"] = (cholesky if given == "covariance_matrix" else factor_of_precision)(self.__dict__[given])
+
+
+class MultivariateNormal(WithCovariance):
     """Given by its mean and one of: the covariance, its inverse, or its Cholesky factor."""
 
     arg_constraints = {"loc": constraints.real_vector, "covariance_matrix": constraints.positive_definite,
@@ -53,23 +77,7 @@ class MultivariateNormal(Distribution):
         self.loc = loc.expand(*batch, n)
         self.__dict__[name] = matrix.expand(*batch, *matrix.shape[-2:])
         super().__init__(batch, (n,), validate_args)
-        if name != "scale_tril":
-            self.__dict__["scale_tril"] = (cholesky if name == "covariance_matrix" else factor_of_precision)(self.__dict__[name])
-
-    @cached_property
-    @enable_grad()
-    def covariance_matrix(self) -> Any:
-        return self.scale_tril @ self.scale_tril.mT
-
-    @cached_property
-    @enable_grad()
-    def precision_matrix(self) -> Any:
-        return cholesky_inverse(self.scale_tril)
-
-    @cached_property
-    @enable_grad()
-    def scale_tril(self) -> Any:
-        return cholesky(self.covariance_matrix)
+        self._factorize(name)
 
     @property
     def mean(self) -> Any:

@@ -7,27 +7,18 @@ from typing import Any
 from ..ops.create import randn
 from ..ops.elementwise import erf
 from ..ops.special import erfinv
-from . import constraints
-from .distribution import Distribution, numbers_or_tensors
+from .location_scale import LocationScale
 
 __all__ = ["Normal"]
 
 
-class Normal(Distribution):
+class Normal(LocationScale):
     """
     >>> import mutagrad as mg
     >>> d = mg.distributions.Normal(0.0, 2.0)
     >>> d.log_prob(mg.tensor([0., 2.])), d.entropy()
     (tensor([-1.6121, -2.1121]), tensor(2.1121))
     """
-
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = numbers_or_tensors(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Any:

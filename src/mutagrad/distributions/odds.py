@@ -12,7 +12,7 @@ from ..autograd import enable_grad
 from ..dtypes import finfo
 from ..errors import BadValue
 from ..ops.elementwise import sigmoid
-from ..ops.reduce import logsumexp, softmax
+from ..ops.softmax import logsumexp, softmax
 
 __all__ = ["BinaryOdds", "Odds", "one_of"]
 

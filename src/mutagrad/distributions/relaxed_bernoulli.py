@@ -48,14 +48,8 @@ class LogitRelaxedBernoulli(BinaryOdds, Distribution):
         return numbers_or_tensors(self.temperature)[0].log() + away - 2 * softplus(away)
 
 
-class RelaxedBernoulli(TransformedDistribution):
-    """A Bernoulli number, softened by a temperature: the lower, the harder."""
-
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
-    support = constraints.unit_interval
-
-    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        super().__init__(LogitRelaxedBernoulli(temperature, probs, logits, validate_args), SigmoidTransform(), validate_args)
+class Softened(TransformedDistribution):
+    """A choice, softened by a temperature; its parameters are those of what is transformed."""
 
     @property
     def temperature(self) -> Any:
@@ -68,3 +62,13 @@ class RelaxedBernoulli(TransformedDistribution):
     @property
     def probs(self) -> Any:
         return self.base_dist.probs
+
+
+class RelaxedBernoulli(Softened):
+    """A Bernoulli number, softened by a temperature: the lower, the harder."""
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.unit_interval
+
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        super().__init__(LogitRelaxedBernoulli(temperature, probs, logits, validate_args), SigmoidTransform(), validate_args)

@@ -5,11 +5,11 @@ import math
 from typing import Any
 
 from ..ops.create import rand
-from ..ops.reduce import log_softmax
+from ..ops.softmax import log_softmax
 from . import constraints
 from .categorical import Categorical
 from .distribution import Distribution, numbers_or_tensors
-from .transformed_distribution import TransformedDistribution
+from .relaxed_bernoulli import Softened
 from .transforms import ExpTransform
 from .utils import clamp_probs
 
@@ -56,7 +56,7 @@ class ExpRelaxedCategorical(Distribution):
         return score + math.lgamma(n) + numbers_or_tensors(self.temperature)[0].log() * (n - 1)
 
 
-class RelaxedOneHotCategorical(TransformedDistribution):
+class RelaxedOneHotCategorical(Softened):
     """A one-hot row, softened by a temperature: the lower, the harder.
 
     >>> import mutagrad as mg
@@ -71,15 +71,3 @@ class RelaxedOneHotCategorical(TransformedDistribution):
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         super().__init__(ExpRelaxedCategorical(temperature, probs, logits, validate_args), ExpTransform(), validate_args)
-
-    @property
-    def temperature(self) -> Any:
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Any:
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Any:
-        return self.base_dist.probs

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import ref
 
-from .._tensor import Size
+from .._size import Size
 from ..errors import BadValue, NotSupported
 from ..ops.create import zeros_like
 from . import constraints

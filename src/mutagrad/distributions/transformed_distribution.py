@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._tensor import Size
+from .._size import Size
 from ..autograd import no_grad
 from ..errors import BadData, BadValue
 from . import constraints

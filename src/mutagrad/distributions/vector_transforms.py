@@ -9,9 +9,9 @@ from ..dtypes import finfo
 from ..errors import BadValue
 from ..nn.functional import logsigmoid, pad, softplus
 from ..ops.create import arange, eye
-from ..ops.decompose import cholesky
+from ..ops.cholesky import cholesky
 from ..ops.elementwise import sigmoid
-from ..ops.reduce import softmax
+from ..ops.softmax import softmax
 from ..ops.shape import cat, stack
 from . import constraints
 from .independent import sum_rightmost

@@ -2,22 +2,19 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Any
 
 from .._tensor import Tensor
-from ..autograd import enable_grad
 from ..errors import BadValue
 from ..linalg import cholesky
 from ..ops.arrange import broadcast_shapes
+from ..ops.cholesky import cholesky_solve
 from ..ops.create import arange, as_tensor, randn
-from ..ops.decompose import cholesky_inverse, cholesky_solve
 from ..ops.elementwise import where
 from ..ops.special import digamma, mvlgamma
 from . import constraints
-from .distribution import Distribution
 from .gamma import standard_gamma
-from .multivariate_normal import factor_of_precision, half_log_det
+from .multivariate_normal import WithCovariance, half_log_det
 from .odds import one_of
 
 __all__ = ["Wishart", "mvdigamma"]
@@ -28,7 +25,7 @@ def mvdigamma(x: Any, p: int) -> Any:
     return digamma(x.unsqueeze(-1) - arange(p, dtype=x.dtype) / 2).sum(-1)
 
 
-class Wishart(Distribution):
+class Wishart(WithCovariance):
     """The sum of the outer squares of `df` normal vectors with this covariance."""
 
     arg_constraints = {"df": constraints.greater_than(0), "covariance_matrix": constraints.positive_definite,
@@ -48,23 +45,7 @@ class Wishart(Distribution):
         super().__init__(batch, (n, n), validate_args)
         if bool((self.df <= n - 1).any()):
             raise BadValue(f"Wishart: Value of df={df} expected to be greater than ndim - 1 = {n - 1}.", why="the matrices would be singular")
-        if name != "scale_tril":
-            self.__dict__["scale_tril"] = (cholesky if name == "covariance_matrix" else factor_of_precision)(self.__dict__[name])
-
-    @cached_property
-    @enable_grad()
-    def covariance_matrix(self) -> Any:
-        return self.scale_tril @ self.scale_tril.mT
-
-    @cached_property
-    @enable_grad()
-    def precision_matrix(self) -> Any:
-        return cholesky_inverse(self.scale_tril)
-
-    @cached_property
-    @enable_grad()
-    def scale_tril(self) -> Any:
-        return cholesky(self.covariance_matrix)
+        self._factorize(name)
 
     def _df(self) -> Any:
         return self.df[..., None, None]

@@ -1,13 +1,18 @@
 """Several devices or processes, under PyTorch's names: there is one of each."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from ..errors import NotSupported
+from ..distributed import is_initialized
+from ..errors import BadArgument, NotSupported
 from .module import Module
 
 __all__ = ["DataParallel", "DistributedDataParallel", "data_parallel", "gather", "scatter"]
+
+_HOW_GRADIENTS_TRAVEL = frozenset(["bucket_cap_mb", "find_unused_parameters", "check_reduction", "gradient_as_bucket_view", "static_graph", "init_sync",
+                                   "delay_all_reduce_named_params", "param_to_hook_all_reduce", "skip_all_reduce_unused_params"])
 
 
 class DataParallel(Module):
@@ -44,11 +49,32 @@ def data_parallel(module: Module, inputs: Any, device_ids: Sequence[Any] | None 
 
 
 class DistributedDataParallel(Module):
-    """Needs a process group, and there is none."""
+    """Calls the module that it holds: in a group of one process, its gradients are those of all.
 
-    def __init__(self, module: Module, *arguments: Any, **settings: Any) -> None:
-        raise NotSupported("DistributedDataParallel: one process computes here", why="there is no communication between processes",
-                           fix="the module itself, without DistributedDataParallel")
+    The settings about how gradients travel say nothing where they do not.
+    """
+
+    module: Module
+
+    def __init__(self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0, broadcast_buffers: bool = True,
+                 process_group: Any = None, **settings: Any) -> None:
+        if not is_initialized():
+            raise NotSupported("DistributedDataParallel: there is no process group", why="one process computes here",
+                               fix="the module itself, or mutagrad.distributed.init_process_group(world_size=1, rank=0) before")
+        unknown = settings.keys() - _HOW_GRADIENTS_TRAVEL
+        if unknown:
+            raise BadArgument(f"DistributedDataParallel: got an unexpected keyword argument {min(unknown)!r}", fix="DistributedDataParallel(module)")
+        super().__init__()
+        _check_devices(device_ids, "DistributedDataParallel")
+        self.dim, self.output_device, self.broadcast_buffers, self.process_group, self.module = dim, output_device, broadcast_buffers, process_group, module
+
+    def forward(self, *inputs: Any, **settings: Any) -> Any:
+        return self.module(*inputs, **settings)
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Gradients that are not yet exchanged between processes: none are."""
+        yield
 
 
 def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:

@@ -105,6 +105,7 @@ class Stateful:
         raise BadValue("set_extra_state: is not defined", fix="define get_extra_state and set_extra_state together")
 
     def _kept(self) -> dict[str, Any]:
+        """The parameters and buffers of this module itself that belong to its state."""
         persistent = ((n, b) for n, b in self._buffers.items() if n not in self._non_persistent_buffers_set)
         return {n: v for n, v in chain(self._parameters.items(), persistent) if v is not None}
 
@@ -119,8 +120,7 @@ class Stateful:
         """All parameters and persistent buffers by name. They share their memory with the module."""
         if arguments:
             warnings.warn("state_dict: positional arguments are deprecated; name them", FutureWarning, stacklevel=2)
-            given = [*arguments, *[destination, prefix, keep_vars][len(arguments):]]
-            destination, prefix, keep_vars = given
+            destination, prefix, keep_vars = [*arguments, *[destination, prefix, keep_vars][len(arguments):]]
         if destination is None:
             destination = OrderedDict()
             destination._metadata = OrderedDict()
@@ -164,6 +164,7 @@ class Stateful:
         return result
 
     def _check_loaded(self, loading: _Loading, strict: bool, why: str) -> None:
+        """Raises if there is anything to complain about."""
         complaints = loading.complaints(strict)
         if complaints:
             raise ShapeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(complaints), why=why,
@@ -197,6 +198,7 @@ class Stateful:
                     unexpected_keys.append(key)
 
     def _load_one(self, name: str, key: str, target: Any, value: Any, assign: bool, errors: list[str]) -> None:
+        """Notes what is to be written for one parameter or buffer, or why it cannot be."""
         if not isinstance(value, Tensor):
             errors.append(f"While copying the parameter named {key!r}, expected Tensor or Tensor-like object from checkpoint but received "
                           f"{type(value).__name__}.")

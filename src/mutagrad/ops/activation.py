@@ -13,10 +13,11 @@ from ..dtypes import of_array
 from ..errors import BadValue, DTypeError, ShapeError
 from ..op import RAW, RECORDED
 from ..random import source
-from . import reduce
+from . import softmax as softmaxes
 from .elementwise import clamp, mul, sigmoid, tanh
 from .elementwise import relu as relu_values
-from .reduce import norm
+from .reduce import norm, to_dtype
+from .reduce import sum as total
 from .shape import reshape, split, tensor_argument, whole_dim
 
 __all__ = [
@@ -413,23 +414,23 @@ def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any
     >>> mg.nn.functional.softmax(mg.zeros(4), dim=0)
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
-    return reduce.softmax(tensor_argument(input, "softmax"), _softmax_dim("softmax", input, dim, _stacklevel), dtype=dtype)
+    return softmaxes.softmax(tensor_argument(input, "softmax"), _softmax_dim("softmax", input, dim, _stacklevel), dtype=dtype)
 
 
 def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """softmax of -x."""
-    return reduce.softmax(-tensor_argument(input, "softmin"), _softmax_dim("softmin", input, dim, _stacklevel), dtype=dtype)
+    return softmaxes.softmax(-tensor_argument(input, "softmin"), _softmax_dim("softmin", input, dim, _stacklevel), dtype=dtype)
 
 
 def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """The logarithm of softmax, without underflow."""
-    return reduce.log_softmax(tensor_argument(input, "log_softmax"), _softmax_dim("log_softmax", input, dim, _stacklevel), dtype=dtype)
+    return softmaxes.log_softmax(tensor_argument(input, "log_softmax"), _softmax_dim("log_softmax", input, dim, _stacklevel), dtype=dtype)
 
 
 def _softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype: Any) -> Any:
     """The adjoint of softmax's input, out of its result and the result's adjoint."""
     g, y = tensor_argument(grad_output, "_softmax_backward_data"), tensor_argument(output, "_softmax_backward_data")
-    return reduce.to_dtype(y * (g - reduce.sum(g * y, dim, True)), input_dtype)
+    return to_dtype(y * (g - total(g * y, dim, True)), input_dtype)
 
 
 def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1, *, generator: Any = None) -> Any:
@@ -441,7 +442,7 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
     if eps != 1e-10:
         warnings.warn("gumbel_softmax: eps has no effect", stacklevel=2)
     noise = make((-np.log(source(generator).standard_exponential(array.shape))).astype(array.dtype))
-    soft = reduce.softmax((logits + noise) / tau, dim)
+    soft = softmaxes.softmax((logits + noise) / tau, dim)
     if not hard:
         return soft
     found = np.atleast_1d(soft._array)

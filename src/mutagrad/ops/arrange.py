@@ -14,7 +14,7 @@ from ..backends import np
 from ..construct import detached, make, view
 from ..device import check_device
 from ..dtypes import as_dtype, get_default_dtype, of_array
-from ..errors import BadArgument, BadValue, DTypeError, GradientError, ShapeError
+from ..errors import BadArgument, BadData, BadValue, DTypeError, GradientError, ShapeError
 from ..graph import mode
 from ..layout import check_format, check_layout
 from ..op import RECORDED
@@ -26,6 +26,7 @@ from .indexing import copy_, fill_, getitem, read
 from .memory import TypedStorage
 from .outs import write_out
 from .shape import (
+    RANKS,
     as_strided,
     broadcast_tensors,
     cat,
@@ -57,6 +58,13 @@ def _given(tensors: tuple[Any, ...], name: str) -> list[Any]:
     """Tensors one by one or as one list."""
     found = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
     return [tensor_argument(x, name) for x in found]
+
+
+def _listed(tensors: Any, name: str) -> list[Any]:
+    """Tensors as one list; a tensor is not taken for the list of its rows."""
+    if not isinstance(tensors, (list, tuple)):
+        raise BadArgument(f"{name}: the argument must be tuple of Tensors, not {type(tensors).__name__}", fix=f"mutagrad.{name}([x, y])")
+    return [tensor_argument(x, name) for x in tensors]
 
 
 # ----------------------------------------------------------------------------------------------------------------- grids
@@ -104,7 +112,9 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
 
 def broadcast_shapes(*shapes: Any) -> Any:
     """The shape that tensors of these shapes broadcast to."""
-    plain = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    plain = [(s,) if isinstance(s, int) else s for s in shapes]
+    if not all(isinstance(s, (tuple, list)) for s in plain):
+        raise BadData(f"broadcast_shapes: expects integers and sequences of integers, got {plain}", fix="mutagrad.broadcast_shapes((2, 1), 3)")
     if any(n < 0 for s in plain for n in s):
         raise BadValue(f"broadcast_shapes: negative size in {plain}", fix="sizes of 0 or more")
     point = make(np.zeros(()))
@@ -158,7 +168,7 @@ def _counts(repeats: Any, n: int) -> Any:
         raise ShapeError(f"repeat_interleave: repeats of shape {counts.shape} for {n} elements", why="there must be one, or one for each",
                          fix="repeats=2")
     if counts.size and counts.min() < 0:
-        raise BadValue(f"repeat_interleave: repeats must not be negative, got {counts.min()}", fix="repeats=2")
+        raise BadValue(f"repeat_interleave: repeats can not be negative, got {counts.min()}", fix="repeats=2")
     return np.broadcast_to(counts.reshape(-1), (n,))
 
 
@@ -194,13 +204,13 @@ def atleast_3d(*tensors: Any) -> Any:
 
 def hstack(tensors: Sequence[Any], *, out: Any = None) -> Any:
     """Side by side: along the second dimension, vectors along their only one."""
-    found = [atleast_1d(x) for x in _given((tensors,), "hstack")]
+    found = [atleast_1d(x) for x in _listed(tensors, "hstack")]
     return cat(found, 0 if found and found[0]._array.ndim == 1 else 1, out=out)
 
 
 def vstack(tensors: Sequence[Any], *, out: Any = None) -> Any:
     """On top of each other: along the first dimension, vectors as rows."""
-    return cat([atleast_2d(x) for x in _given((tensors,), "vstack")], 0, out=out)
+    return cat([atleast_2d(x) for x in _listed(tensors, "vstack")], 0, out=out)
 
 
 row_stack = vstack
@@ -208,12 +218,12 @@ row_stack = vstack
 
 def dstack(tensors: Sequence[Any], *, out: Any = None) -> Any:
     """Behind each other: along the third dimension."""
-    return cat([atleast_3d(x) for x in _given((tensors,), "dstack")], 2, out=out)
+    return cat([atleast_3d(x) for x in _listed(tensors, "dstack")], 2, out=out)
 
 
 def column_stack(tensors: Sequence[Any], *, out: Any = None) -> Any:
     """Side by side, with vectors as columns."""
-    found = [x if x._array.ndim > 1 else reshape(x, -1, 1) for x in _given((tensors,), "column_stack")]
+    found = [x if x._array.ndim > 1 else reshape(x, -1, 1) for x in _listed(tensors, "column_stack")]
     return cat(found, 1, out=out)
 
 
@@ -223,7 +233,7 @@ def tensor_split(input: Any, indices_or_sections: Any = None, dim: int = 0, *, i
     """Views of nearly equal size, so many of them; or between the positions given."""
     array = tensor_argument(input, "tensor_split")._array
     if not array.ndim:
-        raise ShapeError("tensor_split: a 0-d tensor has nothing to split", fix="x.reshape(1)")
+        raise ShapeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims", fix="x.reshape(1)")
     dim = whole_dim(dim, array.ndim, "tensor_split")
     where = next((v for v in (indices_or_sections, indices, sections) if v is not None), None)
     n = array.shape[dim]
@@ -234,7 +244,7 @@ def tensor_split(input: Any, indices_or_sections: Any = None, dim: int = 0, *, i
         where = where._array.tolist()
     if isinstance(where, int):
         if where <= 0:
-            raise BadValue(f"tensor_split: the number of parts must be positive, got {where}", fix="x.tensor_split(2)")
+            raise BadValue(f"tensor_split: number of sections must be larger than 0, got {where}", fix="x.tensor_split(2)")
         size, longer = divmod(n, where)
         where = list(accumulate([size + 1] * longer + [size] * (where - longer)))[:-1]
     if where is None:
@@ -303,10 +313,10 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
     """A copy turned by k quarters in the plane of two dimensions, from the first towards the second."""
     n = tensor_argument(input, "rot90")._array.ndim
     if len(dims) != 2 or n < 2:
-        raise ShapeError(f"rot90: needs two dimensions to turn in, got dims={tuple(dims)} of shape {input._array.shape}", fix="dims=(0, 1)")
+        raise ShapeError(f"rot90: expected total rotation dims == 2, but got dims={tuple(dims)} of shape {input._array.shape}", fix="dims=(0, 1)")
     a, b = (whole_dim(d, n, "rot90") for d in dims)
     if a == b:
-        raise ShapeError(f"rot90: dims are both dimension {a}", fix="dims=(0, 1)")
+        raise ShapeError(f"rot90: expected rotation dims to be different, but both are dimension {a}", fix="dims=(0, 1)")
     turned = {0: lambda: clone(input), 1: lambda: transpose(flip(input, b), a, b), 2: lambda: flip(input, a, b), 3: lambda: flip(transpose(input, a, b), b)}
     return turned[k % 4]()
 
@@ -357,6 +367,7 @@ alias_copy, as_strided_copy, diagonal_copy, expand_copy = map(_copying, (alias, 
 narrow_copy, permute_copy, squeeze_copy, t_copy = map(_copying, (narrow, permute, squeeze, t))
 transpose_copy, unbind_copy, unfold_copy, unsqueeze_copy = map(_copying, (transpose, unbind, unfold, unsqueeze))
 view_copy, split_with_sizes_copy, select_copy, slice_copy = map(_copying, (view_as_shape, split_with_sizes, select, slice))
+split_copy = _copying(split)
 
 
 # ---------------------------------------------------------------------------------------------------------------- new ones
@@ -416,9 +427,9 @@ def _without_history(x: Any, name: str) -> None:
 
 def resize_(x: Any, *shape: Any, size: Any = None, memory_format: Any = None) -> Any:
     """Gives the tensor another size: of its own memory where that is enough, else of new memory that begins with its elements."""
-    check_format("resize_", memory_format)
     wanted = sizes(shape if size is None else (size,))
-    if wanted == x._array.shape:
+    steps = _steps(wanted, x._array.itemsize, memory_format)
+    if wanted == x._array.shape and memory_format not in RANKS:
         return x
     _without_history(x, "resize_")
     offset, item = x._offset or 0, x._array.itemsize
@@ -427,7 +438,20 @@ def resize_(x: Any, *shape: Any, size: Any = None, memory_format: Any = None) ->
         grown = np.zeros(prod(wanted), x._array.dtype)
         grown[:kept.size] = kept
         x._storage, offset = make(grown)._storage, 0
-    return x._become(view(x, wanted, dense_strides(wanted, item), offset))
+    return x._become(view(x, wanted, steps, offset))
+
+
+def _steps(shape: tuple[int, ...], item: int, memory_format: Any) -> tuple[int, ...]:
+    """The strides of memory without gaps: row by row, or with the channels last."""
+    if prod(shape) * item >= 2**63:
+        raise BadValue(f"resize_: a size of {shape} overflows what memory can be addressed", fix="fewer elements")
+    if memory_format not in RANKS:
+        check_format("resize_", memory_format)
+        return dense_strides(shape, item)
+    if len(shape) != RANKS[memory_format]:
+        raise ShapeError(f"resize_: {memory_format} is for {RANKS[memory_format]} dimensions, got {shape}", fix="leave memory_format out")
+    batch, *rest, channel = dense_strides((shape[0], *shape[2:], shape[1]), item)
+    return batch, channel, *rest
 
 
 def resize(x: Any, *shape: Any) -> Any:

@@ -12,12 +12,12 @@ from ..dtypes import of_array
 from ..errors import BadIndex, BadValue, DTypeError, GradientError, NotSupported, ShapeError
 from ..graph import mode
 from ..op import RAW, RECORDED
-from .linear import linear
 from .elementwise import cast
 from .indexing import put
-from .reduce import softmax_dim
-from .shape import reshape, tensor_argument, unsqueeze
+from .linear import linear
 from .loss import check_float, check_same_shape, check_tensors, reduction_of
+from .shape import reshape, tensor_argument, unsqueeze
+from .softmax import softmax_dim
 
 __all__ = ["cross_entropy", "linear_cross_entropy", "nll_loss"]
 
@@ -225,7 +225,7 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any
     >>> import mutagrad as mg
     >>> logits = mg.zeros(2, 4, requires_grad=True)
     >>> loss = mg.nn.functional.cross_entropy(logits, mg.tensor([0, 3])); loss
-    tensor(1.3863, grad_fn=<CrossEntropyBackward0>)
+    tensor(1.3863, grad_fn=<NllLossBackward0>)
     """
     reduction = reduction_of("cross_entropy", reduction, size_average, reduce)
     if not 0 <= label_smoothing <= 1:

@@ -15,7 +15,8 @@ from ..construct import detached, view, view_of
 from ..dtypes import of_array
 from ..errors import DTypeError, NotSupported, ShapeError
 from ..op import RAW, RECORDED
-from .elementwise import conj
+from ..window import dense_strides
+from .elementwise import conj_physical
 from .outs import write_out
 from .shape import broadcast_tensors, tensor_argument
 
@@ -149,7 +150,7 @@ def _angle_rule(xp: Any, g: Any, x: Any) -> Any:
     return xp.where(size == 0, 0.0, g / xp.where(size == 0, 1.0, size * size)) * (x * complex_number(0, 1))
 
 
-conj_physical, conj_physical_ = conj, in_place(conj)
+conj_physical_ = in_place(conj_physical)
 
 
 def resolve_conj(input: Any) -> Any:
@@ -200,11 +201,12 @@ def view_as_dtype(x: Any, dtype: Any) -> Any:
 def _scaled(x: Any, dtype: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Shape and strides for elements of another size."""
     array, old, new = x._array, x._array.itemsize, dtype.itemsize
+    strides = array.strides if array.size else dense_strides(array.shape, old)  # those of no elements mean nothing
     reading = f"view: {of_array(array.dtype).name} of shape {array.shape} cannot be read as {dtype.name}"
     if not array.ndim:
         raise ShapeError(reading, why="sizes of elements differ, and a 0-d tensor has no last dimension to scale", fix="x.reshape(1).view(dtype)")
-    if array.strides[-1] != old and array.shape[-1] != 1:
+    if strides[-1] != old and array.shape[-1] != 1:
         raise ShapeError(reading, why="elements of the last dimension do not lie side by side", fix="x.contiguous().view(dtype)")
-    if array.shape[-1] * old % new or (x._offset or 0) % new or any(s % new for s in array.strides[:-1]):
+    if array.shape[-1] * old % new or (x._offset or 0) % new or any(s % new for s in strides[:-1]):
         raise ShapeError(reading, why=f"the last dimension, the offset and the other strides must be multiples of {new} bytes", fix="x.contiguous().clone()")
-    return (*array.shape[:-1], array.shape[-1] * old // new), (*array.strides[:-1], new)
+    return (*array.shape[:-1], array.shape[-1] * old // new), (*strides[:-1], new)

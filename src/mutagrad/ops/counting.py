@@ -1,4 +1,4 @@
-"""PyTorch's older way to count."""
+"""`range`, which counts up to and including its end: PyTorch's older form of `arange`."""
 from __future__ import annotations
 
 import warnings
@@ -8,7 +8,7 @@ from typing import Any
 from ..backends import np
 from ..dtypes import as_dtype, get_default_dtype
 from ..errors import BadValue
-from .create import finish
+from .create import in_order
 
 
 def range(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
@@ -16,8 +16,9 @@ def range(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, 
     warnings.warn("range is deprecated: arange(start, end) is what Python calls range", stacklevel=2)
     first, last = (0, start) if end is None else (start, end)
     if not step or (last - first) * step < 0:
-        raise BadValue(f"range: from {first} to {last} in steps of {step} leads nowhere", why="the step must be nonzero and point from start to end",
+        raise BadValue(f"range: from {first} to {last} in steps of {step}: upper bound and lower bound inconsistent with step sign",
+                       why="the step must be nonzero and point from start to end",
                        fix=f"mutagrad.arange({first}, {last})")
     to = as_dtype(dtype) if dtype is not None else get_default_dtype()
     values = first + step * np.arange(floor((last - first) / step) + 1)
-    return finish(values.astype(to.array_type), requires_grad, device, "range", **settings)
+    return in_order(values.astype(to.array_type), requires_grad, device, "range", **settings)

@@ -90,8 +90,12 @@ def as_array(data: Any, to: DType | None, name: str = "tensor") -> Any:
         found = np.array(_unwrapped(data))
     except ValueError as error:
         raise BadData(f"{name}: nested sequences must have equal lengths", why=str(error), fix="pad the rows to one length") from None
+    except RecursionError:
+        raise BadData(f"{name}: self-referential lists are incompatible with tensors", fix=f"mutagrad.{name}([1.0, 2.0])") from None
+    if found.dtype.kind == "O" and to is not None and to.array_type.kind in "bf" and all(isinstance(v, (int, float)) for v in found.flat):
+        found = found.astype(bool if to.array_type.kind == "b" else np.float64)  # integers that no integer type holds
     if found.dtype.kind not in "biufcV" or found.dtype.names:
-        raise BadData(f"{name}: cannot make a tensor of {type(data).__name__} with elements of type {found.dtype}",
+        raise BadData(f"{name}: invalid data type: cannot make a tensor of {type(data).__name__} with elements of type {found.dtype}",
                       why="elements must be numbers or booleans of at most 64 bits", fix=f"mutagrad.{name}([1.0, 2.0])")
     to = to or inferred(data)
     _check_range_of(found, to, name)
@@ -310,25 +314,34 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = No
     if to.category < FLOAT:
         first, step = int(first), int(step)
     wide = np.arange(count, dtype=np.float64 if to.category >= FLOAT else np.int64)
-    return finish((first + wide * step).astype(to.array_type), requires_grad, device, "arange", **settings)
+    return in_order((first + wide * step).astype(to.array_type), requires_grad, device, "arange", **settings)
+
+
+def in_order(array: Any, requires_grad: bool, device: Any, name: str, **settings: Any) -> Any:
+    """Numbers in a row as a tensor; an `out` of as many elements takes them in its own shape, row by row."""
+    out = settings.get("out")
+    if out is not None and out._array.size == array.size:
+        array = array.reshape(out._array.shape)
+    return finish(array, requires_grad, device, name, **settings)
 
 
 def _check_range(first: Any, last: Any, step: Any) -> None:
     if not (step and math.isfinite(first) and math.isfinite(last)) or (last - first) * step < 0:
-        raise BadValue(f"arange: from {first} to {last} in steps of {step} leads nowhere", why="the step must be nonzero and point from start to end",
+        raise BadValue(f"arange: from {first} to {last} in steps of {step}: upper bound and lower bound inconsistent with step sign",
+                       why="the step must be nonzero and point from start to end",
                        fix=f"mutagrad.arange({first}, {last})")
 
 
 def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """So many numbers from start to end, both included."""
     first, last, to = _ends("linspace", start, end, steps, dtype, settings)
-    return finish(np.linspace(first, last, int(steps)).astype(to.array_type), requires_grad, device, "linspace", **settings)
+    return in_order(np.linspace(first, last, int(steps)).astype(to.array_type), requires_grad, device, "linspace", **settings)
 
 
 def _ends(name: str, start: Any, end: Any, steps: int, dtype: Any, settings: dict[str, Any]) -> tuple[Any, Any, DType]:
     """Bounds of a range, whole numbers where its elements are, and the type of these."""
     if sizes((steps,), name)[0] < 0:
-        raise BadValue(f"{name}: the number of steps must not be negative, got {steps}", fix=f"mutagrad.{name}(0, 1, 5)")
+        raise BadValue(f"{name}: number of steps must be non-negative, got {steps}", fix=f"mutagrad.{name}(0, 1, 5)")
     first, last = _number(start, name), _number(end, name)
     to = _wanted(dtype, settings)
     if isinstance(first, complex) or isinstance(last, complex):
@@ -345,7 +358,7 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any
     first, last, to = _ends("logspace", start, end, steps, dtype, settings)
     if isinstance(base, complex):
         raise BadArgument(f"logspace: the base must be a real number, got {base}", fix="base=10.0")
-    return finish(np.logspace(first, last, int(steps), base=base).astype(to.array_type), requires_grad, device, "logspace", **settings)
+    return in_order(np.logspace(first, last, int(steps), base=base).astype(to.array_type), requires_grad, device, "logspace", **settings)
 
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:

@@ -289,7 +289,7 @@ def random_(x: Any, *bounds: Any, generator: Any = None, **named: Any) -> Any:
     first, end = given.get("from", 0), given.get("to")
     last = _largest(x) if end is None else end - 1
     if first > last:
-        raise BadValue(f"random_: from={first} must be less than to={end}", fix="x.random_(0, 10)")
+        raise BadValue(f"random_ expects 'from' to be less than 'to', but got from={first} >= to={end}", fix="x.random_(0, 10)")
     _check_range(x, first, last)
     wide = np.uint64 if last > iinfo(as_dtype("int64")).max else np.int64
     return _write(x, source(generator).integers(first, last, x._array.shape, wide, endpoint=True))

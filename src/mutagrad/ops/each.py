@@ -12,6 +12,7 @@ from .shape import tensor_argument
 
 
 def _write_each(name: str, function: Callable[..., Any], x: Any, *others: Any) -> Any:
+    """Writes what a function makes of each element, and of those in its place in others."""
     if not callable(function):
         raise BadArgument(f"{name}: {type(function).__name__} is not callable", fix=f"x.{name}(lambda v: 2 * v)")
     for t in (x, *others):

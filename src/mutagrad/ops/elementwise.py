@@ -120,8 +120,13 @@ square_values = elementwise("square", np.square, x=lambda g, x: g * (x + x))
 abs = elementwise("abs", np.abs, x=lambda xp, g, x: g * xp.sgn(x))
 sign = elementwise("sign", lambda a: _sign(a), promotes="real", x=zero)
 sgn = elementwise("sgn", lambda a: _sign(a), x=lambda xp, g, x, out: _sgn_rule(xp, g, x, out))
-conj = elementwise("conj", lambda a: np.conjugate(a) if a.dtype.kind == "c" else a.copy(), x=lambda xp, g: xp.conj(g))
+conj_physical = elementwise("conj", lambda a: np.conjugate(a) if a.dtype.kind == "c" else a.copy(), x=lambda xp, g: xp.conj(g))
 positive = elementwise("positive", np.positive, x=same)
+
+
+def conj(input: Any) -> Any:
+    """The conjugates of complex numbers; of real ones the tensor itself."""
+    return input if isinstance(input, TensorBase) and input._array.dtype.kind != "c" else conj_physical(input)
 
 
 def _sign(a: Any) -> Any:
@@ -236,12 +241,21 @@ def _inside(x: Any, low: Any, high: Any) -> Any:
     return x >= low if high is None else (x >= low) & (x <= high)
 
 
-lerp_values = elementwise("lerp", lambda a, b, w: a + w * (b - a), inputs=("x", "y", "weight"),
+lerp_values = elementwise("lerp", lambda a, b, w: _lerp(a, b, w), inputs=("x", "y", "weight"),
                           x=lambda g, weight: g * (1 - weight), y=lambda g, weight: g * weight, weight=lambda g, x, y: g * (y - x))
 addcmul_values = elementwise("addcmul", lambda a, b, c, value: a + value * b * c, settings=("value",), inputs=("x", "y", "z"),
                              x=same, y=lambda g, z, value: g * z * value, z=lambda g, y, value: g * y * value)
 addcdiv_values = elementwise("addcdiv", lambda a, b, c, value: a + value * b / c, promotes="float", settings=("value",), inputs=("x", "y", "z"),
                              x=same, y=lambda g, z, value: g / z * value, z=lambda g, y, z, value: -g * (y / (z * z)) * value)
+
+
+def _lerp(a: Any, b: Any, w: Any) -> Any:
+    """Counted from the nearer end, so that a weight of 1 gives the other end itself, without rounding."""
+    step, near = b - a, np.abs(w) < 0.5
+    if w.size == 1:
+        return a + w * step if near.all() else b - step * (1 - w)
+    return np.where(near, a + w * step, b - step * (1 - w))
+
 
 # ---------------------------------------------------------------------------------------- comparisons, logic, bits
 
@@ -343,7 +357,7 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
 
 def _bounds(name: str, low: Any, high: Any) -> tuple[Any, Any]:
     if low is None and high is None:
-        raise BadValue(f"{name}: at least one of min and max must be given", fix=f"x.{name}(min=0.0)")
+        raise BadValue(f"{name}: At least one of 'min' or 'max' must not be None", fix=f"x.{name}(min=0.0)")
     return None if low is None else as_operand(low, name), None if high is None else as_operand(high, name)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..errors import BadArgument
+from ..errors import BadData
 from ..storage import TensorBase
 from . import elementwise
 from .norms import vector_norm
@@ -15,7 +15,7 @@ def _spread(value: Any, count: int, name: str) -> Sequence[Any]:
     if not isinstance(value, (list, tuple)):
         return [value] * count
     if len(value) != count:
-        raise BadArgument(f"{name}: lists must have the same length, got {count} tensors and {len(value)} values")
+        raise BadData(f"{name}: lists must have the same length, got {count} tensors and {len(value)} values")
     return value
 
 
@@ -29,8 +29,8 @@ def _foreach(name: str, operation: Callable[..., Any]) -> Any:
     return over_all
 
 
-def _foreach_in_place(name: str, operation: Callable[..., Any]) -> Any:
-    over_all = _foreach(name, lambda x, *others, **settings: x.copy_(operation(x, *others, **settings)))
+def _foreach_in_place(name: str, method: str) -> Any:
+    over_all = _foreach(name, lambda x, *others, **settings: getattr(x, method)(*others, **settings))
 
     def write_all(self: Any, *others: Any, **settings: Any) -> None:
         over_all(self, *others, **settings)
@@ -40,47 +40,68 @@ def _foreach_in_place(name: str, operation: Callable[..., Any]) -> Any:
     return write_all
 
 
-def _pair(name: str, operation: Callable[..., Any]) -> tuple[Any, Any]:
-    return _foreach(f"_foreach_{name}", operation), _foreach_in_place(f"_foreach_{name}_", operation)
+def _pair(name: str, method: str | None = None) -> tuple[Any, Any]:
+    """The operation that is a method of tensors, and its form in place."""
+    method = method or name
+    return (_foreach(f"_foreach_{name}", lambda x, *others, **settings: getattr(x, method)(*others, **settings)),
+            _foreach_in_place(f"_foreach_{name}_", f"{method}_"))
 
 
-def _with_values(operation: Callable[..., Any]) -> Any:
+def _with_values(name: str) -> Any:
     """The same for addcmul and addcdiv, whose factors may be a tensor that holds one for each."""
     def spread_values(foreach: Any) -> Any:
         def call(self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
             return foreach(self, tensor1, tensor2, value._array.tolist() if isinstance(value, TensorBase) else value)
         return call
 
-    name = f"_foreach_{operation.__name__}"
-    return tuple(map(spread_values, _pair(name.removeprefix("_foreach_"), lambda x, a, b, value: operation(x, a, b, value=value))))
+    return (spread_values(_foreach(f"_foreach_{name}", lambda x, a, b, value: getattr(x, name)(a, b, value=value))),
+            spread_values(_foreach(f"_foreach_{name}_", lambda x, a, b, value: getattr(x, f"{name}_")(a, b, value=value))))
 
 
-_foreach_abs, _foreach_abs_ = _pair("abs", elementwise.abs)
-_foreach_ceil, _foreach_ceil_ = _pair("ceil", elementwise.ceil)
-_foreach_exp, _foreach_exp_ = _pair("exp", elementwise.exp)
-_foreach_floor, _foreach_floor_ = _pair("floor", elementwise.floor)
-_foreach_log, _foreach_log_ = _pair("log", elementwise.log)
-_foreach_neg, _foreach_neg_ = _pair("neg", elementwise.neg)
-_foreach_reciprocal, _foreach_reciprocal_ = _pair("reciprocal", elementwise.reciprocal)
-_foreach_round, _foreach_round_ = _pair("round", elementwise.round)
-_foreach_rsqrt, _foreach_rsqrt_ = _pair("rsqrt", elementwise.rsqrt)
-_foreach_sigmoid, _foreach_sigmoid_ = _pair("sigmoid", elementwise.sigmoid)
-_foreach_sign, _foreach_sign_ = _pair("sign", elementwise.sign)
-_foreach_sqrt, _foreach_sqrt_ = _pair("sqrt", elementwise.sqrt)
-_foreach_tanh, _foreach_tanh_ = _pair("tanh", elementwise.tanh)
+_foreach_abs, _foreach_abs_ = _pair("abs")
+_foreach_acos, _foreach_acos_ = _pair("acos")
+_foreach_asin, _foreach_asin_ = _pair("asin")
+_foreach_atan, _foreach_atan_ = _pair("atan")
+_foreach_ceil, _foreach_ceil_ = _pair("ceil")
+_foreach_cos, _foreach_cos_ = _pair("cos")
+_foreach_cosh, _foreach_cosh_ = _pair("cosh")
+_foreach_erf, _foreach_erf_ = _pair("erf")
+_foreach_erfc, _foreach_erfc_ = _pair("erfc")
+_foreach_exp, _foreach_exp_ = _pair("exp")
+_foreach_expm1, _foreach_expm1_ = _pair("expm1")
+_foreach_floor, _foreach_floor_ = _pair("floor")
+_foreach_frac, _foreach_frac_ = _pair("frac")
+_foreach_lgamma, _foreach_lgamma_ = _pair("lgamma")
+_foreach_log, _foreach_log_ = _pair("log")
+_foreach_log10, _foreach_log10_ = _pair("log10")
+_foreach_log1p, _foreach_log1p_ = _pair("log1p")
+_foreach_log2, _foreach_log2_ = _pair("log2")
+_foreach_neg, _foreach_neg_ = _pair("neg")
+_foreach_reciprocal, _foreach_reciprocal_ = _pair("reciprocal")
+_foreach_round, _foreach_round_ = _pair("round")
+_foreach_rsqrt, _foreach_rsqrt_ = _pair("rsqrt")
+_foreach_sigmoid, _foreach_sigmoid_ = _pair("sigmoid")
+_foreach_sign, _foreach_sign_ = _pair("sign")
+_foreach_sin, _foreach_sin_ = _pair("sin")
+_foreach_sinh, _foreach_sinh_ = _pair("sinh")
+_foreach_sqrt, _foreach_sqrt_ = _pair("sqrt")
+_foreach_tan, _foreach_tan_ = _pair("tan")
+_foreach_tanh, _foreach_tanh_ = _pair("tanh")
+_foreach_trunc, _foreach_trunc_ = _pair("trunc")
 
-_foreach_add, _foreach_add_ = _pair("add", elementwise.add)
-_foreach_sub, _foreach_sub_ = _pair("sub", elementwise.sub)
-_foreach_mul, _foreach_mul_ = _pair("mul", elementwise.mul)
-_foreach_div, _foreach_div_ = _pair("div", elementwise.div)
-_foreach_pow, _foreach_pow_ = _pair("pow", elementwise.pow)
-_foreach_lerp, _foreach_lerp_ = _pair("lerp", elementwise.lerp)
-_foreach_maximum, _foreach_maximum_ = _pair("maximum", lambda x, y: x.clamp(min=y))
-_foreach_minimum, _foreach_minimum_ = _pair("minimum", lambda x, y: x.clamp(max=y))
-_foreach_clamp_min, _foreach_clamp_min_ = _pair("clamp_min", lambda x, y: x.clamp(min=y))
-_foreach_clamp_max, _foreach_clamp_max_ = _pair("clamp_max", lambda x, y: x.clamp(max=y))
-_foreach_addcmul, _foreach_addcmul_ = _with_values(elementwise.addcmul)
-_foreach_addcdiv, _foreach_addcdiv_ = _with_values(elementwise.addcdiv)
+_foreach_add, _foreach_add_ = _pair("add")
+_foreach_sub, _foreach_sub_ = _pair("sub")
+_foreach_mul, _foreach_mul_ = _pair("mul")
+_foreach_div, _foreach_div_ = _pair("div")
+_foreach_pow, _foreach_pow_ = _foreach("_foreach_pow", elementwise.pow), _foreach_in_place("_foreach_pow_", "pow_")  # 2 ** x for each has no method
+_foreach_lerp, _foreach_lerp_ = _pair("lerp")
+_foreach_maximum, _foreach_maximum_ = _pair("maximum", "clamp_min")
+_foreach_minimum, _foreach_minimum_ = _pair("minimum", "clamp_max")
+_foreach_clamp_min, _foreach_clamp_min_ = _pair("clamp_min")
+_foreach_clamp_max, _foreach_clamp_max_ = _pair("clamp_max")
+_foreach_addcmul, _foreach_addcmul_ = _with_values("addcmul")
+_foreach_addcdiv, _foreach_addcdiv_ = _with_values("addcdiv")
+_foreach_max, _foreach_clone = _foreach("_foreach_max", lambda x: x.max()), _foreach("_foreach_clone", lambda x: x.clone())
 
 
 def _foreach_norm(self: Any, ord: Any = 2, dtype: Any = None) -> tuple[Any, ...]:

@@ -86,7 +86,7 @@ def _prepared(name: str, x: Any, norm: Any) -> tuple[Any, str]:
     """The input as a float or complex tensor, and the norm by name."""
     tensor_argument(x, f"fft.{name}")
     if norm not in (None, *_OPPOSITE):
-        raise BadValue(f"{name}: norm={norm!r} is unknown", fix='norm="backward", "forward" or "ortho"')
+        raise BadValue(f"{name}: Invalid normalization mode: {norm!r}", fix='norm="backward", "forward" or "ortho"')
     kind = of_array(x._array.dtype)
     if kind.category < FLOAT:
         return cast(x, get_default_dtype().array_type), norm or "backward"
@@ -112,7 +112,8 @@ def _plan(name: str, x: Any, s: Any, dim: Any) -> tuple[list[int | None], tuple[
         raise ShapeError(f"{name}: {len(asked)} sizes for {len(dims)} dimensions", why="there must be one for each", fix="s and dim of one length")
     for n, d in zip(asked or [None] * len(dims), dims):
         if (x._array.shape[d] if n is None else n) < 1:
-            raise BadValue(f"{name}: a transform of {x._array.shape[d] if n is None else n} points along dimension {d}", why="there must be at least one",
+            raise BadValue(f"{name}: Invalid number of data points ({x._array.shape[d] if n is None else n}) along dimension {d}",
+                           why="there must be at least one",
                            fix="a size of 1 or more")
     return asked or [None] * len(dims), dims
 
@@ -152,7 +153,7 @@ def _to_half(name: str, x: Any, s: Any, dim: Any, norm: Any, out: Any, conjugate
     """Half a spectrum of real numbers; `conjugate` gives that of the inverse transform."""
     x, norm = _prepared(name, x, norm)
     if x._array.dtype.kind == "c":
-        raise DTypeError(f"{name}: expects real numbers, got {x._array.dtype.name}", fix=f"mutagrad.fft.{name.replace('ih', 'i').replace('r', '')}(x)")
+        raise DTypeError(f"{name}: expects a real input tensor, got {x._array.dtype.name}", fix=f"mutagrad.fft.{name.replace('ih', 'i').replace('r', '')}(x)")
     asked, dims = _plan(name, x, s, dim)
     _needs_dims(name, dims)
     found = fft_half(_fitted(x, asked, dims), dims, _OPPOSITE[norm] if conjugate else norm)
@@ -292,7 +293,7 @@ def _frequencies(array: Any, out: Any, dtype: Any, device: Any, requires_grad: b
 
 def fftfreq(n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
     """The frequency of each entry of a spectrum of n points that are d apart."""
-    return _frequencies(np.fft.fftfreq(n, d), out, dtype, device, requires_grad)
+    return _frequencies(np.fft.fftfreq(n, d) if n else np.empty(0), out, dtype, device, requires_grad)
 
 
 def rfftfreq(n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:

@@ -108,7 +108,8 @@ def _plain_factors(x: Any, y: Any) -> bool:
 def mismatch(name: str, x: Any, y: Any, why: str) -> ShapeError:
     a, b = x._array.shape, y._array.shape
     fix = "x @ y.T" if len(b) == 2 and a and a[-1] == b[-1] else "check which operand should be transposed: x.T, y.T"
-    return ShapeError(f"{name}: shapes {a} and {b} cannot be multiplied", why=why, fix=fix)
+    shapes = f"mat1 and mat2 shapes cannot be multiplied ({'x'.join(map(str, a))} and {'x'.join(map(str, b))})"
+    return ShapeError(f"{name}: {shapes}", why=why, fix=fix)
 
 
 def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -244,11 +245,18 @@ RECORDED.conjugate_einsum = lambda terms, result, xs: _einsum_recorded(
     terms, result, (xs[0], *(x if x._array.dtype.kind != "c" else RECORDED.conj(x) for x in xs[1:])))
 
 
+def _misfit(result: str, absent: set[str]) -> str:
+    if absent:
+        return f"{min(absent)} does not appear in any operand"
+    return f"{max(result, key=result.count)} appears more than once"
+
+
 def _parse(equation: str, tensors: tuple[Any, ...]) -> tuple[list[str], str]:
     left, arrow, right = equation.replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != len(tensors):
-        raise BadValue(f"einsum: {equation!r} names {len(terms)} operands, but {len(tensors)} were given", fix="one term for each, between commas")
+        raise BadValue(f"einsum(): {'fewer' if len(terms) > len(tensors) else 'more'} operands were provided than {equation!r} names: {len(tensors)}",
+                       fix="one term for each, between commas")
     spare = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if c not in equation]
     width = max((x._array.ndim - len(s.replace("...", "")) for s, x in zip(terms, tensors) if "..." in s), default=0)
     dots = "".join(spare[:width])
@@ -257,7 +265,7 @@ def _parse(equation: str, tensors: tuple[Any, ...]) -> tuple[list[str], str]:
         missing = x._array.ndim - len(s.replace("...", ""))
         s = s.replace("...", dots[width - missing:] if missing > 0 else "") if "..." in s else s
         if len(s) != x._array.ndim:
-            raise ShapeError(f"einsum: {s!r} of {equation!r} names {len(s)} dimensions, but its operand has shape {x._array.shape}",
+            raise ShapeError(f"einsum(): the number of subscripts in the equation ({len(s)} in {s!r}) does not match shape {x._array.shape}",
                              fix="a letter for each dimension, or ... for those that need none")
         full.append(s)
     if not arrow:
@@ -294,14 +302,14 @@ def einsum(equation: Any, *operands: Any) -> Any:
     for s, x in zip(terms, tensors):
         for c, n in zip(s, x._array.shape):
             if sizes.setdefault(c, n) != n and 1 not in (n, sizes[c]):
-                raise ShapeError(f"einsum: {c!r} of {equation!r} has size {sizes[c]} in one operand and {n} in another",
+                raise ShapeError(f"einsum(): subscript {c} of {equation!r} has size {n}, which does not broadcast with previously seen size {sizes[c]}",
                                  fix="another letter for one of them, if they are different dimensions")
             sizes[c] = n if sizes[c] == 1 else sizes[c]
     ready = [_plain(s, x, sizes) for s, x in zip(terms, tensors)]
     ready = [_sum_lonely(s, x, result + "".join(o for j, (o, _) in enumerate(ready) if j != i)) for i, (s, x) in enumerate(ready)]
     absent = set(result) - set("".join(s for s, _ in ready))
     if absent or len(set(result)) != len(result):
-        raise BadValue(f"einsum: the result of {equation!r} repeats a letter or names one that no operand has", fix="each letter after -> once")
+        raise BadValue(f"einsum(): output subscript {_misfit(result, absent)} of {equation!r}", fix="each letter after -> once")
     if len(ready) == 1:
         s, x = ready[0]
         return permute(x, *(s.index(c) for c in result)) if s != result else x

@@ -9,16 +9,16 @@ from ..backends import np
 from ..call import primitive
 from ..construct import make
 from ..dtypes import FLOAT, of_array
-from ..errors import BadArgument, BadValue, DTypeError, ShapeError
+from ..errors import BadData, BadValue, DTypeError, ShapeError
 from ..op import RECORDED
 from ..storage import TensorBase
-from .decompose import eigvalsh, svdvals
 from .elementwise import abs as abs_
 from .linalg import matmul
 from .outs import write_out
 from .reduce import amax_dims, amin_dims, norm, sum_dims, to_dtype
 from .shape import movedim, narrow, reshape, squeeze, tensor_argument, unsqueeze, whole_dims
 from .solving import adj, as_real, batched, floating, inv_values, matrices, one_type, square, with_conjugates
+from .spectral import eigvalsh, svdvals
 
 # ----------------------------------------------------------------------------------------------------------------- norms
 
@@ -33,7 +33,7 @@ def _normed(name: str, x: Any, dtype: Any) -> Any:
 def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
     """The p-norm of all elements, or along dimensions; at zero its gradient is zero."""
     if isinstance(ord, (str, bool)):
-        raise BadArgument(f"vector_norm: ord must be a number, not {ord!r}", fix="ord=2, or mutagrad.linalg.matrix_norm")
+        raise BadData(f"vector_norm: ord must be a number, not {ord!r}", fix="ord=2, or mutagrad.linalg.matrix_norm")
     x = _normed("vector_norm", x, dtype)
     dims = whole_dims(dim, x._array.ndim, "vector_norm")
     if abs(ord) == inf or ord < 0:

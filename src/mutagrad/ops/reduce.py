@@ -1,7 +1,6 @@
-"""Reductions along dimensions, running sums and products, softmax."""
+"""Reductions along dimensions, running sums and products, norms."""
 from __future__ import annotations
 
-from math import prod as product
 from typing import Any
 
 from .. import return_types, rooms
@@ -14,15 +13,18 @@ from ..op import RAW, RECORDED
 from .elementwise import abs as abs_
 from .elementwise import cast, pow_values
 from .outs import write_out
+from .rows import by_rows, is_large, one_dim, row_extreme
 from .selecting import gather
 from .shape import reshape, tensor_argument, whole_dim, whole_dims
 
 
 def kept_shape(shape: tuple[int, ...], dims: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape with the reduced dimensions kept, of size one."""
     return tuple(1 if i in dims else n for i, n in enumerate(shape))
 
 
 def count(shape: tuple[int, ...], dims: tuple[int, ...]) -> int:
+    """How many elements are reduced into one."""
     n = 1
     for d in dims:
         n *= shape[d]
@@ -34,12 +36,7 @@ def back(xp: Any, g: Any, shape: tuple[int, ...], dims: tuple[int, ...]) -> Any:
     return xp.spread(g, kept_shape(shape, dims), shape)
 
 
-def as_reduced(xp: Any, value: Any, shape: tuple[int, ...], dims: tuple[int, ...]) -> Any:
-    """A reduced value with its dimensions kept, to compute with against what was reduced."""
-    return xp.reshape(value, kept_shape(shape, dims))
-
-
-def _in_single(forward: Any) -> Any:
+def in_single(forward: Any) -> Any:
     """Half precision is reduced in single, as in PyTorch: in half 2048 + 1 is 2048, and sums of 65520 are infinite."""
     def wide(a: Any, *settings: Any) -> Any:
         return forward(a, *settings) if a.dtype.char != "e" else forward(a.astype(np.float32), *settings).astype(a.dtype)
@@ -47,35 +44,29 @@ def _in_single(forward: Any) -> Any:
     return wide
 
 
-_SETTINGS = ("dims", "keepdim")
+SETTINGS = ("dims", "keepdim")
 
-sum_dims = primitive("sum", lambda a, dims, keepdim: _sum(a, dims, keepdim), settings=_SETTINGS,
+sum_dims = primitive("sum", lambda a, dims, keepdim: _sum(a, dims, keepdim), settings=SETTINGS,
                      x=lambda xp, g, x_shape, dims: back(xp, g, x_shape, dims))
-mean_dims = primitive("mean", _in_single(lambda a, dims, keepdim: _sum(a, dims, keepdim) / count(a.shape, dims)),
-                      settings=_SETTINGS, x=lambda xp, g, x_shape, dims: back(xp, g / count(x_shape, dims), x_shape, dims))
-prod_dims = primitive("prod", _in_single(lambda a, dims, keepdim: _product(a, dims, keepdim)), settings=_SETTINGS,
+mean_dims = primitive("mean", in_single(lambda a, dims, keepdim: _sum(a, dims, keepdim) / count(a.shape, dims)),
+                      settings=SETTINGS, x=lambda xp, g, x_shape, dims: back(xp, g / count(x_shape, dims), x_shape, dims))
+prod_dims = primitive("prod", in_single(lambda a, dims, keepdim: _product(a, dims, keepdim)), settings=SETTINGS,
                       x=lambda xp, g, x, dims: back(xp, g, x.shape, dims) * _product_of_others(xp, x, dims))
-amax_dims = primitive("amax", lambda a, dims, keepdim: _reduced(np.maximum, a, dims, keepdim), settings=_SETTINGS,
+amax_dims = primitive("amax", lambda a, dims, keepdim: _reduced(np.maximum, a, dims, keepdim), settings=SETTINGS,
                       x=lambda xp, g, x, out, dims: to_extremes(xp, g, x, out, dims))
-amin_dims = primitive("amin", lambda a, dims, keepdim: _reduced(np.minimum, a, dims, keepdim), settings=_SETTINGS,
+amin_dims = primitive("amin", lambda a, dims, keepdim: _reduced(np.minimum, a, dims, keepdim), settings=SETTINGS,
                       x=lambda xp, g, x, out, dims: to_extremes(xp, g, x, out, dims))
-var_dims = primitive("var", _in_single(lambda a, dims, keepdim, correction: _variance(a, dims, keepdim, correction)),
-                     settings=(*_SETTINGS, "correction"),
+var_dims = primitive("var", in_single(lambda a, dims, keepdim, correction: _variance(a, dims, keepdim, correction)),
+                     settings=(*SETTINGS, "correction"),
                      x=lambda xp, g, x, dims, correction: back(xp, g, x.shape, dims) * (x - xp.mean(x, dims, True))
                      * (2 * _per_degree(count(x.shape, dims), correction)))
-std_dims = primitive("std", _in_single(lambda a, dims, keepdim, correction: np.sqrt(_variance(a, dims, keepdim, correction))),
-                     settings=(*_SETTINGS, "correction"),
+std_dims = primitive("std", in_single(lambda a, dims, keepdim, correction: np.sqrt(_variance(a, dims, keepdim, correction))),
+                     settings=(*SETTINGS, "correction"),
                      x=lambda xp, g, x, out, dims, correction: back(xp, xp.where(out == 0, 0.0, g / out), x.shape, dims)
                      * (x - xp.mean(x, dims, True)) * _per_degree(count(x.shape, dims), correction))
-logsumexp_dims = primitive("logsumexp", _in_single(lambda a, dims, keepdim: _log_sum_exp(a, dims, keepdim)), settings=_SETTINGS,
-                           x=lambda xp, g, x, out, dims: _log_sum_exp_rule(xp, g, x, out, dims))
-softmax_dim = primitive("softmax", _in_single(lambda a, dim: _softmax(a, dim)), settings=("dim",),
-                        x=lambda xp, g, out, dim: _softmax_rule(xp, g, out, dim))
-log_softmax_dim = primitive("log_softmax", _in_single(lambda a, dim: _log_softmax(a, dim)), settings=("dim",),
-                            x=lambda xp, g, out, dim: _log_softmax_rule(xp, g, out, dim))
-cumsum_dim = primitive("cumsum", _in_single(lambda a, dim: np.add.accumulate(a, dim, a.dtype)), settings=("dim",),
+cumsum_dim = primitive("cumsum", in_single(lambda a, dim: np.add.accumulate(a, dim, a.dtype)), settings=("dim",),
                        x=lambda xp, g, dim: xp.flip(xp.cumsum(xp.flip(g, (dim,)), dim), (dim,)))
-cumprod_dim = primitive("cumprod", _in_single(lambda a, dim: np.multiply.accumulate(a, dim, a.dtype)), settings=("dim",),
+cumprod_dim = primitive("cumprod", in_single(lambda a, dim: np.multiply.accumulate(a, dim, a.dtype)), settings=("dim",),
                         x=lambda xp, g, x, out, dim: _cumprod_rule(xp, g, x, out, dim))
 
 
@@ -95,16 +86,16 @@ def _sum_by_product(a: Any, dims: tuple[int, ...]) -> Any | None:
 
     Rows are summed in one go, so long ones are left to NumPy, which sums in pairs and so rounds less.
     """
-    ordered = tuple(sorted(dims))
-    if not ordered:
+    along = tuple(sorted(dims))
+    if not along:
         return None
-    if len(ordered) == a.ndim:
+    if len(along) == a.ndim:
         return large.total(a)
-    if ordered == tuple(range(len(ordered))):
-        n = count(a.shape, ordered)
-        return np.matmul(np.ones(n, a.dtype), a.reshape(n, -1)).reshape(a.shape[len(ordered):])
-    if ordered == tuple(range(a.ndim - len(ordered), a.ndim)) and (n := count(a.shape, ordered)) <= 2048:
-        return np.matmul(a.reshape(-1, n), np.ones(n, a.dtype)).reshape(a.shape[:ordered[0]])
+    if along == tuple(range(len(along))):
+        n = count(a.shape, along)
+        return np.matmul(np.ones(n, a.dtype), a.reshape(n, -1)).reshape(a.shape[len(along):])
+    if along == tuple(range(a.ndim - len(along), a.ndim)) and (n := count(a.shape, along)) <= 2048:
+        return np.matmul(a.reshape(-1, n), np.ones(n, a.dtype)).reshape(a.shape[:along[0]])
     return None
 
 
@@ -120,88 +111,14 @@ def _product(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
 
 
 def _reduced(ufunc: Any, a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
-    if a.size < large.LARGE or (dim := _one_dim(dims)) is None:
+    if a.size < large.LARGE or (dim := one_dim(dims)) is None:
         return ufunc.reduce(a, dims, keepdims=keepdim)
 
     def work(axis: int, part: Any, out: Any) -> None:
-        out[...] = _row_extreme(ufunc, part, axis)
+        out[...] = row_extreme(ufunc, part, axis)
 
-    out = _by_rows(work, (a,), dim, len(dims), kept=True)
+    out = by_rows(work, (a,), dim, len(dims), kept=True)
     return out if keepdim else out.reshape(tuple(n for i, n in enumerate(a.shape) if i not in dims))
-
-
-# ----------------------------------------------------------------------------------------------- large arrays, row by row
-
-BLOCK = 1 << 17  # elements of which several arrays fit the cache of one core, and which are worth a call
-SHORT = 48  # elements up to which rows are worked on column by column: NumPy starts anew for each row
-
-
-def _is_large(xp: Any, x: Any) -> bool:
-    return xp is RAW and x.size >= large.LARGE and x.dtype.char in "fd"
-
-
-def _one_dim(dims: tuple[int, ...]) -> int | None:
-    """The first of dimensions that lie next to each other, so that they are as good as one; None if they do not."""
-    ordered = sorted(dims)
-    return ordered[0] if ordered and ordered[-1] - ordered[0] + 1 == len(ordered) else None
-
-
-def _by_rows(work: Any, arrays: tuple[Any, ...], dim: int, dims: int = 1, kept: bool = False) -> Any:
-    """What `work(axis, *arrays, out)` writes into `out`: of the first array's shape or, if `kept`, with its `dims` from `dim` on as ones.
-
-    Rows along these dimensions are independent: large arrays are cut between them, into blocks that stay in the cache from
-    the first step to the last, on several threads.
-    """
-    shape, end = arrays[0].shape, dim + dims
-    out = np.empty(shape[:dim] + (1,) * dims + shape[end:] if kept else shape, arrays[0].dtype)
-    if arrays[0].size < large.LARGE:
-        work(dim if dims == 1 else tuple(range(dim, end)), *arrays, out)
-        return out
-    outer, n, inner = product(shape[:dim]), product(shape[dim:end]), product(shape[end:])
-    cubes = [a.reshape(outer, product(a.shape[dim:end]), *((inner,) if inner > 1 else ())) for a in (*arrays, out)]
-    if inner == 1 and n <= SHORT:
-        _in_blocks(outer, n, lambda rows: _by_columns(work, [c[rows] for c in cubes]))
-    else:  # rows side by side are not cut apart: NumPy takes twice as long over pieces of a row of memory
-        _in_blocks(outer, n * inner, lambda rows: work(1, *(c[rows] for c in cubes)))
-    return out
-
-
-def _in_blocks(count: int, size: int, work: Any) -> None:
-    """Calls `work` with slices that cover range(count), of about BLOCK elements where an item has `size`, on several threads."""
-    step = BLOCK // size + 1
-
-    def span(part: slice) -> None:
-        for start in range(part.start, part.stop, step):
-            work(slice(start, start + step if start + step < part.stop else part.stop))
-
-    large.in_spans(count, span) if count > 1 else span(slice(0, count))
-
-
-def _is_matrix(a: Any, axis: Any) -> bool:
-    return bool(axis == 1 and a.ndim == 2 and a.size >= 1 << 14)
-
-
-def _row_extreme(ufunc: Any, a: Any, axis: Any) -> Any:
-    """The largest (or smallest) of each row, kept as a dimension; in a matrix the search for its place is faster than the reduction."""
-    if _is_matrix(a, axis):
-        places = a.argmax(1) if ufunc is np.maximum else a.argmin(1)
-        return a[np.arange(len(a)), places][:, None]
-    return ufunc.reduce(a, axis, keepdims=True)
-
-
-def _row_sum(a: Any, axis: Any) -> Any:
-    """The sum of each row, kept as a dimension; in a matrix with rows so short that their order does not matter, by the faster einsum."""
-    if _is_matrix(a, axis) and a.shape[1] <= 4096:
-        return np.einsum("ij->i", a)[:, None]
-    return np.add.reduce(a, axis, keepdims=True)
-
-
-def _by_columns(work: Any, matrices: list[Any]) -> None:
-    """The same on transposed copies."""
-    *given, out = matrices
-    turned = np.empty(out.shape[::-1], out.dtype)
-    work(0, *(m.T.copy() for m in given), turned)
-    out[...] = turned.T
 
 
 def _product_of_others(xp: Any, x: Any, dims: tuple[int, ...]) -> Any:
@@ -223,8 +140,8 @@ def _product_of_others(xp: Any, x: Any, dims: tuple[int, ...]) -> Any:
 def to_extremes(xp: Any, g: Any, x: Any, out: Any, dims: tuple[int, ...]) -> Any:
     """To the largest (or smallest) elements, in equal shares where several are; if the result is nan, to those that are."""
     kept = kept_shape(x.shape, dims)
-    if _is_large(xp, x) and (dim := _one_dim(dims)) is not None:
-        return _by_rows(_extremes_back, (x, g.reshape(kept), out.reshape(kept)), dim, len(dims))
+    if is_large(xp, x) and (dim := one_dim(dims)) is not None:
+        return by_rows(_extremes_back, (x, g.reshape(kept), out.reshape(kept)), dim, len(dims))
     top = xp.reshape(out, kept)
     share = xp.where((x == top) | (x != x) & (top != top), 1.0, xp.zeros_like(x))
     return back(xp, g, x.shape, dims) * (share / xp.sum(share, dims, True))
@@ -250,88 +167,6 @@ def _variance(a: Any, dims: tuple[int, ...], keepdim: bool, correction: float) -
     return np.add.reduce(squares, dims, keepdims=keepdim) / a.dtype.type(n - correction if n > correction else 0).real
 
 
-def _log_sum_exp(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
-    if not a.size:
-        return np.log(np.add.reduce(np.exp(a), dims, keepdims=keepdim))
-    if not a.ndim:
-        return _log_sum_exp(a.reshape(1), (0,), False)
-    if (dim := _one_dim(dims)) is None or a.dtype.kind == "c":
-        out = np.empty(kept_shape(a.shape, dims), a.dtype)
-        _log_sum_exp_into(dims, a, out)
-    else:
-        out = _by_rows(_log_sum_exp_into, (a,), dim, len(dims), kept=True)
-    return out if keepdim else out.reshape(tuple(n for i, n in enumerate(a.shape) if i not in dims))
-
-
-def _log_sum_exp_into(axis: Any, a: Any, out: Any) -> None:
-    top = _row_extreme(np.maximum, a.real, axis)
-    top[~np.isfinite(top)] = 0
-    e = np.subtract(a, top)
-    np.exp(e, e)
-    np.log(_row_sum(e, axis), out)
-    np.add(out, top, out)
-
-
-def _log_sum_exp_rule(xp: Any, g: Any, x: Any, out: Any, dims: tuple[int, ...]) -> Any:
-    kept = kept_shape(x.shape, dims)
-    if _is_large(xp, x) and (dim := _one_dim(dims)) is not None:
-        return _by_rows(_log_sum_exp_back, (x, g.reshape(kept), out.reshape(kept)), dim, len(dims))
-    return back(xp, g, x.shape, dims) * xp.exp(x - xp.reshape(out, kept))
-
-
-def _log_sum_exp_back(axis: int, a: Any, g: Any, total: Any, out: Any) -> None:
-    np.subtract(a, total, out)
-    np.exp(out, out)
-    np.multiply(out, g, out)
-
-
-def _softmax(a: Any, dim: int) -> Any:
-    if not a.size:
-        return a.copy()
-    return _by_rows(_softmax_into, (a,), dim) if a.size >= large.LARGE else _softmax_into(dim, a, None)
-
-
-def _softmax_into(axis: int, a: Any, out: Any) -> Any:
-    out = np.subtract(a, _row_extreme(np.maximum, a, axis), out)
-    np.exp(out, out)
-    return np.divide(out, _row_sum(out, axis), out)
-
-
-def _softmax_rule(xp: Any, g: Any, out: Any, dim: int) -> Any:
-    if _is_large(xp, out):
-        return _by_rows(_softmax_back, (out, g), dim)
-    return out * (g - xp.sum(g * out, (dim,), True))
-
-
-def _softmax_back(axis: int, y: Any, g: Any, out: Any) -> None:
-    np.multiply(g, y, out)
-    np.subtract(g, _row_sum(out, axis), out)
-    np.multiply(out, y, out)
-
-
-def _log_softmax(a: Any, dim: int) -> Any:
-    if not a.size:
-        return a.copy()
-    return _by_rows(_log_softmax_into, (a,), dim) if a.size >= large.LARGE else _log_softmax_into(dim, a, None)
-
-
-def _log_softmax_into(axis: int, a: Any, out: Any) -> Any:
-    out = np.subtract(a, _row_extreme(np.maximum, a, axis), out)
-    return np.subtract(out, np.log(_row_sum(np.exp(out), axis)), out)
-
-
-def _log_softmax_rule(xp: Any, g: Any, out: Any, dim: int) -> Any:
-    if _is_large(xp, out):
-        return _by_rows(_log_softmax_back, (out, g), dim)
-    return g - xp.exp(out) * xp.sum(g, (dim,), True)
-
-
-def _log_softmax_back(axis: int, y: Any, g: Any, out: Any) -> None:
-    np.exp(y, out)
-    np.multiply(out, _row_sum(g, axis), out)
-    np.subtract(g, out, out)
-
-
 def _cumprod_rule(xp: Any, g: Any, x: Any, out: Any, dim: int) -> Any:
     """sum over k >= i of g[k] * out[k] / x[i]; where x has zeros, each term's product is made without x[i]."""
     if not xp.has_zero(x):
@@ -351,7 +186,8 @@ RAW.join, RECORDED.join = lambda parts, dim: np.concatenate(parts, dim), lambda 
 
 # ------------------------------------------------------------------------------------------------------------- functions
 
-def _floating(x: Any, dtype: Any, name: str) -> Any:
+def floating(x: Any, dtype: Any, name: str) -> Any:
+    """The tensor, in this type if one is given, whose elements must be floats or complex."""
     x = tensor_argument(x, name)
     if dtype is not None:
         x = to_dtype(x, dtype)
@@ -361,6 +197,7 @@ def _floating(x: Any, dtype: Any, name: str) -> Any:
 
 
 def to_dtype(x: Any, dtype: Any) -> Any:
+    """The tensor in an element type; itself where it has that."""
     to = as_dtype(dtype).array_type
     return x if x._array.dtype is to else cast(x, to)
 
@@ -398,7 +235,7 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
     """The average over all elements, or along dimensions."""
     dim, keepdim = numpy_names("mean", dim, keepdim, axis, keepdims)
-    input = _floating(input, dtype, "mean")
+    input = floating(input, dtype, "mean")
     result = mean_dims(input, whole_dims(dim, input._array.ndim, "mean"), keepdim)
     return result if out is None else write_out("mean", result, out)
 
@@ -425,7 +262,7 @@ def _degrees(name: str, dim: Any, unbiased: Any, correction: Any) -> tuple[Any, 
 def _spread(name: str, operation: Any, x: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any, axis: Any, keepdims: Any) -> Any:
     dim, keepdim = numpy_names(name, dim, keepdim, axis, keepdims)
     dim, correction = _degrees(name, dim, unbiased, correction)
-    x = _floating(x, None, name)
+    x = floating(x, None, name)
     return operation(x, whole_dims(dim, x._array.ndim, name), keepdim, correction)
 
 
@@ -463,12 +300,13 @@ def std_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = 
 
 
 def not_empty(x: Any, dims: tuple[int, ...], name: str) -> None:
+    """Raises where there is nothing to choose from."""
     if not count(x._array.shape, dims):
-        raise BadIndex(f"{name}: nothing to choose from in dimensions {dims} of shape {x._array.shape}", why="a size is zero",
+        raise BadIndex(f"{name}: Expected reduction dim {dims} of shape {x._array.shape} to have non-zero size", why="there is nothing to choose from",
                        fix=f"if x.numel(): x.{name}(...)")
 
 
-def _ordered(x: Any, name: str) -> Any:
+def ordered(x: Any, name: str) -> Any:
     """The array of a tensor whose elements have an order."""
     array = tensor_argument(x, name)._array
     if array.dtype.kind == "c":
@@ -478,7 +316,7 @@ def _ordered(x: Any, name: str) -> Any:
 
 def _bound(name: str, operation: Any, x: Any, dim: Any, keepdim: bool, axis: Any = None, keepdims: Any = None) -> Any:
     dim, keepdim = numpy_names(name, dim, keepdim, axis, keepdims)
-    dims = whole_dims(dim, _ordered(x, name).ndim, name)
+    dims = whole_dims(dim, ordered(x, name).ndim, name)
     not_empty(x, dims, name)
     return operation(x, dims, keepdim)
 
@@ -500,7 +338,7 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, axis: Any = N
 
 
 def _position(name: str, x: Any, dim: int | None, keepdim: bool) -> Any:
-    array = _ordered(x, name)
+    array = ordered(x, name)
     find = np.argmax if name in ("argmax", "max") else np.argmin
     if dim is None:
         not_empty(x, tuple(range(array.ndim)), name)
@@ -606,38 +444,13 @@ def cumprod(input: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None,
     return _running(cumprod_dim, "cumprod", input, dim, dtype, axis, out)
 
 
-def logsumexp(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
-    """log(sum(exp(x))) along dimensions, without overflow."""
-    dim, keepdim = numpy_names("logsumexp", dim, keepdim, axis, keepdims)
-    if dim is None:
-        raise BadArgument("logsumexp: needs to be told along which dimensions", fix="x.logsumexp(dim=-1)")
-    input = input if tensor_argument(input, "logsumexp")._array.dtype.kind in "fcV" else RECORDED.add(input, 0.0)
-    return write_out("logsumexp", logsumexp_dims(input, whole_dims(dim, input._array.ndim, "logsumexp"), keepdim), out)
-
-
-def _normalised(operation: Any, name: str, x: Any, dim: Any, dtype: Any, axis: Any, out: Any) -> Any:
-    x = _floating(x, dtype, name)
-    dim = whole_dim(dim if axis is None else axis, x._array.ndim, name)
-    return write_out(name, operation(x, dim) if x._array.ndim else reshape(operation(reshape(x, 1), dim), ()), out)
-
-
-def softmax(input: Any, dim: Any = None, dtype: Any = None, *, axis: Any = None, out: Any = None) -> Any:
-    """exp(x) normalised to sum to one along a dimension."""
-    return _normalised(softmax_dim, "softmax", input, dim, dtype, axis, out)
-
-
-def log_softmax(input: Any, dim: Any = None, dtype: Any = None, *, axis: Any = None, out: Any = None) -> Any:
-    """The logarithm of softmax, without underflow."""
-    return _normalised(log_softmax_dim, "log_softmax", input, dim, dtype, axis, out)
-
-
-norm2_dims = primitive("norm2", _in_single(lambda a, dims, keepdim: np.sqrt(np.add.reduce((a * a.conj()).real, dims, keepdims=keepdim))),
-                       settings=_SETTINGS, x=lambda xp, g, x, out, dims: x * back(xp, xp.where(out == 0, 0.0, g / out), x.shape, dims))
+norm2_dims = primitive("norm2", in_single(lambda a, dims, keepdim: np.sqrt(np.add.reduce((a * a.conj()).real, dims, keepdims=keepdim))),
+                       settings=SETTINGS, x=lambda xp, g, x, out, dims: x * back(xp, xp.where(out == 0, 0.0, g / out), x.shape, dims))
 
 
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None, *, out: Any = None) -> Any:
     """The p-norm of all elements, or along dimensions; at zero its gradient is zero."""
-    input = _floating(input, dtype, "norm")
+    input = floating(input, dtype, "norm")
     keepdim = numpy_names("norm", dim, keepdim, None, None)[1]
     return write_out("norm", _norm(input, p, whole_dims(dim, input._array.ndim, "norm"), keepdim), out)
 

@@ -11,7 +11,7 @@ from ..backends.host import QUIET, hush, unhush
 from ..backends.short import widened
 from ..construct import make
 from ..dtypes import of_array
-from ..errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError
+from ..errors import BadArgument, BadData, BadIndex, BadValue, DTypeError, ShapeError
 from ..promote import as_operand, operand_dtype
 from ..storage import TensorBase
 from .indexing import copy_
@@ -158,7 +158,7 @@ def _sorter(sorter: Any, sequence: Any) -> Any:
 def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False, out: Any = None) -> Any:
     """Between which boundaries each value lies, counted from 0."""
     if tensor_argument(boundaries, "bucketize")._array.ndim != 1:
-        raise BadValue(f"bucketize: boundaries must be a vector, not of shape {boundaries._array.shape}", fix="boundaries.flatten()")
+        raise BadValue(f"bucketize: boundaries tensor must be 1 dimension, not of shape {boundaries._array.shape}", fix="boundaries.flatten()")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
 
 
@@ -289,7 +289,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise BadValue(f"bincount: expects a vector of integers, got {array.dtype.name} of shape {array.shape}", fix="x.flatten().long()")
     if array.size and array.min() < 0:
-        raise BadValue(f"bincount: numbers must not be negative, but the smallest is {array.min()}", fix="x - x.min()")
+        raise BadValue(f"bincount only supports 1-d non-negative integral inputs, but the smallest is {array.min()}", fix="x - x.min()")
     minlength = whole_number(minlength, "bincount", "minlength")
     if minlength < 0:
         raise BadValue(f"bincount: minlength={minlength} must not be negative", fix="minlength=0")
@@ -320,7 +320,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
     """Positions in a flattened tensor as one index tensor for each dimension."""
     array = tensor_argument(indices, "unravel_index")._array
     if array.dtype.kind not in "iu":
-        raise BadValue(f"unravel_index: indices must be integers, not {array.dtype.name}", fix="indices.long()")
+        raise BadData(f"unravel_index: expected 'indices' to be integers, not {array.dtype.name}", fix="indices.long()")
     sizes = _shape_of(shape)
     total = int(np.prod(sizes, dtype=np.int64))
     if array.size and (array.min() < -total or array.max() >= total):

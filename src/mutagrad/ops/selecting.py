@@ -119,7 +119,7 @@ def _grid(x: Any, dim: int, index: Any, name: str) -> tuple[Any, ...]:
     shape, array = x._array.shape, index._array
     dim = whole_dim(dim, len(shape), name)
     if array.ndim != len(shape):
-        raise ShapeError(f"{name}: the index has {array.ndim} dimensions and the tensor {len(shape)}", why="they must have as many",
+        raise ShapeError(f"{name}: Index tensor must have the same number of dimensions as the input tensor, got {array.ndim} and {len(shape)}",
                          fix="index.unsqueeze(-1), or x[index]")
     for d, n in enumerate(array.shape):
         if d != dim and n > shape[d]:
@@ -183,7 +183,7 @@ def scatter_(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None
     src = value if src is None else src
     if reduce is not None:
         if reduce not in ("add", "multiply"):
-            raise BadValue(f"scatter_: reduce={reduce!r} is not 'add' or 'multiply'", fix="x.scatter_reduce_(dim, index, src, 'amax')")
+            raise BadValue(f"scatter_: reduce argument must be 'add' or 'multiply', not {reduce!r}", fix="x.scatter_reduce_(dim, index, src, 'amax')")
         src = src if isinstance(src, TensorBase) else expand(make(np.array(src, x._array.dtype)), *index._array.shape)
         return scatter_reduce_(x, dim, index, src, "sum" if reduce == "add" else "prod")
     if not x._array.ndim:

@@ -39,7 +39,7 @@ def whole_dim(dim: int, ndim: int, name: str) -> int:
     if dim.__class__ is not int:
         dim = _as_int(dim, name)
     if not -top <= dim < top:
-        raise BadIndex(f"{name}: dimension {dim} is out of range for a tensor of {ndim} dimensions",
+        raise BadIndex(f"{name}: Dimension out of range: {dim} for a tensor of {ndim} dimensions",
                        why=f"it may be from {-top} to {top - 1}", fix="dim=-1 for the last dimension")
     return dim % top
 
@@ -58,7 +58,8 @@ def whole_dims(dim: Any, ndim: int, name: str) -> tuple[int, ...]:
         dim = (dim,)
     dims = tuple(whole_dim(d, ndim, name) for d in dim)
     if len(set(dims)) != len(dims):
-        raise BadValue(f"{name}: dimension {max(dims, key=dims.count)} appears more than once in dim={tuple(dim)}", fix=f"dim={tuple(sorted(set(dims)))}")
+        raise BadValue(f"{name}: dim {max(dims, key=dims.count)} appears multiple times in the list of dims {tuple(dim)}",
+                       fix=f"dim={tuple(sorted(set(dims)))}")
     return dims if ndim else ()
 
 
@@ -78,10 +79,17 @@ def _fit(x: Any, shape: tuple[int, ...], name: str) -> tuple[int, ...]:
         raise no_tensor(x, name) from None
     found = infer_size(shape, array.size)
     if found is None:
-        raise ShapeError(f"{name}: a tensor of shape {array.shape} with {array.size} elements has no shape {shape}",
-                         why=f"the sizes multiply to {prod(shape) if -1 not in shape else 'a number that does not divide it'}",
+        raise ShapeError(f"{name}: shape '{list(shape)}' is invalid for input of size {array.size}, a tensor of shape {array.shape}", why=_why_no_fit(shape),
                          fix=f"x.{name}(-1) makes it one-dimensional")
     return found
+
+
+def _why_no_fit(shape: tuple[int, ...]) -> str:
+    if shape.count(-1) > 1:
+        return "only one dimension can be inferred"
+    if -1 in shape and 0 in shape:
+        return "the unspecified dimension size -1 can be any value"
+    return f"the sizes multiply to {'a number that does not divide it' if -1 in shape else prod(shape)}"
 
 
 def _try_view(x: Any, shape: tuple[int, ...]) -> Any | None:
@@ -110,7 +118,7 @@ def view_as_shape(x: Any, *shape: Any) -> Any:
     wanted = _fit(x, sizes(shape), "view")
     found = _try_view(x, wanted)
     if found is None:
-        raise ShapeError(f"view: shape {x._array.shape} with strides {stride(x)} has no view of shape {wanted}",
+        raise ShapeError(f"view: view size {wanted} is not compatible with shape {x._array.shape} and strides {stride(x)}",
                          why="at least one dimension spans two separate pieces of memory", fix=f"x.reshape{wanted}")
     return found
 
@@ -195,7 +203,7 @@ def transpose(input: Any, dim0: Any = None, dim1: Any = None, *, axis0: Any = No
 def t(input: Any) -> Any:
     """A matrix transposed; vectors and 0-d tensors as they are."""
     if tensor_argument(input, "t")._array.ndim > 2:
-        raise ShapeError(f"t: expects at most 2 dimensions, got shape {input._array.shape}", fix="x.mT or x.transpose(-2, -1)")
+        raise ShapeError(f"t() expects a tensor with <= 2 dimensions, got shape {input._array.shape}", fix="x.mT or x.transpose(-2, -1)")
     return view_of(input, input._array.T, input._offset or 0)
 
 
@@ -208,7 +216,7 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:
     n = tensor_argument(input, "movedim")._array.ndim
     a, b = whole_dims(source, n, "movedim"), whole_dims(destination, n, "movedim")
     if len(a) != len(b):
-        raise BadValue(f"movedim: {len(a)} sources but {len(b)} destinations", fix="x.movedim((0, 1), (1, 0))")
+        raise BadValue(f"movedim: Invalid source or destination dims: {len(a)} sources but {len(b)} destinations", fix="x.movedim((0, 1), (1, 0))")
     order = [d for d in range(n) if d not in a]
     for to, d in sorted(zip(b, a)):
         order.insert(to, d)
@@ -253,7 +261,8 @@ def expand(x: Any, *shape: Any, size: Any = None) -> Any:
         n = have if n == -1 and i >= lead else n
         if n != have and have != 1 or n < 0:
             raise ShapeError(f"expand: shape {array.shape} cannot be expanded to {wanted}",
-                             why=f"dimension {i} would grow from {have} to {n}, and only sizes of 1 can grow", fix="x.repeat(...) copies")
+                             why=f"The expanded size of the tensor ({n}) must match the existing size ({have}) at dimension {i}, unless that is 1",
+                             fix="x.repeat(...) copies")
         new_shape.append(n)
         strides.append(array.strides[i - lead] if i >= lead and n == have else 0)
     if array.size == 0:
@@ -312,7 +321,7 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     start = _as_int(start, "narrow")
     start = start + n if start < 0 else start
     if not (array.ndim and 0 <= start <= n and 0 <= length <= n - start):
-        raise BadIndex(f"narrow: start {start} and length {length} exceed dimension {dim} of size {n}", fix=f"start + length at most {n}")
+        raise BadIndex(f"narrow: start ({start}) + length ({length}) exceeds dimension size ({n}) of dimension {dim}", fix=f"start + length at most {n}")
     return _slice(input, dim, start, start + length)
 
 
@@ -333,11 +342,12 @@ def split(input: Any, split_size_or_sections: Any = None, dim: int = 0, *, split
     if isinstance(split_size, (tuple, list)):
         lengths = sizes((split_size,))
         if sum(lengths) != n or min(lengths, default=0) < 0:
-            raise ShapeError(f"split: sizes {lengths} sum to {sum(lengths)}, but dimension {dim} has size {n}", fix=f"sizes that sum to {n}")
+            raise ShapeError(f"split_with_sizes expects split_sizes to sum exactly to {n}, the size of dimension {dim}, got {lengths}",
+                             fix=f"sizes that sum to {n}")
     else:
         step = _as_int(split_size, "split")
         if step <= 0 and n:
-            raise BadValue(f"split: split_size must be positive, not {step}", fix="x.split(1)")
+            raise BadValue(f"split expects split_size be non-negative, and 0 only for a size of 0, got {step}", fix="x.split(1)")
         lengths = tuple(min(step, n - i) for i in range(0, n, step)) if n else (0,)
     ends = list(accumulate(lengths))
     return tuple(_slice(input, dim, end - k, end) for end, k in zip(ends, lengths))
@@ -347,7 +357,7 @@ def chunk(input: Any, chunks: int, dim: int = 0, *, axis: int | None = None) -> 
     """At most so many views of equal size (the last may be shorter)."""
     dim = dim if axis is None else axis
     if _as_int(chunks, "chunk") <= 0:
-        raise BadValue(f"chunk: needs a positive number of chunks, not {chunks}", fix="x.chunk(2)")
+        raise BadValue(f"chunk expects a number of chunks greater than 0, got {chunks}", fix="x.chunk(2)")
     shape = tensor_argument(input, "chunk")._array.shape
     if not shape:
         raise ShapeError("chunk: a 0-d tensor has no dimension to split", fix="x.reshape(1)")
@@ -434,15 +444,17 @@ def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None, out: A
             [1., 1.]])
     """
     tensors = _same_types("cat", tensors)
-    joined = [x for x in tensors if x._array.shape != (0,)] or tensors[:1]  # PyTorch ignores empty vectors
+    joined = [x for x in tensors if x._array.shape != (0,)]  # PyTorch ignores empty vectors
+    if not joined:
+        joined, dim, axis = tensors[:1], 0, None
     if not joined[0]._array.ndim:
         raise ShapeError("cat: 0-d tensors cannot be concatenated", fix="mutagrad.stack(tensors)")
     dim = whole_dim(dim if axis is None else axis, joined[0]._array.ndim, "cat")
     try:
         array = np.concatenate([x._array for x in joined], dim)
     except ValueError:
-        raise ShapeError(f"cat: shapes {[x._array.shape for x in joined]} do not agree outside dimension {dim}",
-                         why="all other sizes must be equal", fix="another dim, or x.reshape(...) first") from None
+        raise ShapeError(f"cat: Sizes of tensors must match except in dimension {dim}, got shapes {[x._array.shape for x in joined]}",
+                         fix="another dim, or x.reshape(...) first") from None
     result = make(array)
     if mode.grad and any(x._storage.writer is not None for x in joined):
         node = new_node(_cat, *linked(joined))
@@ -453,10 +465,10 @@ def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None, out: A
 
 def _same_types(name: str, given: Any) -> list[Any]:
     if not isinstance(given, (list, tuple)) and not hasattr(given, "__next__"):
-        raise BadArgument(f"{name}: expects a list of tensors, got {type(given).__name__}", fix=f"mutagrad.{name}([x, y])")
+        raise BadArgument(f"{name}: the argument must be tuple of Tensors, not {type(given).__name__}", fix=f"mutagrad.{name}([x, y])")
     tensors: list[Any] = list(given)
     if not tensors:
-        raise BadValue(f"{name}: expects at least one tensor, got an empty list", fix=f"mutagrad.{name}([x, y])")
+        raise BadValue(f"{name}: expects a non-empty list of tensors", fix=f"mutagrad.{name}([x, y])")
     for x in tensors:
         if not isinstance(x, TensorBase):
             raise BadArgument(f"{name}: expects a list of tensors, but it holds {type(x).__name__}", fix=f"mutagrad.{name}([x, y])")
@@ -473,7 +485,7 @@ def stack(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None, out:
     tensors = _same_types("stack", tensors)
     shapes = {x._array.shape for x in tensors}
     if len(shapes) > 1:
-        raise ShapeError(f"stack: tensors must have one shape, got {sorted(shapes)}", fix="mutagrad.cat joins different sizes")
+        raise ShapeError(f"stack expects each tensor to be equal size, got {sorted(shapes)}", fix="mutagrad.cat joins different sizes")
     return cat([unsqueeze(x, dim) for x in tensors], whole_dim(dim, tensors[0]._array.ndim + 1, "stack"), out=out)
 
 
@@ -485,7 +497,7 @@ def repeat(input: Any, *times: Any, repeats: Any = None) -> Any:
     shape = tensor_argument(input, "repeat")._array.shape
     lead = len(counts) - len(shape)
     if lead < 0:
-        raise ShapeError(f"repeat: {len(counts)} counts for a tensor of {len(shape)} dimensions", why="there must be one for each",
+        raise ShapeError(f"repeat: Number of dimensions of repeat dims ({len(counts)}) can not be smaller than number of dimensions of tensor ({len(shape)})",
                          fix=f"x.repeat{(1,) * -lead + counts}")
     shape = (1,) * lead + shape
     doubled = reshape(input, *(v for n in shape for v in (1, n)))
@@ -519,7 +531,7 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
     whole = dims is None
     dims = (0,) if whole else tuple(whole_dim(d, input._array.ndim, "roll") for d in sizes((dims,)))
     if len(shifts) != len(dims) or not shifts or not whole and not input._array.ndim:
-        raise BadIndex(f"roll: {len(shifts)} shifts along {len(dims)} dimensions of shape {input._array.shape}", fix="x.roll((1, 2), (0, 1))")
+        raise BadIndex(f"roll: `shifts` required, and shifts and dimensions must align, got {len(shifts)} and {len(dims)}", fix="x.roll((1, 2), (0, 1))")
     return reshape(roll_dims(reshape(input, -1), shifts, dims), *input._array.shape) if whole else roll_dims(input, shifts, dims)
 
 

@@ -93,14 +93,14 @@ def floating(x: Any, name: str) -> Any:
 
 def matrices(x: Any, name: str) -> Any:
     if floating(x, name)._array.ndim < 2:
-        raise ShapeError(f"{name}: expects a matrix or a batch of them, got shape {x._array.shape}", fix="x[None]")
+        raise ShapeError(f"{name}: The input tensor must have at least 2 dimensions, got shape {x._array.shape}", fix="x[None]")
     return x
 
 
 def square(x: Any, name: str) -> Any:
     shape = matrices(x, name)._array.shape
     if shape[-1] != shape[-2]:
-        raise ShapeError(f"{name}: expects square matrices, got shape {shape}", fix="mutagrad.linalg.pinv or lstsq for other shapes")
+        raise ShapeError(f"{name}: The input must be batches of square matrices, got shape {shape}", fix="mutagrad.linalg.pinv or lstsq for other shapes")
     return x
 
 

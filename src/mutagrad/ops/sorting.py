@@ -83,7 +83,7 @@ def topk(input: Any, k: int, dim: Any = -1, largest: bool = True, sorted: bool =
     dim, k = whole_dim(dim if axis is None else axis, array.ndim, "topk"), whole_number(k, "topk", "k")
     n = array.shape[dim] if array.ndim else 1
     if not 0 <= k <= n:
-        raise BadValue(f"topk: k={k} is out of range for a dimension of size {n}", fix=f"k from 0 to {n}")
+        raise BadValue(f"topk: selected index k out of range: {k} for a dimension of size {n}", fix=f"k from 0 to {n}")
     if not array.ndim:
         return write_out("topk", return_types.topk(sort(input)), out)
     indices = make(_order_of_first(array, k, dim, largest))

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._tensor import Size, Tensor
+from .._size import Size
+from .._tensor import Tensor
 from ..autograd.function import Function
 from ..backends import np
 from ..backends.science import has_scipy, scipy

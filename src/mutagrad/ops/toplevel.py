@@ -18,6 +18,7 @@ _REDUCTIONS = ("none", "mean", "sum")
 
 
 def _named(name: str, reduction: Any) -> str:
+    """The word for a reduction that is given as a number."""
     if reduction not in (0, 1, 2):
         raise BadValue(f"{name}: reduction={reduction!r} is not 0 (none), 1 (mean) or 2 (sum)", fix=f"mutagrad.nn.functional.{name} takes words")
     return _REDUCTIONS[reduction]

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..backends import np
 from .blocks import divided_step, seen_gradient
-from .elementwise import Elementwise, _filled, weight_decay_of
+from .elementwise import Elementwise, filled, weight_decay_of
 from .optimizer import count_tensor
 from .settings import check_positive, plain
 
@@ -22,7 +22,7 @@ class Adagrad(Elementwise):
             "foreach": foreach, "maximize": maximize, "differentiable": differentiable, "fused": fused})
         for group in self.param_groups:  # PyTorch has this state from the beginning, too
             for p in group["params"]:
-                self.state[p].update(step=count_tensor(0.0), sum=_filled(p, self.first_value(group, "sum")))
+                self.state[p].update(step=count_tensor(0.0), sum=filled(p, self.first_value(group, "sum")))
 
     def kept(self, group: dict[str, Any]) -> tuple[str, ...]:
         return ("sum",)

@@ -79,7 +79,7 @@ class Elementwise(Optimizer):
         vectors = [_writable(p, back), vector(_read(p._grad, p))]
         for name in kept:
             if state.get(name) is None:
-                state[name] = _filled(p, self.first_value(group, name))
+                state[name] = filled(p, self.first_value(group, name))
             vectors.append(_writable(state[name], back))
         return Job(self.update, numbers, tuple(vectors))
 
@@ -121,7 +121,7 @@ def _writable(tensor: Any, back: list[tuple[Any, Any]]) -> Any:
     return vector(changed)
 
 
-def _filled(p: Any, value: float) -> Any:
+def filled(p: Any, value: float) -> Any:
     array = p._array
     if not value:
         return make(np.zeros(array.shape, array.dtype))

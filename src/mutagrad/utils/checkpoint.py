@@ -15,12 +15,12 @@ from functools import partial
 from typing import Any
 
 from ..autograd.modes import enable_grad
-from ..backward import _run
+from ..backward import run_sweep
 from ..engine import OUTPUT
 from ..errors import BadArgument, BadValue, GradientError, NotSupported
 from ..graph import Leaf, Node, mode, next_order
 from ..random import default_generator
-from ..second_order import _with_history
+from ..second_order import with_history
 from ..storage import TensorBase, memory_of, save
 from ..construct import window_or_none
 from ..write import new_node
@@ -80,13 +80,13 @@ class Recomputed:
         self._check(outputs, since)
         found: dict[Any, Any] = {}
         seeds = [(outputs[self.places[i]]._storage.writer, None, value) for i, value in given.items()]
-        _run(seeds, recorded, recorded, None, {}, False, {writer: partial(found.__setitem__, writer) for writer in self.outer})
+        run_sweep(seeds, recorded, recorded, None, {}, False, {writer: partial(found.__setitem__, writer) for writer in self.outer})
         return [None if link is None else found.get(writer) for link, writer in zip(links, self.outer)]
 
     def _again(self, saved: tuple[Any, ...]) -> list[Any]:
         """The outputs once more: from the arguments as they were, and the same random numbers."""
         values = iter(saved)
-        leaves = [x if source is None else _with_history(next(values), *source) for x, source in zip(self.leaves, self.sources)]
+        leaves = [x if source is None else with_history(next(values), *source) for x, source in zip(self.leaves, self.sources)]
         arguments, settings = tree_unflatten(leaves, self.spec)
         now = None if self.state is None else default_generator.get_state()
         try:

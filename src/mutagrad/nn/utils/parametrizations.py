@@ -8,7 +8,7 @@ from ...autograd import no_grad
 from ...backends import np
 from ...errors import BadIndex, BadValue, NotSupported
 from ...ops.create import eye, randn, zeros
-from ...ops.decompose import geqrf, householder_product
+from ...ops.qr import geqrf, householder_product
 from ...ops.shape import cat
 from ...ops.solving import matrix_exp, solve
 from .. import functional as F

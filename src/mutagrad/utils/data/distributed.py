@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from itertools import cycle, islice
 from typing import Any
 
+from ...distributed import get_rank, get_world_size, is_initialized
 from ...errors import BadValue
 from ...ops.create import randperm
 from ...random import Generator
@@ -21,6 +22,8 @@ class DistributedSampler(Sampler[int]):
 
     def __init__(self, dataset: Any, num_replicas: int | None = None, rank: int | None = None, shuffle: bool = True, seed: int = 0,
                  drop_last: bool = False) -> None:
+        if is_initialized():
+            num_replicas, rank = get_world_size() if num_replicas is None else num_replicas, get_rank() if rank is None else rank
         if num_replicas is None or rank is None:
             raise BadValue("DistributedSampler: num_replicas and rank must be given", why="there is no process group that could say them",
                            fix="DistributedSampler(dataset, num_replicas=2, rank=0)")

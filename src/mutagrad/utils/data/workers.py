@@ -25,9 +25,10 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, NamedTuple
 
-from ..._tensor import Tensor, attributes_of
+from ..._tensor import Tensor
 from ...backends import np
 from ...backends.large import set_num_threads
+from ...copying import attributes_of
 from ...errors import WorkerError
 from ...random import manual_seed
 from .fetch import Recipe
