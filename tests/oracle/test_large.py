@@ -32,7 +32,7 @@ mask & (x > 0); ~mask; mask + mask; mask * x; x == y; x > row; k < 3; mask.float
 x.sum(); x.mean(); x.sum(0); x.sum(1); x.max(); x.prod(1); x.std(); x.norm(); x.softmax(1); x.cumsum(0); x.var(1); k.sum(); mask.sum(); x.amax(1)
 x.logsumexp(1)
 x.to(m.float64); x.double() * 2; x.half().float(); x.clone(); x.contiguous(); x.t().contiguous(); x @ y; x.reshape(-1) * 2; m.cat([x, y])
-x[1:] * x[:-1]; x.flip(0); x[x > 0]; x.sort(0, stable=True).values
+x[1:] * x[:-1]; x.flip(0); x[x > 0]; x.sort(dim=0, stable=True).values
 """
 
 # Statements that write, the last one an expression; `z` is what they write into.
