@@ -47,7 +47,6 @@ coverage: .venv-oracle/ready
 	PYTHONPATH=tests $(ORACLE)/python -m oracle.coverage
 
 bench: .venv-oracle/ready
-	@$(ORACLE)/python -m compileall -q src/mutagrad >/dev/null  # as an installed package is
 	$(ORACLE)/python -m compileall -q src
 	$(ORACLE)/python benchmarks/bench.py
 
