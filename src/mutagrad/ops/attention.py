@@ -102,7 +102,7 @@ RECORDED.as_constant = make
 # --------------------------------------------------------------------------------------------------- head by head: raw
 
 Stripe = tuple[slice, slice]  # some queries, and the keys that any of them sees
-_ROWS = 64  # the least number of queries in a stripe: smaller products are not worth their calls
+_ROWS = 32  # the least number of queries in a stripe: smaller products are not worth their calls
 
 
 def _later(queries: int, keys: int) -> Any:
