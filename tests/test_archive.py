@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import pickle
 import random
@@ -17,7 +16,7 @@ import pytest
 
 import mutagrad as mg
 from mutagrad.errors import BadFile
-from tools import survive
+from tools import Broken, survive
 
 
 def shares(a: mg.Tensor, b: mg.Tensor) -> bool:
@@ -338,13 +337,6 @@ def test_the_order_of_bytes_can_be_said() -> None:
     assert serialization.check_module_version_greater_or_equal(np, (1, 20)) and not serialization.check_module_version_greater_or_equal(np, (99, 0))
     with pytest.raises(ValueError):
         serialization.check_module_version_greater_or_equal(io, (1, 0))
-
-
-class Broken(io.BytesIO):
-    def read(self, *_: Any) -> bytes:
-        if self.tell() > 100:
-            raise OSError(errno.EIO, "Input/output error")
-        return super().read(*_)
 
 
 def test_a_real_read_error_is_an_oserror() -> None:

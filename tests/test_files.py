@@ -25,7 +25,7 @@ import pytest
 import mutagrad as mg
 from mutagrad import files
 from mutagrad.errors import BadFile
-from tools import survive
+from tools import Broken, survive
 
 pytest.importorskip("safetensors", reason="the extra `files` brings it")
 TYPES = ["bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
@@ -339,13 +339,6 @@ def test_bytes_changed_at_random_do_no_harm() -> None:
     file = io.BytesIO()
     mg.save({"a": mg.arange(3.0), "b": (1, "x", mg.arange(4).view(2, 2).T)}, file)
     survive(file.getvalue(), 300)
-
-
-class Broken(io.BytesIO):
-    def read(self, *_: Any) -> bytes:
-        if self.tell() > 100:
-            raise OSError(errno.EIO, "Input/output error")
-        return super().read(*_)
 
 
 def test_a_real_read_error_is_an_oserror() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import math
 import random
@@ -26,6 +27,15 @@ def ramp(*shape: int) -> mg.Tensor:
 def same(tensor: Any, expected: Any, tolerance: float = 1e-6) -> None:
     assert tensor is not None
     np.testing.assert_allclose(tensor.detach().numpy(), np.asarray(expected, float), tolerance, tolerance)
+
+
+class Broken(io.BytesIO):
+    """A file that cannot be read beyond its first hundred bytes."""
+
+    def read(self, *size: Any) -> bytes:
+        if self.tell() > 100:
+            raise OSError(errno.EIO, "Input/output error")
+        return super().read(*size)
 
 
 def survive(data: bytes, times: int) -> None:

@@ -56,12 +56,9 @@ def check_writable(target: Any, name: str) -> None:
 
 def set_write(node: Node, storage: Storage, window: Window) -> None:
     """Makes the node of a fresh result a write to `window` of a storage. If that is all of it, the past has no influence any more."""
-    before, buffer = storage.writer, storage.buffer
-    node.whole = buffer.shape, buffer.dtype
-    if before is not None and before.whole is UNSEEN:
-        before.whole = node.whole
+    node.whole = storage.buffer.shape, storage.buffer.dtype
     node.written = window
-    node.append(None if covers(window, node.whole) else before)
+    node.append(None if covers(window, node.whole) else storage.writer)
 
 
 def begin_write(op: Op, target: Any, tensors: Sequence[Any], arrays: Sequence[Any], settings: Sequence[Any], index: Any = None,

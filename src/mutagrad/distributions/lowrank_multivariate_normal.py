@@ -11,13 +11,12 @@ from ..linalg import cholesky, solve_triangular
 from ..ops.arrange import broadcast_shapes
 from ..ops.create import eye, randn
 from . import constraints
-from .distribution import Distribution
-from .multivariate_normal import half_log_det, squared_distance
+from .multivariate_normal import WithCovariance, half_log_det, squared_distance
 
 __all__ = ["LowRankMultivariateNormal"]
 
 
-class LowRankMultivariateNormal(Distribution):
+class LowRankMultivariateNormal(WithCovariance):
     """With the covariance cov_factor @ cov_factor.T + diag(cov_diag). What is solved is as small as cov_factor is narrow."""
 
     arg_constraints = {"loc": constraints.real_vector, "cov_factor": constraints.independent(constraints.real, 2),
@@ -46,11 +45,6 @@ class LowRankMultivariateNormal(Distribution):
     @enable_grad()
     def covariance_matrix(self) -> Any:
         return self.cov_factor @ self.cov_factor.mT + self.cov_diag.diag_embed()
-
-    @cached_property
-    @enable_grad()
-    def scale_tril(self) -> Any:
-        return cholesky(self.covariance_matrix)
 
     @cached_property
     @enable_grad()
