@@ -20,10 +20,10 @@ from .backends import large, np
 from .backends.host import ALARM, KNOWN, QUIET, constant, hush, unhush
 from .backends.short import in_single, rounded, widened
 from .construct import SCOPE, make, window_as
-from .errors import BadArgument
+from .errors import BadArgument, OutOfMemory
 from .graph import UNSEEN, Leaf, Node, mode, next_order, threads, window_of
 from .op import ABOUT_TYPES, RAW, VARIANTS, Op, Rule, define_later, forward_for, parameters, register, same, variant
-from .promote import NOTHING, answered, dtype_error, promote, shape_error
+from .promote import EXACT, NOTHING, answered, dtype_error, promote, shape_error
 from .storage import SMALL, Storage, keep, ndarray, save
 from .where import OURS
 from .write import begin_write, end_write, into, new_node, save_all, save_out
@@ -134,10 +134,10 @@ def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: boo
     names = ARGUMENTS[:len(op.inputs)]
     arguments = ", ".join([*names, *op.settings])
     forward, widening = f"forward({', '.join([*arrays, *op.settings])})", []
-    if not op.into and op.name not in ABOUT_TYPES:  # what is not NumPy's own computes bfloat16 in float32
+    if not op.into and op.name not in ABOUT_TYPES:  # what is not NumPy's own computes short floats in float32
         forward = forward.replace("forward", "f", 1)
         widening = [f"    d = {arrays[-1] if elementwise else arrays[0]}.dtype",
-                    "    f = forward if d is FLOAT32 or d is FLOAT64 or d.kind != 'V' else in_single(forward)"]
+                    "    f = forward if d is FLOAT32 or d is FLOAT64 or d.char not in 'eE' else in_single(forward, d)"]
     operator = _OPERATORS.get(op.forward)  # type: ignore[call-overload]
     alone = f" if z != 1 or a0.ndim or a1.ndim else a0[()] {operator} a1[()]" if operator and differentiable else ""
     lines = [
@@ -155,6 +155,8 @@ def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: boo
         f"        raise shape_error(OP, ({', '.join(arrays)},), error) from None",
         "    except TypeError:",
         f"        raise dtype_error(OP, ({', '.join(arrays)},)) from None",
+        "    except MemoryError as error:",
+        "        raise no_memory(OP.name, error) from None",
         "    except (RuntimeWarning, FloatingPointError):",
         f"        r = quietly({forward.partition('(')[0]}, ({', '.join([*arrays, *op.settings])},))",
         "    if r.__class__ is not ndarray:",
@@ -173,7 +175,7 @@ def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: boo
     return "\n".join(lines) + "\n"
 
 
-def _coerce_code(op: Op, otherwise: str = "return answered(OP, given, error)") -> list[str]:
+def _coerce_code(op: Op, otherwise: str = "return answered(OP, given, error)", in_place: bool = False) -> list[str]:
     """Lines that leave tensors (or NOTHING) in the inputs' names and their arrays, of one type, in a0, a1, ...
 
     `otherwise` is what to do about an operand that is neither: `x * obj` may be known to `obj.__rmul__`.
@@ -196,18 +198,20 @@ def _coerce_code(op: Op, otherwise: str = "return answered(OP, given, error)") -
             f"        a1 = {y}._array",
             f"        {checked}",
             f"            {promote}",
-            f"    elif ({y}.__class__ is float or {y}.__class__ is int) and isinstance({x}, Tensor) and {x}._array.dtype.kind == 'f':",
+            f"    elif ({y}.__class__ is float or {y}.__class__ is int) and isinstance({x}, Tensor) and {x}._array.dtype.char in 'fd':",
             f"        a0 = {x}._array",
             f"        a1 = KNOWN[a0.itemsize].get({y})",
             "        if a1 is None:",
             f"            a1 = constant({y}, a0.dtype)",
             f"        {y} = NOTHING",
-            f"    elif ({x}.__class__ is float or {x}.__class__ is int) and isinstance({y}, Tensor) and {y}._array.dtype.kind == 'f':",
+            f"    elif ({x}.__class__ is float or {x}.__class__ is int) and isinstance({y}, Tensor) and {y}._array.dtype.char in 'fd':",
             f"        a1 = {y}._array",
             f"        a0 = constant({x}, a1.dtype)",
             f"        {x} = NOTHING",
             "    else:",
             *(f"        {line}" for line in promoted),
+            *([] if in_place or op.forward not in EXACT else [  # a number that a short type does not hold
+                "        if a0.dtype is not a1.dtype:", f"            return large(OP, {given[:-2]}), (a0, a1), ())"]),
         ]
     return [f"    {line}" for line in promoted]
 
@@ -280,7 +284,7 @@ def _in_place_code(op: Op) -> str:
                          *(f"({x} is NOTHING or a{i}.shape == a0.shape)" for i, x in enumerate(names) if i)])
     return "\n".join([
         head, "    target = input", f"    given = ({inputs},)", "    if isinstance(target, Tensor):",
-        *(f"    {line}" for line in _coerce_code(op, "raise")),
+        *(f"    {line}" for line in _coerce_code(op, "raise", True)),
         f"        if {fits}:",
         f"            n = begin_write(OP, target, ({inputs},), ({', '.join(arrays)},), ())",
         "            token = hush(QUIET)",
@@ -303,7 +307,7 @@ def _conjugated(op: Op) -> Op:
 
 
 def _widened(op: Op) -> Op:
-    """The same for bfloat16: rules compute in float32, and what they give is rounded once. (On tensors, operations do that.)"""
+    """The same for floats of two bytes: rules compute in float32, and what they give is rounded once. (On tensors, operations do that.)"""
     if op.name in ABOUT_TYPES:
         return op
     other = Op(op.name, op.forward, op.inputs, op.settings, op.rules, op.promotes)
@@ -312,7 +316,7 @@ def _widened(op: Op) -> Op:
     def reverse(xp: Any, g: Any, s: Any, i: Any) -> tuple[Any, ...]:
         if xp is not RAW:
             return single(xp, g, s, i)  # type: ignore[no-any-return]
-        return tuple(None if gx is None else rounded(gx) for gx in single(xp, widened(g), [widened(v) for v in s], i))
+        return tuple(None if gx is None else rounded(gx, g.dtype) for gx in single(xp, widened(g), [widened(v) for v in s], i))
 
     other.reverse = reverse
     return other
@@ -325,21 +329,24 @@ def _large(op: Op, tensors: tuple[Any, ...], arrays: tuple[Any, ...], settings: 
     token = hush(ALARM.setting)
     try:
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
-        out = np.empty(shape, arrays[-1].dtype)
-        forward = forward_for(op, out.dtype)
+        kind = arrays[0 if tensors[-1] is NOTHING else -1].dtype
+        out = np.empty(shape, kind)
+        forward = forward_for(op, kind) if arrays[0].dtype is arrays[-1].dtype else in_single(op.forward, kind)
         if out.dtype.kind == "c" or not large.apply(forward, arrays, settings, out):
             out = forward(*arrays, *settings)
     except ValueError as error:
         raise shape_error(op, arrays, error) from None
     except TypeError:
         raise dtype_error(op, arrays) from None
+    except MemoryError as error:
+        raise OutOfMemory.found_by(op.name, error) from None
     finally:
         unhush(token)
     result = make(out)
     if mode.grad and any(t._storage.writer is not None for t in tensors):
         writers = tuple(t._storage.writer for t in tensors)
         windows = tuple(None if w is None else window_as(t, shape) for t, w in zip(tensors, writers))
-        chosen = op.threaded if arrays[-1].dtype.kind == "f" and out.dtype.kind != "c" else variant(op, out.dtype)
+        chosen = op.threaded if kind.char in "fd" and out.dtype.kind != "c" else variant(op, out.dtype)
         node = new_node(chosen, writers, None if windows.count(None) == len(windows) else windows)
         if op.saves:
             node.saved = save_all(op, node, tensors, arrays, settings)
@@ -410,5 +417,5 @@ SCOPE.update(
     Node=Node, OURS=OURS, QUIET=QUIET, SMALL=SMALL, Storage=Storage, UNSEEN=UNSEEN, __name__="mutagrad.call", answered=answered,
     begin_write=begin_write, constant=constant, contiguous=np.ascontiguousarray, dtype_error=dtype_error, end_write=end_write, getframe=sys._getframe,
     hush=hush, in_single=in_single, into=into, keep=keep, large=_large, mode=mode, ndarray=ndarray, new=object.__new__, next_order=next_order,
-    promote=promote, quietly=_quietly, save=save, shape_error=shape_error, threads=threads, unhush=unhush, variant=variant, window_as=window_as,
+    no_memory=OutOfMemory.found_by, promote=promote, quietly=_quietly, save=save, shape_error=shape_error, threads=threads, unhush=unhush, variant=variant, window_as=window_as,
     window_of=window_of)

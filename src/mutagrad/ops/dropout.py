@@ -6,7 +6,7 @@ from typing import Any
 
 from ..backends import np
 from ..construct import make
-from ..errors import BadValue, ShapeError
+from ..errors import BadValue, ShapeError, may_need_much
 from ..op import RECORDED
 from ..random import source
 from .elementwise import add_values, mul
@@ -23,6 +23,7 @@ def _check_probability(p: float, name: str) -> None:
         raise BadValue(f"{name}: dropout probability has to be between 0 and 1, got {p}", fix=f"{name}(x, p=0.5)")
 
 
+@may_need_much
 def _kept(shape: tuple[int, ...], p: float, dtype: Any, generator: Any) -> Any:
     """1 where an element is kept, 0 where it is dropped, which it is with probability p."""
     return (source(generator).random(shape, np.float32) >= p).astype(dtype)
