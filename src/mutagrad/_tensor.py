@@ -489,10 +489,10 @@ class Tensor(TensorBase):
         return shapes.view_as_shape(self, *shape_or_dtype)  # type: ignore[no-any-return]
 
     def view_as(self, other: Tensor) -> Tensor:
-        return shapes.view_as_shape(self, *other._array.shape)  # type: ignore[no-any-return]
+        return shapes.view_as_shape(self, *shapes.tensor_argument(other, "view_as")._array.shape)  # type: ignore[no-any-return]
 
     def reshape_as(self, other: Tensor) -> Tensor:
-        return shapes.reshape(self, *other._array.shape)  # type: ignore[no-any-return]
+        return shapes.reshape(self, *shapes.tensor_argument(other, "reshape_as")._array.shape)  # type: ignore[no-any-return]
 
     def ravel(self) -> Tensor:
         return shapes.reshape(self, -1)  # type: ignore[no-any-return]

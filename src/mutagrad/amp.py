@@ -14,7 +14,7 @@ from typing import Any
 from ._tensor import Tensor
 from .backends import np
 from .dtypes import bfloat16, float16, float32, float64, promote_types
-from .errors import BadArgument, BadValue
+from .errors import BadData, BadValue
 from .ops.recurrent import GRU
 from .settings import AUTOCAST
 from .takeover import ACTIVE, NAMESPACES, STATE, watch
@@ -63,7 +63,7 @@ class autocast:
 
     def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None) -> None:
         if not isinstance(device_type, str):
-            raise BadArgument(f"autocast: device_type must be a string, got {type(device_type).__name__}", fix='autocast("cpu", enabled=False)')
+            raise BadData(f"autocast: device_type must be a string, got {type(device_type).__name__}", fix='autocast("cpu", enabled=False)')
         self.device = device_type
         self.fast_dtype = dtype or (float16 if device_type == "cuda" else _DEFAULTS["cpu"])
         if enabled and device_type != "cpu":

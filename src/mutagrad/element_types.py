@@ -16,6 +16,7 @@ from .dtypes import (
     bool_,
     complex64,
     complex128,
+    dtype,
     dtype_of_class,
     float16,
     float32,
@@ -60,7 +61,7 @@ def to_type(tensor: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 def type_as(tensor: Any, other: Any) -> Any:
     """In the element type of another tensor."""
-    return tensor.to(other.dtype)
+    return tensor.to(tensor_argument(other, "type_as").dtype)
 
 
 def to_device(tensor: Any, device: Any, /, *, stream: Any = None) -> Any:

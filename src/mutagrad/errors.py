@@ -9,6 +9,8 @@ add: shapes (3,) and (4,) do not broadcast
 
 Each class is also the built-in class that PyTorch raises in the same place, so existing `except` clauses keep working.
 """
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import wraps
 from pickle import PicklingError, UnpicklingError
@@ -40,7 +42,7 @@ class OutOfMemory(MutagradError, RuntimeError, MemoryError):
     """More memory than there is. PyTorch raises RuntimeError, Python MemoryError."""
 
     @classmethod
-    def found_by(cls, name: str, error: BaseException) -> "OutOfMemory":
+    def found_by(cls, name: str, error: BaseException) -> OutOfMemory:
         """Of an operation, from what NumPy raised: it says how much was asked for."""
         return cls(f"{name}: not enough memory", why=str(error), fix="smaller sizes, a smaller type such as mutagrad.float16, or a part at a time")
 
@@ -103,6 +105,11 @@ class CannotPickle(BadArgument, PicklingError, AttributeError):
 
 class BadValue(MutagradError, ValueError, RuntimeError):
     """An argument of the right kind with an impossible value. PyTorch's functions raise now one class, now the other."""
+
+
+def bad_choice(value: Any, kind: type | tuple[type, ...], what: str, *, why: str = "", fix: str = "") -> MutagradError:
+    """For a value that is none of those to choose from: of their kind it is a bad value, else an argument of the wrong kind."""
+    return (BadValue if isinstance(value, kind) else BadArgument)(what, why=why, fix=fix)
 
 
 class BadSetting(BadArgument, BadValue, AssertionError):

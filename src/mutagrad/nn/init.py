@@ -34,7 +34,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
         if isinstance(slope, bool) or not isinstance(slope, (int, float)):
             raise BadValue(f"calculate_gain: negative_slope {param!r} is not a number", fix="calculate_gain('leaky_relu', 0.01)")
         return math.sqrt(2 / (1 + slope**2))
-    if nonlinearity not in _GAINS:
+    if not isinstance(nonlinearity, str) or nonlinearity not in _GAINS:
         raise BadValue(f"calculate_gain: {nonlinearity!r} is not known", why=f"known are leaky_relu, {', '.join(_GAINS)}", fix="calculate_gain('relu')")
     return _GAINS[nonlinearity]
 

@@ -10,7 +10,7 @@ from ..backends.science import erf as _erf
 from ..call import elementwise
 from ..construct import make
 from ..dtypes import of_array
-from ..errors import BadValue, DTypeError, ShapeError
+from ..errors import BadValue, DTypeError, ShapeError, bad_choice
 from ..op import RAW, RECORDED
 from ..random import source
 from . import softmax as softmaxes
@@ -390,7 +390,7 @@ def gelu(input: Any, approximate: str = "none", *, out: Any = None) -> Any:
     """
     forms = {"none": gelu_values, "tanh": gelu_tanh_values}
     if approximate not in forms:
-        raise BadValue(f"gelu: approximate argument must be either none or tanh, got {approximate!r}", fix="gelu(x, approximate='tanh')")
+        raise bad_choice(approximate, str, f"gelu: approximate argument must be either none or tanh, got {approximate!r}", fix="gelu(x, approximate='tanh')")
     return forms[approximate](floating(input, "gelu"), out=out)
 
 

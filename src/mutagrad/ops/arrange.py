@@ -14,7 +14,7 @@ from ..backends import np
 from ..construct import detached, make, view
 from ..device import check_device
 from ..dtypes import as_dtype, get_default_dtype, of_array
-from ..errors import BadArgument, BadData, BadValue, DTypeError, GradientError, ShapeError, may_need_much
+from ..errors import BadArgument, BadData, BadValue, DTypeError, GradientError, ShapeError, may_need_much, bad_choice
 from ..graph import mode
 from ..layout import check_format, check_layout
 from ..op import RECORDED
@@ -52,6 +52,7 @@ from .shape import (
     view_as_shape,
     whole_dim,
 )
+from .sorting import whole_number
 
 
 def _given(tensors: tuple[Any, ...], name: str) -> list[Any]:
@@ -79,7 +80,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
     """
     axes = _given(tensors, "meshgrid")
     if indexing not in (None, "ij", "xy"):
-        raise BadValue(f"meshgrid: indexing={indexing!r} is unknown", fix='indexing="ij" or "xy"')
+        raise bad_choice(indexing, str, f"meshgrid: indexing={indexing!r} is unknown", fix='indexing="ij" or "xy"')
     if not axes or any(x._array.ndim > 1 for x in axes):
         raise ShapeError(f"meshgrid: expects vectors, got shapes {[x._array.shape for x in axes]}", fix="x.flatten()")
     if len({x._array.dtype for x in axes}) > 1:
@@ -156,7 +157,7 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
     x = x if x._array.ndim else reshape(x, 1)
     n = x._array.shape[dim]
     counts = _counts(repeats, n)
-    if output_size is not None and output_size != counts.sum():
+    if output_size is not None and whole_number(output_size, "repeat_interleave", "output_size") != counts.sum():
         raise ShapeError(f"repeat_interleave: {counts.sum()} results, where output_size={output_size}", fix="leave output_size out")
     found = read(x, (builtins.slice(None),) * dim + (np.repeat(np.arange(n), counts),))
     return found if input._array.ndim or counts.size > 1 else reshape(found, -1)
@@ -252,7 +253,7 @@ def tensor_split(input: Any, indices_or_sections: Any = None, dim: int = 0, *, i
         where = list(accumulate([size + 1] * longer + [size] * (where - longer)))[:-1]
     if where is None:
         raise BadArgument("tensor_split: needs a number of parts or positions", fix="x.tensor_split(2)")
-    ends = [_clipped(v, n) for v in sizes((tuple(where),))] + [n]
+    ends = [_clipped(v, n) for v in sizes((where,))] + [n]
     starts = [0, *ends[:-1]]
     return tuple(narrow(input, dim, min(a, n), max(b - a, 0)) for a, b in zip(starts, ends))
 
@@ -287,7 +288,7 @@ def dsplit(input: Any, indices_or_sections: Any) -> tuple[Any, ...]:
 
 def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> tuple[Any, ...]:
     """Views of the sizes given."""
-    return split(input, tuple(split_sizes), dim)
+    return split(input, sizes((split_sizes,), "split_with_sizes"), dim)
 
 
 def unsafe_split(input: Any, split_size: Any, dim: int = 0) -> tuple[Any, ...]:
@@ -315,8 +316,9 @@ def slice(input: Any, dim: int = 0, start: Any = None, end: Any = None, step: in
 def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
     """A copy turned by k quarters in the plane of two dimensions, from the first towards the second."""
     n = tensor_argument(input, "rot90")._array.ndim
+    k, dims = whole_number(k, "rot90", "k"), sizes((dims,), "rot90")
     if len(dims) != 2 or n < 2:
-        raise ShapeError(f"rot90: expected total rotation dims == 2, but got dims={tuple(dims)} of shape {input._array.shape}", fix="dims=(0, 1)")
+        raise ShapeError(f"rot90: expected total rotation dims == 2, but got dims={dims} of shape {input._array.shape}", fix="dims=(0, 1)")
     a, b = (whole_dim(d, n, "rot90") for d in dims)
     if a == b:
         raise ShapeError(f"rot90: expected rotation dims to be different, but both are dimension {a}", fix="dims=(0, 1)")
@@ -396,7 +398,7 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
     check_layout("empty_strided", layout, pin_memory)
     check_device(device)
     to = as_dtype(dtype) if dtype is not None else get_default_dtype()
-    shape, steps = sizes((tuple(size),)), sizes((tuple(stride),))
+    shape, steps = sizes((size,)), sizes((stride,))
     if len(shape) != len(steps) or min((*shape, *steps), default=0) < 0:
         raise ShapeError(f"empty_strided: size {shape} and stride {steps} do not make a window", fix="sizes and strides of 0 or more, one for each dimension")
     room = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, steps))
@@ -408,7 +410,7 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
 def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
                    requires_grad: bool = False) -> Any:
     """A tensor of whatever the memory held, whose dimensions lie in memory in this order, outermost first."""
-    shape, order = sizes((tuple(size),)), sizes((tuple(physical_layout),))
+    shape, order = sizes((size,)), sizes((physical_layout,))
     if sorted(order) != list(range(len(shape))):
         raise ShapeError(f"empty_permuted: {order} is not an order of {len(shape)} dimensions", fix=f"physical_layout={tuple(range(len(shape)))}")
     steps = dict(zip(order, dense_strides(tuple(shape[d] for d in order), 1)))
@@ -468,7 +470,7 @@ def resize(x: Any, *shape: Any) -> Any:
 
 def resize_as_(x: Any, the_template: Any, *, memory_format: Any = None) -> Any:
     """Gives the tensor the size of another."""
-    return resize_(x, *tensor_argument(the_template, "resize_as_")._array.shape, memory_format=memory_format)
+    return resize_(tensor_argument(x, "resize_as_"), *tensor_argument(the_template, "resize_as_")._array.shape, memory_format=memory_format)
 
 
 def set_(x: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
@@ -485,7 +487,7 @@ def set_(x: Any, source: Any = None, storage_offset: int = 0, size: Any = None, 
     if source._array.dtype != x._array.dtype:
         raise DTypeError(f"set_: a tensor of {x._array.dtype.name} cannot show memory of {source._array.dtype.name}", fix="y.to(x.dtype)")
     if size is not None:
-        shape = sizes((tuple(size),))
+        shape = sizes((size,))
         source = as_strided(source, shape, dense_strides(shape, 1) if stride is None else stride, storage_offset)
     if leaf:
         x.data = source

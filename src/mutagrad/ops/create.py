@@ -234,7 +234,8 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
 
 def _like(x: Any, dtype: Any, name: str) -> DType:
     """The element type asked for, else that of x."""
-    return of_array(tensor_argument(x, name)._array.dtype) if dtype is None else as_dtype(dtype)
+    own = tensor_argument(x, name)._array.dtype
+    return of_array(own) if dtype is None else as_dtype(dtype)
 
 
 def empty_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
@@ -495,6 +496,7 @@ def uniform_(x: Any, *bounds: float, generator: Any = None, **named: float) -> A
 
 def normal_(x: Any, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Any:
     """Overwrites with normal numbers."""
+    mean, std = _number(mean, "normal_"), _number(std, "normal_")
     if std < 0:
         raise BadValue(f"normal_: the standard deviation must not be negative, got {std}", fix=f"x.normal_({mean}, {-std})")
     to = _drawable(x, "normal_")

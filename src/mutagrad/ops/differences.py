@@ -112,7 +112,7 @@ def _spacings(spacing: Any, dims: tuple[int, ...]) -> list[Any]:
     spacing = 1 if spacing is None else spacing
     if isinstance(spacing, (int, float, complex)) and not isinstance(spacing, bool):
         return [spacing] * len(dims)
-    if not isinstance(spacing, (tuple, list)):
+    if not isinstance(spacing, (tuple, list)) or not all(isinstance(v, (int, float, complex, TensorBase)) for v in spacing):
         raise BadArgument(f"gradient: spacing must be a number, or numbers or tensors of places for each dimension, not {type(spacing).__name__}",
                           fix="spacing=0.5, or spacing=(x, y)")
     if len(spacing) != len(dims):

@@ -145,6 +145,9 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
         if size is not None:
             raise BadArgument("normal: with a tensor, the size is the tensor's", fix="mutagrad.normal(mean, std), without a size")
         return _out(_normal_of_tensors(mean, std, generator), out)
+    for value in (mean, std):
+        if not isinstance(value, (int, float, complex)):
+            raise BadArgument(f"normal: mean and std must be tensors or numbers, not {type(value).__name__}", fix="mutagrad.normal(0.0, 1.0, (3,))")
     if size is None:
         raise BadArgument("normal: two numbers need a size", fix=f"mutagrad.normal({mean}, {std}, (3,))")
     _check_std(std, "normal")

@@ -15,7 +15,7 @@ from ..backends.science import erf as _erf
 from ..call import elementwise, in_place, primitive
 from ..construct import make
 from ..dtypes import BOOL, FLOAT
-from ..errors import BadArgument, BadValue, DivisionByZero, DTypeError
+from ..errors import BadArgument, BadValue, DivisionByZero, DTypeError, bad_choice
 from ..op import RAW, RECORDED, same, zero
 from ..promote import as_operand, operand_dtype
 from ..storage import TensorBase
@@ -337,7 +337,7 @@ _ROUNDING = {None: div_values, "floor": floor_divide, "trunc": trunc_divide}
 def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
     """`x / y`; `rounding_mode` "floor" or "trunc" rounds the quotient."""
     if rounding_mode not in _ROUNDING:
-        raise BadValue(f"div: rounding_mode {rounding_mode!r} is not None, 'trunc' or 'floor'", fix="rounding_mode='floor'")
+        raise bad_choice(rounding_mode, str, f"div: rounding_mode {rounding_mode!r} is not None, 'trunc' or 'floor'", fix="rounding_mode='floor'")
     return _ROUNDING[rounding_mode](input, other, out=out)
 
 

@@ -11,13 +11,14 @@ from ..backends import np
 from ..call import primitive
 from ..construct import make
 from ..dtypes import FLOAT, as_dtype, get_default_dtype, of_array
-from ..errors import BadIndex, BadValue, DTypeError, NotSupported, ShapeError
+from ..errors import BadIndex, BadValue, DTypeError, NotSupported, ShapeError, bad_choice
 from ..op import RAW, RECORDED
 from .create import finish
 from .elementwise import cast, conj, mul
 from .indexing import getitem
 from .outs import write_out
 from .shape import cat, clone, expand, narrow, roll, sizes, stack, tensor_argument, transpose, unfold, unsqueeze, whole_dims
+from .sorting import whole_number
 
 # How much a transform divides by, seen from the other direction: the transpose of an inverse divides as it did.
 _OPPOSITE = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
@@ -86,7 +87,7 @@ def _prepared(name: str, x: Any, norm: Any) -> tuple[Any, str]:
     """The input as a float or complex tensor, and the norm by name."""
     tensor_argument(x, f"fft.{name}")
     if norm not in (None, *_OPPOSITE):
-        raise BadValue(f"{name}: Invalid normalization mode: {norm!r}", fix='norm="backward", "forward" or "ortho"')
+        raise bad_choice(norm, str, f"{name}: Invalid normalization mode: {norm!r}", fix='norm="backward", "forward" or "ortho"')
     kind = of_array(x._array.dtype)
     if kind.category < FLOAT:
         return cast(x, get_default_dtype().array_type), norm or "backward"
@@ -99,7 +100,7 @@ def _plan(name: str, x: Any, s: Any, dim: Any) -> tuple[list[int | None], tuple[
     """The sizes asked for (None for the input's own) and the dimensions to transform."""
     ndim = x._array.ndim
     s, dim = ((v,) if isinstance(v, int) else v for v in (s, dim))
-    asked = None if s is None else [None if n == -1 else n for n in sizes((tuple(s),), name)]
+    asked = None if s is None else [None if n == -1 else n for n in sizes((s,), name)]
     if dim is None:
         dims = tuple(range(ndim)) if asked is None else tuple(range(ndim - len(asked), ndim))
         if asked is not None and len(asked) > ndim:
@@ -293,12 +294,13 @@ def _frequencies(array: Any, out: Any, dtype: Any, device: Any, requires_grad: b
 
 def fftfreq(n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
     """The frequency of each entry of a spectrum of n points that are d apart."""
+    n = whole_number(n, "fftfreq", "n")
     return _frequencies(np.fft.fftfreq(n, d) if n else np.empty(0), out, dtype, device, requires_grad)
 
 
 def rfftfreq(n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
     """The frequencies of half a spectrum."""
-    return _frequencies(np.fft.rfftfreq(n, d), out, dtype, device, requires_grad)
+    return _frequencies(np.fft.rfftfreq(whole_number(n, "rfftfreq", "n"), d), out, dtype, device, requires_grad)
 
 
 # ------------------------------------------------------------------------------------------------------- pieces of a signal

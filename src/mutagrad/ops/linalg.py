@@ -10,7 +10,7 @@ from ..backends.short import SHORT, rounded, widened
 from ..call import primitive
 from ..construct import make
 from ..dtypes import BOOL, FLOAT, of_array
-from ..errors import BadArgument, BadValue, DTypeError, OutOfMemory, ShapeError
+from ..errors import BadArgument, BadValue, DTypeError, OutOfMemory, ShapeError, BadData
 from ..graph import mode
 from ..op import RAW, RECORDED
 from ..promote import answered, as_operand
@@ -320,6 +320,9 @@ def einsum(equation: Any, *operands: Any) -> Any:
     tensors = tuple(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
     if isinstance(equation, TensorBase):
         equation, tensors = _lettered((equation, *operands))
+    if not isinstance(equation, str):
+        raise BadArgument(f"einsum: the equation must be a string, not {type(equation).__name__}", fix='mutagrad.einsum("ij,jk->ik", x, y)')
+    tensors = tuple(tensor_argument(x, "einsum") for x in tensors)
     terms, result = _parse(equation, tensors)
     sizes: dict[str, int] = {}
     for s, x in zip(terms, tensors):
@@ -367,7 +370,7 @@ def _paired(name: str, dims: Any, n: int, m: int) -> tuple[tuple[int, ...], tupl
             raise BadValue(f"{name}: cannot sum over {dims} dimensions of operands that have {n} and {m}", fix="dims=1")
         return tuple(range(n - dims, n)), tuple(range(dims))
     if not isinstance(dims, (tuple, list)) or len(dims) != 2:
-        raise BadArgument(f"{name}: dims must be a number or two lists of dimensions, got {dims!r}", fix="dims=([0, 1], [1, 0])")
+        raise BadData(f"{name}: dims must be a number or two lists of dimensions, got {dims!r}", fix="dims=([0, 1], [1, 0])")
     left, right = (whole_dims(side, size, name) if side else () for side, size in zip(dims, (n, m)))
     if len(left) != len(right):
         raise ShapeError(f"{name}: {len(left)} dimensions of the first operand cannot be paired with {len(right)} of the second",

@@ -12,6 +12,7 @@ from ..errors import BadValue, DTypeError, ShapeError, may_need_much
 from ..op import RAW, RECORDED
 from .linalg import einsum, matmul
 from .shape import tensor_argument
+from .sorting import whole_number
 
 __all__ = ["bilinear", "linear", "one_hot"]
 
@@ -110,6 +111,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     array = tensor_argument(tensor, "one_hot")._array
     if array.dtype != np.int64:
         raise DTypeError(f"one_hot: the indices must be int64, not {of_array(array.dtype).name}", fix="one_hot(x.long())")
+    num_classes = whole_number(num_classes, "one_hot", "num_classes")
     if not array.size and num_classes <= 0:
         raise BadValue("one_hot: no indices to count the classes of", fix="one_hot(x, num_classes=3)")
     if array.size and array.min() < 0:

@@ -9,7 +9,7 @@ from ..backends import np
 from ..call import elementwise
 from ..construct import make
 from ..dtypes import of_array
-from ..errors import BadValue, DTypeError
+from ..errors import BadArgument, BadValue, DTypeError, bad_choice
 from ..storage import TensorBase
 from .elementwise import abs as abs_values
 from .elementwise import add_values, exp, log, where
@@ -31,7 +31,8 @@ def reduction_of(name: str, reduction: Any, size_average: Any = None, reduce: An
             return "none"
         return "mean" if size_average is None or size_average else "sum"
     if reduction not in ("none", "mean", "sum", *more):
-        raise BadValue(f"{name}: {reduction!r} is not a valid value for reduction, which is 'none', 'mean' or 'sum'", fix=f"{name}(x, y, reduction='mean')")
+        raise bad_choice(reduction, str, f"{name}: {reduction!r} is not a valid value for reduction, which is 'none', 'mean' or 'sum'",
+                         fix=f"{name}(x, y, reduction='mean')")
     return str(reduction)
 
 
@@ -235,6 +236,8 @@ def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps
     """-log of a normal distribution's density with mean x and variance `var`, without the constant unless `full`."""
     reduction = reduction_of("gaussian_nll_loss", reduction)
     check_tensors("gaussian_nll_loss", input, target)
+    if not isinstance(var, (TensorBase, int, float)):
+        raise BadArgument(f"gaussian_nll_loss: var must be a tensor or a number, not {type(var).__name__}", fix="var=mutagrad.ones_like(x)")
     var = var if isinstance(var, TensorBase) else make(np.full(input._array.shape, var, input._array.dtype))
     shape, spread = input._array.shape, var._array.shape
     if (var._array < 0).any():

@@ -17,6 +17,7 @@ from .indexing import copy_into, fill_
 from .outs import write_out
 from .reduce import cumprod, sum
 from .shape import as_strided, broadcast_to, cat, clone, diagonal, reshape, tensor_argument, transpose, unsqueeze, whole_dim
+from .sorting import whole_number
 
 # ------------------------------------------------------------------------------------------------------------- triangles
 
@@ -38,12 +39,12 @@ def tril(input: Any, diagonal: int = 0, *, out: Any = None) -> Any:
     tensor([[1., 0.],
             [1., 1.]])
     """
-    return write_out("tril", tril_values(_matrix(input, "tril"), diagonal), out)
+    return write_out("tril", tril_values(_matrix(input, "tril"), whole_number(diagonal, "tril", "diagonal")), out)
 
 
 def triu(input: Any, diagonal: int = 0, *, out: Any = None) -> Any:
     """The matrix with zeros below a diagonal: 0 is the main one, 1 the one above it."""
-    return write_out("triu", triu_values(_matrix(input, "triu"), diagonal), out)
+    return write_out("triu", triu_values(_matrix(input, "triu"), whole_number(diagonal, "triu", "diagonal")), out)
 
 
 def tril_(x: Any, diagonal: int = 0) -> Any:

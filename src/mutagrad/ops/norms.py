@@ -9,7 +9,7 @@ from ..backends import np
 from ..call import primitive
 from ..construct import make
 from ..dtypes import FLOAT, of_array
-from ..errors import BadData, BadValue, DTypeError, ShapeError
+from ..errors import BadData, BadValue, DTypeError, ShapeError, bad_choice
 from ..op import RECORDED
 from ..storage import TensorBase
 from .elementwise import abs as abs_
@@ -58,7 +58,7 @@ def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = F
         raise BadValue(f"matrix_norm: dim must name two dimensions, got {dim!r}", fix="dim=(-2, -1)")
     dims = whole_dims(dim, A._array.ndim, "matrix_norm")
     if ord not in _MATRIX_ORDERS:
-        raise BadValue(f"matrix_norm: ord={ord!r} is none of {_MATRIX_ORDERS}", fix="ord='fro'")
+        raise bad_choice(ord, (str, int, float), f"matrix_norm: ord={ord!r} is none of {_MATRIX_ORDERS}", fix="ord='fro'")
     return write_out("matrix_norm", _matrix_norm(A, ord, dims, keepdim), out)
 
 
@@ -220,7 +220,7 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> An
     one_type("lstsq", A, B)
     driver = driver or "gelsy"
     if driver not in _DRIVERS:
-        raise BadValue(f"lstsq: driver {driver!r} is none of {_DRIVERS}", fix="driver='gelsy'")
+        raise bad_choice(driver, str, f"lstsq: driver {driver!r} is none of {_DRIVERS}", fix="driver='gelsy'")
     vector = B._array.ndim == A._array.ndim - 1 and B._array.shape == A._array.shape[:-1]
     right = unsqueeze(B, -1) if vector else matrices(B, "lstsq")
     if right._array.shape[-2] != A._array.shape[-2]:

@@ -196,7 +196,9 @@ def _multiply(factors: Sequence[Any], splits: dict[tuple[int, int], int], i: int
 
 def multi_dot(tensors: Sequence[Any], *, out: Any = None) -> Any:
     """The product of several matrices, in the order that needs the least work; the first and last may be vectors."""
-    factors = list(tensors)
+    if not isinstance(tensors, (tuple, list)):
+        raise BadArgument(f"multi_dot: expects a sequence of tensors, got {type(tensors).__name__}", fix="mutagrad.linalg.multi_dot([x, y])")
+    factors = [tensor_argument(x, "multi_dot") for x in tensors]
     if len(factors) < 2:
         raise BadValue(f"multi_dot: expects at least two tensors, got {len(factors)}", fix="mutagrad.linalg.multi_dot([x, y])")
     check_factors("multi_dot", *factors)

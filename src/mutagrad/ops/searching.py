@@ -11,7 +11,7 @@ from ..backends.host import QUIET, hush, unhush
 from ..backends.short import widened
 from ..construct import make
 from ..dtypes import of_array
-from ..errors import BadArgument, BadData, BadIndex, BadValue, DTypeError, ShapeError, may_need_much
+from ..errors import BadArgument, BadData, BadIndex, BadValue, DTypeError, ShapeError, may_need_much, bad_choice
 from ..promote import as_operand, operand_dtype
 from ..storage import TensorBase
 from .indexing import copy_
@@ -352,7 +352,7 @@ _KINDS = ("prod", "mean", "amax", "amin")
 def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True, out: Any = None) -> Any:
     """Slices of the source that meet at one index are combined: "prod", "mean", "amax" or "amin"."""
     if reduce not in _KINDS:
-        raise BadValue(f"index_reduce: reduce={reduce!r} is none of {', '.join(_KINDS)}", fix="reduce='amax'; index_add sums")
+        raise bad_choice(reduce, str, f"index_reduce: reduce={reduce!r} is none of {', '.join(_KINDS)}", fix="reduce='amax'; index_add sums")
     shape, given = tensor_argument(input, "index_reduce")._array.shape, tensor_argument(source, "index_reduce")._array
     dim = whole_dim(dim, len(shape), "index_reduce")
     places = tensor_argument(index, "index_reduce")._array

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..backends import np
 from ..construct import make
-from ..errors import BadValue, DTypeError, NotSupported
+from ..errors import BadValue, DTypeError, NotSupported, bad_choice
 from .elementwise import where
 from .selecting import scatter_reduce
 from .shape import expand, narrow, reshape, tensor_argument
@@ -42,7 +42,7 @@ def segment_reduce(data: Any, reduce: str, *, lengths: Any = None, indices: Any 
     """
     array = tensor_argument(data, "segment_reduce")._array
     if reduce not in _KINDS:
-        raise BadValue(f"segment_reduce: reduce={reduce!r} is none of {', '.join(_KINDS)}", fix="reduce='sum'")
+        raise bad_choice(reduce, str, f"segment_reduce: reduce={reduce!r} is none of {', '.join(_KINDS)}", fix="reduce='sum'")
     if array.dtype.kind not in "fV":
         raise DTypeError(f"segment_reduce: needs floating point numbers, not {array.dtype.name}", fix="data.float()")
     if indices is not None:

@@ -10,7 +10,7 @@ from ..backends import np
 from ..backends.host import add_at
 from ..call import primitive
 from ..construct import make
-from ..errors import BadArgument, BadIndex, BadIndexType, BadValue, NotSupported, ShapeError, may_need_much
+from ..errors import BadArgument, BadIndex, BadIndexType, NotSupported, ShapeError, may_need_much, bad_choice
 from ..op import RAW, RECORDED
 from ..storage import TensorBase
 from ..write import check_cast
@@ -181,9 +181,12 @@ def _scatter_source(x: Any, index: Any, src: Any, name: str) -> Any:
 def scatter_(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Any:
     """`x[index[i][j]][j] = src[i][j]` for dim 0, and so on; the reverse of gather."""
     src = value if src is None else src
+    if not isinstance(src, (TensorBase, bool, int, float, complex, np.generic)):
+        raise BadArgument(f"scatter_: src must be a tensor or a number, not {type(src).__name__}", fix="x.scatter_(dim, index, mutagrad.tensor(src))")
     if reduce is not None:
         if reduce not in ("add", "multiply"):
-            raise BadValue(f"scatter_: reduce argument must be 'add' or 'multiply', not {reduce!r}", fix="x.scatter_reduce_(dim, index, src, 'amax')")
+            raise bad_choice(reduce, str, f"scatter_: reduce argument must be 'add' or 'multiply', not {reduce!r}",
+                             fix="x.scatter_reduce_(dim, index, src, 'amax')")
         src = src if isinstance(src, TensorBase) else expand(make(np.array(src, x._array.dtype)), *index._array.shape)
         return scatter_reduce_(x, dim, index, src, "sum" if reduce == "add" else "prod")
     if not x._array.ndim:
@@ -319,7 +322,7 @@ def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, i
     """Sources that meet in one place are combined: "sum", "prod", "mean", "amax" or "amin"."""
     tensor_argument(input, "scatter_reduce")
     if reduce not in _REDUCE:
-        raise BadValue(f"scatter_reduce: reduce={reduce!r} is none of {', '.join(_REDUCE)}", fix="reduce='sum'")
+        raise bad_choice(reduce, str, f"scatter_reduce: reduce={reduce!r} is none of {', '.join(_REDUCE)}", fix="reduce='sum'")
     if not input._array.ndim:
         return reshape(scatter_reduce(reshape(input, 1), 0, reshape(index, -1), reshape(src, -1), reduce, include_self=include_self), ())
     grid = _grid(input, dim, index, "scatter_reduce")
@@ -382,7 +385,7 @@ def masked_scatter_(x: Any, mask: Any, source: Any) -> Any:
     lifted, where = _lifted(x), mask if x._array.ndim else _lifted(mask)
     target, index = _mask_index(lifted, where, "masked_scatter_")
     n = index[0].size
-    if source._array.size < n:
+    if tensor_argument(source, "masked_scatter_")._array.size < n:
         raise ShapeError(f"masked_scatter_: the mask picks {n} elements, but the source has {source._array.size}", fix="a source of at least as many")
     put(target, index, basic_view(flatten(source), (slice(n),)), "masked_scatter_")
     return x
@@ -410,7 +413,7 @@ def take(input: Any, index: Any, *, out: Any = None) -> Any:
 def put_(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     """Writes elements by their number, as if the tensor were a vector."""
     lifted = _lifted(x)
-    if isinstance(index, TensorBase) and source._array.size != index._array.size:
+    if isinstance(index, TensorBase) and tensor_argument(source, "put_")._array.size != index._array.size:
         raise BadIndex(f"put_: {index._array.size} places for {source._array.size} elements", why="there must be as many", fix="source.expand_as(index)")
     put(lifted, _flat_index(lifted, index, "put_"), reshape(source, *index._array.shape), "put_", accumulate)
     return x

@@ -70,6 +70,9 @@ def sizes(arguments: tuple[Any, ...], name: str = "size") -> tuple[int, ...]:
     return tuple(n if n.__class__ is int else _as_int(n, name) for n in arguments)
 
 
+_all_sizes = sizes  # for functions with an argument of that name
+
+
 # ---------------------------------------------------------------------------------------------------------------- reshape
 
 def _fit(x: Any, shape: tuple[int, ...], name: str) -> tuple[int, ...]:
@@ -142,9 +145,10 @@ def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
     dim = whole_dim(dim, len(shape), "unflatten")
     if not shape:
         raise BadIndex("unflatten: a 0-d tensor has no dimension to split up", fix="x.reshape(1)")
-    found = infer_size(sizes, shape[dim])
+    parts = _all_sizes((sizes,), "unflatten")
+    found = infer_size(parts, shape[dim])
     if found is None:
-        raise ShapeError(f"unflatten: dimension {dim} of size {shape[dim]} has no sizes {tuple(sizes)}",
+        raise ShapeError(f"unflatten: dimension {dim} of size {shape[dim]} has no sizes {parts}",
                          fix=f"sizes that multiply to {shape[dim]}, or -1 for one of them")
     return reshape(input, *shape[:dim], *found, *shape[dim + 1:])
 
@@ -214,6 +218,8 @@ def reverse_dims(x: Any) -> Any:
 def movedim(input: Any, source: Any, destination: Any) -> Any:
     """Dimensions moved to other places, the rest in their order."""
     n = tensor_argument(input, "movedim")._array.ndim
+    if source is None or destination is None:
+        raise BadArgument("movedim: needs to be told which dimensions to move, and where to", fix="x.movedim(0, 1)")
     a, b = whole_dims(source, n, "movedim"), whole_dims(destination, n, "movedim")
     if len(a) != len(b):
         raise BadValue(f"movedim: Invalid source or destination dims: {len(a)} sources but {len(b)} destinations", fix="x.movedim((0, 1), (1, 0))")
@@ -406,7 +412,7 @@ def unfold(input: Any, dimension: int, size: int, step: int) -> Any:
 def as_strided(input: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:
     """Any window on the storage: shape, strides and offset counted in elements."""
     item = tensor_argument(input, "as_strided")._array.itemsize
-    shape, steps = sizes((tuple(size),)), sizes((tuple(stride),))
+    shape, steps = sizes((size,)), sizes((stride,))
     offset = (input._offset or 0) if storage_offset is None else storage_offset * item
     end = offset + sum((n - 1) * s * item for n, s in zip(shape, steps)) + item
     if len(shape) != len(steps) or min(steps, default=0) < 0 or min(shape, default=0) < 0 or offset < 0:

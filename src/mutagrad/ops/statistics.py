@@ -8,7 +8,7 @@ from ..backends import np
 from ..call import primitive
 from ..construct import make
 from ..dtypes import of_array
-from ..errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError
+from ..errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError, bad_choice
 from ..op import RAW, RECORDED
 from ..storage import TensorBase
 from .elementwise import cast, lerp, where
@@ -179,7 +179,7 @@ def _between(ordered: Any, ranks: Any, interpolation: str) -> Any:
 
 def _check_quantile(name: str, x: Any, q: Any, interpolation: str) -> Any:
     if interpolation not in _INTERPOLATIONS:
-        raise BadValue(f"{name}: interpolation={interpolation!r} is none of {', '.join(_INTERPOLATIONS)}", fix="interpolation='linear'")
+        raise bad_choice(interpolation, str, f"{name}: interpolation={interpolation!r} is none of {', '.join(_INTERPOLATIONS)}", fix="interpolation='linear'")
     array = tensor_argument(x, name)._array
     if array.dtype.char not in "fd":
         raise BadValue(f"{name}() input tensor must be either float or double dtype, got {of_array(array.dtype).name}", fix=f"x.float().{name}(q)")

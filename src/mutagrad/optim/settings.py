@@ -5,7 +5,7 @@ from numbers import Real
 from typing import Any
 
 from .._tensor import Tensor
-from ..errors import BadArgument, BadValue
+from ..errors import BadArgument, BadValue, bad_choice
 
 
 def plain(value: Any) -> Any:
@@ -37,7 +37,7 @@ def check_positive(optimizer: Any, lr: Any, **others: Any) -> None:
 def check_betas(optimizer: Any, betas: Any) -> tuple[float, float]:
     """Two numbers from zero to one, not one itself."""
     if not isinstance(betas, (tuple, list)) or len(betas) != 2:
-        raise BadValue(f"{type(optimizer).__name__}: betas must be two numbers, not {betas!r}", fix="betas=(0.9, 0.999)")
+        raise bad_choice(betas, (tuple, list), f"{type(optimizer).__name__}: betas must be two numbers, not {betas!r}", fix="betas=(0.9, 0.999)")
     for i, beta in enumerate(betas):
         if not 0 <= number(optimizer, f"betas[{i}]", beta) < 1:
             raise BadValue(f"{type(optimizer).__name__}: Invalid beta parameter at index {i}: {beta}", why="it must be at least 0 and less than 1",
