@@ -417,5 +417,5 @@ SCOPE.update(
     Node=Node, OURS=OURS, QUIET=QUIET, SMALL=SMALL, Storage=Storage, UNSEEN=UNSEEN, __name__="mutagrad.call", answered=answered,
     begin_write=begin_write, constant=constant, contiguous=np.ascontiguousarray, dtype_error=dtype_error, end_write=end_write, getframe=sys._getframe,
     hush=hush, in_single=in_single, into=into, keep=keep, large=_large, mode=mode, ndarray=ndarray, new=object.__new__, next_order=next_order,
-    no_memory=OutOfMemory.found_by, promote=promote, quietly=_quietly, save=save, shape_error=shape_error, threads=threads, unhush=unhush, variant=variant, window_as=window_as,
-    window_of=window_of)
+    no_memory=OutOfMemory.found_by, promote=promote, quietly=_quietly, save=save, shape_error=shape_error, threads=threads,
+    unhush=unhush, variant=variant, window_as=window_as, window_of=window_of)

@@ -18,6 +18,7 @@ import mutagrad as mg
 
 torch = pytest.importorskip("torch", reason="make oracle installs it")
 pytestmark = pytest.mark.oracle
+torch.set_num_threads(1)  # where cores are busy, waiting for its threads takes longer than the work
 
 
 def measured(case: Case) -> tuple[Any, list[float]]:

@@ -74,7 +74,7 @@ KNOWN: dict[int, dict[float, Any]] = {2: {}, 4: {}, 8: {}}
 def constant(value: bool | int | float | complex, dtype: Any) -> Any:
     """A Python number as a read-only 0-d array; one beyond an integer type's range wraps around, as in PyTorch."""
     try:
-        made = np.array(value if dtype.kind != "V" else float(value), dtype)  # type: ignore[arg-type]
+        made = _wrapped(value, dtype) if dtype.char == "e" else np.array(value if dtype.kind != "V" else float(value), dtype)  # type: ignore[arg-type]
     except OverflowError:
         if not -2**63 <= value < 2**64:  # type: ignore[operator]
             raise

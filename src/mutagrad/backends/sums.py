@@ -79,10 +79,10 @@ def _without_gaps(a: Any, dims: list[int]) -> Any:
     if groups < 2:
         return np.ascontiguousarray(a)
     each = a.shape[d] // groups
-    head, rest = a[(*before, slice(groups * each))], a[(*before, slice(groups * each, None))]
+    head, rest = a[before + (slice(groups * each),)], a[before + (slice(groups * each, None),)]
     found = np.add.reduce(head.reshape(*a.shape[:d], groups, each, *a.shape[d + 1:]), d + 1, a.dtype).astype(np.float64, "C")
     if rest.shape[d]:
-        found[(*before, slice(rest.shape[d]))] += rest
+        found[before + (slice(rest.shape[d]),)] += rest
     return found
 
 

@@ -6,7 +6,6 @@ from typing import Any
 from ..backends import np
 from ..call import primitive
 from ..errors import BadArgument, BadValue, DTypeError, ShapeError
-from ..op import RAW, RECORDED
 from ..promote import operand_dtype
 from .elementwise import cast, where
 from .indexing import copy_
@@ -57,14 +56,15 @@ def _distances(a: Any, b: Any, p: float, fast: bool) -> Any:
 
 def _distance_rule(xp: Any, g: Any, x: Any, y: Any, out: Any, p: float, fast: bool) -> Any:
     """The adjoint of x; y's is the same with the distances transposed. Where a distance is zero, its slope is taken as zero."""
-    w = xp.where(out == 0, 0.0, g / xp.where(out == 0, 1.0, out)) if p == 2 else None
-    if fast and p == 2:
-        return x * xp.sum(w, (len(w.shape) - 1,), True) - xp.matmul(w, y)
     if p == 0:
         return xp.zeros_like(x)
-    apart = xp.unsqueeze(x, -2) - xp.unsqueeze(y, -3)
+    last = (len(g.shape) - 1,)
     if p == 2:
-        return xp.sum(xp.unsqueeze(w, -1) * apart, (len(w.shape) - 1,), False)
+        w = xp.where(out == 0, 0.0, g / xp.where(out == 0, 1.0, out))
+        if fast:
+            return x * xp.sum(w, last, True) - xp.matmul(w, y)
+        return xp.sum(xp.unsqueeze(w, -1) * (xp.unsqueeze(x, -2) - xp.unsqueeze(y, -3)), last, False)
+    apart = xp.unsqueeze(x, -2) - xp.unsqueeze(y, -3)
     wide, size = xp.unsqueeze(out, -1), xp.abs(apart)
     slope = xp.sgn(apart)
     if p == float("inf"):
@@ -73,7 +73,7 @@ def _distance_rule(xp: Any, g: Any, x: Any, y: Any, out: Any, p: float, fast: bo
         near = size == 0
         ratio = xp.where(near, 1.0, size) / xp.where(wide == 0, 1.0, wide)
         slope = xp.where(near, 0.0, slope * xp.power(ratio, p - 1))
-    return xp.sum(xp.unsqueeze(g, -1) * slope, (len(g.shape) - 1,), False)
+    return xp.sum(xp.unsqueeze(g, -1) * slope, last, False)
 
 
 def _turned(xp: Any, x: Any) -> Any:
@@ -103,8 +103,8 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
                          fix="x.unsqueeze(0) for a single row")
     if isinstance(p, bool) or not isinstance(p, (int, float)) or not p >= 0:
         raise BadValue(f"cdist: p={p!r} must be a number that is not negative", fix="p=2")
-    fast = _COMPUTE_MODES.get(compute_mode or "use_mm_for_euclid_dist_if_necessary", compute_mode)
-    if isinstance(fast, str):
+    fast = _COMPUTE_MODES.get(compute_mode or "use_mm_for_euclid_dist_if_necessary", "") if isinstance(compute_mode or "", str) else ""
+    if fast == "":
         raise BadValue(f"cdist: compute_mode={compute_mode!r} is none of {', '.join(_COMPUTE_MODES)}", fix="leave it out")
     if fast is None:
         fast = a.shape[-2] > _FEW_ROWS or b.shape[-2] > _FEW_ROWS

@@ -303,7 +303,7 @@ def _vectors(name: str, size: int, *given: tuple[str, Any]) -> None:
 
 
 def _trailing(name: str, x: Any, normalized_shape: Any, weight: Any, bias: Any) -> tuple[int, ...]:
-    shape = sizes((normalized_shape,)) if isinstance(normalized_shape, int) else sizes((tuple(normalized_shape),))
+    shape = sizes((normalized_shape,))
     if not shape:
         raise BadValue(f"{name}: normalized_shape must name at least one size, got {normalized_shape!r}", fix=f"{name}(x, x.shape[-1:])")
     for what, value in (("weight", weight), ("bias", bias)):

@@ -41,7 +41,8 @@ SETTINGS = ("dims", "keepdim")
 
 sum_dims = primitive("sum", lambda a, dims, keepdim: _sum(a, dims, keepdim), settings=SETTINGS,
                      x=lambda xp, g, x_shape, dims: back(xp, g, x_shape, dims))
-mean_dims = primitive("mean", lambda a, dims, keepdim: _mean(a, dims, keepdim), settings=SETTINGS, x=lambda xp, g, x_shape, dims: back(xp, g / count(x_shape, dims), x_shape, dims))
+mean_dims = primitive("mean", lambda a, dims, keepdim: _mean(a, dims, keepdim), settings=SETTINGS,
+                      x=lambda xp, g, x_shape, dims: back(xp, g / count(x_shape, dims), x_shape, dims))
 prod_dims = primitive("prod", lambda a, dims, keepdim: _product(a, dims, keepdim), settings=SETTINGS,
                       x=lambda xp, g, x, dims: back(xp, g, x.shape, dims) * _product_of_others(xp, x, dims))
 amax_dims = primitive("amax", lambda a, dims, keepdim: _reduced(np.maximum, a, dims, keepdim), settings=SETTINGS,
@@ -68,12 +69,15 @@ def _sum(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
     return sums.add(a, dims, keepdim)
 
 
+def _wide_sum(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+    """The sum of many in double, for what is computed of it: that is then rounded once."""
+    few = count(a.shape, dims) <= 64
+    return _sum(a, dims, keepdim) if few else sums.add(a, dims, keepdim, np.complex128 if a.dtype.kind == "c" else np.float64)
+
+
 def _mean(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
-    """The sum, divided and only then rounded: beside values far from zero an error in their mean is large."""
-    n = count(a.shape, dims)
-    if n <= 64:
-        return _sum(a, dims, keepdim) / n
-    return (sums.add(a, dims, keepdim, np.complex128 if a.dtype.kind == "c" else np.float64) / n).astype(a.dtype)
+    """Beside values far from zero an error in their mean is large."""
+    return (_wide_sum(a, dims, keepdim) / count(a.shape, dims)).astype(a.dtype, copy=False)
 
 
 _MANY = 4096  # elements from which a faster way is worth looking for
@@ -250,6 +254,8 @@ def _degrees(name: str, dim: Any, unbiased: Any, correction: Any) -> tuple[Any, 
         dim, unbiased = None, dim
     if correction is not None and unbiased is not None:
         raise BadArgument(f"{name}: unbiased and correction cannot both be given", fix=f"correction={correction!r}")
+    if unbiased is not None and unbiased.__class__ is not bool:
+        raise BadArgument(f"{name}: unbiased must be True or False, not {type(unbiased).__name__}", why=f"got {unbiased!r}", fix="unbiased=False")
     if correction is None:
         return dim, 1 if unbiased is None else int(unbiased)
     if isinstance(correction, bool) or not isinstance(correction, (int, float)):
@@ -444,12 +450,16 @@ def cumprod(input: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None,
     return _running(cumprod_dim, "cumprod", input, dim, dtype, axis, out)
 
 
-norm2_dims = primitive("norm2", lambda a, dims, keepdim: np.sqrt(_sum(_squared_size(a), dims, keepdim)),
+norm2_dims = primitive("norm2", lambda a, dims, keepdim: np.sqrt(_wide_sum(_squared_size(a), dims, keepdim)).astype(a.real.dtype, copy=False),
                        settings=SETTINGS, x=lambda xp, g, x, out, dims: x * back(xp, xp.where(out == 0, 0.0, g / out), x.shape, dims))
 
 
-norm_dims = primitive("norm", lambda a, dims, keepdim, p: RAW.power(_sum(RAW.power(np.abs(a), p), dims, keepdim), 1 / p), settings=(*SETTINGS, "p"),
+norm_dims = primitive("norm", lambda a, dims, keepdim, p: _norm_of(np.abs(a), dims, keepdim, p), settings=(*SETTINGS, "p"),
                       x=lambda xp, g, x, out, dims, p: _norm_rule(xp, g, x, out, dims, p))
+
+
+def _norm_of(a: Any, dims: tuple[int, ...], keepdim: bool, p: float) -> Any:
+    return RAW.power(_wide_sum(RAW.power(a, p), dims, keepdim), 1 / p).astype(a.dtype, copy=False)
 
 
 def _norm_rule(xp: Any, g: Any, x: Any, out: Any, dims: tuple[int, ...], p: float) -> Any:
