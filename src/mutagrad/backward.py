@@ -11,7 +11,8 @@ from .backends.host import ALARM, QUIET, hush, unhush
 from .construct import detached, make, window_or_none
 from .engine import Arithmetic, reaching, sweep
 from .errors import BadArgument, BadSeed, BadValue, DTypeError, GradientError, ShapeError
-from .graph import Leaf, Node, mode, window_of
+from .graph import Leaf, Node, window_of
+from .modes import Modes, mode, tidy
 from .ops.indexing import put
 from .ops.shape import clone, stack
 from .second_order import Recorded
@@ -188,21 +189,11 @@ class Run:
         return self.notes.setdefault(about, {})  # type: ignore[no-any-return]
 
 
-class _Runs(threading.local):
-    """Of one thread: the sweeps that are running, one inside the other."""
-
-    def __init__(self) -> None:
-        self.open: list[Run] = []
-
-
-_runs = _Runs()
-
-
 def running() -> Run:
     """The innermost sweep that is running on this thread."""
-    if not _runs.open:
+    if mode.now.sweep is None:
         raise GradientError("backward: this can only be asked during the backward pass", fix="ask in a hook, or in a Function's backward")
-    return _runs.open[-1]
+    return mode.now.sweep  # type: ignore[no-any-return]
 
 
 def run_sweep(seeds: list[tuple[Any, Any, Any]], create_graph: bool, retain: bool, deposit: Any, wanted: dict[Any, Any], only: bool,
@@ -212,17 +203,17 @@ def run_sweep(seeds: list[tuple[Any, Any, Any]], create_graph: bool, retain: boo
     roots = [node for node, _, _ in seeds]
     useful = reaching(roots, wanted) if only else None
     run = Run(roots, useful)
-    _runs.open.append(run)
-    before, mode.grad = mode.grad, create_graph
-    token = hush(ALARM.setting if mode.strong_zeros else QUIET)
+    before = mode.now
+    token = hush(ALARM.setting if before.strong_zeros else QUIET)
     try:
+        mode.now = Modes(before, recorded=create_graph, sweep=run)
         sweep(seeds, arithmetic, where=here(), retain=retain, deposit=deposit, wanted=wanted, useful=useful, edge=edge)
         for callback in run.callbacks or ():  # which may add another
             callback()
     finally:
+        mode.now = before
         unhush(token)
-        mode.grad = before
-        _runs.open.pop()
+        tidy()
 
 
 # ------------------------------------------------------------------------------------------------------------- the answers

@@ -21,7 +21,8 @@ from .backends.host import ALARM, KNOWN, QUIET, constant, hush, unhush
 from .backends.short import in_single, rounded, widened
 from .construct import SCOPE, make, window_as
 from .errors import BadArgument
-from .graph import UNSEEN, Leaf, Node, mode, next_order, threads, window_of
+from .graph import UNSEEN, Leaf, Node, next_order, window_of
+from .modes import NOT_RECORDING, mode
 from .op import ABOUT_TYPES, RAW, VARIANTS, Op, Rule, define_later, forward_for, parameters, register, same, variant
 from .promote import NOTHING, answered, dtype_error, promote, shape_error
 from .storage import SMALL, Storage, keep, ndarray, save
@@ -104,7 +105,7 @@ def _record_code(op: Op, arrays: list[str]) -> list[str]:
     """Lines that make the node `n` for the result `t` with array `r`."""
     names = ARGUMENTS[:len(op.inputs)]
     return [
-        "    if not threads.unrecorded or mode.recorded:",
+        "    if not NOT_RECORDING or mode.now.recorded:",
         *(f"        w{i} = {x}._storage.writer" for i, x in enumerate(names)),
         f"        if {' or '.join(f'w{i} is not None' for i in range(len(names)))}:",
         "            f = getframe(1)",
@@ -407,8 +408,8 @@ warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"mutagrad(\.|
 
 SCOPE.update(
     BadArgument=BadArgument, FLOAT32=np.dtype("float32"), FLOAT64=np.dtype("float64"), KNOWN=KNOWN, LARGE=large.LARGE, Leaf=Leaf, NOTHING=NOTHING,
-    Node=Node, OURS=OURS, QUIET=QUIET, SMALL=SMALL, Storage=Storage, UNSEEN=UNSEEN, __name__="mutagrad.call", answered=answered,
+    NOT_RECORDING=NOT_RECORDING, Node=Node, OURS=OURS, QUIET=QUIET, SMALL=SMALL, Storage=Storage, UNSEEN=UNSEEN, __name__="mutagrad.call", answered=answered,
     begin_write=begin_write, constant=constant, contiguous=np.ascontiguousarray, dtype_error=dtype_error, end_write=end_write, getframe=sys._getframe,
     hush=hush, in_single=in_single, into=into, keep=keep, large=_large, mode=mode, ndarray=ndarray, new=object.__new__, next_order=next_order,
-    promote=promote, quietly=_quietly, save=save, shape_error=shape_error, threads=threads, unhush=unhush, variant=variant, window_as=window_as,
+    promote=promote, quietly=_quietly, save=save, shape_error=shape_error, unhush=unhush, variant=variant, window_as=window_as,
     window_of=window_of)

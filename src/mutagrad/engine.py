@@ -334,9 +334,10 @@ def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *
     adjoints, mine, heap, accumulate = state.adjoints, state.mine, state.heap, state.accumulate
     xp, restore, small = arithmetic.xp, arithmetic.restore, arithmetic.small
     freed, nodes = Freed(where), 0
-    alarm, look = ([True], _no_nan) if mode.anomaly else (ALARM.rung, strong_zeros)
+    anomaly = mode.now.anomaly and mode.now.anomaly_checks_nan
+    alarm, look = ([True], _no_nan) if anomaly else (ALARM.rung, strong_zeros)
     asked = bool(wanted or edge)
-    elements = restore is None and useful is None and not asked and not mode.anomaly
+    elements = restore is None and useful is None and not asked and not anomaly
     ALARM.rung.clear()
     g = gx = grads = found = None  # type: Any
     while seeds:

@@ -6,7 +6,6 @@ tensors, so there is no reference cycle and the graph dies with its tensors.
 """
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from itertools import count
 from types import CodeType
@@ -14,47 +13,11 @@ from typing import Any, Union
 from weakref import ref
 
 from .backends import np
+from .modes import mode as mode
 from .storage import TensorBase
 from .where import Where, describe
 from .window import As, Shape, Whole, Window, overlaps_itself
 
-
-class Threads:
-    """How many threads do not record. As long as there are none, nobody needs to look up its own mode, which takes five times as long."""
-
-    __slots__ = ("unrecorded", "lock")
-
-    def __init__(self) -> None:
-        self.unrecorded, self.lock = 0, threading.Lock()
-
-
-threads = Threads()
-
-
-class Mode(threading.local):
-    """Of one thread: whether operations are recorded, whether a zero adjoint stays zero, whether nan in a sweep is an error.
-
-    Hot paths ask `not threads.unrecorded or mode.recorded`, which is `mode.grad`.
-    """
-
-    recorded = True
-    strong_zeros = True
-    anomaly = False
-
-    @property
-    def grad(self) -> bool:
-        return self.recorded
-
-    @grad.setter
-    def grad(self, on: bool) -> None:
-        on = bool(on)
-        if on is not self.recorded:
-            with threads.lock:
-                threads.unrecorded += -1 if on else 1
-            self.recorded = on
-
-
-mode = Mode()
 
 # Orders count downwards, so the smallest on a heap is the newest write.
 next_order = count(0, -1).__next__

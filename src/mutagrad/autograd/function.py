@@ -27,7 +27,8 @@ from ..backends import np
 from ..construct import detached, make, window_or_none
 from ..engine import OUTPUT
 from ..errors import BadArgument, GradientError, ShapeError
-from ..graph import Node, mode
+from ..graph import Node
+from ..modes import Modes, mode, tidy
 from ..ops.elementwise import cast
 from ..ops.shape import expand, reshape
 from ..second_order import source_of, with_history
@@ -280,11 +281,13 @@ class Function(metaclass=_Named):
         writers = [None if t is None else t._storage.writer for t in tensors]
         tangents = _tangents(cls, tensors)
         versions = [None if t is None else memory_of(t).version for t in tensors]
-        before, mode.grad = mode.grad, False
+        before = mode.now
         try:
+            mode.now = Modes(before, recorded=False)
             result = _call_forward(cls, ctx, arguments)
         finally:
-            mode.grad = before
+            mode.now = before
+            tidy()
         changed = [t for t, v in zip(tensors, versions) if t is not None and memory_of(t).version != v]
         for t, writer in zip(tensors, writers):
             if t is not None:
@@ -441,12 +444,14 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(backward)
     def wrapped(ctx: Any, *grads: Any) -> Any:
-        recorded, mode.grad = mode.grad, False
+        before = mode.now
         try:
+            mode.now = Modes(before, recorded=False)
             answers = backward(ctx, *grads)
         finally:
-            mode.grad = recorded
-        if not recorded:
+            mode.now = before
+            tidy()
+        if not before.recorded:
             return answers
         node = ctx._node() if ctx._node is not None else None
         writers = [g._storage.writer for g in grads if isinstance(g, TensorBase)] + list(node or ())

@@ -14,7 +14,8 @@ from typing import Any
 from .. import rooms
 from ..backends import np
 from ..construct import make, view
-from ..device import CPU, PLACE, check_device, names_meta
+from ..device import CPU, check_device, names_meta
+from ..modes import mode
 from ..dtypes import BOOL, COMPLEX, FLOAT, as_dtype, finfo, get_default_dtype, iinfo, of_array, promote_types, scalar_dtype
 from ..dtypes import dtype as DType
 from ..errors import BadArgument, BadData, BadValue, DTypeError, ShapeError
@@ -33,8 +34,8 @@ SEQUENCES = (list, tuple, range, deque, packed)  # whose items are elements
 def finish(array: Any, requires_grad: bool, device: Any = None, name: str = "tensor", *, layout: Any = None, pin_memory: bool = False,
            memory_format: Any = None, out: Any = None, **unknown: Any) -> Any:
     """The array as a tensor that is what was asked for."""
-    place = PLACE.default if device is None else device
-    if place is not CPU and names_meta(place) and out is None:
+    place = mode.now.device if device is None else device
+    if place is not None and place is not CPU and names_meta(place) and out is None:
         blank = np.zeros(array.shape, array.dtype)
         return rooms.part("meta").emptied(finish(blank, requires_grad, CPU, name, layout=layout, pin_memory=pin_memory, memory_format=memory_format, **unknown))
     if layout is not None or pin_memory or memory_format is not None or unknown:

@@ -10,7 +10,8 @@ from ..backends import np
 from ..call import primitive
 from ..construct import make
 from ..errors import BadArgument, BadIndex, BadIndexType, BadValue, DTypeError, NotSupported, ShapeError
-from ..graph import mode, window_of
+from ..graph import window_of
+from ..modes import Modes, mode, tidy
 from ..op import Op
 from ..storage import TensorBase
 from ..write import new_node
@@ -76,12 +77,13 @@ def _limit_rows(weight: Any, index: Any, max_norm: float, norm_type: float) -> N
     if not long.any():
         return
     scaled = values[long] * (max_norm / (length[long] + 1e-7)).astype(values.dtype)[:, None]
-    before = mode.grad
-    mode.grad = False
+    before = mode.now
     try:
+        mode.now = Modes(before, recorded=False)
         put(weight, (rows[long],), make(scaled), "embedding")
     finally:
-        mode.grad = before
+        mode.now = before
+        tidy()
 
 
 def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,

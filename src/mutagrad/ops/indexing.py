@@ -13,7 +13,8 @@ from ..backends.host import QUIET, add_at, hush, unhush
 from ..backends.large import LARGE
 from ..construct import SCOPE, make, view, view_of, window_or_none
 from ..errors import BadArgument, DTypeError, ShapeError
-from ..graph import mode, next_order, threads, window_of
+from ..graph import next_order, window_of
+from ..modes import NOT_RECORDING, mode
 from ..op import RECORDED, Op, same
 from ..promote import operand_dtype
 from ..storage import TensorBase, memory_of, move_aside, new_storage, share_memory
@@ -47,7 +48,7 @@ def getitem(x: Any, key: Any) -> Any:
     array = x._array
     if key.__class__ is int and array.ndim and -(n := len(array)) <= key < n:  # the commonest by far, in loops over elements: no calls
         offset = (x._offset or 0) + (key if key >= 0 else key + n) * array.strides[0]
-        if threads.unrecorded and not mode.recorded:
+        if NOT_RECORDING and not mode.now.recorded:
             return view_of(x, array[key, ...], offset)
         found = new_object(SCOPE["Tensor"])
         found._array = array[key, ...]
@@ -216,7 +217,7 @@ def _set_element(x: Any, key: Any, offset: int, value: Any, unnamed: bool) -> No
         move_aside(memory, getitem(x, key))
     memory.version += 1
     writer, before = value._storage.writer, storage.writer
-    if (not threads.unrecorded or mode.recorded) and (writer is not None or before is not None):
+    if (not NOT_RECORDING or mode.now.recorded) and (writer is not None or before is not None):
         window: Window = offset
         if before is None or before.whole[1] is not array.dtype:
             window = window_of(getitem(x, key))  # not yet seen in parts; or the real part of a complex number
@@ -262,7 +263,7 @@ def _is_nobodys(value: Any) -> bool:
     """Whether an unnamed value is the whole result of an operation that nothing else refers to."""
     storage = value._storage
     return (getrefcount(storage) + getrefcount(storage.writer) <= NOBODYS and value._offset is None and storage.root is None
-            and (not threads.unrecorded or mode.recorded) and storage.writer.hooks is None and storage.writer.written is None)
+            and (not NOT_RECORDING or mode.now.recorded) and storage.writer.hooks is None and storage.writer.written is None)
 
 
 def _result_that_is_nobodys() -> Any:

@@ -14,7 +14,7 @@ from ..call import primitive
 from ..construct import make
 from ..dtypes import FLOAT, of_array
 from ..errors import BadArgument, BadValue, DTypeError, ShapeError
-from ..graph import mode
+from ..modes import Modes, mode, tidy
 from ..op import RAW, RECORDED
 from ..storage import TensorBase
 from .elementwise import add_, cast, mul_
@@ -445,12 +445,13 @@ def _follow(running: Any, value: Any, momentum: float) -> None:
     """Moves running statistics towards those of this batch: no part of the differentiable program."""
     if running is None:
         return
-    before = mode.grad
-    mode.grad = False
+    before = mode.now
     try:
+        mode.now = Modes(before, recorded=False)
         add_(mul_(running, 1 - momentum), make(value.astype(running._array.dtype) * running._array.dtype.type(momentum)))
     finally:
-        mode.grad = before
+        mode.now = before
+        tidy()
 
 
 def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1,
