@@ -37,7 +37,8 @@ from typing import Any
 from .backends import large, np
 from .backends.host import ALARM, add_at
 from .errors import GradientError
-from .graph import Freed, Leaf, Node, mode
+from .graph import Freed, Hooks, Leaf, Node
+from .modes import mode
 from .stats import counters
 from .where import Where, describe
 from .window import As, Shape, Whole, Window, broadcast_axes, covers, shape_of
@@ -83,6 +84,7 @@ class Arithmetic:
     def own(self, holder: list[Any], dtype: Any) -> Any:
         """The one adjoint in `holder` as a C-contiguous buffer that nobody else can see; copied only if need be."""
         g = holder.pop()
+        dtype = dtype or g.dtype
         if sole(g) and g.__class__ is np.ndarray and g.base is None and g.dtype == dtype and g.flags.c_contiguous:
             return g
         counters.allocated += g.nbytes
@@ -141,7 +143,8 @@ class Arithmetic:
             gs.append(self.add([gs.pop()], gs.pop()))
         return gs.pop()
 
-    def call_hooks(self, hooks: list[tuple[Callable[..., Any], Window | None]], g: Any) -> Any:
+    def call_hooks(self, hooks: Hooks, g: Any) -> tuple[Any, bool]:
+        """The adjoint, which is the sweep's own, after the hooks have seen it, and whether it still is."""
         raise AssertionError("autograd gives this")
 
 
@@ -180,14 +183,20 @@ class Sweep:
         self.mine: set[Any] = set()
         self.heap: list[tuple[int, Any]] = []
 
-    def show(self, node: Any, g: Any) -> Any:
-        """The adjoint of a node after its hooks and whoever wants it have seen it; None where the sweep goes no further."""
+    def show(self, node: Any, holder: list[Any]) -> Any:
+        """Runs hooks and capture callbacks on the one adjoint in `holder`; returns it, or None where the sweep goes no further."""
         if node in self.edge:
-            self.edge[node](g)
+            self.edge[node](holder.pop())
             return None
-        if node.hooks is not None:
-            g = self.arithmetic.call_hooks(node.hooks, g)
-            self.mine.discard(node)  # a hook may keep what it was shown
+        if node.hooks:
+            g = holder.pop() if node in self.mine or holder[0].__class__ is dict else self.arithmetic.own(holder, None)
+            g, mine = self.arithmetic.call_hooks(node.hooks, g)
+            if mine:
+                self.mine.add(node)
+            else:
+                self.mine.discard(node)
+        else:
+            g = holder.pop()
         if node in self.wanted:
             self.wanted[node](g)
             if self.useful is not None and not any(before in self.useful for before in node.inputs):
@@ -297,6 +306,16 @@ class Sweep:
             self.hand_down(before, holder)
         return count
 
+    def reverse_again(self, node: Node, g: Any, saved: Any, inputs: Any, grads: Any) -> Any:
+        """The adjoints of the inputs once more, where a write on another thread has moved a saved value aside meanwhile.
+
+        That write may have begun while the rule was reading. (User code is not run twice; it is given copies.)
+        """
+        while node.saved is not saved and node.saved.__class__ is tuple and getattr(node.op, "pure", False):
+            saved = node.saved
+            grads = node.op.reverse(self.arithmetic.xp, g, saved, inputs)
+        return grads
+
     def take_written(self, node: Node, holder: list[Any]) -> tuple[Any, Any]:
         """Reverses the write of a part: takes what is wanted of it, hands the rest down; and the inputs left to serve.
 
@@ -357,7 +376,8 @@ def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *
         if g.__class__ is list:
             g = state.settle(node.whole, g)
         if node.hooks is not None or asked:
-            g = state.show(node, g)
+            holder, g = [g], None
+            g = state.show(node, holder)
             if g is None:
                 continue
         op = node.op
@@ -387,6 +407,8 @@ def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *
         if restore is not None:
             saved = restore(node)
         grads = op.reverse(xp, g, saved, inputs)
+        if node.saved is not saved and restore is None:
+            grads = state.reverse_again(node, g, saved, inputs, grads)
         if alarm:
             grads = look(node, xp, g, saved, inputs, grads)
         if windows is not None or useful is not None:

@@ -47,7 +47,7 @@ class Node(list[Any]):
     order: int
     code: CodeType
     at: int
-    hooks: list[Any] | None
+    hooks: Hooks | None
 
     @property
     def inputs(self) -> list[Any]:
@@ -73,6 +73,20 @@ class Node(list[Any]):
         return f"<{self.name()} at {describe(self.where)}>"
 
 
+class Hooks(dict[Any, tuple[Any, ...]]):
+    """The hooks of one node or leaf, by the key of the handle that removes them: each a function and what it is told with."""
+
+    def enter(self, entry: tuple[Any, ...], key: Any = None) -> Any:
+        key = next_key() if key is None else key
+        self[key] = entry
+        return key
+
+    def in_order(self) -> list[tuple[Any, ...]]:
+        """By rank, then as they were entered. A list of its own: a hook may remove itself."""
+        return sorted(self.values(), key=lambda entry: getattr(entry[0], "rank", 0))
+
+
+next_key = count().__next__
 NOT_KEPT = None, -1, None
 
 
@@ -83,15 +97,16 @@ class Leaf:
     which version it was made.
     """
 
-    __slots__ = ("tensor", "window", "whole", "order", "hooks", "after", "kept", "__weakref__")
+    __slots__ = ("tensor", "window", "shape", "whole", "order", "hooks", "after", "kept", "__weakref__")
     op = None
     inputs: tuple[Writer | None, ...] = ()
     tensor: ref[TensorBase]
     window: Window | None
+    shape: Shape
     whole: Whole
     order: int
-    hooks: list[Any] | None
-    after: list[Any] | None
+    hooks: Hooks | None
+    after: Hooks | None
     kept: tuple[Any, int, Any]
 
     def __init__(self, tensor: TensorBase) -> None:
@@ -99,7 +114,11 @@ class Leaf:
         self.hooks = self.after = None
         self.kept = NOT_KEPT
         self.whole = tensor._storage.buffer.shape, tensor._storage.buffer.dtype
-        self.window = None if tensor._offset is None else window_of(tensor)
+        self.see(tensor)
+
+    def see(self, tensor: TensorBase) -> None:
+        """Notes which window on its storage the tensor is, and its shape."""
+        self.window, self.shape = None if tensor._offset is None else window_of(tensor), tensor._array.shape
 
     @property
     def variable(self) -> TensorBase | None:
@@ -166,10 +185,32 @@ def _untangled(offset: int, shape: Shape, strides: Shape, buffer: Any, index: An
     unexpanded = tuple(1 if t == 0 else n for n, t in zip(shape, strides))
     if index is None and not overlaps_itself(unexpanded, strides, item):
         return offset, unexpanded, strides, None
+    places = _positions(offset, shape, strides, item)
+    return 0, (buffer.size,), (item,), (places if index is None else places[index],)
+
+
+def _positions(offset: int, shape: Shape, strides: Shape, item: int) -> Any:
+    """Which elements of a storage a window is, counted from its first."""
     places = np.full(shape, offset // item)
     for d, (n, t) in enumerate(zip(shape, strides)):
         places += (np.arange(n) * (t // item)).reshape((-1,) + (1,) * (len(shape) - 1 - d))
-    return 0, (buffer.size,), (item,), (places if index is None else places[index],)
+    return places
+
+
+def written_positions(node: Node, buffer: Any) -> Any:
+    """Which elements of its storage a node has written, in order and each once."""
+    window = node.written
+    if window is None:
+        return np.arange(buffer.size)
+    if window.__class__ is int:
+        return np.array([window // buffer.itemsize])  # type: ignore[operator]
+    offset, shape, strides, index = window  # type: ignore[misc]
+    if index.__class__ is As:  # elements of another type: those of the storage that they are in
+        size = buffer.itemsize
+        places = _positions(offset, shape, strides, 1) // size
+        return np.unique(places if index.index is None else places[index.index])
+    places = _positions(offset, shape, strides, buffer.itemsize)
+    return np.unique(places if index is None else places[index])
 
 
 # What PyTorch calls the derivatives of operations that have other names here.

@@ -166,6 +166,23 @@ def tidy() -> None:
         DISPATCHING.discard(id(_own.mark))
 
 
+def call_with(changes: dict[str, Any], function: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
+    """Calls a function with other modes."""
+    before = mode.now
+    try:
+        mode.now = Modes(before, **changes)
+        return function(*arguments, **settings)
+    finally:
+        mode.now = before
+        tidy()
+
+
+UNRECORDED = {"recorded": False}
+# How forward mode runs the reverse that it differentiates. Its adjoints stand for any, so none of them is zero for good: what is
+# infinite stays so. (A zero tangent stays zero all the same: that is the second sweep's.)
+FORWARD = {"strong_zeros": False}
+
+
 def _asks_nobody(now: Modes) -> bool:
     """Whether no record below would need the mark again: one may hide the modes of those below it for a while."""
     outer = now.outer

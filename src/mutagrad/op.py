@@ -44,6 +44,7 @@ class Op:
 
     __slots__ = ("name", "forward", "inputs", "settings", "rules", "saves", "needed", "reverse", "frees", "adds", "promotes",
                  "conjugate", "threaded", "widened", "into", "function", "declared")
+    pure = True  # its reverse runs no code of the user's, and may be computed again
     reverse: Any
     conjugate: Any
     threaded: Any

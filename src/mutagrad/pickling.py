@@ -21,7 +21,7 @@ from .errors import BadFile, CannotPickle
 from .ops.memory import TypedStorage
 from .pickled import CONSTRUCTORS, STORAGES, TYPES, UNTYPED, Global, rebuilt, typed_storage
 from .stand_in import ELSEWHERE
-from .storage import Storage, memory_of
+from .storage import Storage, memory_of, memory_offset
 
 # ----------------------------------------------------------------------------------------------------------------- writing
 
@@ -68,7 +68,7 @@ class _Writer:
 def _reduced(tensor: Tensor) -> Any:
     array, memory = tensor._array, memory_of(tensor)
     item = array.itemsize
-    window = (tensor._offset or 0) // item, tuple(array.shape), tuple(step // item for step in array.strides)
+    window = memory_offset(tensor) // item, tuple(array.shape), tuple(step // item for step in array.strides)
     return rebuilt, (type(tensor), memory, tensor.dtype, *window, tensor.requires_grad), attributes_of(tensor)
 
 

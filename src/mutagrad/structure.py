@@ -23,7 +23,7 @@ from .device import device
 from .nn.parameter import Buffer, Parameter
 from .ops.create import tensor
 from .pickled import refuse, tensor_over
-from .storage import Storage, memory_of, new_storage, window_extent
+from .storage import Storage, memory_of, memory_offset, new_storage, window_extent
 
 DEEPEST = 100  # levels: a structure within itself has more than any limit
 RESERVED = "__metadata__"
@@ -127,7 +127,7 @@ class Packer:
             if whole is None or tensor is not whole[1]:
                 item = tensor._array.itemsize
                 node.update(tensor=carrier, of=dtypes.of_array(buffer.dtype if whole is None else whole[1]._array.dtype).name, dtype=tensor.dtype.name,
-                            size=list(tensor._array.shape), stride=[step // item for step in tensor._array.strides], offset=(tensor._offset or 0) // item)
+                            size=list(tensor._array.shape), stride=[step // item for step in tensor._array.strides], offset=memory_offset(tensor) // item)
 
     def _put(self, name: str, array: Any, node: dict[str, Any]) -> None:
         node["tensor"] = name

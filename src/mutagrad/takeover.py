@@ -17,7 +17,7 @@ from . import fft, linalg, rooms, special, stand_in
 from ._tensor import Tensor, answers_nothing
 from .called import called
 from .errors import BadArgument
-from .modes import DISPATCHING, DROP_LAST, Modes, mode, tidy
+from .modes import DISPATCHING, DROP_LAST, call_with, mode
 from .nn import functional, init
 from .ops import recurrent
 
@@ -66,12 +66,7 @@ def answer(func: Asked, found: list[Any], args: tuple[Any, ...], kwargs: dict[st
     asked: list[Any] = list(found) if before.dispatch_off == 0 else []
     if before.function_modes and before.dispatch_off < 2:
         asked.insert(0, before.function_modes[-1])
-        try:
-            mode.now = Modes(before, function_modes=DROP_LAST)
-            result = asked[0].__torch_function__(func, types, args, kwargs)
-        finally:
-            mode.now = before
-            tidy()
+        result = call_with({"function_modes": DROP_LAST}, asked[0].__torch_function__, func, types, args, kwargs)
         if result is not NotImplemented:
             return result
     for value in found if before.dispatch_off == 0 else ():
@@ -94,13 +89,7 @@ def _ask(func: Asked, raw: Asked, args: tuple[Any, ...], kwargs: dict[str, Any],
 
 def untouched(func: Asked, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
     """A call that no class is asked about."""
-    before = mode.now
-    try:
-        mode.now = Modes(before, dispatch_off=max(before.dispatch_off, 1))
-        return func(*args, **(kwargs or {}))
-    finally:
-        mode.now = before
-        tidy()
+    return call_with({"dispatch_off": max(mode.now.dispatch_off, 1)}, func, *args, **(kwargs or {}))
 
 
 # ------------------------------------------------------------------------------------------------------ functions that ask

@@ -9,11 +9,11 @@ from .backends import large, np
 from .backends.host import QUIET, hush, unhush
 from .construct import make, window_or_none
 from .dtypes import of_array
-from .errors import BadArgument, DTypeError, MutagradError, ShapeError, WriteError
-from .graph import UNSEEN, Node, Writer, mode, next_order, window_of
-from .op import Op, forward_for, variant
+from .errors import BadArgument, DTypeError, MutagradError, NotSupported, ShapeError, WriteError
+from .graph import UNSEEN, Node, Writer, mode, next_order, window_of, written_positions
+from .op import Op, forward_for, same, variant
 from .promote import NOTHING, dtype_error, promote, shape_error
-from .storage import Storage, TensorBase, move_aside, save
+from .storage import Storage, TensorBase, aliases_near, move_aside, save
 from .where import OURS
 from .window import Window, covers, overlaps_itself
 
@@ -114,11 +114,49 @@ def end_write(target: Any, node: Node | None) -> Any:
     if node is not None:
         storage.writer = node
         save_out(node, target)
-        return target
-    for memory in (storage, storage.root):
-        if memory is not None and memory.leaf is not None:
-            memory.writer = memory.leaf
+    elif storage.leaf is not None:
+        storage.writer = storage.leaf
+    if storage.root is not None or storage.ledger is not None and storage.ledger.aliases is not None:
+        _tell_aliases(target, node)
     return target
+
+
+_FOLLOW = Op("copy", None, ("value",), (), {"value": same})
+_FOLLOW.adds = False
+
+
+def _tell_aliases(target: Any, node: Node | None) -> None:
+    """After a write to memory that has several histories: what it means for those that it was not recorded in.
+
+    To a `linked` one it is a write, too: a copy of the written elements out of the history that has them. For any other the
+    program has opted out, by `detach()` or `no_grad`: a leaf is a leaf again.
+    """
+    storage = target._storage
+    others: list[Storage] = [*aliases_near(target)]
+    if storage.root is not None:
+        others.append(storage.root)
+    for other in others:
+        if node is not None and (storage.linked or storage.root is None) and (other.linked or other.root is None):
+            _follow(other, storage, node)
+        elif other.leaf is not None:
+            other.writer = other.leaf
+
+
+def _follow(other: Storage, storage: Storage, node: Node) -> None:
+    """Records in the history of `other` that the elements which `node` has written to `storage` are now what they are there."""
+    mine, item = storage.buffer, storage.buffer.itemsize
+    if other.buffer.dtype != mine.dtype:
+        raise NotSupported("a write through memory that is also a leaf of another element type is not supported",
+                           why="the two histories count in different elements", fix="y = x.clone() before writing")
+    if node.whole is UNSEEN:
+        node.whole = mine.shape, mine.dtype
+    here = written_positions(node, mine)
+    there = here + (storage.start - other.start) // item
+    inside = (there >= 0) & (there < other.buffer.size)
+    if inside.any():
+        copy = new_node(_FOLLOW, (node,), ((0, (mine.size,), (item,), (here[inside],)),))
+        set_write(copy, other, (0, (other.buffer.size,), (item,), (there[inside],)))
+        other.writer = copy
 
 
 def save_out(node: Node, result: Any) -> None:

@@ -21,7 +21,7 @@ from ..backward import RECORDED_SWEEP, run_sweep, grad
 from ..construct import detached, window_or_none
 from ..errors import BadArgument, BadValue, GradientError, ShapeError
 from ..graph import Leaf, Node
-from ..modes import mode
+from ..modes import FORWARD, call_with, mode
 from ..op import Op, same
 from ..ops.create import zeros_like
 from ..ops.shape import clone
@@ -135,8 +135,8 @@ def _tangent(tensor: Any, duals: Duals) -> Any:
     with enable_grad():
         seed = zeros_like(tensor).requires_grad_()
         found: dict[Any, Any] = {}
-        run_sweep([(tensor._storage.writer, window_or_none(tensor), seed)], True, True, None, {}, False,
-             {node: partial(found.__setitem__, node) for node in duals})
+        call_with(FORWARD, run_sweep, [(tensor._storage.writer, window_or_none(tensor), seed)], True, True, None, {}, False,
+                  {node: partial(found.__setitem__, node) for node in duals})
         reached = [(_in_window(g, duals[node][0]), duals[node][1]) for node, g in found.items() if duals[node][1] is not None]
         if not reached:
             return None

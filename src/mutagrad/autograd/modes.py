@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..errors import NotSupported
+from ..errors import BadValue, NotSupported
 from ..modes import Block, amend, mode as current
 from ..where import OURS
 
@@ -198,6 +198,40 @@ class strong_zeros(_Setting):
 
     def again(self) -> strong_zeros:
         return strong_zeros(self.wanted)
+
+
+class set_nan_policy(_Setting):
+    """What `backward()` does about a loss, or a gradient to start from, that is nan: "ignore", "warn" or "raise".
+
+    Sets it at once; as a context manager, for the block alone. A warning comes once for each line of the program, and says where the
+    first nan was made.
+
+    >>> import mutagrad as mg
+    >>> x = mg.tensor([-1., 4.], requires_grad=True)
+    >>> with mg.autograd.set_nan_policy("raise"):
+    ...     try:
+    ...         x.log().sum().backward()
+    ...     except RuntimeError as error:
+    ...         print(error.what)
+    backward: the loss is nan
+    """
+
+    def __init__(self, policy: str) -> None:
+        if policy not in ("ignore", "warn", "raise"):
+            raise BadValue(f"set_nan_policy: {policy!r} is none of 'ignore', 'warn', 'raise'", fix="set_nan_policy('warn')")
+        self.wanted = policy
+        self._set()
+
+    def changes(self) -> dict[str, Any]:
+        return {"nan_policy": self.wanted}
+
+    def again(self) -> set_nan_policy:
+        return set_nan_policy(self.wanted)
+
+
+def get_nan_policy() -> str:
+    """What `set_nan_policy` was last told."""
+    return current.now.nan_policy
 
 
 class detect_anomaly(_Mode):

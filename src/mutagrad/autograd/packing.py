@@ -13,7 +13,7 @@ from ..backends import np
 from ..construct import make
 from ..errors import BadArgument, GradientError
 from ..graph import Node
-from ..modes import Modes, mode, tidy
+from ..modes import UNRECORDED, call_with, mode
 from ..second_order import source_of, with_history
 from ..storage import TensorBase, memory_of
 
@@ -26,26 +26,16 @@ class Packed:
     def __init__(self, value: Any, hooks: Hooks) -> None:
         pack, self.unpack_hook = hooks
         given = make(np.array(value))
-        self.kept = _unrecorded(pack, given)
+        self.kept = call_with(UNRECORDED, pack, given)
         if memory_of(given).version:
             raise GradientError("saved_tensors_hooks: A saved tensor pack hook is modifying its input in place.", fix="return x * 2 instead of x.mul_(2)")
 
     def unpack(self) -> Any:
         """The value again, as an array."""
-        found = _unrecorded(self.unpack_hook, self.kept)
+        found = call_with(UNRECORDED, self.unpack_hook, self.kept)
         if not isinstance(found, TensorBase):
             raise BadArgument(f"saved_tensors_hooks: Output of saved tensor unpack_hook expected to be a Tensor, not {type(found).__name__}")
         return found._array
-
-
-def _unrecorded(hook: Callable[[Any], Any], value: Any) -> Any:
-    before = mode.now
-    try:
-        mode.now = Modes(before, recorded=False)
-        return hook(value)
-    finally:
-        mode.now = before
-        tidy()
 
 
 class Values(list[Any]):

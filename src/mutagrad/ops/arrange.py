@@ -11,7 +11,7 @@ from math import prod
 from typing import Any
 
 from ..backends import np
-from ..construct import detached, make, view
+from ..construct import become, detached, make, view
 from ..device import check_device
 from ..dtypes import as_dtype, get_default_dtype, of_array
 from ..errors import BadArgument, BadData, BadValue, DTypeError, GradientError, ShapeError
@@ -438,7 +438,7 @@ def resize_(x: Any, *shape: Any, size: Any = None, memory_format: Any = None) ->
         grown = np.zeros(prod(wanted), x._array.dtype)
         grown[:kept.size] = kept
         x._storage, offset = make(grown)._storage, 0
-    return x._become(view(x, wanted, steps, offset))
+    return become(x, lambda x: view(x, wanted, steps, offset))
 
 
 def _steps(shape: tuple[int, ...], item: int, memory_format: Any) -> tuple[int, ...]:
@@ -485,9 +485,9 @@ def set_(x: Any, source: Any = None, storage_offset: int = 0, size: Any = None, 
         x.data = source
         return x
     x._storage = source._storage
-    return x._become(source)
+    return become(x, lambda _: source)
 
 
 def as_strided_(x: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
     """Makes the tensor another window on its own memory."""
-    return x._become(as_strided(x, size, stride, storage_offset))
+    return become(x, lambda x: as_strided(x, size, stride, storage_offset))

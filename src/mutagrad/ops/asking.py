@@ -58,7 +58,7 @@ def is_set_to(x: Any, tensor: Any) -> bool:
 
 def _is_view(x: Any) -> bool:
     """Whether the tensor was made as a view of another."""
-    return x._offset is not None
+    return x._offset is not None or x._array.size < memory_of(x).buffer.size
 
 
 def _owner(x: Any) -> Any:

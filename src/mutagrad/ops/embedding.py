@@ -11,7 +11,7 @@ from ..call import primitive
 from ..construct import make
 from ..errors import BadArgument, BadIndex, BadIndexType, BadValue, DTypeError, NotSupported, ShapeError
 from ..graph import window_of
-from ..modes import Modes, mode, tidy
+from ..modes import UNRECORDED, call_with, mode
 from ..op import Op
 from ..storage import TensorBase
 from ..write import new_node
@@ -77,13 +77,7 @@ def _limit_rows(weight: Any, index: Any, max_norm: float, norm_type: float) -> N
     if not long.any():
         return
     scaled = values[long] * (max_norm / (length[long] + 1e-7)).astype(values.dtype)[:, None]
-    before = mode.now
-    try:
-        mode.now = Modes(before, recorded=False)
-        put(weight, (rows[long],), make(scaled), "embedding")
-    finally:
-        mode.now = before
-        tidy()
+    call_with(UNRECORDED, put, weight, (rows[long],), make(scaled), "embedding")
 
 
 def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,

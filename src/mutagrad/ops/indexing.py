@@ -17,12 +17,12 @@ from ..graph import next_order, window_of
 from ..modes import NOT_RECORDING, mode
 from ..op import RECORDED, Op, same
 from ..promote import operand_dtype
-from ..storage import TensorBase, memory_of, move_aside, new_storage, share_memory
+from ..storage import TensorBase, has_aliases, memory_of, move_aside, new_storage, share_memory
 from ..window import Window, overlaps_itself
 from ..write import begin_write, check_cast, check_writable, compute_into, end_write, new_node, set_write
 from .elementwise import cast, where_values
 from .index import index_shape, plain_slice, split_index
-from .shape import expand, reshape
+from .shape import expand, reshape, stack
 
 ndarray, new_object = np.ndarray, object.__new__
 
@@ -68,7 +68,7 @@ def as_value(value: Any, target: Any, name: str) -> Any:
     """What is to be written, as a tensor of the target's type."""
     if not isinstance(value, TensorBase):
         if isinstance(value, (list, tuple)):
-            value = RECORDED.as_tensor(value)
+            value = _joined(value, target._array.dtype) if mode.grad and _has_history(value) else RECORDED.as_tensor(value)
         elif isinstance(value, (bool, int, float, complex, np.generic)):
             token = hush(QUIET)  # a number too large for the type becomes inf without a word
             dtype = target._array.dtype
@@ -83,6 +83,17 @@ def as_value(value: Any, target: Any, name: str) -> Any:
         else:
             value = make(np.array(value)) if isinstance(value, ndarray) else _no_value(name, value)
     return value if value._array.dtype is target._array.dtype else cast(value, target._array.dtype)
+
+
+def _has_history(values: Any) -> bool:
+    """Whether a list, which may hold others, has tensors in it that were computed."""
+    return any(v._storage.writer is not None if isinstance(v, TensorBase) else isinstance(v, (list, tuple)) and _has_history(v) for v in values)
+
+
+def _joined(values: Any, dtype: Any) -> Any:
+    """A list of tensors, numbers and lists of these as one tensor, through which gradients reach them."""
+    return stack([cast(v, dtype) if isinstance(v, TensorBase) else _joined(v, dtype) if isinstance(v, (list, tuple)) else make(np.array(v, dtype))
+                  for v in values])
 
 
 def _no_value(name: str, value: Any) -> Any:
@@ -183,7 +194,7 @@ def setitem(x: Any, key: Any, value: Any) -> None:
         if value._storage is view._storage and _is_same_window(view, value):
             return  # the last step of `x[key] += v`, which has already been written through the view
         if v.dtype is array.dtype and v.shape == array.shape and not overlaps_itself(v.shape, array.strides, v.itemsize):
-            if unnamed and array.dtype.kind in "fcV" and _is_nobodys(value):
+            if unnamed and array.dtype.kind in "fcV" and _is_nobodys(value) and not has_aliases(view):
                 begin_write(_put, view, (), (), (), record=False)
                 compute_into(view._storage, value._storage.writer, window_or_none(view))
             else:
@@ -213,8 +224,12 @@ def _set_element(x: Any, key: Any, offset: int, value: Any, unnamed: bool) -> No
     if value._storage is storage and value._offset == offset:
         return  # the last step of `x[i] += v`
     memory = storage.root or storage
-    if memory.ledger is not None and memory.ledger.records:
-        move_aside(memory, getitem(x, key))
+    if memory.ledger is not None:
+        if memory.ledger.aliases is not None:
+            put(getitem(x, key), None, value, "setitem")
+            return
+        if memory.ledger.records:
+            move_aside(memory, getitem(x, key))
     memory.version += 1
     writer, before = value._storage.writer, storage.writer
     if (not NOT_RECORDING or mode.now.recorded) and (writer is not None or before is not None):

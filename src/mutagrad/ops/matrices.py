@@ -12,6 +12,7 @@ from ..dtypes import as_dtype
 from ..errors import BadIndex, BadValue, DTypeError, ShapeError
 from ..layout import check_layout
 from ..op import RAW, RECORDED
+from ..storage import memory_offset
 from .elementwise import conj
 from .indexing import copy_into, fill_
 from .outs import write_out
@@ -140,7 +141,7 @@ def fill_diagonal_(x: Any, fill_value: Any, wrap: bool = False) -> Any:
     if wrap and len(shape) == 2:
         period = shape[1] + 1
         places = [(start, min(shape[1], shape[0] - start)) for start in range(0, shape[0], period)]
-    first = (x._offset or 0) // item
+    first = memory_offset(x) // item
     for start, length in places:
         fill_(as_strided(x, (length,), (total(steps),), first + start * steps[0]), fill_value)
     return x

@@ -14,7 +14,7 @@ from ..call import primitive
 from ..construct import make
 from ..dtypes import FLOAT, of_array
 from ..errors import BadArgument, BadValue, DTypeError, ShapeError
-from ..modes import Modes, mode, tidy
+from ..modes import UNRECORDED, call_with
 from ..op import RAW, RECORDED
 from ..storage import TensorBase
 from .elementwise import add_, cast, mul_
@@ -445,13 +445,8 @@ def _follow(running: Any, value: Any, momentum: float) -> None:
     """Moves running statistics towards those of this batch: no part of the differentiable program."""
     if running is None:
         return
-    before = mode.now
-    try:
-        mode.now = Modes(before, recorded=False)
-        add_(mul_(running, 1 - momentum), make(value.astype(running._array.dtype) * running._array.dtype.type(momentum)))
-    finally:
-        mode.now = before
-        tidy()
+    step = make(value.astype(running._array.dtype) * running._array.dtype.type(momentum))
+    call_with(UNRECORDED, lambda: add_(mul_(running, 1 - momentum), step))
 
 
 def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1,
