@@ -348,12 +348,13 @@ def _as_buffer(tensor: Any, g: Any, create_graph: bool) -> Any:
     return g if g.dtype == dtype and g.flags.c_contiguous else np.array(g, dtype, order="C")
 
 
-def _deposit(leaf: Leaf, holder: list[Any]) -> None:
+def _deposit(leaf: Leaf, holder: list[Any], windowed: bool) -> None:
+    """Adds the adjoint in `holder` to a leaf's `.grad`: that of its storage, or, if `windowed`, of its window on that."""
     tensor = leaf.tensor()
     if tensor is None:
         return
-    g = RAW_SWEEP.own(holder, tensor._array.dtype if leaf.window is None else leaf.whole[1])
-    if leaf.window is not None:
+    g = RAW_SWEEP.own(holder, tensor._array.dtype if windowed or leaf.window is None else leaf.whole[1])
+    if leaf.window is not None and not windowed:
         g = np.asarray(RAW_SWEEP.take(g, leaf.window, False))
     _add_grad(tensor, make(_shaped(g, leaf, tensor)), False)
     _call_after(leaf, tensor)
@@ -366,15 +367,15 @@ def _shaped(g: Any, leaf: Leaf, tensor: Any) -> Any:
     return g.reshape(leaf.shape)
 
 
-def _deposit_recorded(leaf: Leaf, holder: list[Any]) -> None:
+def _deposit_recorded(leaf: Leaf, holder: list[Any], windowed: bool) -> None:
     tensor = leaf.tensor()
     if tensor is None:
         return
     g = holder.pop()
-    dtype = tensor._array.dtype if leaf.window is None else leaf.whole[1]
+    dtype = tensor._array.dtype if windowed or leaf.window is None else leaf.whole[1]
     if g._array.dtype != dtype:
         g = RECORDED_SWEEP.own([g], dtype)
-    if leaf.window is not None:
+    if leaf.window is not None and not windowed:
         g = RECORDED_SWEEP.view(clone(g), leaf.window)
     _add_grad(tensor, clone(g), True)
     _call_after(leaf, tensor)

@@ -245,6 +245,18 @@ class Sweep:
             arithmetic.add_window(buffer, window, g)
         return buffer
 
+    def take_leaf(self, leaf: Leaf, holder: list[Any]) -> bool:
+        """Makes one adjoint of what arrived at a leaf; and whether it is of its window alone, because all came through that."""
+        if holder[0].__class__ is not list:
+            return False
+        pending = holder.pop()
+        own = leaf.window
+        if own is not None and all(w == own if w.__class__ is int else w is not None and w[3] is None and w == own for w, _ in pending):
+            holder.append(self.arithmetic.total([g for _, g in pending]))
+            return True
+        holder.append(self.settle(leaf.whole, pending))
+        return False
+
     def hand_down(self, node: Any, holder: list[Any]) -> None:
         """The buffer that a write has taken from, which nobody else can see, goes to the writer before it."""
         adjoints = self.adjoints
@@ -342,7 +354,7 @@ def accumulates(node: Node) -> bool:
 
 
 def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *, where: Where, retain: bool,
-          deposit: Callable[[Leaf, list[Any]], None] | None, wanted: dict[Any, Callable[[Any], None]], useful: set[Any] | None,
+          deposit: Callable[[Leaf, list[Any], bool], None] | None, wanted: dict[Any, Callable[[Any], None]], useful: set[Any] | None,
           edge: dict[Any, Callable[[Any], None]] | None = None) -> None:
     """Runs backwards from `seeds`, each a writer, a window and an adjoint.
 
@@ -373,7 +385,7 @@ def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *
             node = heappop(heap)[1]
             g = adjoints.pop(node)
         nodes += 1
-        if g.__class__ is list:
+        if g.__class__ is list and (node.op is not None or node.hooks is not None or asked):
             g = state.settle(node.whole, g)
         if node.hooks is not None or asked:
             holder, g = [g], None
@@ -384,7 +396,7 @@ def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *
         if op is None:
             holder, g = [g], None
             if deposit is not None:
-                deposit(node, holder)
+                deposit(node, holder, state.take_leaf(node, holder))
             continue
         inputs, windows = node, node.windows
         if node.written is not None:

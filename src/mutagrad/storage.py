@@ -244,6 +244,7 @@ def aliases_near(tensor: TensorBase) -> list[Part]:
     aliases, array, storage, (low, high) = ledger.aliases, tensor._array, tensor._storage, window_extent(tensor)
     with ledger.lock:
         records = [record for cell in aliases.near(low, high, array) for record in aliases.records[cell]]
+    counters.examined += len(records)
     found = [(record[0](), record[1]) for record in records if record[2][0] < high and low < record[2][1]]
     return [part for part, other in found if part is not None and part is not storage and share_memory(other, array)]
 
@@ -307,6 +308,7 @@ def move_aside(memory: Storage, tensor: TensorBase | None) -> None:
     with ledger.lock:
         for cell in ledger.near(low, high, array):
             records = ledger.records[cell]
+            counters.examined += len(records)
             left = [r for r in records if not _moved(r, low, high, array)]
             ledger.count -= len(records) - len(left)
             if left:
