@@ -344,3 +344,29 @@ def test_what_is_infinite_is_infinite_in_forward_mode():
     assert masked.tolist() == [0.0, 0.25]
     still = mg.func.jvp(mg.sqrt, (mg.tensor([0.0, 4.0]),), (mg.tensor([0.0, 1.0]),))[1]
     assert still.tolist() == [0.0, 0.25]  # a zero tangent stays zero, as a zero adjoint does
+
+
+# Memory that is seen through other objects.
+
+
+@pytest.mark.parametrize("write", ["x.storage()[0] = 9.0", "x.untyped_storage().fill_(0)", "x.untyped_storage()[0:40][0] = 7", "x.view(-1)._base.fill_(9.0)",
+                                   "x.storage().fill_(9.0)", "mg.from_numpy(x.detach().numpy()).fill_(9.0)", "x[50:].untyped_storage().fill_(0)"])
+def test_saved_values_are_protected_from_writes_through_storages(write):
+    x, w = mg.full((100,), 3.0), mg.ones(100, requires_grad=True)
+    part = x.untyped_storage()[0:400] if "[0:40]" in write else None
+    y = (w * x).sum()
+    exec(write)
+    y.backward()
+    assert grad_of(w) == [3.0] * 100
+    del part
+
+
+def test_the_storage_of_a_leaf_that_is_a_view_is_that_of_its_base():
+    flat = mg.arange(6.0)
+    p = flat[2:5].requires_grad_()
+    assert p.storage_offset() == 2 and len(p.storage()) == 6 and p.data_ptr() == flat.data_ptr() + 8
+    p.storage()[2] = 9.0
+    assert p[0].item() == 9.0 and p._is_view() and p._base.tolist() == flat.tolist()
+    assert p.detach().as_strided((2,), (1,)).tolist() == [9.0, 3.0] and p.detach().as_strided((2,), (1,), 3).tolist() == [3.0, 4.0]
+    with pytest.raises(RuntimeError, match="as_strided"):
+        p.as_strided((2,), (1,), 0)

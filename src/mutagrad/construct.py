@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from .backends import np
 from .errors import GradientError
 from .graph import mode, window_of
-from .storage import TensorBase, another_history, ndarray, new_storage, part_history
+from .storage import Storage, TensorBase, another_history, ndarray, new_storage, part_history
 from .window import Window, overlaps_itself
 
 AnyTensor = TypeVar("AnyTensor", bound=TensorBase)
@@ -52,6 +52,14 @@ def detached(tensor: TensorBase) -> Any:
     result = object.__new__(SCOPE["Tensor"])
     result._array, result._offset, result._grad = tensor._array, tensor._offset, None
     result._storage = another_history(tensor)
+    return result
+
+
+def whole_memory(memory: Storage) -> Any:
+    """All of a memory, with a history of its own."""
+    result = object.__new__(SCOPE["Tensor"])
+    result._array, result._offset, result._grad = memory.buffer, None, None
+    result._storage = new_storage(memory.buffer, memory)
     return result
 
 

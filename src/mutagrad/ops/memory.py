@@ -9,7 +9,7 @@ from typing import Any
 from .. import rooms
 from ..backends import np
 from ..called import called
-from ..construct import detached, make, view
+from ..construct import make, view, whole_memory
 from ..device import CPU, device
 from ..dtypes import (
     CLASS_NAMES,
@@ -29,7 +29,7 @@ from ..dtypes import (
     uint8,
 )
 from ..errors import BadIndex, DTypeError, NotSupported
-from ..storage import memory_of
+from ..storage import export_for_good, memory_of
 
 
 class TypedStorage:
@@ -165,7 +165,7 @@ class TypedStorage:
         """All of the memory as a vector of elements of an array's type."""
         if dtype != self._flat.dtype and self.__class__ is TypedStorage:
             raise DTypeError(f"storage: elements of {self.dtype.name} cannot be shown as {of_array(dtype).name}", fix="x.untyped_storage()")
-        return view(detached(self._tensor), (self.nbytes() // dtype.itemsize,), (dtype.itemsize,), 0, dtype)
+        return view(whole_memory(self._memory), (self.nbytes() // dtype.itemsize,), (dtype.itemsize,), 0, dtype)
 
     def untyped(self) -> TypedStorage:
         return UntypedStorage(self._tensor)
@@ -194,7 +194,12 @@ class UntypedStorage(TypedStorage):
         return cls(make(np.asarray(np.memmap(filename, np.uint8, "c", 0, (nbytes,))) if nbytes else np.empty(0, np.uint8)))
 
     def __getitem__(self, index: Any) -> Any:
-        return UntypedStorage(make(self._flat[index])) if isinstance(index, slice) else super().__getitem__(index)
+        if not isinstance(index, slice):
+            return super().__getitem__(index)
+        part = make(self._flat[index])
+        for seen in (self._tensor, part):  # from now on either side writes to what the other has saved
+            export_for_good(seen)
+        return UntypedStorage(part)
 
 
 def storage(x: Any) -> TypedStorage:
