@@ -238,18 +238,25 @@ class Block:
 
     def leave(self) -> None:
         """Takes this block's modes back, in whatever order and on whatever thread; complains where there is nothing to take back."""
-        entries, home, name = self.__dict__.get("_entries") or [], mode.__dict__, type(self).__name__
+        entries: list[Entry] = self.__dict__.get("_entries") or []
+        now = mode.now
+        if entries and now.entry is entries[-1]:
+            assert now.outer is not None and now.entry is not None
+            now.entry.left = True
+            mode.now = now.outer
+            entries.remove(now.entry)
+            tidy()
+        else:
+            self._leave_disordered(entries)
+
+    def _leave_disordered(self, entries: list[Entry]) -> None:
+        home, name = mode.__dict__, type(self).__name__
         mine = [entry for entry in entries if entry.home is home]
         if not entries:
             raise ModeError(f"{name}: left without having been entered", why="__exit__ was called twice, or without __enter__", fix=f"with {name}(...): ...")
         entry = (mine or entries)[-1]
-        entry.left = True
-        if mode.now.entry is entry:
-            assert mode.now.outer is not None
-            mode.now = mode.now.outer
-        else:
-            entry.home["disordered"] = True
-            _settle(entry.home)
+        entry.left = entry.home["disordered"] = True
+        _settle(entry.home)
         entries.remove(entry)
         tidy()
         if not mine:

@@ -135,6 +135,9 @@ def span_of(tensor: TensorBase) -> Span:
     array, start = tensor._array, tensor._storage.start
     if tensor._offset is None:
         return start, start + array.nbytes, 0, start, start + array.nbytes
+    if array.flags.c_contiguous:
+        low, high = start + tensor._offset, start + tensor._offset + array.nbytes
+        return low, high, 0, low, high
     low, high = extent(start + tensor._offset, array.shape, array.strides, array.itemsize)
     if high - low <= array.nbytes:  # without gaps
         return low, high, 0, low, high
@@ -172,11 +175,12 @@ class Places:
 
     def __init__(self) -> None:
         self.crowded = 64
-        self.clear()
+        self.records: dict[tuple[int, int, int], list[Record]] = {}
+        self.levels: dict[int, set[int]] = {}  # by pitch
+        self.count, self.low, self.high = 0, 1 << 62, -1
 
     def clear(self) -> None:
-        self.records: dict[tuple[int, int, int], list[Record]] = {}
-        self.levels: dict[int, set[int]] = {}
+        self.records, self.levels = {}, {}
         self.count, self.low, self.high = 0, 1 << 62, -1
 
     def add(self, record: Record) -> None:
@@ -192,9 +196,15 @@ class Places:
         low, high, pitch, first, end = record[2]
         level = (end - first).bit_length()
         self.records.setdefault((pitch, level, first >> level), []).append(record)
-        self.levels.setdefault(pitch, set()).add(level)
+        if pitch in self.levels:
+            self.levels[pitch].add(level)
+        else:
+            self.levels[pitch] = {level}
         self.count += 1
-        self.low, self.high = min(self.low, low), max(self.high, high)
+        if low < self.low:
+            self.low = low
+        if high > self.high:
+            self.high = high
 
     def near(self, low: int, high: int, array: Any) -> list[tuple[int, int, int]]:
         """The cells in which records lie that may overlap the array at these bytes (None: all of them)."""
@@ -212,6 +222,11 @@ class Places:
         return found
 
 
+# A thread may write while another saves, or a sweep frees what was saved. Making a lock for every ledger would cost as much as the rest
+# of it, so they share these.
+_LOCKS = [RLock() for _ in range(64)]
+
+
 class Ledger(Places):
     """Who must be told of a write to a memory: nodes that saved values of it, other histories over it, writers that we cannot see."""
 
@@ -221,7 +236,7 @@ class Ledger(Places):
         super().__init__()
         self.exports: list[ref[Any]] | None = []  # None: memory that came from NumPy, which may write to it at any time
         self.aliases: Places | None = None
-        self.lock = RLock()  # a thread may write while a sweep on another frees what was saved
+        self.lock = _LOCKS[id(self) >> 4 & 63]
 
     def exported(self) -> bool:
         """Whether NumPy or another library may write to this memory without our knowing."""
@@ -230,16 +245,17 @@ class Ledger(Places):
         return self.exports is None or bool(self.exports)
 
 
-def has_aliases(tensor: TensorBase) -> bool:
-    """Whether other histories may have to be told of a write to it."""
-    ledger = memory_of(tensor).ledger
-    return ledger is not None and ledger.aliases is not None
+def has_aliases(memory: Storage, storage: Storage) -> bool:
+    """Whether other histories may have to be told of a write to a storage over this memory."""
+    ledger = memory.ledger
+    return ledger is not None and ledger.aliases is not None and (ledger.aliases.count > 1 or storage.leaf is None or storage is memory)
 
 
 def aliases_near(tensor: TensorBase) -> list[Part]:
     """The other histories over memory that a write to the window of this tensor has changed."""
-    ledger = memory_of(tensor).ledger
-    if ledger is None or ledger.aliases is None or ledger.aliases.count == 1 and tensor._storage.leaf is not None:  # which is that one
+    memory = memory_of(tensor)
+    ledger = memory.ledger
+    if ledger is None or ledger.aliases is None or not has_aliases(memory, tensor._storage):
         return []
     aliases, array, storage, (low, high) = ledger.aliases, tensor._array, tensor._storage, window_extent(tensor)
     with ledger.lock:

@@ -13,7 +13,7 @@ from .errors import BadArgument, DTypeError, MutagradError, NotSupported, ShapeE
 from .graph import UNSEEN, Node, Writer, mode, next_order, window_of, written_positions
 from .op import Op, forward_for, same, variant
 from .promote import NOTHING, dtype_error, promote, shape_error
-from .storage import Storage, TensorBase, aliases_near, move_aside, save
+from .storage import Storage, TensorBase, aliases_near, has_aliases, move_aside, save
 from .where import OURS
 from .window import Window, covers, overlaps_itself
 
@@ -116,7 +116,10 @@ def end_write(target: Any, node: Node | None) -> Any:
         save_out(node, target)
     elif storage.leaf is not None:
         storage.writer = storage.leaf
-    if storage.root is not None or storage.ledger is not None and storage.ledger.aliases is not None:
+    if storage.root is not None:
+        if node is not None or storage.root.leaf is not None or has_aliases(storage.root, storage):
+            _tell_aliases(target, node)
+    elif storage.ledger is not None and storage.ledger.aliases is not None:
         _tell_aliases(target, node)
     return target
 

@@ -194,7 +194,7 @@ def setitem(x: Any, key: Any, value: Any) -> None:
         if value._storage is view._storage and _is_same_window(view, value):
             return  # the last step of `x[key] += v`, which has already been written through the view
         if v.dtype is array.dtype and v.shape == array.shape and not overlaps_itself(v.shape, array.strides, v.itemsize):
-            if unnamed and array.dtype.kind in "fcV" and _is_nobodys(value) and not has_aliases(view):
+            if unnamed and array.dtype.kind in "fcV" and _is_nobodys(value) and not has_aliases(memory_of(view), view._storage):
                 begin_write(_put, view, (), (), (), record=False)
                 compute_into(view._storage, value._storage.writer, window_or_none(view))
             else:
