@@ -36,15 +36,34 @@ def in_pieces(seed):
         found = {i: work(spans[i]) for i in order}
         return [found[i] for i in range(len(spans))]
 
-    modules = [m for name, m in list(sys.modules.items()) if name.partition(".")[0] == "mutagrad"]
-    patches = [patch.dict(SCOPE, {name: value for name, value in LOWERED.items() if name in SCOPE})]
-    for name, value in LOWERED.items():
-        patches += [patch.object(m, name, value) for m in modules if vars(m).get(name) == getattr(large, name)]
-    patches += [patch.object(m, "in_spans", in_spans) for m in modules if vars(m).get("in_spans") is large.in_spans]
-    with ExitStack() as stack:
-        for each in patches:
-            stack.enter_context(each)
+    with set_everywhere(LOWERED), everywhere("in_spans", large.in_spans, in_spans):
         yield sizes
+
+
+@contextmanager
+def in_one_piece():
+    """Large arrays are worked on as small ones are."""
+    with set_everywhere({"LARGE": 1 << 60, "VERY_LARGE": 1 << 60}):
+        yield
+
+
+@contextmanager
+def set_everywhere(constants):
+    with ExitStack() as stack:
+        for name, value in constants.items():
+            stack.enter_context(everywhere(name, getattr(large, name), value))
+        yield
+
+
+@contextmanager
+def everywhere(name, old, new):
+    """Exchange what a name means in every module that has imported it, and in generated code."""
+    spaces = [vars(m) for module, m in list(sys.modules.items()) if module.partition(".")[0] == "mutagrad"]
+    with ExitStack() as stack:
+        for space in (*spaces, SCOPE):
+            if space.get(name) is old or isinstance(old, int) and space.get(name) == old:
+                stack.enter_context(patch.dict(space, {name: new}))
+        yield
 
 
 def cut(size):

@@ -20,7 +20,7 @@ SECOND_SEEDS = 1_000_000
 REPORTS = 2
 
 # Families of statements, and how many blocks there are of each order.
-FAMILIES = {"core": (44, 14), "rooms": (14, 10), "aliases": (8, 8), "hooks": (5, 8), "scalars": (6, 4), "regions": (4, 4)}
+FAMILIES = {"core": (44, 14), "rooms": (14, 10), "aliases": (14, 10), "hooks": (8, 8), "scalars": (8, 4), "regions": (6, 4)}
 
 
 def check(seeds, order, families=(), around=nullcontext):
@@ -55,14 +55,14 @@ def test_second_order(family, block):
     check(second_seeds(block), order=2, families=asked(family))
 
 
-@pytest.mark.parametrize("block", range(8, 12))
+@pytest.mark.parametrize("block", range(14, 20))
 def test_aliases_where_everything_is_saved_by_reference(block):
     check(first_seeds(block), order=1, families=("aliases",), around=by_reference)
 
 
 @pytest.mark.parametrize("block", range(4))
 def test_aliases_of_second_order_where_everything_is_saved_by_reference(block):
-    check(second_seeds(block + 8), order=2, families=("aliases",), around=by_reference)
+    check(second_seeds(block + 10), order=2, families=("aliases",), around=by_reference)
 
 
 @pytest.mark.parametrize("family", ["core", "core", "core", "core", "rooms", "aliases"])
@@ -84,7 +84,7 @@ def programs(family):
     return [generate(seed, families=asked(family)) for seed in range(400 if family == "core" else 200)]
 
 
-@pytest.mark.parametrize(("family", "least"), [("core", 0.95), ("rooms", 0.75), ("aliases", 0.95), ("hooks", 0.95), ("scalars", 0.8), ("regions", 0.95)])
+@pytest.mark.parametrize(("family", "least"), [("core", 0.95), ("rooms", 0.75), ("hooks", 0.95)])
 def test_few_programs_are_discarded(family, least):
     def judged(program):
         try:
@@ -95,19 +95,18 @@ def test_few_programs_are_discarded(family, least):
     assert sum(map(judged, programs(family))) >= least * len(programs(family))
 
 
+@pytest.mark.parametrize(("family", "least"), [("aliases", 0.6), ("scalars", 0.35), ("regions", 0.5)])
+def test_few_programs_are_discarded_or_refused(family, least):
+    kinds = [judge(p, mutagrad).kind for p in programs(family)]
+    assert sum(kind not in ("discarded", "refused") for kind in kinds) >= least * len(kinds)
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_nearly_all_programs_write_and_every_kind_of_statement_occurs(family):
     writes = {k.name for k in KINDS if k.writes or k.unrecorded}
     kinds = [p.kinds for p in programs(family)]
     assert sum(bool(k & writes) for k in kinds) > 0.8 * len(kinds)
     assert {k.name for k in KINDS if k.family in ("core", family)} <= set().union(*kinds)
-
-
-@pytest.mark.parametrize("family", ["aliases", "scalars", "regions"])
-def test_few_programs_are_refused(family):
-    """Of those that may be."""
-    verdicts = [judge(p, mutagrad) for p in programs(family)]
-    assert sum(v.kind == "refused" for v in verdicts) < 0.5 * len(verdicts)
 
 
 def test_many_operations_of_the_table_occur():
