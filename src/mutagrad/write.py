@@ -9,7 +9,7 @@ from .backends import large, np
 from .backends.host import QUIET, hush, unhush
 from .construct import make, window_or_none
 from .dtypes import of_array
-from .errors import BadArgument, DTypeError, MutagradError, ShapeError, WriteError
+from .errors import BadArgument, DTypeError, ShapeError, WriteError
 from .graph import UNSEEN, Node, Writer, mode, next_order, window_of
 from .op import Op, forward_for, variant
 from .promote import NOTHING, dtype_error, promote, shape_error
@@ -183,9 +183,7 @@ def into(op: Op, target: Any, arguments: tuple[Any, ...], settings: tuple[Any, .
             array[...] = result
         return end_write(target, node)
     except TypeError as error:
-        if isinstance(error, MutagradError):
-            raise
-        raise dtype_error(op, arrays) from None
+        raise dtype_error(op, arrays, error) from None
     finally:
         unhush(token)
 
