@@ -118,10 +118,14 @@ def a_hook_on_each_row(n):
     y.sum().backward()
 
 
+def double_in_place(g):
+    g.mul_(2)
+
+
 def a_hook_on_each_row_of_a_leaf(n):
     x = mg.ones(n, 40, requires_grad=True)
     for i in range(n):
-        x[i].register_hook(lambda g: [g.mul_(2)] and None)
+        x[i].register_hook(double_in_place)
     (x * x).sum().backward()
 
 

@@ -9,7 +9,7 @@ from .backends import large, np
 from .backends.host import QUIET, hush, unhush
 from .construct import make, window_or_none
 from .dtypes import of_array
-from .errors import BadArgument, DTypeError, MutagradError, NotSupported, ShapeError, WriteError
+from .errors import BadArgument, DTypeError, NotSupported, ShapeError, WriteError
 from .graph import UNSEEN, Node, Writer, mode, next_order, window_of, written_positions
 from .op import Op, forward_for, same, variant
 from .promote import NOTHING, dtype_error, promote, shape_error
@@ -224,9 +224,7 @@ def into(op: Op, target: Any, arguments: tuple[Any, ...], settings: tuple[Any, .
             array[...] = result
         return end_write(target, node)
     except TypeError as error:
-        if isinstance(error, MutagradError):
-            raise
-        raise dtype_error(op, arrays) from None
+        raise dtype_error(op, arrays, error) from None
     finally:
         unhush(token)
 

@@ -72,7 +72,7 @@ OVERLAPPING = {
 
 def program(leaves, lines, result, in_a_buffer=False, asking="once", kind=""):
     """The lines, and as the loss all of the result with a weight for each element."""
-    windows = {name: "flat[2:5]" if in_a_buffer else None for name in leaves}
+    windows = dict.fromkeys(leaves, "flat[2:5]" if in_a_buffer else None)
     made = tuple(Leaf(name, np.array(value), windows[name]) for name, value in leaves.items())
     text = f"{lines}\nloss = weighed({result} * {result} * 0.7) + weighed({result})"
     return Program(made, (Statement(kind, text),), asking=asking)

@@ -17,6 +17,7 @@ from ..dtypes import as_dtype, get_default_dtype, of_array
 from ..errors import BadArgument, BadData, BadValue, DTypeError, GradientError, ShapeError
 from ..graph import mode
 from ..layout import check_format, check_layout
+from ..number import number, whole_number
 from ..op import RECORDED
 from ..storage import TensorBase
 from ..window import dense_strides
@@ -318,7 +319,7 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
     if a == b:
         raise ShapeError(f"rot90: expected rotation dims to be different, but both are dimension {a}", fix="dims=(0, 1)")
     turned = {0: lambda: clone(input), 1: lambda: transpose(flip(input, b), a, b), 2: lambda: flip(input, a, b), 3: lambda: flip(transpose(input, a, b), b)}
-    return turned[k % 4]()
+    return turned[whole_number(k, "rot90", "k") % 4]()
 
 
 def fliplr(input: Any) -> Any:
@@ -380,6 +381,7 @@ def fill(input: Any, value: Any) -> Any:
 def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Any:
     """A number as a 0-d tensor, of the default type unless told otherwise."""
     check_layout("scalar_tensor", layout, pin_memory)
+    s = number(s) if isinstance(s, TensorBase) else s
     if not isinstance(s, (bool, int, float, complex)):
         raise BadArgument(f"scalar_tensor: expects a number, got {type(s).__name__}", fix="mutagrad.tensor(data)")
     to = as_dtype(dtype) if dtype is not None else get_default_dtype()

@@ -21,8 +21,10 @@ from .shape import as_strided, broadcast_to, cat, clone, diagonal, reshape, tens
 
 # ------------------------------------------------------------------------------------------------------------- triangles
 
-tril_values = primitive("tril", np.tril, settings=("diagonal",), x=lambda xp, g, diagonal: xp.tril(g, diagonal))
-triu_values = primitive("triu", np.triu, settings=("diagonal",), x=lambda xp, g, diagonal: xp.triu(g, diagonal))
+tril_values = primitive("tril", np.tril, settings=("diagonal",), numbers=("diagonal",),
+                        x=lambda xp, g, diagonal: xp.tril(g, diagonal))
+triu_values = primitive("triu", np.triu, settings=("diagonal",), numbers=("diagonal",),
+                        x=lambda xp, g, diagonal: xp.triu(g, diagonal))
 
 
 def _matrix(x: Any, name: str) -> Any:
@@ -87,7 +89,7 @@ def _embed(a: Any, offset: int, dim1: int, dim2: int) -> Any:
     return out
 
 
-diag_embed_values = primitive("diag_embed", _embed, settings=("offset", "dim1", "dim2"),
+diag_embed_values = primitive("diag_embed", _embed, settings=("offset", "dim1", "dim2"), numbers=("offset",),
                               x=lambda xp, g, offset, dim1, dim2: xp.diagonal(g, offset, dim1, dim2))
 RAW.diagonal, RECORDED.diagonal = np.diagonal, diagonal
 

@@ -194,9 +194,9 @@ def transpose(input: Any, dim0: Any = None, dim1: Any = None, *, axis0: Any = No
         raise no_tensor(input, "transpose") from None
     if dim1 is None:
         dim0, dim1 = axis0 if dim0 is None else dim0, axis1
+    a, b = whole_dim(dim0, array.ndim, "transpose"), whole_dim(dim1, array.ndim, "transpose")
     if not array.ndim:
         return view_of(input, array, input._offset or 0)
-    a, b = whole_dim(dim0, array.ndim, "transpose"), whole_dim(dim1, array.ndim, "transpose")
     return view_of(input, array.swapaxes(a, b), input._offset or 0)
 
 
