@@ -165,9 +165,19 @@ def test_a_recorded_write_to_the_base_is_part_of_a_leaf_that_is_a_view():
 def test_a_recorded_write_to_a_leaf_that_is_a_view_is_part_of_the_base():
     flat = mg.ones(4)
     p = flat[1:3].requires_grad_()
+    assert not flat.requires_grad
     p[0] = p[1] * 2
     flat.sum().backward()
-    assert grad_of(p) == [0.0, 2.0]
+    assert grad_of(p) == [0.0, 3.0]
+
+
+def test_once_the_base_has_a_history_its_leaves_are_part_of_it():
+    flat = mg.ones(4)
+    p, z = flat[1:3].requires_grad_(), leaf(5.0)
+    flat[1] = z[0] * 2
+    flat.mul_(3)
+    (p * mg.tensor([1.0, 10.0])).sum().backward()
+    assert grad_of(p) == [0.0, 30.0] and grad_of(z) == [6.0]
 
 
 def test_views_of_one_buffer_as_leaves_that_write_to_each_other():

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from .backends import np
 from .errors import GradientError
 from .graph import mode, window_of
-from .storage import Storage, TensorBase, another_history, ndarray, new_storage, part_history
+from .storage import Storage, TensorBase, another_history, ndarray, new_storage, part_history, unrecorded_view
 from .window import Window, overlaps_itself
 
 AnyTensor = TypeVar("AnyTensor", bound=TensorBase)
@@ -36,7 +36,7 @@ def view_of(tensor: TensorBase, array: Any, offset: int) -> Any:
     """A tensor that is another window on the storage of `tensor`. Views need no node; one made in no_grad has no history."""
     storage = tensor._storage
     if storage.writer is not None and not mode.grad:
-        storage = another_history(tensor)
+        storage = unrecorded_view(storage)
     result = object.__new__(SCOPE["Tensor"])
     result._array, result._storage, result._offset, result._grad = array, storage, offset, None
     return result

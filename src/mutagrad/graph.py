@@ -197,9 +197,8 @@ def _positions(offset: int, shape: Shape, strides: Shape, item: int) -> Any:
     return places
 
 
-def written_positions(node: Node, buffer: Any) -> Any:
-    """Which elements of its storage a node has written, in order and each once."""
-    window = node.written
+def positions_in(window: Window | None, buffer: Any) -> Any:
+    """Which elements of a storage lie in a window, in order and each once."""
     if window is None:
         return np.arange(buffer.size)
     if window.__class__ is int:

@@ -47,6 +47,7 @@ class Storage:
     leaf: Any
     start = 0
     linked = False
+    origin: tuple[ref[Any], int] | None = None
 
     def __reduce__(self) -> Any:
         """Pickled as its buffer, once for all the tensors that share it."""
@@ -59,7 +60,8 @@ class Part(Storage):
     What is written to it with a record is part of the other histories of that memory, too, if it is `linked`: see write.tell_aliases.
     """
 
-    __slots__ = ("start", "linked", "__weakref__")
+    __slots__ = ("start", "linked", "origin", "__weakref__")
+    origin: tuple[ref[Any], int] | None  # of a view made in no_grad: the writer of what it is a view of, and the version that it saw
 
 
 class TensorBase:
@@ -82,7 +84,7 @@ def new_storage(buffer: Any, root: Storage | None = None, start: int = 0) -> Sto
 
 def _part(start: int, linked: bool) -> Part:
     part = Part()
-    part.start, part.linked = start, linked
+    part.start, part.linked, part.origin = start, linked, None
     return part
 
 
@@ -90,6 +92,15 @@ def another_history(tensor: TensorBase) -> Storage:
     """A storage over the same buffer with a history of its own: what a detached tensor is a window on."""
     storage = tensor._storage
     return new_storage(storage.buffer, storage.root or storage, storage.start)
+
+
+def unrecorded_view(storage: Storage) -> Storage:
+    """A storage for views made in no_grad: without history, but it knows what it would have had."""
+    part = _part(storage.start, False)
+    part.buffer, part.root = storage.buffer, storage.root or storage
+    part.writer = part.leaf = part.ledger = None
+    part.version, part.origin = 0, (ref(storage.writer), part.root.version)
+    return part
 
 
 def part_history(tensor: TensorBase, linked: bool) -> tuple[Part, int | None]:
@@ -230,12 +241,13 @@ _LOCKS = [RLock() for _ in range(64)]
 class Ledger(Places):
     """Who must be told of a write to a memory: nodes that saved values of it, other histories over it, writers that we cannot see."""
 
-    __slots__ = ("exports", "aliases", "lock")
+    __slots__ = ("exports", "aliases", "complete", "lock")
 
     def __init__(self) -> None:
         super().__init__()
         self.exports: list[ref[Any]] | None = []  # None: memory that came from NumPy, which may write to it at any time
         self.aliases: Places | None = None
+        self.complete = False  # the leaves among the aliases are part of the memory's own history
         self.lock = _LOCKS[id(self) >> 4 & 63]
 
     def exported(self) -> bool:
@@ -243,6 +255,13 @@ class Ledger(Places):
         if self.exports:
             self.exports = [e for e in self.exports if e() is not None]
         return self.exports is None or bool(self.exports)
+
+    def leaves(self) -> list[Part]:
+        """The linked aliases that are leaves."""
+        with self.lock:
+            records = [] if self.aliases is None else [record for cell in self.aliases.records.values() for record in cell]
+        found = [record[0]() for record in records]
+        return [part for part in found if part is not None and part.linked and part.leaf is not None]
 
 
 def has_aliases(memory: Storage, storage: Storage) -> bool:
@@ -263,6 +282,12 @@ def aliases_near(tensor: TensorBase) -> list[Part]:
     counters.examined += len(records)
     found = [(record[0](), record[1]) for record in records if record[2][0] < high and low < record[2][1]]
     return [part for part, other in found if part is not None and part is not storage and share_memory(other, array)]
+
+
+def histories(tensor: TensorBase) -> list[Storage]:
+    """All storages whose history a write to the window of this tensor may change."""
+    storage = tensor._storage
+    return [storage, *aliases_near(tensor), *([storage.root] if storage.root is not None else [])]
 
 
 def ledger_of(memory: Storage) -> Ledger:

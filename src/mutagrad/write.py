@@ -10,7 +10,7 @@ from .backends.host import QUIET, hush, unhush
 from .construct import make, window_or_none
 from .dtypes import of_array
 from .errors import BadArgument, DTypeError, NotSupported, ShapeError, WriteError
-from .graph import UNSEEN, Node, Writer, mode, next_order, window_of, written_positions
+from .graph import UNSEEN, Node, Writer, mode, next_order, positions_in, window_of
 from .op import Op, forward_for, same, variant
 from .promote import NOTHING, dtype_error, promote, shape_error
 from .storage import Storage, TensorBase, aliases_near, has_aliases, move_aside, save
@@ -118,9 +118,9 @@ def end_write(target: Any, node: Node | None) -> Any:
         storage.writer = storage.leaf
     if storage.root is not None:
         if node is not None or storage.root.leaf is not None or has_aliases(storage.root, storage):
-            _tell_aliases(target, node)
+            tell_aliases(target, node)
     elif storage.ledger is not None and storage.ledger.aliases is not None:
-        _tell_aliases(target, node)
+        tell_aliases(target, node)
     return target
 
 
@@ -128,36 +128,54 @@ _FOLLOW = Op("copy", None, ("value",), (), {"value": same})
 _FOLLOW.adds = False
 
 
-def _tell_aliases(target: Any, node: Node | None) -> None:
+def tell_aliases(target: Any, node: Node | None) -> None:
     """After a write to memory that has several histories: what it means for those that it was not recorded in.
 
-    To a `linked` one it is a write, too: a copy of the written elements out of the history that has them. For any other the
-    program has opted out, by `detach()` or `no_grad`: a leaf is a leaf again.
+    A recorded write is one in the history of every `linked` alias, too: a copy of the written elements out of the history that has
+    them. For any other, and where it was not recorded, the program has opted out: a leaf is a leaf again, and so is what a
+    Function has made of its memory.
     """
-    storage = target._storage
-    others: list[Storage] = [*aliases_near(target)]
-    if storage.root is not None:
-        others.append(storage.root)
-    for other in others:
-        if node is not None and (storage.linked or storage.root is None) and (other.linked or other.root is None):
-            _follow(other, storage, node)
-        elif other.leaf is not None:
-            other.writer = other.leaf
+    storage, aliases = target._storage, aliases_near(target)
+    memory = storage.root or storage
+    others = aliases if storage.root is None else [*aliases, memory]
+    if node is not None and mode.grad and (storage.linked or storage is memory):
+        for other in others:
+            if other.linked or other is memory:
+                _follow(other, storage, node, node.written)
+            elif other.leaf is not None:
+                other.writer = other.leaf
+        _complete(memory)
+        return
+    for leaf in [other for other in (storage, *others) if other.leaf is not None]:
+        leaf.writer = leaf.leaf
+        tensor = leaf.leaf.tensor()
+        for other in aliases_near(tensor) if tensor is not None else ():
+            if other.linked and other.leaf is None:
+                _follow(other, leaf, leaf.leaf, leaf.leaf.window)
 
 
-def _follow(other: Storage, storage: Storage, node: Node) -> None:
-    """Records in the history of `other` that the elements which `node` has written to `storage` are now what they are there."""
+def _complete(memory: Storage) -> None:
+    """Makes the leaves that are views of a memory part of its history, once that has one: they are part of what is read from it."""
+    ledger = memory.ledger
+    if ledger is not None and ledger.aliases is not None and not ledger.complete:
+        ledger.complete = True
+        for part in ledger.leaves():
+            _follow(memory, part, part.writer, part.leaf.window)
+
+
+def _follow(other: Storage, storage: Storage, writer: Writer, window: Window | None) -> None:
+    """Records in the history of `other` that the elements in a window on `storage` are now what they are there, since `writer`."""
     mine, item = storage.buffer, storage.buffer.itemsize
     if other.buffer.dtype != mine.dtype:
         raise NotSupported("a write through memory that is also a leaf of another element type is not supported",
                            why="the two histories count in different elements", fix="y = x.clone() before writing")
-    if node.whole is UNSEEN:
-        node.whole = mine.shape, mine.dtype
-    here = written_positions(node, mine)
+    if writer.whole is UNSEEN:
+        writer.whole = mine.shape, mine.dtype
+    here = positions_in(window, mine)
     there = here + (storage.start - other.start) // item
     inside = (there >= 0) & (there < other.buffer.size)
     if inside.any():
-        copy = new_node(_FOLLOW, (node,), ((0, (mine.size,), (item,), (here[inside],)),))
+        copy = new_node(_FOLLOW, (writer,), ((0, (mine.size,), (item,), (here[inside],)),))
         set_write(copy, other, (0, (other.buffer.size,), (item,), (there[inside],)))
         other.writer = copy
 

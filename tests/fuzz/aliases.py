@@ -179,8 +179,20 @@ def unrecorded_leaf_write(g):
         buffer = g.r.choice(buffers)
         start = g.r.randrange(g.array(buffer).size)
         part = f"{buffer}[{start}:{start + g.r.randint(1, 6)}]"
-        forms += [f"{part} = {g.scalar()}", f"{part}.mul_({g.scalar()})", f"{part} *= {g.scalar()}", f"with mg.no_grad():\n    {part} += {g.scalar()}"] * 2
+        forms += [f"with mg.no_grad():\n    {part} += {g.scalar()}", f"{part}.data.mul_({g.scalar()})"] * 2
+        if buffer == "vector":  # parameters got their data from it: what is written to it is none of their business
+            forms += [f"{part} = {g.scalar()}", f"{part}.mul_({g.scalar()})", f"{part} *= {g.scalar()}"]
     return g.r.choice(forms)
+
+
+@kind(8, writes=True, family="aliases")
+def buffer_write(g):
+    """To the buffer that leaves are views of: it is a write to them."""
+    if "flat" not in g.env:
+        return None
+    start = g.r.randrange(g.array("flat").size)
+    part = f"flat[{start}:{start + g.r.randint(1, 6)}]"
+    return g.r.choice([f"{part} = {g.scalar()}", f"{part}.mul_({g.scalar()})", f"{part} *= {g.scalar()}", f"{part}.sin_()"])
 
 
 # Saved values.

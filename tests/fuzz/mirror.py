@@ -131,7 +131,7 @@ class Home:
     """A piece of memory, and the leaves that lie in it."""
 
     def __init__(self):
-        self.leaves = []
+        self.leaves, self.followed = [], False  # whether what is read from all of it follows what was written to leaves
 
     def touched(self, a):
         return [leaf for leaf in self.leaves if np.may_share_memory(leaf.a, a) and np.shares_memory(leaf.a, a)]
@@ -167,7 +167,7 @@ class Mirror:
     # Writes: one way in.
 
     def write(self, new):
-        recorded = recording and self.live
+        recorded = recording and (self.home.followed if self.live == "follows" else self.live)
         if recorded:
             self.a[...] = new
         elif tape.replay is None:
@@ -177,7 +177,7 @@ class Mirror:
             self.a[...] = self.a + tape.constant(None)
         for leaf in self.home.touched(self.a) if self.home else ():
             if recorded:
-                leaf.written = True
+                leaf.written = self.home.followed = True
             else:
                 leaf.renewed()
         return self

@@ -32,9 +32,9 @@ from ..modes import UNRECORDED, call_with, mode
 from ..ops.elementwise import cast
 from ..ops.shape import expand, reshape
 from ..second_order import snapshot, source_of, with_history
-from ..storage import TensorBase, memory_of, save
+from ..storage import TensorBase, histories, memory_of, save
 from ..window import overlaps_itself
-from ..write import new_node, set_write
+from ..write import new_node, set_write, tell_aliases
 from . import forward_ad
 from .packing import Values, pack_function
 
@@ -278,14 +278,13 @@ class Function(metaclass=_Named):
         recording = mode.grad and any(ctx.needs_input_grad)
         links = (tuple(None if t is None else t._storage.writer for t in tensors),
                  tuple(None if t is None else window_or_none(t) for t in tensors))
-        writers = [None if t is None else t._storage.writer for t in tensors]
+        writers = [(storage, storage.writer) for t in tensors if t is not None for storage in histories(t)]
         tangents = _tangents(cls, tensors)
         versions = [None if t is None else memory_of(t).version for t in tensors]
         result = call_with(UNRECORDED, _call_forward, cls, ctx, arguments)
         changed = [t for t, v in zip(tensors, versions) if t is not None and memory_of(t).version != v]
-        for t, writer in zip(tensors, writers):
-            if t is not None:
-                t._storage.writer = writer
+        for storage, writer in writers:  # what forward has written is no write of theirs: it is recorded below, as the Function's
+            storage.writer = writer
         outputs = result if isinstance(result, tuple) else (result,)
         if recording:
             outputs = _record(cls, ctx, outputs, tensors, links, _dirty(changed, ctx, outputs))
@@ -399,7 +398,10 @@ def _source(t: Any, outputs: Sequence[Any], tensors: Sequence[Any], dirty: Seque
     number = next((i for i, o in enumerate(outputs) if o is t), None)
     if number is not None and (_is(t, dirty) or not _is(t, tensors)):
         return number
-    return t._storage.writer, None if t._storage.writer is None else window_or_none(t)
+    writer, origin = t._storage.writer, t._storage.origin
+    if origin is not None and memory_of(t).version == origin[1]:  # a view that forward made, in which nothing is recorded
+        writer = origin[0]()
+    return writer, None if writer is None else window_or_none(t)
 
 
 def _attach(output: Any, node: Node, number: int, several: bool, dirty: bool, is_input: bool) -> Any:
@@ -422,6 +424,8 @@ def _attach(output: Any, node: Node, number: int, several: bool, dirty: bool, is
         if window is not None:
             set_write(writer, output._storage, window)
     output._storage.writer = writer
+    if dirty:
+        tell_aliases(output, writer)
     return output
 
 

@@ -12,6 +12,7 @@ from ..backends import np
 from ..backends.host import QUIET, add_at, hush, unhush
 from ..backends.large import LARGE
 from ..construct import SCOPE, make, view, view_of, window_or_none
+from ..dtypes import of_array
 from ..errors import BadArgument, DTypeError, ShapeError
 from ..graph import next_order, window_of
 from ..modes import NOT_RECORDING, mode
@@ -68,7 +69,7 @@ def as_value(value: Any, target: Any, name: str) -> Any:
     """What is to be written, as a tensor of the target's type."""
     if not isinstance(value, TensorBase):
         if isinstance(value, (list, tuple)):
-            value = _joined(value, target._array.dtype) if mode.grad and _has_history(value) else RECORDED.as_tensor(value)
+            value = _joined(value, target._array.dtype) if mode.grad and _has_history(value) else RECORDED.as_tensor(value, of_array(target._array.dtype))
         elif isinstance(value, (bool, int, float, complex, np.generic)):
             token = hush(QUIET)  # a number too large for the type becomes inf without a word
             dtype = target._array.dtype
