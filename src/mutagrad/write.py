@@ -146,7 +146,7 @@ def tell_aliases(target: Any, node: Node | None) -> None:
                 other.writer = other.leaf
         _complete(memory)
         return
-    for leaf in [other for other in (storage, *others) if other.leaf is not None]:
+    for leaf in [other for other in (*others, *([storage] if node is None else [])) if other.leaf is not None]:
         leaf.writer = leaf.leaf
         tensor = leaf.leaf.tensor()
         for other in aliases_near(tensor) if tensor is not None else ():

@@ -269,7 +269,7 @@ def function_writes_part(g):
     return f"{g.new()} = ScalePart.apply({x}, {ways(g, shape)!r}, {g.scalar()})" if 0 not in shape and len(shape) < 3 else None
 
 
-@kind(5, family="aliases")
+@kind(5, family="aliases", refuses=("GradientError", "NotSupported"))
 def function_saves_view(g):
     x = g.variable(lambda a: a.size and a.ndim < 3)
     return x and f"{g.new()} = SquareOfView.apply({x}, {ways(g, g.shape(x))!r})"

@@ -128,10 +128,11 @@ class Leaf:
 
 
 class Home:
-    """A piece of memory, and the leaves that lie in it."""
+    """A piece of memory, and the leaves that lie in it. `shared`: a custom function has given out a view of it, which has a history
+    of its own: as that of something computed it would go on where a leaf begins anew, and one memory cannot show both."""
 
     def __init__(self):
-        self.leaves, self.followed = [], False  # whether what is read from all of it follows what was written to leaves
+        self.leaves, self.shared, self.followed = [], False, False  # whether what is read from all of it follows what leaves became
 
     def touched(self, a):
         return [leaf for leaf in self.leaves if np.may_share_memory(leaf.a, a) and np.shares_memory(leaf.a, a)]
@@ -179,6 +180,7 @@ class Mirror:
             if recorded:
                 leaf.written = self.home.followed = True
             else:
+                assert not self.home.shared, "which history?"
                 leaf.renewed()
         return self
 
@@ -224,7 +226,7 @@ class Mirror:
 
     def set_data(self, x):
         """Over the memory of x: a matrix that is turned keeps its elements; anything else moves as what was there before did."""
-        assert self.leaf is None or not self.leaf.written, "is that a leaf again?"
+        assert self.leaf is None or not self.leaf.written and not self.home.shared, "is that a leaf again?"
         if x.a.shape != self.a.shape:
             self.rewindowed(np.transpose)
             assert self.a.shape == x.a.shape
@@ -649,11 +651,22 @@ OWN_NAMES = {f.__name__: f for f in (
 
 
 class Function:
-    """Runs the forward; what it saves and marks for a backward is of no interest here."""
+    """Runs the forward; what it saves for a backward is of no interest here. An input that it returns as it is becomes another."""
 
     @classmethod
     def apply(cls, *args):
-        return cls.forward(SimpleNamespace(save_for_backward=lambda *xs: None, mark_dirty=lambda *xs: None), *args)
+        dirty = []
+        found = cls.forward(SimpleNamespace(save_for_backward=lambda *xs: None, mark_dirty=lambda *xs: dirty.extend(xs)), *args)
+        inputs = [x for x in args if isinstance(x, Mirror) and not any(x is d for d in dirty)]
+        given = tuple(cls.told(x, inputs) for x in (found if isinstance(found, tuple) else (found,)))
+        return given if isinstance(found, tuple) else given[0]
+
+    @staticmethod
+    def told(result, inputs):
+        for x in inputs:
+            if x.home is not None and np.shares_memory(x.a, result.a):
+                x.home.shared = True
+        return result.view_of(result.a) if any(result is x for x in inputs) else result
 
 
 autograd = SimpleNamespace(Function=Function)
