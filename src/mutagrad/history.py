@@ -42,7 +42,7 @@ def requires_grad_(tensor: AnyTensor, requires_grad: bool = True) -> AnyTensor:
                                  why="an integer or boolean cannot change by a little", fix="x.float().requires_grad_()")
             check_separate(tensor, "requires_grad")
             if tensor._offset is not None or storage.root is not None:  # memory that others see, too: a history of its own
-                storage, tensor._offset = part_history(tensor, linked=storage.root is None or storage.linked)
+                storage, tensor._offset = part_history(tensor, linked=True)
                 tensor._storage = storage
             storage.writer = storage.leaf = Leaf(tensor)
     elif storage.writer is not None:

@@ -46,8 +46,8 @@ class Storage:
     root: Storage | None
     leaf: Any
     start = 0
-    linked = False
-    origin: tuple[ref[Any], int] | None = None
+    group: Storage | None = None
+    origin: tuple[ref[Any], int, Storage] | None = None
 
     def __reduce__(self) -> Any:
         """Pickled as its buffer, once for all the tensors that share it."""
@@ -57,11 +57,12 @@ class Storage:
 class Part(Storage):
     """A history over part of the memory of its root, from byte `start` on, so that its adjoint is no larger than that part.
 
-    What is written to it with a record is part of the other histories of that memory, too, if it is `linked`: see write.tell_aliases.
+    Histories of one `group`, which is named by one of its storages (None: by itself), are linked: what is written to one with a
+    record is part of the others. See write.tell_aliases.
     """
 
-    __slots__ = ("start", "linked", "origin", "__weakref__")
-    origin: tuple[ref[Any], int] | None  # of a view made in no_grad: the writer of what it is a view of, and the version that it saw
+    __slots__ = ("start", "group", "origin", "__weakref__")
+    origin: tuple[ref[Any], int, Storage] | None  # of a view made in no_grad: of what it is a view of, writer, version and group
 
 
 class TensorBase:
@@ -75,16 +76,16 @@ class TensorBase:
 
 
 def new_storage(buffer: Any, root: Storage | None = None, start: int = 0) -> Storage:
-    storage = Storage() if not start else _part(start, False)
+    storage = Storage() if not start else _part(start, None)
     storage.buffer, storage.root = buffer, root
     storage.writer = storage.leaf = storage.ledger = None
     storage.version = 0
     return storage
 
 
-def _part(start: int, linked: bool) -> Part:
+def _part(start: int, group: Storage | None) -> Part:
     part = Part()
-    part.start, part.linked, part.origin = start, linked, None
+    part.start, part.group, part.origin = start, group, None
     return part
 
 
@@ -96,10 +97,10 @@ def another_history(tensor: TensorBase) -> Storage:
 
 def unrecorded_view(storage: Storage) -> Storage:
     """A storage for views made in no_grad: without history, but it knows what it would have had."""
-    part = _part(storage.start, False)
+    part = _part(storage.start, None)
     part.buffer, part.root = storage.buffer, storage.root or storage
     part.writer = part.leaf = part.ledger = None
-    part.version, part.origin = 0, (ref(storage.writer), part.root.version)
+    part.version, part.origin = 0, (ref(storage.writer), part.root.version, storage.group or storage)
     return part
 
 
@@ -110,7 +111,8 @@ def part_history(tensor: TensorBase, linked: bool) -> tuple[Part, int | None]:
     """
     storage, memory, array = tensor._storage, memory_of(tensor), tensor._array
     dense = tensor._offset is not None and array.flags.c_contiguous
-    part = _part(storage.start + (tensor._offset or 0) if dense else storage.start, linked)
+    group = storage.group or storage if storage.origin is None else storage.origin[2]
+    part = _part(storage.start + (tensor._offset or 0) if dense else storage.start, group if linked else None)
     part.buffer, part.root = array if dense else storage.buffer, memory
     part.writer = part.leaf = part.ledger = None
     part.version = 0
@@ -257,11 +259,11 @@ class Ledger(Places):
         return self.exports is None or bool(self.exports)
 
     def leaves(self) -> list[Part]:
-        """The linked aliases that are leaves."""
+        """The aliases that are leaves."""
         with self.lock:
             records = [] if self.aliases is None else [record for cell in self.aliases.records.values() for record in cell]
         found = [record[0]() for record in records]
-        return [part for part in found if part is not None and part.linked and part.leaf is not None]
+        return [part for part in found if part is not None and part.leaf is not None]
 
 
 def has_aliases(memory: Storage, storage: Storage) -> bool:
@@ -282,6 +284,11 @@ def aliases_near(tensor: TensorBase) -> list[Part]:
     counters.examined += len(records)
     found = [(record[0](), record[1]) for record in records if record[2][0] < high and low < record[2][1]]
     return [part for part, other in found if part is not None and part is not storage and share_memory(other, array)]
+
+
+def same_group(one: Storage, other: Storage) -> bool:
+    """Whether what is written to one history with a record is part of the other."""
+    return (one.group or one) is (other.group or other)
 
 
 def histories(tensor: TensorBase) -> list[Storage]:

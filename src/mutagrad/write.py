@@ -13,7 +13,7 @@ from .errors import BadArgument, DTypeError, NotSupported, ShapeError, WriteErro
 from .graph import UNSEEN, Node, Writer, mode, next_order, positions_in, window_of
 from .op import Op, forward_for, same, variant
 from .promote import NOTHING, dtype_error, promote, shape_error
-from .storage import Storage, TensorBase, aliases_near, has_aliases, move_aside, save
+from .storage import Storage, TensorBase, aliases_near, has_aliases, histories, move_aside, same_group, save
 from .where import OURS
 from .window import Window, covers, overlaps_itself
 
@@ -131,36 +131,32 @@ _FOLLOW.adds = False
 def tell_aliases(target: Any, node: Node | None) -> None:
     """After a write to memory that has several histories: what it means for those that it was not recorded in.
 
-    A recorded write is one in the history of every `linked` alias, too: a copy of the written elements out of the history that has
+    A recorded write is one in every history of its group, too: a copy of the written elements out of the history that has
     them. For any other, and where it was not recorded, the program has opted out: a leaf is a leaf again, and so is what a
     Function has made of its memory.
     """
-    storage, aliases = target._storage, aliases_near(target)
-    memory = storage.root or storage
-    others = aliases if storage.root is None else [*aliases, memory]
-    if node is not None and mode.grad and (storage.linked or storage is memory):
+    storage, others = target._storage, list(histories(target))[1:]
+    if node is not None and mode.grad:
         for other in others:
-            if other.linked or other is memory:
+            if same_group(other, storage):
                 _follow(other, storage, node, node.written)
-            elif other.leaf is not None:
-                other.writer = other.leaf
-        _complete(memory)
-        return
+        _complete(storage.root or storage)
+        others = [other for other in others if not same_group(other, storage)]
     for leaf in [other for other in (*others, *([storage] if node is None else [])) if other.leaf is not None]:
-        leaf.writer = leaf.leaf
-        tensor = leaf.leaf.tensor()
+        leaf.writer, tensor = leaf.leaf, leaf.leaf.tensor()
         for other in aliases_near(tensor) if tensor is not None else ():
-            if other.linked and other.leaf is None:
+            if other.leaf is None and same_group(other, leaf):
                 _follow(other, leaf, leaf.leaf, leaf.leaf.window)
 
 
 def _complete(memory: Storage) -> None:
     """Makes the leaves that are views of a memory part of its history, once that has one: they are part of what is read from it."""
     ledger = memory.ledger
-    if ledger is not None and ledger.aliases is not None and not ledger.complete:
+    if memory.writer is not None and ledger is not None and ledger.aliases is not None and not ledger.complete:
         ledger.complete = True
         for part in ledger.leaves():
-            _follow(memory, part, part.writer, part.leaf.window)
+            if same_group(part, memory):
+                _follow(memory, part, part.writer, part.leaf.window)
 
 
 def _follow(other: Storage, storage: Storage, writer: Writer, window: Window | None) -> None:

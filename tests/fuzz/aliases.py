@@ -72,7 +72,7 @@ def stack_list(g):
 # Another window in place, and other memory.
 
 
-@kind(10, family="aliases")
+@kind(10, family="aliases", refuses=("GradientError: backward: a leaf of shape",))
 def turn_in_place(g):
     x = g.variable(lambda a: a.ndim > 0)
     if x is None:

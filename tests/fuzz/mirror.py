@@ -666,6 +666,8 @@ class Function:
         for x in inputs:
             if x.home is not None and np.shares_memory(x.a, result.a):
                 x.home.shared = True
+        if any(t == 0 and n > 1 for n, t in zip(result.a.shape, result.a.strides)):  # elements that are the same memory are copied, to have gradients of their own
+            return fresh(result.a.copy())
         return result.view_of(result.a) if any(result is x for x in inputs) else result
 
 
