@@ -266,7 +266,8 @@ def widening_function(g):
 def function_writes_part(g):
     x = g.target()
     shape = g.shape(x)
-    return f"{g.new()} = ScalePart.apply({x}, {ways(g, shape)!r}, {g.scalar()})" if 0 not in shape and len(shape) < 3 else None
+    how = ways(g, shape).replace("flat", "all")  # which of a turned tensor is a copy, and of its gradient may be none
+    return f"{g.new()} = ScalePart.apply({x}, {how!r}, {g.scalar()})" if 0 not in shape and len(shape) < 3 else None
 
 
 @kind(5, family="aliases", refuses=("GradientError", "NotSupported"))

@@ -27,7 +27,7 @@ from ..backends import np
 from ..construct import detached, linked_alias, make, window_or_none
 from ..engine import OUTPUT
 from ..errors import BadArgument, GradientError, ShapeError
-from ..graph import Node
+from ..graph import UNSEEN, Node
 from ..modes import UNRECORDED, call_with, mode
 from ..ops.elementwise import cast
 from ..ops.shape import expand, reshape
@@ -401,6 +401,8 @@ def _source(t: Any, outputs: Sequence[Any], tensors: Sequence[Any], dirty: Seque
     writer, origin = t._storage.writer, t._storage.origin
     if origin is not None and memory_of(t).version == origin[1]:  # a view that forward made, in which nothing is recorded
         writer = origin[0]()
+        if writer is not None and writer.whole is UNSEEN:
+            writer.whole = t._storage.buffer.shape, t._storage.buffer.dtype
     return writer, None if writer is None else window_or_none(t)
 
 
