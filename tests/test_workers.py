@@ -210,8 +210,9 @@ def test_an_exception_arrives_as_it_was(how: str, kind: type[Exception], message
 
 
 def test_an_unpicklable_sample_is_an_error() -> None:
-    with pytest.raises(Exception, match="pickle"):
+    with pytest.raises(mg.errors.CannotPickle, match="worker 0 fetched, function, cannot be pickled: .*lambda") as found:
         next(iter(DataLoader([lambda: 1], batch_size=None, num_workers=1)))
+    assert "num_workers=0" in found.value.fix
 
 
 @pytest.mark.parametrize("how, message", [("kill", r"worker 1 .*killed by signal SIGKILL"), ("exit", r"worker 1 .*exited with code 3")])
