@@ -210,7 +210,7 @@ def test_an_exception_arrives_as_it_was(how: str, kind: type[Exception], message
 
 
 def test_an_unpicklable_sample_is_an_error() -> None:
-    with pytest.raises(mg.errors.CannotPickle, match="worker 0 fetched, function, cannot be pickled: .*lambda") as found:
+    with pytest.raises(mg.errors.CannotPickle, match=r"worker 0 fetched, function, cannot be pickled: .*lambda") as found:
         next(iter(DataLoader([lambda: 1], batch_size=None, num_workers=1)))
     assert "num_workers=0" in found.value.fix
 
