@@ -5,12 +5,12 @@ differentiates them like any other program.
 """
 from __future__ import annotations
 
-import sys
+from sys import getrefcount
 from typing import Any
 
 from .backends import np
 from .construct import make, view
-from .engine import Arithmetic, sole
+from .engine import SOLE, Arithmetic
 from .graph import Node, Writer
 from .op import RECORDED, Op, same
 from .ops.elementwise import cast
@@ -57,7 +57,7 @@ class Recorded(Arithmetic):
         g = holder.pop()
         if g._array.dtype != dtype:
             return cast(g, dtype)
-        if sole(g) and g._offset is None and _sole_storage(g):
+        if getrefcount(g) <= SOLE and g._offset is None and getrefcount(g._storage) <= SOLE_STORAGE:
             return g
         return clone(g)
 
@@ -86,16 +86,7 @@ def _picked(window: Window) -> Any:
     return index.index if index.__class__ is As else index
 
 
-def _count_of_storage(tensor: Any) -> int:
-    return sys.getrefcount(tensor._storage)
-
-
-_SOLE_STORAGE = _count_of_storage(NOTHING)
-
-
-def _sole_storage(tensor: Any) -> bool:
-    """No view of it exists."""
-    return sys.getrefcount(tensor._storage) <= _SOLE_STORAGE
+SOLE_STORAGE = getrefcount(NOTHING._storage)  # of a tensor that has no views
 
 
 def source_of(node: Node, kind: str, i: int) -> tuple[Writer | None, Window | None]:
