@@ -1,7 +1,8 @@
 """Memory exchanged with other array libraries over DLPack, alike for every NumPy.
 
-NumPy 2.0 knows the protocol's first form only, which has no settings. That form cannot say whether memory is read-only, so
-every NumPy takes it to be; but it may be used only for memory that can be written.
+NumPy 2.0 knows the protocol's first form only, which has no settings, and 2.1.0 takes all memory that comes in the second for
+read-only. The first form cannot say whether memory is read-only, so every NumPy takes it to be; but it may be used only for
+memory that can be written.
 """
 from __future__ import annotations
 
@@ -14,16 +15,13 @@ CPU = (1, 0)
 
 
 @cache
-def _knows_settings() -> bool:
-    try:
-        return np.zeros(1).__dlpack__(max_version=None) is not None
-    except TypeError:
-        return False
+def _has_second_form() -> bool:
+    return bool(np.from_dlpack(np.zeros(1)).flags.writeable)
 
 
 def lend(array: Any, stream: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any:
     """Return a capsule over the memory of an array. One of the first form is a valid answer to every `max_version`."""
-    if _knows_settings():
+    if _has_second_form():
         return array.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
     if dl_device is not None and tuple(dl_device) != CPU:
         raise BufferError("unsupported device requested")  # the class and the words of newer NumPy
@@ -46,7 +44,7 @@ class _Lender:
         self.says_whether_writable = False
 
     def __dlpack__(self, **settings: Any) -> Any:
-        capsule = self.source if self.bare else self.source.__dlpack__(**settings)
+        capsule = self.source if self.bare else self.source.__dlpack__(**settings if _has_second_form() else {})
         self.says_whether_writable = "_versioned" in repr(capsule)  # the capsule's name is all that Python can see of it
         return capsule
 
