@@ -49,7 +49,7 @@ def run(python: str, version: str, kind: str) -> tuple[bool, str]:
         finished = subprocess.run(step, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         done += f"$ {' '.join(step)}\n{finished.stdout}\n"
         (environment / "log.txt").write_text(done, encoding="utf-8")
-        if "pytest" in step:
+        if step[1:3] == ["-m", "pytest"]:
             outcomes += finished.stdout.strip().splitlines()[-1:]
         if finished.returncode:
             outcomes.append(f"see {environment.name}/log.txt")

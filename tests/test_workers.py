@@ -280,6 +280,7 @@ def program(body: str) -> subprocess.Popen[str]:
     start = """
         import multiprocessing, os, signal, sys, time
         from mutagrad.utils.data import DataLoader
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # shells let what runs in the background ignore it
         class Slow:
             def __len__(self): return 100
             def __getitem__(self, index):
