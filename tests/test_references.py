@@ -295,23 +295,76 @@ def test_a_recorded_adjoint_that_somebody_holds_is_copied(handle: str) -> None:
     del held
 
 
-@pytest.mark.parametrize("recorded", [False, True])
-def test_gradients_that_a_function_keeps_stay_as_they_were(recorded: bool) -> None:
-    """What backward() gives is added to what comes from elsewhere; not in the memory that the program still holds."""
+def as_it_is(t: Any) -> Any:
+    return t, t
+
+
+def as_an_array(t: Any) -> Any:
+    return t, t.detach().numpy()
+
+
+def as_a_view(t: Any) -> Any:
+    return t, t[:]
+
+
+def as_an_alias(t: Any) -> Any:
+    return t.detach(), t
+
+
+def as_data(t: Any) -> Any:
+    return t, t.data
+
+
+def as_an_array_of_its_own(t: Any) -> Any:
+    array = np.full(t.shape, 2.0, np.float32)
+    return mg.from_numpy(array), array
+
+
+def as_history(t: Any) -> Any:
+    return t, (t * 1 if t.requires_grad else t)
+
+
+@pytest.mark.parametrize("hooked", [False, True], ids=["function", "hook"])
+@pytest.mark.parametrize("recorded", [False, True], ids=["raw", "recorded"])
+@pytest.mark.parametrize("keep", [as_it_is, as_an_array, as_a_view, as_an_alias, as_data, as_an_array_of_its_own, as_history])
+def test_gradients_that_a_program_keeps_stay_as_they_were(keep: Any, recorded: bool, hooked: bool) -> None:
+    """To what it gives as a gradient more is added through windows; not in the memory that it still holds."""
     kept: list[Any] = []
 
-    class Keeps(mg.autograd.Function):
+    def double(g: Any) -> Any:
+        given, held = keep(g * 2)
+        kept.append(held)
+        return given
+
+    class Double(mg.autograd.Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
             return x * 1
 
         @staticmethod
         def backward(ctx: Any, g: Any) -> Any:
-            kept.extend([g, g * 2])
-            return kept[-1]
+            return double(g)
+
+    def doubled(y: Any) -> Any:
+        if not hooked:
+            return Double.apply(y)
+        y = y * 1
+        y.register_hook(double)
+        return y
 
     x = mg.ones(SMALL * 2, requires_grad=True)
     y = x * 3
-    (Keeps.apply(y) * 5 + y * 7 + Keeps.apply(y)).sum().backward(create_graph=recorded)
-    same(x.grad, np.full(SMALL * 2, 3 * (10 + 7 + 2)))
-    assert sorted({v for g in kept for v in set(g.tolist())}) == [1, 2, 5, 10]
+    early = y[0] * 7
+    middle = doubled(y)
+    middle[2] = 0.0
+    (middle.sum() + early + y[1] * 9).backward(create_graph=recorded)
+    expected = np.full(SMALL * 2, 6.0)
+    expected[0] += 21
+    expected[1] += 27
+    expected[2] -= 6
+    for g in kept:
+        values = np.array(g if isinstance(g, np.ndarray) else g.detach())
+        assert set(values.tolist()) <= {0.0, 2.0} and values[0] == values[1] == 2
+    if keep is not as_an_array_of_its_own:
+        same(x.grad, expected)
+    assert len(kept) == 1

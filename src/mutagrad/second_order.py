@@ -18,7 +18,7 @@ from .ops.indexing import put, read
 from .ops.reduce import sum_dims
 from .ops.shape import clone, reshape
 from .promote import NOTHING
-from .storage import export_for_good
+from .storage import Storage, export_for_good
 from .window import As, Shape, Whole, Window, broadcast_axes
 from .write import new_node
 
@@ -57,7 +57,7 @@ class Recorded(Arithmetic):
         g = holder.pop()
         if g._array.dtype != dtype:
             return cast(g, dtype)
-        if getrefcount(g) <= SOLE and g._offset is None and getrefcount(g._storage) <= SOLE_STORAGE:
+        if getrefcount(g) <= SOLE and g._offset is None and getrefcount(g._storage) <= SOLE_STORAGE and not _lent(g._storage):
             return g
         return clone(g)
 
@@ -84,6 +84,11 @@ class Recorded(Arithmetic):
 def _picked(window: Window) -> Any:
     index = None if window.__class__ is int else window[3]  # type: ignore[index]
     return index.index if index.__class__ is As else index
+
+
+def _lent(storage: Storage) -> bool:
+    """Whether its memory is also another storage's, or NumPy's."""
+    return storage.root is not None or storage.ledger is not None and storage.ledger.exported()
 
 
 SOLE_STORAGE = getrefcount(NOTHING._storage)  # of a tensor that has no views
