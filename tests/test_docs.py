@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from mutagrad import tour
+from mutagrad.errors import MissingExtra
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -57,11 +58,18 @@ def run(block: Block, document: Path, names: dict[str, Any]) -> str:
     return printed.getvalue()
 
 
+class Runner(doctest.DocTestRunner):
+    def report_unexpected_exception(self, out: Any, test: Any, example: Any, exc_info: Any) -> None:
+        if isinstance(exc_info[1], MissingExtra):
+            raise exc_info[1]
+        super().report_unexpected_exception(out, test, example, exc_info)
+
+
 def check_session(block: Block, document: Path, names: dict[str, Any]) -> None:
     """Types the lines after `>>>` and compares what comes back."""
     session = doctest.DocTestParser().get_doctest(block.text, names, document.name, str(document), block.line - 1)
     failures = io.StringIO()
-    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(session, out=failures.write, clear_globs=False)
+    Runner(optionflags=doctest.ELLIPSIS).run(session, out=failures.write, clear_globs=False)
     names.update(session.globs)
     assert not failures.getvalue(), failures.getvalue()
 

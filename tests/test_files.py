@@ -27,7 +27,7 @@ from mutagrad import files
 from mutagrad.errors import BadFile
 from tools import Broken, survive
 
-pytest.importorskip("safetensors", reason="the extra `files` brings it")
+pytest.importorskip("safetensors", reason="pip install 'mutagrad[files]'")
 TYPES = ["bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
 Point = namedtuple("Point", "x y")
 

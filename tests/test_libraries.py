@@ -1,7 +1,9 @@
 """What libraries written for PyTorch ask of it beyond its documented operations."""
 from __future__ import annotations
 
+import gc
 import importlib.metadata
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +112,42 @@ def test_memory_is_shared_with_other_libraries() -> None:
     with pytest.raises(TypeError, match="__dlpack__"):
         mg.from_dlpack([1])
     assert np.from_dlpack(mg.ones(2)).tolist() == [1, 1]
+
+
+class FirstForm:
+    """An array of a library that knows only the first form of DLPack, which takes no settings."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+    def __dlpack__(self, *, stream: object = None) -> object:
+        return self.array.__dlpack__(stream=stream)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+@pytest.mark.parametrize("take", [mg.from_dlpack, mg.array_api.from_dlpack])
+def test_memory_of_libraries_that_speak_the_first_dlpack_is_shared(take: Callable[..., mg.Tensor]) -> None:
+    array = np.zeros((2, 3))
+    take(FirstForm(array[:, ::2])).add_(1)
+    assert array.tolist() == [[1, 0, 1], [1, 0, 1]]
+    take(FirstForm(array), copy=True).zero_()
+    assert array.tolist() == [[1, 0, 1], [1, 0, 1]]
+    kept = take(FirstForm(np.arange(1000.0)))  # nobody but the tensor holds it now
+    gc.collect()
+    same(kept, np.arange(1000.0))
+
+
+def test_capsules_are_taken_and_given() -> None:
+    x = mg.zeros(3)
+    mg.from_dlpack(mg.utils.dlpack.to_dlpack(x)).add_(1)
+    mg.from_dlpack(x.__dlpack__(max_version=(1, 0), dl_device=(1, 0))).add_(1)
+    mg.from_dlpack(x.__dlpack__(copy=True)).add_(1)
+    mg.from_dlpack(x.__dlpack__(), copy=True).add_(1)
+    same(x, [2, 2, 2])
+    with pytest.raises((BufferError, ValueError), match="device"):  # of some versions of NumPy it is a ValueError
+        x.__dlpack__(dl_device=(2, 0))
 
 
 def test_asarray_takes_anything() -> None:

@@ -71,6 +71,9 @@ class _Archive:
         for info in self.entries.values():
             if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1 or info.file_size != info.compress_size:
                 refuse(f"the entry {info.filename[:80]!r} is compressed or encrypted", why="torch.save writes neither")
+        if min((info.header_offset for info in self.entries.values()), default=0):
+            refuse("this archive is followed by another one", why="the end of a zip archive says where it is, and this file ends with the other",
+                   fix="a file for each; or tensors and plain data with the extra `files`, whose format can stand one after the other")
         if sum(info.file_size for info in self.entries.values()) > self.source.size:
             refuse(f"its entries are larger than the file of {self.source.size} bytes")
 

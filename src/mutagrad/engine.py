@@ -26,12 +26,12 @@ backward pass is then one more mutating program. `Arithmetic` is what the two di
 """
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable
 from functools import reduce
 from heapq import heappop, heappush
 from itertools import repeat
 from operator import or_
+from sys import getrefcount
 from typing import Any
 
 from .backends import large, np
@@ -85,7 +85,7 @@ class Arithmetic:
         """The one adjoint in `holder` as a C-contiguous buffer that nobody else can see; copied only if need be."""
         g = holder.pop()
         dtype = dtype or g.dtype
-        if sole(g) and g.__class__ is np.ndarray and g.base is None and g.dtype == dtype and g.flags.c_contiguous:
+        if getrefcount(g) <= SOLE and g.__class__ is np.ndarray and g.base is None and g.dtype == dtype and g.flags.c_contiguous:
             return g
         counters.allocated += g.nbytes
         return np.array(g.real if g.dtype.kind == "c" and dtype.kind != "c" else g, dtype, order="C")
@@ -131,7 +131,7 @@ class Arithmetic:
     def add(self, holder: list[Any], g: Any) -> Any:
         """Their sum, in the memory of the one in `holder` where nobody else can see that."""
         a = holder.pop()
-        if a.size > SMALL and sole(a) and a.base is None and a.dtype == g.dtype and a.flags.writeable:
+        if a.size > SMALL and getrefcount(a) <= SOLE and a.base is None and a.dtype == g.dtype and a.flags.writeable:
             return a if a.size >= large.LARGE and large.apply(np.add, (a, g), (), a) else np.add(a, g, a)
         return a + g
 
@@ -148,23 +148,16 @@ class Arithmetic:
         raise AssertionError("autograd gives this")
 
 
-def _count_of_sole(a: Any) -> int:
-    return sys.getrefcount(a)
-
-
-def _calibrate() -> int:
+def _references_to_sole() -> int:
     holder = [np.zeros(1)]
     a = holder.pop()
-    return _count_of_sole(a)
+    return getrefcount(a)
 
 
-# How many references an array has when `a` in the functions above is the only name for it: measured, because it
-# differs between versions of the interpreter.
-_SOLE = _calibrate()
-
-
-def sole(a: Any) -> bool:
-    return sys.getrefcount(a) <= _SOLE
+# How many references an array has where `a` in the methods above is the only name for it: measured, because interpreters
+# differ. It is asked there and not in a function of its own, since how a call counts its arguments can change while a
+# program runs, by a debugger for example.
+SOLE = _references_to_sole()
 
 
 class Sweep:

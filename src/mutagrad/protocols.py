@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .backends import np
+from .backends.dlpack import lend
 from .construct import make
 from .dtypes import bfloat16, of_array
 from .errors import BadArgument, BadData, BadValue, GradientError, NotSupported
@@ -153,7 +154,7 @@ def _by_ufunc() -> dict[Any, Any]:
 
 def dlpack(tensor: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
     """The memory, for another library to read and write."""
-    return tensor.numpy().__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+    return lend(tensor.numpy(), stream, max_version, dl_device, copy)
 
 
 def dlpack_device(tensor: TensorBase) -> Any:

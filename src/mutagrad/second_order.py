@@ -5,12 +5,12 @@ differentiates them like any other program.
 """
 from __future__ import annotations
 
-import sys
+from sys import getrefcount
 from typing import Any
 
 from .backends import np
 from .construct import make, view
-from .engine import Arithmetic, sole
+from .engine import SOLE, Arithmetic
 from .graph import Node, Writer
 from .op import RECORDED, Op, same
 from .ops.elementwise import cast
@@ -18,7 +18,7 @@ from .ops.indexing import put, read
 from .ops.reduce import sum_dims
 from .ops.shape import clone, reshape
 from .promote import NOTHING
-from .storage import export_for_good
+from .storage import Storage, export_for_good
 from .window import As, Shape, Whole, Window, broadcast_axes
 from .write import new_node
 
@@ -57,7 +57,7 @@ class Recorded(Arithmetic):
         g = holder.pop()
         if dtype is not None and g._array.dtype != dtype:
             return cast(g, dtype)
-        if sole(g) and g._offset is None and _sole_storage(g):
+        if getrefcount(g) <= SOLE and g._offset is None and getrefcount(g._storage) <= SOLE_STORAGE and not _lent(g._storage):
             return g
         return clone(g)
 
@@ -86,16 +86,12 @@ def _picked(window: Window) -> Any:
     return index.index if index.__class__ is As else index
 
 
-def _count_of_storage(tensor: Any) -> int:
-    return sys.getrefcount(tensor._storage)
+def _lent(storage: Storage) -> bool:
+    """Whether its memory is also another storage's, or NumPy's."""
+    return storage.root is not None or storage.ledger is not None and storage.ledger.exported()
 
 
-_SOLE_STORAGE = _count_of_storage(NOTHING)
-
-
-def _sole_storage(tensor: Any) -> bool:
-    """No view of it exists."""
-    return sys.getrefcount(tensor._storage) <= _SOLE_STORAGE
+SOLE_STORAGE = getrefcount(NOTHING._storage)  # of a tensor that has no views
 
 
 def source_of(node: Node, kind: str, i: int) -> tuple[Writer | None, Window | None]:
