@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import mutagrad as mg
-from mutagrad import files, nn
+from mutagrad import nn, streams
 from mutagrad.errors import BadFile
 from mutagrad.pickling import ours
 from pickles import listed, old_archive, storage, tensor, text
@@ -161,7 +161,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Any, monkeypatch: pytest.Monk
         file.write(data[:10])
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(files, "write_all", full)
+    monkeypatch.setattr(streams, "write_all", full)
     with pytest.raises(OSError, match="No space"):
         mg.save(Thing(2), tmp_path / "x")
     assert mg.load(tmp_path / "x", weights_only=False).value == 1 and os.listdir(tmp_path) == ["x"]

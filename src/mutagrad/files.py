@@ -18,34 +18,22 @@ import io
 import json
 import mmap as memory_map
 import os
-import secrets
-import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from functools import cache
-from importlib import import_module
+from functools import partial
 from typing import Any
 
 from .archive import Run, fill, read_archive
 from .backends import np
 from .device import device
-from .errors import BadArgument, BadFile, BadTarget, BadValue, MissingExtra, NoDevice, NotSupported
+from .errors import BadArgument, BadFile, BadTarget, BadValue, NoDevice, NotSupported
 from .limits import Looked, damage, parsed, refuse
 from .old_archive import read_old_archive
 from .pickled import Machine, unsafe_names
-from .pickling import unpickle, write_archive
+from .pickling import archive_of, unpickle
+from .streams import Sink, write_file
 from .structure import NoPlainData, Packer, Unpacker
-from .tensor_file import Header
-
-
-@cache
-def _safetensors(module: str) -> Any:
-    try:
-        return import_module(module)
-    except ImportError:
-        raise MissingExtra("save and load: need safetensors, which is not installed", why="it is the format of the files",
-                           fix="pip install 'mutagrad[files]'") from None
-
+from .tensor_file import Header, write
 
 # ------------------------------------------------------------------------------------------------------------------- saving
 
@@ -59,58 +47,21 @@ def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2, 
     is_path = isinstance(f, (str, os.PathLike))
     if not is_path and not callable(getattr(f, "write", None)):
         raise BadTarget(f"save: expects a path or a file open for writing, got {type(f).__name__}", fix="mutagrad.save(x, 'x.pt')")
-    data = _encode(obj, pickle_module, pickle_protocol)
+    writer = _encode(obj, pickle_module, pickle_protocol)
     if is_path:
-        _replace(os.path.realpath(f), data)
+        write_file(f, writer)
     else:
-        write_all(f, data)
+        writer(Sink(f))
 
 
-def _encode(obj: Any, pickle_module: Any, protocol: int) -> bytes:
+def _encode(obj: Any, pickle_module: Any, protocol: int) -> Callable[[Sink], None]:
+    """Prepare everything but the elements of tensors, so that what cannot be saved raises before a file is touched."""
     packer = Packer()
     try:
         description = json.dumps(packer.pack(obj))
-        library = _safetensors("safetensors.numpy")
-    except (NoPlainData, MissingExtra):
-        return write_archive(obj, pickle_module, protocol)
-    return library.save(packer.arrays, metadata={"format": "pt", "mutagrad": description})  # type: ignore[no-any-return]
-
-
-def write_all(file: Any, data: bytes) -> None:
-    file.write(data)
-
-
-def _replace(target: str, data: bytes) -> None:
-    """Writes beside the old file, and puts the new one in its place once all of it has reached the disk."""
-    mode = os.stat(target).st_mode if os.path.exists(target) else None
-    if mode is not None and not stat.S_ISREG(mode):  # a pipe, or /dev/null
-        with open(target, "wb") as file:
-            return write_all(file, data)
-    folder = os.path.dirname(target)
-    temporary = os.path.join(folder, f".mutagrad-{os.getpid()}-{secrets.token_hex(4)}.partial")
-    try:
-        with open(temporary, "xb") as file:
-            write_all(file, data)
-            file.flush()
-            os.fsync(file.fileno())
-        if mode is not None:
-            os.chmod(temporary, stat.S_IMODE(mode))
-        os.replace(temporary, target)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
-    _sync_folder(folder)
-
-
-def _sync_folder(folder: str) -> None:
-    """That the name now means the new file must reach the disk, too. Not every system lets a folder be opened."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    except NoPlainData:
+        return archive_of(obj, pickle_module, protocol)
+    return partial(write, packer.arrays, {"format": "pt", "mutagrad": description})
 
 
 # ------------------------------------------------------------------------------------------------------------------ loading

@@ -17,6 +17,7 @@ from . import dtypes
 from ._size import Size
 from ._tensor import Tensor
 from .backends import np
+from .construct import make
 from .copying import rebuild
 from .device import device
 from .limits import MOST_DIMENSIONS, Meter, refuse, shown
@@ -30,6 +31,7 @@ DEEPEST = 100  # levels: a structure within itself has more than any limit
 MOST_CLASSES = 1000  # of named tuples: each is compiled, which takes longer than anything else in a file
 MOST_FIELDS = 1000  # of one of them
 LONGEST_NUMBER = 64  # characters
+LARGEST = 1 << 10_000  # integers beyond are not written as text: Python reads no more than some thousand digits
 
 
 class NoPlainData(Exception):
@@ -58,7 +60,7 @@ class Packer:
         if len(keys) > DEEPEST:
             raise NoPlainData
         kind = type(value)
-        if value is None or kind in (bool, int, str):
+        if value is None or kind in (bool, str) or kind is int and -LARGEST < value < LARGEST:
             return value
         if kind is float:
             return value if math.isfinite(value) else {"float": repr(value)}
@@ -70,8 +72,8 @@ class Packer:
             return {SIMPLE[kind][0]: SIMPLE[kind][1](value)}
         if kind in (list, tuple, set) or isinstance(value, tuple) and hasattr(value, "_fields"):
             return self._sequence(value, keys)
-        if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufc":
-            return {"ndarray" if isinstance(value, np.ndarray) else "scalar": self._tensor(tensor(value), keys)}
+        if _is_array(value):
+            return {"scalar" if isinstance(value, np.generic) else "ndarray": self._tensor(_over(value), keys)}
         if kind in PARTS and (kind is not defaultdict or value.default_factory in FACTORIES.values()):
             return {kind.__name__: self._pack(PARTS[kind](value), keys)}
         raise NoPlainData
@@ -109,7 +111,8 @@ class Packer:
         return self._nodes[id(tensor)]
 
     def _name(self, wanted: str) -> str:
-        name, count = wanted, 1
+        name = wanted = wanted.encode("utf-8", "replace").decode()  # lone surrogates are no text for other libraries
+        count = 1
         while name in self._names:
             count += 1
             name = f"{wanted}#{count}"
@@ -134,10 +137,23 @@ class Packer:
 
     def _put(self, name: str, array: Any, node: dict[str, Any]) -> None:
         node["tensor"] = name
-        if array.dtype.char == "D":  # the format has no such type: pairs of doubles
+        if array.dtype.char == "D":  # which the format has only as pairs of doubles
             node["of"] = "complex128"
-            array = array.reshape(-1).view("float64").reshape(*array.shape, 2)
-        self.arrays[name] = array if array.flags.c_contiguous else array.copy()
+        self.arrays[name] = array
+
+
+def _is_array(value: Any) -> bool:
+    """Whether this is NumPy's, with elements that a tensor can have. (A subclass would lose its masks, for example.)"""
+    held = isinstance(value, np.generic) or type(value) in (np.ndarray, np.memmap)
+    return held and value.dtype.kind in "biufc" and value.dtype.itemsize <= (16 if value.dtype.kind == "c" else 8)
+
+
+def _over(array: Any) -> Any:
+    """A tensor over an array's own memory, where it lies there as a tensor's does, else over a copy."""
+    plain = np.asarray(array)
+    if plain.flags.c_contiguous and plain.dtype.isnative:
+        return make(plain.view(dtypes.of_array(plain.dtype).array_type))
+    return tensor(array)
 
 
 def _is_whole(tensor: Tensor) -> bool:

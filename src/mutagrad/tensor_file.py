@@ -5,6 +5,7 @@ before memory is asked for: the arrays lie end to end, so all of them together a
 """
 from __future__ import annotations
 
+import json
 import math
 import sys
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from . import dtypes
 from .archive import as_elements
 from .errors import NotSupported
 from .limits import MOST_DIMENSIONS, parsed, refuse, shown, whole
+from .streams import Sink, pieces
 
 LONGEST_HEADER = 100_000_000  # bytes, as the format says
 RESERVED = "__metadata__"
@@ -20,9 +22,36 @@ ELEMENTS = {"F64": dtypes.float64, "F32": dtypes.float32, "F16": dtypes.float16,
             "I64": dtypes.int64, "I32": dtypes.int32, "I16": dtypes.int16, "I8": dtypes.int8,
             "U64": dtypes.uint64, "U32": dtypes.uint32, "U16": dtypes.uint16, "U8": dtypes.uint8,
             "BOOL": dtypes.bool_, "C64": dtypes.complex64}
+NAMES = {d: name for name, d in ELEMENTS.items()}
 OTHERS = {"F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8, "F6_E2M3": 6, "F6_E3M2": 6,
           "F4": 4}  # with their bits
 BITS = {**{name: 8 * d.itemsize for name, d in ELEMENTS.items()}, **OTHERS}
+
+
+# -------------------------------------------------------------------------------------------------------------- writing
+
+def write(arrays: dict[str, Any], metadata: dict[str, str], sink: Sink) -> None:
+    """Write arrays by name, those with the largest elements first, which keeps all of them aligned."""
+    order = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
+    header: dict[str, Any] = {RESERVED: metadata}
+    end = 0
+    for name in order:
+        kind, shape = _described(arrays[name])
+        start, end = end, end + arrays[name].nbytes
+        header[name] = {"dtype": kind, "shape": shape, "data_offsets": [start, end]}
+    text = json.dumps(header, separators=(",", ":")).encode("ascii")
+    text += b" " * (-len(text) % 8)
+    sink.write(len(text).to_bytes(8, "little") + text)
+    for name in order:
+        for piece in pieces(arrays[name]):
+            sink.write(piece)
+
+
+def _described(array: Any) -> tuple[str, list[int]]:
+    kind = dtypes.of_array(array.dtype)
+    if kind is dtypes.complex128:  # the format has no such type: pairs of doubles
+        return "F64", [*array.shape, 2]
+    return NAMES[kind], list(array.shape)
 
 
 # -------------------------------------------------------------------------------------------------------------- reading
