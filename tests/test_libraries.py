@@ -145,6 +145,9 @@ def test_the_bytes_of_a_file(tmp_path: Path) -> None:
     assert part.tolist() == [4, 5, 6, 7] and path.read_bytes() == bytes(range(16))
     with pytest.raises(NotImplementedError):
         mg.UntypedStorage.from_file(str(path), shared=True, nbytes=16)
+    for wrong, kind in ((17, ValueError), (-1, RuntimeError), (1 << 62, ValueError), ("16", TypeError)):
+        with pytest.raises(kind, match=r"nbytes|bytes are asked for"):
+            mg.UntypedStorage.from_file(str(path), nbytes=wrong)
 
 
 def test_operations_on_lists() -> None:
