@@ -1,6 +1,7 @@
 """What libraries written for PyTorch ask of it beyond its documented operations."""
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 from pathlib import Path
 from typing import Any
@@ -220,6 +221,26 @@ def test_weights_in_the_cache_are_found(tmp_path: Path, monkeypatch: pytest.Monk
     folder.mkdir(parents=True)
     mg.save({"w": mg.ones(2)}, folder / "model.pth")
     same(mg.hub.load_state_dict_from_url("https://example.org/model.pth?x=1")["w"], [1, 1])
+
+
+def test_weights_in_the_cache_are_what_their_name_says(tmp_path: Path) -> None:
+    mg.save({"w": mg.ones(2)}, tmp_path / "model.pth")
+    data = (tmp_path / "model.pth").read_bytes()
+    digest = hashlib.sha256(data).hexdigest()
+
+    def found(name: str, **settings: Any) -> Any:
+        (tmp_path / name).write_bytes(data)
+        return mg.hub.load_state_dict_from_url(f"https://example.org/{name}", str(tmp_path), **settings)
+
+    for good in (f"model-{digest[:8]}.pth", f"model-{digest}.pth", "model.pth", "model-one.pth"):
+        same(found(good, check_hash=True)["w"], [1, 1])
+    for name, settings in (("model-00000000.pth", {}), ("any.pth", {"file_name": "model-00000000.pth"})):
+        same(found(name, **settings)["w"], [1, 1])
+        with pytest.raises(RuntimeError,
+            match=f'invalid hash value .expected "00000000", got "{digest}".*model-00000000.pth'):
+            mg.hub.load_state_dict_from_url(f"https://example.org/{name}", str(tmp_path), check_hash=True, **settings)
+        assert not (tmp_path / "model-00000000.pth").exists()
+        (tmp_path / "model-00000000.pth").write_bytes(data)
 
 
 def test_an_optimizer_around_another() -> None:
