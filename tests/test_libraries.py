@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import importlib.metadata
 from collections.abc import Callable
 from pathlib import Path
@@ -183,6 +184,9 @@ def test_the_bytes_of_a_file(tmp_path: Path) -> None:
     assert part.tolist() == [4, 5, 6, 7] and path.read_bytes() == bytes(range(16))
     with pytest.raises(NotImplementedError):
         mg.UntypedStorage.from_file(str(path), shared=True, nbytes=16)
+    for wrong, kind in ((17, ValueError), (-1, RuntimeError), (1 << 62, ValueError), ("16", TypeError)):
+        with pytest.raises(kind, match=r"nbytes|bytes are asked for"):
+            mg.UntypedStorage.from_file(str(path), nbytes=wrong)
 
 
 def test_operations_on_lists() -> None:
@@ -255,6 +259,26 @@ def test_weights_in_the_cache_are_found(tmp_path: Path, monkeypatch: pytest.Monk
     folder.mkdir(parents=True)
     mg.save({"w": mg.ones(2)}, folder / "model.pth")
     same(mg.hub.load_state_dict_from_url("https://example.org/model.pth?x=1")["w"], [1, 1])
+
+
+def test_weights_in_the_cache_are_what_their_name_says(tmp_path: Path) -> None:
+    mg.save({"w": mg.ones(2)}, tmp_path / "model.pth")
+    data = (tmp_path / "model.pth").read_bytes()
+    digest = hashlib.sha256(data).hexdigest()
+
+    def found(name: str, **settings: Any) -> Any:
+        (tmp_path / name).write_bytes(data)
+        return mg.hub.load_state_dict_from_url(f"https://example.org/{name}", str(tmp_path), **settings)
+
+    for good in (f"model-{digest[:8]}.pth", f"model-{digest}.pth", "model.pth", "model-one.pth"):
+        same(found(good, check_hash=True)["w"], [1, 1])
+    for name, settings in (("model-00000000.pth", {}), ("any.pth", {"file_name": "model-00000000.pth"})):
+        same(found(name, **settings)["w"], [1, 1])
+        with pytest.raises(RuntimeError,
+            match=f'invalid hash value .expected "00000000", got "{digest}".*model-00000000.pth'):
+            mg.hub.load_state_dict_from_url(f"https://example.org/{name}", str(tmp_path), check_hash=True, **settings)
+        assert not (tmp_path / "model-00000000.pth").exists()
+        (tmp_path / "model-00000000.pth").write_bytes(data)
 
 
 def test_an_optimizer_around_another() -> None:

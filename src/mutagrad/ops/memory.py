@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import builtins
+import os
 from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
@@ -28,7 +29,7 @@ from ..dtypes import (
     of_array,
     uint8,
 )
-from ..errors import BadIndex, DTypeError, NotSupported
+from ..errors import BadArgument, BadIndex, BadValue, DTypeError, NotSupported
 from ..storage import export_for_good, memory_of
 
 
@@ -191,6 +192,13 @@ class UntypedStorage(TypedStorage):
         if shared:
             raise NotSupported("UntypedStorage.from_file: shared=True is not supported", why="writes to the file would not be seen by derivatives",
                                fix="shared=False")
+        if not isinstance(nbytes, (builtins.int, np.integer)):
+            raise BadArgument(f"UntypedStorage.from_file: nbytes is an integer, not {nbytes.__class__.__name__}",
+                              fix="nbytes=os.path.getsize(filename)")
+        held = os.path.getsize(filename)
+        if not 0 <= nbytes <= held:
+            raise BadValue(f"UntypedStorage.from_file: {nbytes} bytes are asked for, and {filename} has {held}",
+                           fix="nbytes=os.path.getsize(filename)")
         return cls(make(np.asarray(np.memmap(filename, np.uint8, "c", 0, (nbytes,))) if nbytes else np.empty(0, np.uint8)))
 
     def __getitem__(self, index: Any) -> Any:
