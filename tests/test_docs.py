@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import matrix
 import pytest
 
 from mutagrad import tour
@@ -117,3 +118,17 @@ def test_the_table_in_the_readme_is_from_the_tour(monkeypatch: pytest.MonkeyPatc
     rows = [line for line in shown.splitlines() if line.strip() not in ("", "...")]
     assert len(rows) > 8
     assert [line for line in rows if line not in printed] == []
+
+
+def test_the_versions_that_are_claimed_are_those_that_are_run() -> None:
+    project, readme = ((ROOT / name).read_text(encoding="utf-8") for name in ("pyproject.toml", "README.md"))
+    assert tuple(re.findall(r"Python :: (3\.\d+)", project)) == matrix.PYTHONS
+    assert f"Python {matrix.PYTHONS[0]} to {matrix.PYTHONS[-1]}" in readme
+    table = [line.split("|")[1:3] for line in (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8").splitlines() if re.match(r"\| 3\.\d+ \|", line)]
+    assert tuple(version.strip() for version, _ in table) == matrix.PYTHONS
+    oldest, newest = min(numbers(cell)[0] for _, cell in table), max(numbers(cell)[-1] for _, cell in table)
+    assert f"NumPy {oldest[0]}.{oldest[1]} to {newest[0]}.{newest[1]}" in readme and f'"numpy>={oldest[0]}.{oldest[1]}"' in project
+
+
+def numbers(cell: str) -> list[tuple[int, ...]]:
+    return [tuple(map(int, version.split("."))) for version in re.findall(r"\d+\.\d+\.\d+", cell)]

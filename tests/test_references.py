@@ -6,6 +6,7 @@ import asyncio
 import functools
 import itertools
 import operator
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -249,6 +250,37 @@ def test_a_value_that_somebody_holds_keeps_its_own_history(hold: Any, key: Any, 
     expected[part] = 72 * np.array([1.0, 2.0])[part]
     expected[2] += 5
     same(x.grad, expected)
+
+
+FROM_NOWHERE = """
+import _thread, itertools, sys, time
+import mutagrad as mg
+
+def call(function, *arguments):
+    results, unraised = [], []
+    sys.unraisablehook = unraised.append
+    _thread.start_new_thread(results.extend, (itertools.starmap(function, [arguments]),))
+    deadline = time.monotonic() + 20
+    while not results and not unraised and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert results, unraised and unraised[0].exc_value
+
+for _ in range(2):  # what is called for the first time is generated then
+    x = mg.ones(3, requires_grad=True)
+    y = x.exp()
+    value = x[0] * 2
+    for function, *arguments in ((mg.exp, x), (mg.Tensor.sum, x), (y.exp_,), (y.mul_, x), (x.__getitem__, 0), (y.__setitem__, 0, value), (mg.no_grad().__enter__,)):
+        call(function, *arguments)
+    y[0] = 7.0
+    call((value * 3 + y.sum() * 0).backward)
+    assert x.grad.tolist() == [6, 0, 0], x.grad
+"""
+
+
+def test_operations_need_no_python_that_calls_them() -> None:
+    """A program in C that embeds Python calls functions with no frame below; so does a bare thread."""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", FROM_NOWHERE], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_leaf_without_a_name() -> None:

@@ -180,7 +180,13 @@ def _put_accumulate(target: Any, index: Any, value: Any, v: Any, shape: tuple[in
 
 def setitem(x: Any, key: Any, value: Any) -> None:
     """`x[key] = value`."""
-    unnamed = getrefcount(value) <= UNNAMED and (frame := _getframe(1)).f_code.co_code[frame.f_lasti] in ASSIGNS
+    unnamed = getrefcount(value) <= UNNAMED
+    if unnamed:
+        try:
+            frame = _getframe(1)
+            unnamed = frame.f_code.co_code[frame.f_lasti] in ASSIGNS
+        except ValueError:  # called by no Python at all
+            unnamed = False
     if isinstance(value, TensorBase) and not value._array.ndim:
         array = x._array
         if key.__class__ is int and array.ndim == 1 and -(n := len(array)) <= key < n:
