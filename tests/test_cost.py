@@ -8,6 +8,7 @@ import weakref
 import pytest
 
 import mutagrad as mg
+from mutagrad.utils.checkpoint import checkpoint
 
 
 def cost(program, n):
@@ -99,6 +100,66 @@ def recurrence_over_rows(n):
     for t in range(1, n):
         h[t] = mg.tanh(h[t - 1] @ w)
     h.sum().backward()
+
+
+def regions(n, call, shape=(50,)):
+    x = mg.ones(n, *shape, requires_grad=True)
+    total = mg.zeros(())
+    for i in range(n):
+        total = total + call(x, i)
+    total.backward()
+    assert x.grad.numel() == x.numel()
+
+
+def checkpointed_rows(n):
+    regions(n, lambda x, i: checkpoint(lambda row: (row * row).sum(), x[i]))
+
+
+def checkpointed_columns(n):
+    x = mg.ones(40, n, requires_grad=True)
+    sum(checkpoint(lambda column: (column * column).sum(), x[:, i]) for i in range(n)).backward()
+
+
+def checkpointed_rows_from_elsewhere(n):
+    regions(n, lambda x, i: checkpoint(lambda: (x[i] * x[i]).sum()))
+
+
+def checkpointed_picks(n):
+    regions(n, lambda x, i: checkpoint(lambda: x[[i]].exp().sum()))
+
+
+def checkpointed_elements(n):
+    regions(n, lambda x, i: checkpoint(lambda: x[i] * x[i]), ())
+
+
+def checkpointed_rows_with_hooks(n):
+    def region(row):
+        square = row * row
+        square.register_hook(lambda g: g * 2)
+        return square.sum()
+
+    def call(x, i):
+        result = checkpoint(region, x[i])
+        result.register_hook(lambda g: g * 3)
+        return result
+
+    regions(n, call)
+
+
+def checkpointed_writes(n):
+    x, h = mg.ones(n, 50, requires_grad=True), mg.zeros(n, 50)
+    for i in range(n):
+        h[i] = checkpoint(lambda row: row.sin() * row, x[i])
+    h.sum().backward()
+
+
+CHECKPOINTS = [checkpointed_rows, checkpointed_columns, checkpointed_rows_from_elsewhere, checkpointed_picks,
+               checkpointed_elements, checkpointed_rows_with_hooks, checkpointed_writes]
+
+
+@pytest.mark.parametrize("program", CHECKPOINTS, ids=lambda p: p.__name__)
+def test_checkpoints_are_linear(program):
+    grows_linearly(program, (100, 200, 400))
 
 
 @pytest.mark.parametrize("program", [element_writes, writes_from_names, constant_writes, writes_of_a_mask, writes_into_a_leaf, element_reads,
