@@ -247,10 +247,10 @@ class Mirror:
         return fresh(self.a.copy() if self.live else tape.constant(self.a.copy()))
 
     def add(self, x, alpha=1):
-        return fresh(self.a + alpha * raw(x))
+        return fresh(self.a + raw(alpha) * raw(x))
 
     def sub(self, x, alpha=1):
-        return fresh(self.a - alpha * raw(x))
+        return fresh(self.a - raw(alpha) * raw(x))
 
     def mul(self, x):
         return fresh(self.a * raw(x))
@@ -292,6 +292,7 @@ class Mirror:
     def relu(self): return fresh(self.a * decide(np.asarray(self.a > 0)))
 
     def clamp(self, min, max):
+        min, max = raw(min), raw(max)
         decide(np.sign(self.a - min)), decide(np.sign(self.a - max))
         return fresh(np.clip(self.a, min, max))
 
@@ -521,7 +522,12 @@ def batch_norm(x, mean, var):
     return fresh((x.a - centre) / np.sqrt(spread + 1e-5))
 
 
-OWN_NAMES = {f.__name__: f for f in (call, write, into, sweep, watch, batch_norm)}
+def checkpoint(function, *xs):
+    """What is computed once needs no second time."""
+    return function(*xs)
+
+
+OWN_NAMES = {f.__name__: f for f in (call, write, into, sweep, watch, batch_norm, checkpoint)}
 
 
 class Function:
