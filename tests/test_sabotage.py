@@ -10,7 +10,7 @@ import mutagrad.storage
 import mutagrad.write
 from fuzz.judge import count_failures
 from mutagrad.construct import SCOPE, view_of
-from mutagrad.graph import mode
+from mutagrad.modes import Modes, mode
 from mutagrad.op import TABLE
 
 SEEDS = range(300)
@@ -61,7 +61,7 @@ def wrong_factor(monkeypatch):
 
 
 def weak_zeros(monkeypatch):
-    monkeypatch.setattr(mode, "strong_zeros", False)
+    monkeypatch.setattr(mode, "now", Modes(mode.now, strong_zeros=False))
 
 
 def the_wrong_part(monkeypatch):

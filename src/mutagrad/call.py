@@ -21,7 +21,9 @@ from .backends.host import ALARM, KNOWN, QUIET, constant, hush, unhush
 from .backends.short import in_single, rounded, widened
 from .construct import SCOPE, make, window_as
 from .errors import BadArgument
-from .graph import UNSEEN, Leaf, Node, mode, next_order, threads, window_of
+from .graph import UNSEEN, Leaf, Node, next_order, window_of
+from .modes import NOT_RECORDING, mode
+from .number import PLAIN, number
 from .op import ABOUT_TYPES, RAW, VARIANTS, Op, Rule, define_later, forward_for, parameters, register, same, variant
 from .promote import NOTHING, answered, dtype_error, promote, shape_error
 from .storage import SMALL, Storage, keep, ndarray, save
@@ -104,10 +106,13 @@ def _record_code(op: Op, arrays: list[str]) -> list[str]:
     """Lines that make the node `n` for the result `t` with array `r`."""
     names = ARGUMENTS[:len(op.inputs)]
     return [
-        "    if not threads.unrecorded or mode.recorded:",
+        "    if not NOT_RECORDING or mode.now.recorded:",
         *(f"        w{i} = {x}._storage.writer" for i, x in enumerate(names)),
         f"        if {' or '.join(f'w{i} is not None' for i in range(len(names)))}:",
-        "            f = getframe(1)",
+        "            try:",
+        "                f = getframe(1)",
+        "            except ValueError:  # called by no Python at all, but by a program that embeds it",
+        "                f = getframe()",
         "            c = f.f_code",
         "            while c.co_filename in OURS and f.f_back is not None:",
         "                f = f.f_back",
@@ -130,6 +135,11 @@ def _record_code(op: Op, arrays: list[str]) -> list[str]:
 _OPERATORS = {np.add: "+", np.subtract: "-", np.multiply: "*", np.true_divide: "/"}
 
 
+def _number_code(op: Op) -> list[str]:
+    """Lines that turn settings into plain numbers, by value: tensors among them may be written to later."""
+    return [f"    if {s}.__class__ not in PLAIN: {s} = number({s})" for s in op.numbers]
+
+
 def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: bool, elementwise: bool) -> str:
     names = ARGUMENTS[:len(op.inputs)]
     arguments = ", ".join([*names, *op.settings])
@@ -142,6 +152,7 @@ def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: boo
     alone = f" if z != 1 or a0.ndim or a1.ndim else a0[()] {operator} a1[()]" if operator and differentiable else ""
     lines = [
         f"def call({arguments}{', *, out=None' if elementwise else ''}):",
+        *_number_code(op),
         *(["    if out is not None:", f"        return into(OP, out, ({', '.join(names)},), ({''.join(s + ', ' for s in op.settings)}))"]
           if elementwise else []),
         *coerce,
@@ -153,8 +164,8 @@ def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: boo
         f"        r = {forward}{alone}",
         "    except ValueError as error:",
         f"        raise shape_error(OP, ({', '.join(arrays)},), error) from None",
-        "    except TypeError:",
-        f"        raise dtype_error(OP, ({', '.join(arrays)},)) from None",
+        "    except TypeError as error:",
+        f"        raise dtype_error(OP, ({', '.join(arrays)},), error) from None",
         "    except (RuntimeWarning, FloatingPointError):",
         f"        r = quietly({forward.partition('(')[0]}, ({', '.join([*arrays, *op.settings])},))",
         "    if r.__class__ is not ndarray:",
@@ -222,6 +233,7 @@ def elementwise(name: str, forward: Callable[..., Any], *, promotes: str = "any"
     """
     names = tuple(inputs or rules)
     op = Op(name, forward, names, settings, rules, promotes, into=isinstance(forward, np.ufunc))
+    op.numbers = op.settings
     differentiable = bool(rules)
     if any(rule is not None for rule in rules.values()):
         op.declared = True
@@ -231,13 +243,17 @@ def elementwise(name: str, forward: Callable[..., Any], *, promotes: str = "any"
 _LOCALS = {"OP", "forward", "t", "s", "r", "n", "f", "c", "d", "k", "l", "z"}
 
 
-def primitive(name: str, forward: Callable[..., Any], *, settings: Sequence[str] = (), inputs: Sequence[str] | None = None,
-              **rules: Rule | None) -> Any:
-    """Declares any other operation: inputs are tensors of the right types, settings follow by position."""
+def primitive(name: str, forward: Callable[..., Any], *, settings: Sequence[str] = (), numbers: Sequence[str] = (),
+              inputs: Sequence[str] | None = None, **rules: Rule | None) -> Any:
+    """Declares any other operation: inputs are tensors of the right types, settings follow by position.
+
+    `numbers` are those among the settings that are the user's numbers, as all settings of an elementwise operation are.
+    """
     names = tuple(inputs or rules)
     taken = set(settings) & (_LOCALS | SCOPE.keys())
     assert not taken, f"{name}: the generated function needs the names {taken} for itself"
     op = Op(name, forward, names, settings, rules)
+    op.numbers = tuple(numbers)
     if any(rule is not None for rule in rules.values()):
         op.declared = True
     arrays = [f"{x}._array" for x in ARGUMENTS[:len(names)]]
@@ -274,7 +290,7 @@ def _in_place_code(op: Op) -> str:
     inputs, settings = ", ".join(names), "".join(f"{s}, " for s in op.settings)
     head = f"def call({', '.join([*names, *op.settings])}):"
     if not _is_direct(op):
-        return f"{head}\n    return into(OP, input, ({inputs},), ({settings}))\n"
+        return "\n".join([head, *_number_code(op), f"    return into(OP, input, ({inputs},), ({settings}))"]) + "\n"
     arrays = [f"a{i}" for i in range(len(names))]
     fits = " and ".join(["a0 is target._array", "target._offset is None", "a0.dtype.kind == 'f'", "a0.size < LARGE",
                          *(f"({x} is NOTHING or a{i}.shape == a0.shape)" for i, x in enumerate(names) if i)])
@@ -331,8 +347,8 @@ def _large(op: Op, tensors: tuple[Any, ...], arrays: tuple[Any, ...], settings: 
             out = forward(*arrays, *settings)
     except ValueError as error:
         raise shape_error(op, arrays, error) from None
-    except TypeError:
-        raise dtype_error(op, arrays) from None
+    except TypeError as error:
+        raise dtype_error(op, arrays, error) from None
     finally:
         unhush(token)
     result = make(out)
@@ -407,8 +423,9 @@ warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"mutagrad(\.|
 
 SCOPE.update(
     BadArgument=BadArgument, FLOAT32=np.dtype("float32"), FLOAT64=np.dtype("float64"), KNOWN=KNOWN, LARGE=large.LARGE, Leaf=Leaf, NOTHING=NOTHING,
-    Node=Node, OURS=OURS, QUIET=QUIET, SMALL=SMALL, Storage=Storage, UNSEEN=UNSEEN, __name__="mutagrad.call", answered=answered,
-    begin_write=begin_write, constant=constant, contiguous=np.ascontiguousarray, dtype_error=dtype_error, end_write=end_write, getframe=sys._getframe,
+    NOT_RECORDING=NOT_RECORDING, Node=Node, OURS=OURS, PLAIN=PLAIN, QUIET=QUIET, SMALL=SMALL, Storage=Storage, UNSEEN=UNSEEN, __name__="mutagrad.call",
+    answered=answered, begin_write=begin_write, constant=constant, contiguous=np.ascontiguousarray, dtype_error=dtype_error, end_write=end_write,
+    getframe=sys._getframe,
     hush=hush, in_single=in_single, into=into, keep=keep, large=_large, mode=mode, ndarray=ndarray, new=object.__new__, next_order=next_order,
-    promote=promote, quietly=_quietly, save=save, shape_error=shape_error, threads=threads, unhush=unhush, variant=variant, window_as=window_as,
+    number=number, promote=promote, quietly=_quietly, save=save, shape_error=shape_error, unhush=unhush, variant=variant, window_as=window_as,
     window_of=window_of)

@@ -22,6 +22,7 @@ from .autograd.modes import enable_grad
 from .backward import grad as _autograd_grad
 from .errors import BadData, BadValue, ShapeError
 from .graph import mode, next_order
+from .modes import FORWARD, call_with
 from .nn.module import Module
 from .nn.normalization import _BatchNorm
 from .ops.create import ones_like, zeros_like
@@ -159,7 +160,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         outputs, shape = tree_flatten(output)
         _only_tensors(outputs, "jvp")
         seeds = [zeros_like(o).requires_grad_() for o in outputs]
-        reverse = traced.derivatives(outputs, seeds)
+        reverse = call_with(FORWARD, traced.derivatives, outputs, seeds)
         pairs = [(r, t) for r, t in zip(reverse, directions) if r.requires_grad]
         found: Sequence[Any] = [None] * len(seeds)
         if pairs:

@@ -9,7 +9,7 @@ from .backends import np
 from .backends.host import constant
 from .construct import SCOPE
 from .dtypes import COMPLEX, FLOAT, dtype, get_default_dtype, of_array, result_dtype, scalar_dtype
-from .errors import BadArgument, DTypeError, ShapeError
+from .errors import BadArgument, DTypeError, MutagradError, ShapeError
 from .op import RECORDED, Op
 from .storage import TensorBase, ndarray, new_storage
 
@@ -89,8 +89,10 @@ def promote(op: Op, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     return (*tensors, *arrays)
 
 
-def dtype_error(op: Op, arrays: Sequence[Any]) -> Exception:
-    """What NumPy's TypeError means: it has no such operation for these types."""
+def dtype_error(op: Op, arrays: Sequence[Any], error: TypeError) -> Exception:
+    """What NumPy's TypeError means: it has no such operation for these types. One of ours says itself what it means."""
+    if isinstance(error, MutagradError):
+        return error
     names = " and ".join(of_array(a.dtype).name for a in arrays)
     instead = {"sub": "x ^ y, or x.int() - y.int()", "neg": "~x"}.get(op.name, "convert first: x.float(), x.long()")
     return DTypeError(f"{op.name}: not defined for {names}", fix=instead)

@@ -72,7 +72,7 @@ def stack_list(g):
 # Another window in place, and other memory.
 
 
-@kind(10, family="aliases")
+@kind(10, family="aliases", refuses=("GradientError: backward: a leaf of shape",))
 def turn_in_place(g):
     x = g.variable(lambda a: a.ndim > 0)
     if x is None:
@@ -179,8 +179,20 @@ def unrecorded_leaf_write(g):
         buffer = g.r.choice(buffers)
         start = g.r.randrange(g.array(buffer).size)
         part = f"{buffer}[{start}:{start + g.r.randint(1, 6)}]"
-        forms += [f"{part} = {g.scalar()}", f"{part}.mul_({g.scalar()})", f"{part} *= {g.scalar()}", f"with mg.no_grad():\n    {part} += {g.scalar()}"] * 2
+        forms += [f"with mg.no_grad():\n    {part} += {g.scalar()}", f"{part}.data.mul_({g.scalar()})"] * 2
+        if buffer == "vector":  # parameters got their data from it: what is written to it is none of their business
+            forms += [f"{part} = {g.scalar()}", f"{part}.mul_({g.scalar()})", f"{part} *= {g.scalar()}"]
     return g.r.choice(forms)
+
+
+@kind(8, writes=True, family="aliases")
+def buffer_write(g):
+    """To the buffer that leaves are views of: it is a write to them."""
+    if "flat" not in g.env:
+        return None
+    start = g.r.randrange(g.array("flat").size)
+    part = f"flat[{start}:{start + g.r.randint(1, 6)}]"
+    return g.r.choice([f"{part} = {g.scalar()}", f"{part}.mul_({g.scalar()})", f"{part} *= {g.scalar()}", f"{part}.sin_()"])
 
 
 # Saved values.
@@ -254,7 +266,8 @@ def widening_function(g):
 def function_writes_part(g):
     x = g.target()
     shape = g.shape(x)
-    return f"{g.new()} = ScalePart.apply({x}, {ways(g, shape)!r}, {g.scalar()})" if 0 not in shape and len(shape) < 3 else None
+    how = ways(g, shape).replace("flat", "all")  # which of a turned tensor is a copy, and of its gradient may be none
+    return f"{g.new()} = ScalePart.apply({x}, {how!r}, {g.scalar()})" if 0 not in shape and len(shape) < 3 else None
 
 
 @kind(5, family="aliases", refuses=("GradientError", "NotSupported"))

@@ -132,7 +132,7 @@ class Home:
     of its own: as that of something computed it would go on where a leaf begins anew, and one memory cannot show both."""
 
     def __init__(self):
-        self.leaves, self.shared = [], False
+        self.leaves, self.shared, self.followed = [], False, False  # whether what is read from all of it follows what leaves became
 
     def touched(self, a):
         return [leaf for leaf in self.leaves if np.may_share_memory(leaf.a, a) and np.shares_memory(leaf.a, a)]
@@ -168,7 +168,7 @@ class Mirror:
     # Writes: one way in.
 
     def write(self, new):
-        recorded = recording and self.live
+        recorded = recording and (self.home.followed if self.live == "follows" else self.live)
         if recorded:
             self.a[...] = new
         elif tape.replay is None:
@@ -178,7 +178,7 @@ class Mirror:
             self.a[...] = self.a + tape.constant(None)
         for leaf in self.home.touched(self.a) if self.home else ():
             if recorded:
-                leaf.written = True
+                leaf.written = self.home.followed = True
             else:
                 assert not self.home.shared, "which history?"
                 leaf.renewed()
@@ -670,6 +670,8 @@ class Function:
         for x in inputs:
             if x.home is not None and np.shares_memory(x.a, result.a):
                 x.home.shared = True
+        if any(t == 0 and n > 1 for n, t in zip(result.a.shape, result.a.strides)):  # elements that are the same memory are copied, to have gradients of their own
+            return fresh(result.a.copy())
         return result.view_of(result.a) if any(result is x for x in inputs) else result
 
 

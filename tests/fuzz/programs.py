@@ -9,6 +9,8 @@ import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
+import warnings
+
 import numpy as np
 
 from . import table
@@ -132,8 +134,8 @@ class Program:
             else:
                 names[leaf.name] = library.tensor(value.tolist(), dtype=library.float64, requires_grad=not leaf.probe)
         names.pop("__builtins__", None)
-        if hasattr(names.get("flat"), "live"):  # the mirror has to be told that it has no part in the leaves' history
-            names["flat"].live = False
+        if hasattr(names.get("flat"), "live"):  # in the mirror: it has no part in the leaves' history until one of them is written
+            names["flat"].live = "follows"
         return [names[leaf.name] for leaf in self.leaves], names
 
     def run(self, library, names):
@@ -195,7 +197,9 @@ def names_of(library):
         return _names[library]
 
     def f64(values):
-        return library.tensor(values, dtype=library.float64)
+        with warnings.catch_warnings():  # that tensors in a list are taken as data is what some programs are about
+            warnings.simplefilter("ignore", UserWarning)
+            return library.tensor(values, dtype=library.float64)
 
     def near(values, x):
         """These values, each moved a little by an element of x."""

@@ -34,7 +34,7 @@ ALIASES = {
     "data of a leaf exchanged": ("leaf_data", {"x": VECTOR}, "y = x * x\nx.data = f64([1.0, 2.0, 3.0])\nz = x * y", "z"),
     "a part of a leaf in a buffer, unrecorded": ("unrecorded_leaf_write", {"x": VECTOR}, "x.mul_(x)\nwith mg.no_grad():\n    x[0] = 0.5", "x"),
     "a part of it through data": ("unrecorded_leaf_write", {"x": VECTOR}, "x.mul_(x)\nx.data[1:] = 0.5", "x"),
-    "a part of it through the buffer": ("unrecorded_leaf_write", {"x": VECTOR}, "x.mul_(x)\nflat[2] = 0.5", "x"),
+    "a part of it through the buffer": ("buffer_write", {"x": VECTOR}, "x.mul_(x)\nflat[2] = 0.5", "x"),
     "a saved input": ("spoil_saved", {"x": VECTOR}, "y = mg.sin(x)\nz = x * x\nspoil(y, 'zero')", "z"),
     "a saved result": ("spoil_saved", {"x": VECTOR}, "y = mg.exp(x)\nz = y * y\nspoil(y, 'no_grad')\nz = z + y", "z"),
     "values that a Function saved": ("spoiling_function", {"x": VECTOR}, "y = mg.cos(x)\nz = Spoiling.apply(x, y, 'zero')\nsweep(z)\nz = z * x * y", "z"),
@@ -72,7 +72,7 @@ OVERLAPPING = {
 
 def program(leaves, lines, result, in_a_buffer=False, asking="once", kind=""):
     """The lines, and as the loss all of the result with a weight for each element."""
-    windows = {name: "flat[2:5]" if in_a_buffer else None for name in leaves}
+    windows = dict.fromkeys(leaves, "flat[2:5]" if in_a_buffer else None)
     made = tuple(Leaf(name, np.array(value), windows[name]) for name, value in leaves.items())
     text = f"{lines}\nloss = weighed({result} * {result} * 0.7) + weighed({result})"
     return Program(made, (Statement(kind, text),), asking=asking)

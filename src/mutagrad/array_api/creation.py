@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..backends import np
+from ..backends.dlpack import borrow
 from ..construct import make
 from ..device import check_device
 from ..dtypes import as_dtype, dtype, get_default_dtype, int64, scalar_dtype
@@ -57,7 +58,7 @@ def _has_memory(obj: Any) -> bool:
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
     """A tensor over the memory of another library's array."""
     check_device(device)
-    array = np.from_dlpack(x)
+    array = borrow(x)
     if copy is False and not array.flags.writeable:
         raise BadValue("from_dlpack: read-only memory must be copied, and copy=False forbids that", fix="from_dlpack(x)")
     return create.from_numpy(array.copy() if copy else array)

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..backward import grad
 from ..errors import BadArgument, BadValue, GradientError, Mismatch, NotSupported, ShapeError
+from ..modes import FORWARD, call_with
 from ..ops.create import ones_like, zeros_like
 from ..ops.shape import reshape, stack
 from ..storage import TensorBase
@@ -91,7 +92,7 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     xs, outputs, several = _call(func, inputs, create_graph, "jvp")
     direction = _direction(v, xs, "the input", "jvp")
     seeds = tuple(ones_like(o).requires_grad_() for o in outputs)
-    reverse = _gradients(outputs, xs, seeds, True, strict, "jvp")
+    reverse = call_with(FORWARD, _gradients, outputs, xs, seeds, True, strict, "jvp")
     found = _gradients(reverse, seeds, direction, create_graph, strict, "jvp")
     return _plain(outputs, create_graph, several), _plain(found, create_graph, several)
 

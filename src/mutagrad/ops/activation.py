@@ -267,7 +267,7 @@ def mish(input: Any, inplace: bool = False) -> Any:
 
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0, *, out: Any = None) -> Any:
     """`log(1 + exp(beta * x)) / beta`; x itself where beta * x is above the threshold."""
-    return softplus_values(floating(input, "softplus"), float(beta), float(threshold), out=out)
+    return softplus_values(floating(input, "softplus"), beta, threshold, out=out)
 
 
 def logsigmoid(input: Any, *, out: Any = None) -> Any:

@@ -11,6 +11,7 @@ from ..construct import make
 from ..dtypes import of_array
 from ..errors import BadIndex, BadValue, DTypeError, GradientError, NotSupported, ShapeError
 from ..graph import mode
+from ..number import number, whole_number
 from ..op import RAW, RECORDED
 from .elementwise import cast
 from .indexing import put
@@ -204,6 +205,7 @@ def nll_loss(input: Any, target: Any, weight: Any = None, size_average: Any = No
              reduction: str = "mean") -> Any:
     """The mean of -x at the class indices, for x that are logarithms of probabilities: x is (N, C, ...), the indices (N, ...)."""
     reduction = reduction_of("nll_loss", reduction, size_average, reduce)
+    ignore_index = whole_number(ignore_index, "nll_loss", "ignore_index")
     return _of_indices("nll_loss", nll_indices, input, target, weight, ignore_index, reduction)
 
 
@@ -228,6 +230,7 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any
     tensor(1.3863, grad_fn=<NllLossBackward0>)
     """
     reduction = reduction_of("cross_entropy", reduction, size_average, reduce)
+    label_smoothing, ignore_index = number(label_smoothing), whole_number(ignore_index, "cross_entropy", "ignore_index")
     if not 0 <= label_smoothing <= 1:
         raise BadValue(f"cross_entropy: label_smoothing must be between 0.0 and 1.0, got {label_smoothing}", fix="label_smoothing=0.1")
     check_float("cross_entropy", input)

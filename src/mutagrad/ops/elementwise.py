@@ -16,6 +16,7 @@ from ..call import elementwise, in_place, primitive
 from ..construct import make
 from ..dtypes import BOOL, FLOAT
 from ..errors import BadValue, DTypeError
+from ..number import PLAIN, number
 from ..op import RAW, RECORDED, same, zero
 from ..promote import as_operand, operand_dtype
 from ..storage import TensorBase
@@ -286,6 +287,8 @@ isclose_values = elementwise("isclose", np.isclose, settings=("rtol", "atol", "e
 
 def _scaled(x: Any, y: Any, alpha: float) -> Any:
     """alpha * y in the type of the sum, which alpha does not change."""
+    if alpha.__class__ not in PLAIN:
+        alpha = number(alpha)
     if alpha == 1:
         return y
     common = operand_dtype([as_operand(x, "add"), as_operand(y, "add")])

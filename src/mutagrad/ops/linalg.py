@@ -12,6 +12,7 @@ from ..construct import make
 from ..dtypes import BOOL, FLOAT, of_array
 from ..errors import BadArgument, BadValue, DTypeError, ShapeError
 from ..graph import mode
+from ..number import number
 from ..op import RAW, RECORDED
 from ..promote import answered, as_operand
 from ..storage import TensorBase, save
@@ -75,7 +76,8 @@ def _add_product(name: str, bias: Any, a: Any, b: Any, beta: Any, alpha: Any) ->
 
 def sum_with_product(name: str) -> Any:
     """Declares `beta * bias + alpha * (x @ y)` as one operation, in which the bias broadcasts."""
-    return primitive(name, lambda bias, a, b, beta, alpha: _add_product(name, bias, a, b, beta, alpha), settings=("beta", "alpha"),
+    return primitive(name, lambda bias, a, b, beta, alpha: _add_product(name, bias, a, b, beta, alpha),
+                     settings=("beta", "alpha"), numbers=("beta", "alpha"),
                      bias=lambda xp, g, bias_shape, beta: _sum_to(xp, g if beta == 1 else g * beta, bias_shape),
                      x=lambda xp, g, y, x_shape, alpha: _left(xp, g if alpha == 1 else g * alpha, y, x_shape),
                      y=lambda xp, g, x, y_shape, alpha: _right(xp, g if alpha == 1 else g * alpha, x, y_shape))
@@ -192,7 +194,7 @@ def add_product(operation: Any, name: str, x: Any, left: Any, right: Any, dims: 
     """`operation`, one of `sum_with_product`, once its arguments are seen to fit."""
     if not _plain_factors(left, right) or not _plain_factors(x, left):
         check_factors(name, x, left, right)
-        check_scales(name, x, beta, alpha)
+        check_scales(name, x, number(beta), number(alpha))
     a, b = left._array.shape, right._array.shape
     if (len(a), len(b)) != dims:
         raise mismatch(name, left, right, f"{name} takes factors of {dims[0]} and {dims[1]} dimensions")

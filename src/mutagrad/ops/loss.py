@@ -10,6 +10,7 @@ from ..call import elementwise
 from ..construct import make
 from ..dtypes import of_array
 from ..errors import BadValue, DTypeError
+from ..number import number
 from ..storage import TensorBase
 from .elementwise import abs as abs_values
 from .elementwise import add_values, exp, log, where
@@ -119,6 +120,7 @@ def smooth_l1_loss(input: Any, target: Any, size_average: Any = None, reduce: An
     """The absolute difference, but half its square divided by beta where it is below beta."""
     reduction = reduction_of("smooth_l1_loss", reduction, size_average, reduce)
     _paired("smooth_l1_loss", input, target)
+    beta = number(beta)
     if beta < 0:
         raise BadValue(f"smooth_l1_loss: beta must not be negative, got {beta}", fix=f"beta={-beta}")
     if beta == 0:

@@ -12,6 +12,7 @@ from ..dtypes import as_dtype
 from ..errors import BadIndex, BadValue, DTypeError, ShapeError
 from ..layout import check_layout
 from ..op import RAW, RECORDED
+from ..storage import memory_offset
 from .elementwise import conj
 from .indexing import copy_into, fill_
 from .outs import write_out
@@ -20,8 +21,10 @@ from .shape import as_strided, broadcast_to, cat, clone, diagonal, reshape, tens
 
 # ------------------------------------------------------------------------------------------------------------- triangles
 
-tril_values = primitive("tril", np.tril, settings=("diagonal",), x=lambda xp, g, diagonal: xp.tril(g, diagonal))
-triu_values = primitive("triu", np.triu, settings=("diagonal",), x=lambda xp, g, diagonal: xp.triu(g, diagonal))
+tril_values = primitive("tril", np.tril, settings=("diagonal",), numbers=("diagonal",),
+                        x=lambda xp, g, diagonal: xp.tril(g, diagonal))
+triu_values = primitive("triu", np.triu, settings=("diagonal",), numbers=("diagonal",),
+                        x=lambda xp, g, diagonal: xp.triu(g, diagonal))
 
 
 def _matrix(x: Any, name: str) -> Any:
@@ -86,7 +89,7 @@ def _embed(a: Any, offset: int, dim1: int, dim2: int) -> Any:
     return out
 
 
-diag_embed_values = primitive("diag_embed", _embed, settings=("offset", "dim1", "dim2"),
+diag_embed_values = primitive("diag_embed", _embed, settings=("offset", "dim1", "dim2"), numbers=("offset",),
                               x=lambda xp, g, offset, dim1, dim2: xp.diagonal(g, offset, dim1, dim2))
 RAW.diagonal, RECORDED.diagonal = np.diagonal, diagonal
 
@@ -140,7 +143,7 @@ def fill_diagonal_(x: Any, fill_value: Any, wrap: bool = False) -> Any:
     if wrap and len(shape) == 2:
         period = shape[1] + 1
         places = [(start, min(shape[1], shape[0] - start)) for start in range(0, shape[0], period)]
-    first = (x._offset or 0) // item
+    first = memory_offset(x) // item
     for start, length in places:
         fill_(as_strided(x, (length,), (total(steps),), first + start * steps[0]), fill_value)
     return x

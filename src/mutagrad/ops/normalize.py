@@ -14,7 +14,8 @@ from ..call import primitive
 from ..construct import make
 from ..dtypes import FLOAT, of_array
 from ..errors import BadArgument, BadValue, DTypeError, ShapeError
-from ..graph import mode
+from ..modes import UNRECORDED, call_with
+from ..number import number, whole_number
 from ..op import RAW, RECORDED
 from ..storage import TensorBase
 from .elementwise import add_, cast, mul_
@@ -338,6 +339,7 @@ def _trailing(name: str, x: Any, normalized_shape: Any, weight: Any, bias: Any) 
 
 
 def _rows_plan(x: Any, shape: tuple[int, ...], eps: float, centred: bool) -> Plan:
+    eps = number(eps)
     n = prod(shape)
     count = prod(x._array.shape[:x._array.ndim - len(shape)])
     return Plan((count, 1, n, 1), (2, 3), (1, 1, n, 1), eps, centred)
@@ -371,6 +373,7 @@ def native_layer_norm(input: Any, normalized_shape: Sequence[int], weight: Any, 
 def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, eps: float | None = None) -> Any:
     """The last dimensions of each item divided by the root of their mean square, then scaled."""
     tensor_argument(input, "rms_norm")
+    eps = number(eps)
     wide = np.float32 if input._array.dtype.char in "eE" else input._array.dtype  # in which short types are computed
     eps = float(np.finfo(wide).eps) if eps is None and input._array.dtype.kind in "fcV" else eps or 0.0
     if input._array.dtype.kind == "c":
@@ -393,6 +396,7 @@ def _group_normed(input: Any, num_groups: int, weight: Any, bias: Any, eps: floa
     shape = input._array.shape
     if len(shape) < 2:
         raise ShapeError(f"group_norm: expects items and channels, got shape {shape}", fix="x.unsqueeze(0)")
+    num_groups = whole_number(num_groups, "group_norm", "num_groups")
     if num_groups <= 0 or shape[1] % num_groups:
         raise BadValue(f"group_norm: {shape[1]} channels cannot be put into {num_groups} groups of one size", fix="a num_groups that divides the channels")
     _vectors("group_norm", shape[1], ("weight", weight), ("bias", bias))
@@ -402,7 +406,7 @@ def _group_normed(input: Any, num_groups: int, weight: Any, bias: Any, eps: floa
 
 def _groups_plan(shape: tuple[int, ...], groups: int, eps: float) -> Plan:
     each = shape[1] // groups
-    return Plan((shape[0], groups, each, prod(shape[2:])), (2, 3), (1, groups, each, 1), eps)
+    return Plan((shape[0], groups, each, prod(shape[2:])), (2, 3), (1, groups, each, 1), number(eps))
 
 
 def _several(name: str, x: Any, count: int) -> None:
@@ -415,6 +419,7 @@ def _several(name: str, x: Any, count: int) -> None:
 def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None, use_input_stats: bool = True,
                   momentum: float = 0.1, eps: float = 1e-5) -> Any:
     """Each channel of each item brought to mean 0 and variance 1, then scaled and shifted."""
+    momentum = number(momentum)
     _floats("instance_norm", input, ("weight", weight), ("bias", bias))
     _statistics("instance_norm", running_mean, running_var)
     shape = input._array.shape
@@ -445,12 +450,8 @@ def _follow(running: Any, value: Any, momentum: float) -> None:
     """Moves running statistics towards those of this batch: no part of the differentiable program."""
     if running is None:
         return
-    before = mode.grad
-    mode.grad = False
-    try:
-        add_(mul_(running, 1 - momentum), make(value.astype(running._array.dtype) * running._array.dtype.type(momentum)))
-    finally:
-        mode.grad = before
+    step = make(value.astype(running._array.dtype) * running._array.dtype.type(momentum))
+    call_with(UNRECORDED, lambda: add_(mul_(running, 1 - momentum), step))
 
 
 def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1,
@@ -466,6 +467,7 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
 
 def _batch_normed(name: str, x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool, momentum: float,
                   eps: float) -> tuple[Any, Any]:
+    momentum, eps = number(momentum), number(eps)
     _floats(name, x, ("weight", weight), ("bias", bias))
     _statistics(name, running_mean, running_var)
     shape = x._array.shape

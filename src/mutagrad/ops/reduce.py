@@ -9,6 +9,7 @@ from ..call import primitive
 from ..construct import make
 from ..dtypes import FLOAT, as_dtype, of_array
 from ..errors import BadArgument, BadIndex, DTypeError, NotSupported
+from ..number import number
 from ..op import RAW, RECORDED
 from .elementwise import abs as abs_
 from .elementwise import cast, pow_values
@@ -254,7 +255,8 @@ def _degrees(name: str, dim: Any, unbiased: Any, correction: Any) -> tuple[Any, 
         raise BadArgument(f"{name}: unbiased and correction cannot both be given", fix=f"correction={correction!r}")
     if correction is None:
         return dim, 1 if unbiased is None else int(unbiased)
-    if isinstance(correction, bool) or not isinstance(correction, (int, float)):
+    correction = number(correction)
+    if isinstance(correction, (bool, complex)):
         raise BadArgument(f"{name}: correction must be a number, not {type(correction).__name__}", why=f"got {correction!r}", fix="correction=1")
     return dim, correction
 
@@ -375,7 +377,7 @@ def pick(kind: type[return_types.Results], x: Any, dim: int, where: Any, keepdim
 
 def _extreme(name: str, operation: Any, pairwise: Any, x: Any, arguments: tuple[Any, ...], dim: Any, keepdim: bool, axis: Any, keepdims: Any,
              out: Any) -> Any:
-    if arguments and not isinstance(arguments[0], int):
+    if len(arguments) == 1 and not isinstance(arguments[0], int):
         return pairwise(x, *arguments, out=out)
     if arguments:
         dim, keepdim = arguments[0], (arguments[1] if len(arguments) > 1 else keepdim)
@@ -456,11 +458,12 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dty
 
 
 def _norm(x: Any, p: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+    p = p if p.__class__ is str else number(p)
     if p in ("fro", None) or p == 2:
         return norm2_dims(x, dims, keepdim)
     if p == "nuc":
         return rooms.load("norms").matrix_norm(x, "nuc", dims, keepdim)
-    if isinstance(p, (str, bool)) or not isinstance(p, (int, float)):
+    if isinstance(p, (str, bool, complex)):
         raise NotSupported(f"norm: p={p!r} is not supported", why="known are 'fro', 'nuc' and numbers, inf included", fix="x.norm(p=2)")
     size = abs_(x)
     if p == float("inf"):

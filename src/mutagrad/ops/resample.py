@@ -11,6 +11,7 @@ from ..backends import np
 from ..call import primitive
 from ..construct import make
 from ..errors import BadArgument, BadValue, DTypeError, NotSupported, ShapeError
+from ..number import number
 from .elementwise import clamp_values
 from .linalg import matmul
 from .selecting import gather
@@ -197,7 +198,7 @@ def _new_sizes(shape: tuple[int, ...], size: Any, scale_factor: Any, recompute: 
         if recompute:
             raise BadValue("interpolate: recompute_scale_factor has no meaning with a size", fix="scale_factor=2")
         return whole_numbers(size, n, "interpolate", "size"), (None,) * n
-    given = tuple(scale_factor) if isinstance(scale_factor, (tuple, list)) else (scale_factor,) * n
+    given = tuple(map(number, scale_factor)) if isinstance(scale_factor, (tuple, list)) else (number(scale_factor),) * n
     if not all(isinstance(s, (int, float)) and isfinite(s) for s in given):
         raise BadArgument(f"interpolate: scale_factor must be a number or {n} of them, not {scale_factor!r}", fix="scale_factor=2.0")
     scales = tuple(float(s) for s in given)

@@ -194,9 +194,9 @@ def transpose(input: Any, dim0: Any = None, dim1: Any = None, *, axis0: Any = No
         raise no_tensor(input, "transpose") from None
     if dim1 is None:
         dim0, dim1 = axis0 if dim0 is None else dim0, axis1
+    a, b = whole_dim(dim0, array.ndim, "transpose"), whole_dim(dim1, array.ndim, "transpose")
     if not array.ndim:
         return view_of(input, array, input._offset or 0)
-    a, b = whole_dim(dim0, array.ndim, "transpose"), whole_dim(dim1, array.ndim, "transpose")
     return view_of(input, array.swapaxes(a, b), input._offset or 0)
 
 
@@ -407,12 +407,13 @@ def as_strided(input: Any, size: Sequence[int], stride: Sequence[int], storage_o
     """Any window on the storage: shape, strides and offset counted in elements."""
     item = tensor_argument(input, "as_strided")._array.itemsize
     shape, steps = sizes((tuple(size),)), sizes((tuple(stride),))
-    offset = (input._offset or 0) if storage_offset is None else storage_offset * item
+    begin = input._storage.start
+    offset = (input._offset or 0) if storage_offset is None else storage_offset * item - begin
     end = offset + sum((n - 1) * s * item for n, s in zip(shape, steps)) + item
-    if len(shape) != len(steps) or min(steps, default=0) < 0 or min(shape, default=0) < 0 or offset < 0:
+    if len(shape) != len(steps) or min(steps, default=0) < 0 or min(shape, default=0) < 0 or offset + begin < 0:
         raise BadValue(f"as_strided: size {shape}, stride {steps} and offset {offset // item} do not make a window",
                        fix="sizes, strides and an offset of 0 or more, one size and stride for each dimension")
-    if 0 not in shape and end > input._storage.buffer.nbytes:
+    if 0 not in shape and (offset < 0 or end > input._storage.buffer.nbytes):
         raise ShapeError(f"as_strided: size {shape}, stride {steps} and offset {offset // item} need {end // item} elements",
                          why=f"the storage has {input._storage.buffer.size}", fix="x.view(...) and x.transpose(...) cannot leave the storage")
     return view(input, shape, tuple(s * item for s in steps), offset)

@@ -15,7 +15,8 @@ from ..backends.science import has_scipy, lapack, scipy
 from ..call import primitive
 from ..construct import make
 from ..dtypes import of_array
-from ..errors import BadArgument, BadValue, DTypeError, LinAlgError, NotSupported, ShapeError
+from ..errors import BadValue, DTypeError, LinAlgError, NotSupported, ShapeError
+from ..number import whole_number
 from ..op import RAW, RECORDED
 from .elementwise import cast, log
 from .linalg import check_factors, matmul
@@ -475,8 +476,7 @@ def logdet(input: Any) -> Any:
 
 def _power(name: str, A: Any, n: int, out: Any) -> Any:
     shape = tensor_argument(A, name)._array.shape
-    if not isinstance(n, int):
-        raise BadArgument(f"{name}: the power must be an integer, not {type(n).__name__}", fix="n=2")
+    n = whole_number(n, name, "n")
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise ShapeError(f"{name}: expects square matrices, got shape {shape}", fix="A @ A.mT is square")
     check_factors(name, A)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._tensor import Tensor
+from ..autograd import no_grad
 from ..backends import np
 from ..construct import make
 from ..errors import ShapeError
@@ -43,6 +44,7 @@ class Elementwise(Optimizer):
         """The numbers of this step, the same for all parameters of a group that are at the same moment."""
         raise NotImplementedError
 
+    @no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = evaluated(closure)
         found = [(group, p) for group in self.param_groups for p in group["params"] if p._grad is not None]

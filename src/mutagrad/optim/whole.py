@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..autograd import no_grad
 from ..backends import np
 from ..backends.host import QUIET, hush, unhush
 from ..construct import make
@@ -27,6 +28,7 @@ class Whole(Optimizer):
         """The new value of a parameter with array `p` and gradient `g`, both in the type to compute in."""
         raise NotImplementedError
 
+    @no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = evaluated(closure)
         found = [(group, p) for group in self.param_groups for p in group["params"] if p._grad is not None]
