@@ -9,8 +9,6 @@ import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
-import warnings
-
 import numpy as np
 
 from . import table
@@ -197,9 +195,7 @@ def names_of(library):
         return _names[library]
 
     def f64(values):
-        with warnings.catch_warnings():  # that tensors in a list are taken as data is what some programs are about
-            warnings.simplefilter("ignore", UserWarning)
-            return library.tensor(values, dtype=library.float64)
+        return library.tensor(values, dtype=library.float64)
 
     def near(values, x):
         """These values, each moved a little by an element of x."""
