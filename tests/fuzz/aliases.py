@@ -60,7 +60,7 @@ def copy_list(g):
 def tensor_of_list(g):
     """A constant, as documented."""
     parts = ", ".join(item(g, ()) for _ in range(g.r.randint(1, 3)))
-    return f"{g.new()} = f64([{parts}])"
+    return f"{g.new()} = as_data([{parts}])"
 
 
 @kind(2, family="aliases")

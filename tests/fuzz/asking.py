@@ -53,21 +53,20 @@ def gradients(program, library, loss, leaves, kept, **options):
         return [None] * len(leaves)
     wanted = [x for x, leaf in zip(leaves, program.leaves) if not leaf.probe]
     if program.indirect:
-        found = library.autograd.grad(loss, wanted, allow_unused=True, **options)
-    else:
-        found = filled(program.asking, library, loss, wanted, kept, **options)
-    found = iter(found)
-    return [kept.gradients.get(leaf.name, lambda: None)() if leaf.probe else next(found) for leaf in program.leaves]
+        return list(library.autograd.grad(loss, wanted, allow_unused=True, **options))
+    return filled(program, library, loss, wanted, kept, **options)
 
 
-def filled(asking, library, loss, leaves, kept, **options):
+def filled(program, library, loss, leaves, kept, **options):
     """What the sweeps have added to `.grad`, for each of them. With a graph there is one only: it is what is looked at."""
-    prepare, before, sweeps = ASKING[asking]
-    checks = [prepare(library, x) for x in leaves]
+    prepare, before, sweeps = ASKING[program.asking]
     sweeps = 1 if options else sweeps
+    checks = [prepare(library, x) for x in leaves]
+    for gradient in kept.gradients.values():
+        gradient.forget()
     for left in reversed(range(sweeps)):
         loss.backward(**options, **({"retain_graph": True} if left else {}))
-    assert all(check() for check in checks), f"{asking}: somebody else's memory was changed"
-    for name, asked in kept.gradients.items():
-        kept.gradients[name] = lambda g=asked(): None if g is None else g / sweeps
-    return [None if x.grad is None else (x.grad - before) / sweeps if (before, sweeps) != (0, 1) else x.grad for x in leaves]
+    assert all(check() for check in checks), f"{program.asking}: somebody else's memory was changed"
+    found = iter([None if x.grad is None else x.grad - before if before else x.grad for x in leaves])
+    found = [kept.gradients[leaf.name].total() if leaf.name in kept.gradients else None if leaf.probe else next(found) for leaf in program.leaves]
+    return [g / sweeps if g is not None and sweeps > 1 else g for g in found]

@@ -620,6 +620,10 @@ def keep(x, probe, name, how, kept):
     x.a[...] = x.a + probe.a
 
 
+def as_data(values):
+    return tensor(values, float64)
+
+
 def number(text, **given):
     """As the table of such expressions says."""
     if text in scalars.KINKED:
@@ -648,7 +652,7 @@ def from_vector(vector, xs):
 
 
 OWN_NAMES = {f.__name__: f for f in (
-    call, write, into, sweep, watch, batch_norm, hook, keep, number, checkpoint, spoil, to_vector, from_vector)}
+    call, write, into, sweep, watch, batch_norm, hook, keep, as_data, number, checkpoint, spoil, to_vector, from_vector)}
 
 
 class Function:

@@ -5,10 +5,9 @@ A statement is its Python source: what a report prints is what ran.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-
-import warnings
 
 import numpy as np
 
@@ -147,6 +146,35 @@ class Program:
 BUFFER = 24  # elements of the buffer
 
 
+class Retained:
+    """The gradient that a tensor keeps itself."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def forget(self):
+        self.tensor.grad = None
+
+    def total(self):
+        return self.tensor.grad
+
+
+class Seen:
+    """The sum of the gradients that a hook was shown."""
+
+    def __init__(self):
+        self.found = []
+
+    def see(self, g):
+        self.found.append(g.detach().clone())
+
+    def forget(self):
+        self.found.clear()
+
+    def total(self):
+        return sum(self.found[1:], self.found[0]) if self.found else None
+
+
 class Kept:
     """What a run leaves for whoever asks for gradients: those that it keeps itself, by the name of a probe, and its hooks."""
 
@@ -167,9 +195,7 @@ def names_of(library):
         return _names[library]
 
     def f64(values):
-        with warnings.catch_warnings():  # that tensors in a list are taken as data is what some programs are about
-            warnings.simplefilter("ignore", UserWarning)
-            return library.tensor(values, dtype=library.float64)
+        return library.tensor(values, dtype=library.float64)
 
     def near(values, x):
         """These values, each moved a little by an element of x."""
@@ -224,11 +250,16 @@ def own_names(library):
             return
         if how == "retain":
             x.retain_grad()
-            kept.gradients[name] = lambda: x.grad
+            kept.gradients[name] = Retained(x)
         else:
-            found = []
-            x.register_hook(lambda g: found.append(g.detach().clone()))
-            kept.gradients[name] = lambda: sum(found[1:], found[0]) if found else None
+            kept.gradients[name] = Seen()
+            x.register_hook(kept.gradients[name].see)
+
+    def as_data(values):
+        """A constant, and a warning that it is one."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return names_of(library)["f64"](values)
 
     def number(text, **given):
         """An expression in which a tensor stands for a number."""
@@ -237,7 +268,7 @@ def own_names(library):
     def checkpoint(function, *xs):
         return library.utils.checkpoint.checkpoint(function, *xs, use_reentrant=False)
 
-    return {f.__name__: f for f in (call, write, into, sweep, watch, batch_norm, hook, keep, number, checkpoint)} | {
+    return {f.__name__: f for f in (call, write, into, sweep, watch, batch_norm, hook, keep, as_data, number, checkpoint)} | {
         "spoil": partial(spoil, library), "to_vector": library.nn.utils.parameters_to_vector, "from_vector": library.nn.utils.vector_to_parameters}
 
 

@@ -111,12 +111,12 @@ KINKED = {text for text in TABLE if any(part in text for part in ("clamp", "relu
 SURE = {text for text in TABLE if any(part in text for part in ("lerp", "clamp", "pow", "**", ".fill_(", "masked_fill", "where", "index_fill", "pos_weight"))}
 
 
-@kind(20, family="scalars")
+@kind(25, family="scalars")
 def tensor_or_number(g):
     return number(g, SURE)
 
 
-@kind(30, family="scalars", refuses=("TypeError", "BadValue", "NotSupported"))
+@kind(8, family="scalars", refuses=("TypeError", "BadValue", "NotSupported"))
 def tensor_as_number(g):
     """It must have its gradient, or be declined; once in a program, because that ends it."""
     return None if any(s.kind == "tensor_as_number" for s in g.statements) else number(g, TABLE.keys() - SURE)
@@ -136,12 +136,11 @@ def number(g, texts):
 
 @kind(20, writes=True, family="regions", refuses=("GradientError: checkpoint",))
 def checkpointed(g):
-    """With writes inside, and to what the region reads, afterwards."""
+    """With writes inside, and to what it was given, afterwards."""
     x = g.variable(lambda a: a.size)
     if x is None:
         return None
-    shape = g.shape(x)
-    y, held, s = bare(g.tensor_value(shape)), g.literal(shape), g.scalar()
+    y, s = bare(g.tensor_value(g.shape(x))), g.scalar()
     return g.r.choice([
         lambda: f"{g.new()} = checkpoint(lambda t: mg.sin(t) * t, {x})",
         lambda: f"{g.new()} = checkpoint(lambda t: (t * {s}).sin_().mul_(t), {x})",
@@ -149,14 +148,27 @@ def checkpointed(g):
         lambda: f"{g.new()} = checkpoint(lambda t: t.mul_({s}).sin(), {x})",
         lambda: f"{g.new()}, {g.new()} = checkpoint(lambda t: (mg.sin(t), mg.cos(t * {s})), {x})",
         lambda: f"{g.new()} = checkpoint(lambda t: checkpoint(lambda u: mg.sin(u) * u, t) * t, {x})",
-        lambda: f"read = {held}\n{g.new()} = checkpoint(lambda t, c=read: mg.sin(t * c), {x})\nread.mul_({s})",
-        lambda: f"read = {held}\n{g.new()} = checkpoint(lambda t, c=read: mg.sin(t * c) + c, {x})\nread.data.zero_()",
-        lambda: f"read = {held}\n{g.new()} = checkpoint(lambda t, c=read: mg.sin(t * c), {x})\nwith mg.no_grad():\n    read += {s}",
-        lambda: f"read = {held}\n{g.new()} = checkpoint(lambda t, c=read: mg.sin(t * c[...]), {x})\nread[...] = {s}",
-        lambda: f"state = [{held}]\n{g.new()} = checkpoint(lambda t, c=state: mg.sin(t * c[0]), {x})\nstate[0] = {g.literal(shape)}",
         lambda: f"read = {y}\n{g.new()} = checkpoint(lambda t, c=read: mg.sin(t * c), {x})",
-        lambda: f"read = ({y}) * {s}\n{g.new()} = checkpoint(lambda t, c=read: mg.sin(t * c), {x})\nread.mul_({x})",
-        lambda: f"read = ({y}) * {s}\n{g.new()} = checkpoint(lambda t, c=read: c.mul_({s}) * t, {x})",
-        lambda: f"read = {held}\n{g.new()} = checkpoint(lambda t, c=read: c.mul_({s}) * t, {x})",
-        lambda: f"read = {held}\n{g.new()} = checkpoint(lambda t, c=read: c.add_(1.0).detach() * t, {x})",
+        lambda: f"read = ({y}) * {s}\n{g.new()} = checkpoint(lambda t, c=read: mg.sin(t * c), {x})",
     ])()
+
+
+@kind(6, writes=True, family="regions", refuses=("GradientError: checkpoint",))
+def checkpointed_and_changed(g):
+    """What the region reads is written to afterwards, or by the region itself: it cannot be computed once more."""
+    x = g.variable(lambda a: a.size)
+    if x is None:
+        return None
+    shape = g.shape(x)
+    held, s, result = g.literal(shape), g.scalar(), g.new()
+    source = held if g.chance(0.7) else f"({bare(g.tensor_value(shape))}) * {s}"
+    return f"read = {source}\n" + g.r.choice([
+        f"{result} = checkpoint(lambda t, c=read: mg.sin(t * c), {x})\nread.mul_({s})",
+        f"{result} = checkpoint(lambda t, c=read: mg.sin(t * c) + c, {x})\nread.data.zero_()",
+        f"{result} = checkpoint(lambda t, c=read: mg.sin(t * c), {x})\nwith mg.no_grad():\n    read += {s}",
+        f"{result} = checkpoint(lambda t, c=read: mg.sin(t * c[...]), {x})\nread[...] = {s}",
+        f"{result} = checkpoint(lambda t, c=read: mg.sin(t * c), {x})\nread.mul_({x})",
+        f"state = [read]\n{result} = checkpoint(lambda t, c=state: mg.sin(t * c[0]), {x})\nstate[0] = {g.literal(shape)}",
+        f"{result} = checkpoint(lambda t, c=read: c.mul_({s}) * t, {x})",
+        f"{result} = checkpoint(lambda t, c=read: c.add_(1.0).detach() * t, {x})",
+    ])

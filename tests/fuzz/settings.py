@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sys
 from contextlib import ExitStack, contextmanager
+from itertools import pairwise
 from unittest.mock import patch
 
 import mutagrad.storage
@@ -70,5 +71,5 @@ def cut(size):
     """Where the cuts are depends on the size alone, as it does with a fixed number of threads."""
     middle = random.Random(size).sample(range(1, size), min(size - 1, 2)) if size > 1 else []
     ends = [0, *sorted(middle), size]
-    return [slice(start, stop) for start, stop in zip(ends, ends[1:])]
+    return [slice(start, stop) for start, stop in pairwise(ends)]
 

