@@ -10,12 +10,13 @@ EXAMPLES := .venv-examples/bin
 # On two cores two workers halve the time; the cost tests count instead of timing, so neighbours do not disturb them.
 PYTEST := -m pytest -q -n 2
 
-.PHONY: anew tour test matrix smoke oracle coverage bench examples lint clean help
+.PHONY: anew tour test matrix smoke soak oracle coverage bench examples lint clean help
 
 help:
 	@echo "make tour    a dozen mutating programs, their gradients, and what PyTorch does with them"
 	@echo "make test    all tests that need no PyTorch        make smoke   the quickest of them"
 	@echo "make matrix  the tests on Python 3.10 to 3.13, with old and new NumPy and with NumPy alone"
+	@echo "make soak    a million random programs and the stress cases, for a night; goes on where it was stopped"
 	@echo "make oracle  all tests, with those that compare with PyTorch 2.13"
 	@echo "make coverage  writes docs/coverage.md: how much of PyTorch's table of operations is here"
 	@echo "make bench   timings as ratios to PyTorch          make lint    ruff and mypy --strict"
@@ -47,6 +48,10 @@ matrix:
 
 smoke: .venv/ready
 	$(BIN)/python -m pytest -q -m smoke $$(grep -rl --include="test_*.py" mark.smoke tests)
+
+# SOAK takes options: make soak SOAK="--minutes 30 --workers 1"
+soak: .venv/ready
+	PYTHONPATH=tests $(BIN)/python -m fuzz.soak $(SOAK)
 
 oracle: .venv-oracle/ready
 	$(ORACLE)/python $(PYTEST) -m oracle tests

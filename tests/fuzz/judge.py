@@ -41,12 +41,15 @@ class Verdict:
 
 
 def differences(f, point, directions):
-    """Derivatives of f along the directions: central differences of two steps, extrapolated."""
-    out = []
+    """Derivatives of f along the directions: central differences of two steps, extrapolated.
+
+    At a kink, where these are alike, second differences grow with the step, and not with its square."""
+    out, here = [], f(point)
     for u in directions:
-        near = (f(point + STEP * u) - f(point - STEP * u)) / (2 * STEP)
-        far = (f(point + 2 * STEP * u) - f(point - 2 * STEP * u)) / (4 * STEP)
-        out.append(((4 * near - far) / 3, abs(far - near)))
+        close_by, far_off = ((f(point + h * u), f(point - h * u)) for h in (STEP, 2 * STEP))
+        near, far = (close_by[0] - close_by[1]) / (2 * STEP), (far_off[0] - far_off[1]) / (4 * STEP)
+        bend = (sum(far_off) - 2 * here - 4 * (sum(close_by) - 2 * here)) / STEP
+        out.append(((4 * near - far) / 3, max(abs(far - near), 10 * abs(bend))))
     values, errors = np.array(out).T
     if not np.isfinite(values).all() or (errors > 1e-3 * (1 + np.abs(values).max())).any():
         raise Discarded("too curved")

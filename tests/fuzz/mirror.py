@@ -132,7 +132,9 @@ class Home:
     of its own: as that of something computed it would go on where a leaf begins anew, and one memory cannot show both."""
 
     def __init__(self):
-        self.leaves, self.shared, self.followed = [], False, False  # whether what is read from all of it follows what leaves became
+        self.leaves, self.shared = [], False
+        self.followed = False  # whether the history of all of it has those of the leaves as parts
+        self.forked = False  # whether a leaf began anew after that, and not so what all of it remembers
 
     def touched(self, a):
         return [leaf for leaf in self.leaves if np.may_share_memory(leaf.a, a) and np.shares_memory(leaf.a, a)]
@@ -169,6 +171,7 @@ class Mirror:
 
     def write(self, new):
         recorded = recording and (self.home.followed if self.live == "follows" else self.live)
+        assert not (recorded and self.live == "follows" and self.home.forked), "which history?"
         if recorded:
             self.a[...] = new
         elif tape.replay is None:
@@ -181,6 +184,7 @@ class Mirror:
                 leaf.written = self.home.followed = True
             else:
                 assert not self.home.shared, "which history?"
+                self.home.forked = self.home.followed
                 leaf.renewed()
         return self
 
