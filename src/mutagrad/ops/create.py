@@ -13,6 +13,8 @@ from typing import Any
 
 from .. import rooms
 from ..backends import np
+from ..backends.allocator import allocator, keep_memory
+from ..backends.host import silenced, silent, silently
 from ..construct import make, view
 from ..device import CPU, PLACE, check_device, names_meta
 from ..dtypes import BOOL, COMPLEX, FLOAT, as_dtype, finfo, get_default_dtype, iinfo, of_array, promote_types, scalar_dtype
@@ -71,6 +73,8 @@ def _allocate(maker: Any, shape: tuple[int, ...], to: DType, name: str) -> Any:
     try:
         if need > MAX_BYTES:
             raise MemoryError
+        if need >= allocator.least:
+            keep_memory()
         return maker(shape, to.array_type)
     except (MemoryError, ValueError, OverflowError):
         raise ShapeError(f"{name}: a tensor of shape {shape} and type {to.name} needs {need / 2**30:,.1f} GiB",
@@ -82,10 +86,12 @@ def _allocate(maker: Any, shape: tuple[int, ...], to: DType, name: str) -> Any:
 def as_array(data: Any, to: DType | None, name: str = "tensor") -> Any:
     """A fresh array of `data`: numbers, nested sequences, arrays, tensors, or sequences of these."""
     if isinstance(data, TensorBase):
-        return data._array.astype(to.array_type if to else data._array.dtype, copy=True, order="C")
+        return silent().run(data._array.astype, to.array_type if to else data._array.dtype, copy=True, order="C")
     if isinstance(data, (np.ndarray, np.generic)):
+        if data.nbytes >= allocator.least:
+            keep_memory()
         found = np.array(data, order="C")
-        return _of_one_type(found.astype((to or of_array(found.dtype)).array_type, copy=False))
+        return _of_one_type(silent().run(found.astype, (to or of_array(found.dtype)).array_type, copy=False))
     try:
         found = np.array(_unwrapped(data))
     except ValueError as error:
@@ -191,6 +197,8 @@ def from_numpy(array: Any) -> Any:
         span = np.lib.stride_tricks.as_strided(corner, ((high - low) // array.itemsize + 1,), (array.itemsize,))
         shared = view(make(span), array.shape, array.strides, -low)
     export_for_good(shared)
+    if array.nbytes >= allocator.least:
+        keep_memory()
     return shared
 
 
@@ -298,6 +306,11 @@ def _number(value: Any, name: str) -> Any:
     return value
 
 
+@silenced
+def _scaled(drawn: Any, scale: Any, start: Any, dtype: Any) -> Any:
+    return (drawn * scale + start).astype(dtype)
+
+
 def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
            **settings: Any) -> Any:
     """Numbers from start (0 if left out) up to, not including, end."""
@@ -314,7 +327,7 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = No
     if to.category < FLOAT:
         first, step = int(first), int(step)
     wide = np.arange(count, dtype=np.float64 if to.category >= FLOAT else np.int64)
-    return in_order((first + wide * step).astype(to.array_type), requires_grad, device, "arange", **settings)
+    return in_order(_scaled(wide, step, first, to.array_type), requires_grad, device, "arange", **settings)
 
 
 def in_order(array: Any, requires_grad: bool, device: Any, name: str, **settings: Any) -> Any:
@@ -335,7 +348,8 @@ def _check_range(first: Any, last: Any, step: Any) -> None:
 def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """So many numbers from start to end, both included."""
     first, last, to = _ends("linspace", start, end, steps, dtype, settings)
-    return in_order(np.linspace(first, last, int(steps)).astype(to.array_type), requires_grad, device, "linspace", **settings)
+    found = cast_array(silently(np.linspace, first, last, int(steps)), to.array_type)
+    return in_order(found, requires_grad, device, "linspace", **settings)
 
 
 def _ends(name: str, start: Any, end: Any, steps: int, dtype: Any, settings: dict[str, Any]) -> tuple[Any, Any, DType]:
@@ -358,7 +372,8 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any
     first, last, to = _ends("logspace", start, end, steps, dtype, settings)
     if isinstance(base, complex):
         raise BadArgument(f"logspace: the base must be a real number, got {base}", fix="base=10.0")
-    return in_order(np.logspace(first, last, int(steps), base=base).astype(to.array_type), requires_grad, device, "logspace", **settings)
+    found = cast_array(silently(np.logspace, first, last, int(steps), base=base), to.array_type)
+    return in_order(found, requires_grad, device, "logspace", **settings)
 
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
@@ -377,6 +392,8 @@ def _float_type(dtype: Any, settings: dict[str, Any], name: str) -> DType:
 
 
 def _draw(method: str, generator: Any, shape: tuple[int, ...], to: DType) -> Any:
+    if math.prod(shape) * to.itemsize >= allocator.least:
+        keep_memory()
     draw = getattr(source(generator), method)
     if to.is_complex:
         parts = draw((2, *shape)) / (math.sqrt(2) if method == "standard_normal" else 1)
@@ -478,7 +495,7 @@ def uniform_(x: Any, *bounds: float, generator: Any = None, **named: float) -> A
         raise BadValue(f"uniform_: no numbers between {low} and {high} in {kind.name}",
                        why=f"from must not exceed to, and it holds {limits.min} to {limits.max}", fix="x.uniform_(0, 1)")
     start = low * (1 + 1j) if kind.is_complex else low  # both parts of a complex number are drawn
-    return x.copy_(make((_draw("random", generator, x._array.shape, kind) * (high - low) + start).astype(x._array.dtype)))
+    return x.copy_(make(_scaled(_draw("random", generator, x._array.shape, kind), high - low, start, x._array.dtype)))
 
 
 def normal_(x: Any, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Any:
@@ -486,4 +503,4 @@ def normal_(x: Any, mean: float = 0.0, std: float = 1.0, *, generator: Any = Non
     if std < 0:
         raise BadValue(f"normal_: the standard deviation must not be negative, got {std}", fix=f"x.normal_({mean}, {-std})")
     to = _drawable(x, "normal_")
-    return x.copy_(make((_draw("standard_normal", generator, x._array.shape, to) * std + mean).astype(x._array.dtype)))
+    return x.copy_(make(_scaled(_draw("standard_normal", generator, x._array.shape, to), std, mean, x._array.dtype)))
