@@ -267,6 +267,13 @@ CALLS: list[tuple[str, str, float, Callable[..., Any], tuple[Any, ...]]] = [
     *((f"linalg.{name}", k, 0.01, lambda v, x, name=name, k=k: named(mg.linalg, name)(x, **{k: v}),
      (X,)) for name in ("pinv", "matrix_rank") for k in ("rtol", "atol")),
     ("linalg.lstsq", "rcond", 0.01, lambda v, x: mg.linalg.lstsq(x, x[:, :1], rcond=v)[0], (X,)),
+    ("array_api.full", "fill_value", 0.5, lambda v: mg.array_api.full((2,), v, dtype=mg.float64), ()),
+    ("array_api.linspace", "stop", 0.5, lambda v: mg.array_api.linspace(0, v, 3, dtype=mg.float64), ()),
+    ("array_api.arange", "stop", 2.5, lambda v: mg.array_api.arange(v), ()),
+    ("_foreach_addcmul", "value", 0.5, lambda v, x: mg._foreach_addcmul([x], [x], [x], value=v)[0], (X,)),
+    ("_foreach_add", "alpha", 0.5, lambda v, x: mg._foreach_add([x], [x], alpha=v)[0], (X,)),
+    ("pad_sequence", "padding_value", 0.5,
+     lambda v, x: nn.utils.rnn.pad_sequence([x[0], x[1, :3]], padding_value=v), (X,)),
     ("masked.var", "correction", 1, lambda v, x: mg.masked.var(x, 1, correction=v, mask=x > 0.05), (X,)),
 ]
 
@@ -522,6 +529,13 @@ def test_the_error_names_the_function_the_argument_and_the_fix(call: Any, what: 
     assert "test_numbers.py" in raised.value.where
 
 
+def test_the_error_of_what_was_computed_from_an_argument_names_the_function() -> None:
+    with pytest.raises(TypeError, match=r"^AdaptiveLogSoftmaxWithLoss: what it computes with must be a number"):
+        nn.AdaptiveLogSoftmaxWithLoss(6, 10, [4], div_value=mg.tensor(2.0, requires_grad=True))
+    with pytest.raises(TypeError, match=r"^GradScaler: init_scale must be a number"):
+        mg.amp.GradScaler("cpu", init_scale=mg.tensor(2.0, requires_grad=True))
+
+
 @pytest.mark.parametrize("value", ["a", mg.ones(1), mg.ones(2, 2), [1.0], np.ones(2)], ids=lambda v: type(v).__name__)
 def test_what_is_no_number_is_refused_by_name(value: Any) -> None:
     with pytest.raises(TypeError, match=r"^elu: alpha must be a number, not "):
@@ -535,6 +549,22 @@ def test_numbers_of_numpy_are_taken_by_value() -> None:
     y.sum().backward()
     assert x.grad.tolist() == [0.5] * 40
     assert F.leaky_relu(mg.tensor([-1.0]), np.float32(0.5)).dtype is mg.float32
+
+
+INIT = [(name, argument) for name in init.__all__ if name.endswith("_")
+        for argument, p in inspect.signature(getattr(init, name)).parameters.items()
+        if isinstance(p.default, (int, float)) and not isinstance(p.default, bool) or argument in ("val", "sparsity")]
+
+
+@pytest.mark.parametrize(("name", "argument"), [(name, argument) for name, argument in INIT
+                                                if argument not in ("a", "groups") or name == "uniform_"])
+def test_filling_memory_is_unrecorded_and_takes_values(name: str, argument: str) -> None:
+    filled = []
+    for value in (0.25, mg.tensor(0.25), mg.tensor(0.25, requires_grad=True)):
+        mg.manual_seed(0)
+        others = {"sparsity": 0.5} if name == "sparse_" else {}
+        filled.append(getattr(init, name)(mg.zeros(4, 4), **{**others, argument: value}))
+    assert mg.equal(*filled[:2]) and mg.equal(*filled[1:]) and not filled[2].requires_grad
 
 
 def test_where_nothing_is_recorded_a_tensor_is_its_value() -> None:

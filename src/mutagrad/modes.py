@@ -23,9 +23,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 from .errors import ModeError
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Entry:
@@ -177,7 +180,16 @@ def call_with(changes: dict[str, Any], function: Callable[..., Any], *arguments:
         tidy()
 
 
-UNRECORDED = {"recorded": False}
+def keeps_modes(function: F) -> F:
+    """A function that leaves modes as it found them, though it enters blocks by `with`, which an interrupt can come between."""
+    @wraps(function)
+    def run(*arguments: Any, **settings: Any) -> Any:
+        return call_with({}, function, *arguments, **settings)
+
+    return run  # type: ignore[return-value]
+
+
+UNRECORDED, RECORDED = {"recorded": False}, {"recorded": True}
 # How forward mode runs the reverse that it differentiates. Its adjoints stand for any, so none of them is zero for good: what is
 # infinite stays so. (A zero tangent stays zero all the same: that is the second sweep's.)
 FORWARD = {"strong_zeros": False}

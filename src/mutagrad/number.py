@@ -14,8 +14,8 @@ elu: alpha must be a number, and this tensor requires a gradient
 
 Three places see to it. Generated functions take their settings through `number`. A tensor of which this package itself
 takes the value, by `float(x)` or by giving it to NumPy, asks `check_taken`; so a function composed of others either
-computes with the tensor, and is differentiated, or raises. And a function that decides by the value (`if beta == 0`) calls
-`number` first. tests/test_numbers.py tries every numeric argument of every function.
+computes with the tensor, and is differentiated, or raises. And a function that decides by the value (`if beta == 0`)
+calls `number` first. tests/test_numbers.py tries every numeric argument of every function.
 """
 from __future__ import annotations
 
@@ -50,6 +50,7 @@ def number(value: Any) -> Any:
     elif isinstance(value, (int, float, complex)):
         return value
     function, name = argument_of(value)
+    name = name or "x"
     kind = f"a tensor of shape {value._array.shape}" if isinstance(value, TensorBase) else type(value).__name__
     raise BadArgument(f"{function}: {name} must be a number, not {kind}", fix=f"{name}=0.5")
 
@@ -66,9 +67,10 @@ def check_lost(value: Any) -> None:
     """Raises if taking the value of this tensor would lose a gradient. Unrecorded, there is none to lose."""
     if isinstance(value, TensorBase) and value._storage.writer is not None and mode.grad:
         function, name = argument_of(value)
-        raise BadArgument(f"{function}: {name} must be a number, and this tensor requires a gradient",
+        said = name or "what it computes with"
+        raise BadArgument(f"{function}: {said} must be a number, and this tensor requires a gradient",
                           why="a number has no history: the gradient would be lost without a word",
-                          fix=f"float({name}), or {name}.detach(), if that is what you want")
+                          fix=f"float({name or 'x'}), or {name or 'x'}.detach(), if that is what you want")
 
 
 def taken_here() -> bool:
@@ -95,12 +97,17 @@ def _our_frames(frame: FrameType | None) -> Iterator[FrameType]:
 
 
 def argument_of(value: Any) -> tuple[str, str]:
-    """The function that the user called with this value, and the argument's name: the outermost of ours that has it."""
-    found = "number", "x"
+    """The function that the user called with this value, and the argument's name: the outermost of ours that has it.
+
+    If none has, because it was computed from an argument, the outermost of all, without a name.
+    """
+    function = found = ""
     for frame in _our_frames(sys._getframe(2)):
         code = frame.f_code
+        called = code.co_name if code.co_name != "__init__" else type(frame.f_locals.get("self")).__name__
+        function = function if found else called
         for name in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]:
             given = frame.f_locals.get(name)
             if given is value or given.__class__ in (list, tuple) and any(part is value for part in given):
-                found = code.co_name, name
-    return found
+                function, found = called, name
+    return function, found

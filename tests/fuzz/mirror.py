@@ -328,10 +328,10 @@ class Mirror:
         return fresh(self.a.copy() if self.live else tape.constant(self.a.copy()))
 
     def add(self, x, alpha=1):
-        return fresh(self.a + alpha * raw(x))
+        return fresh(self.a + raw(alpha) * raw(x))
 
     def sub(self, x, alpha=1):
-        return fresh(self.a - alpha * raw(x))
+        return fresh(self.a - raw(alpha) * raw(x))
 
     def mul(self, x):
         return fresh(self.a * raw(x))
@@ -373,6 +373,7 @@ class Mirror:
     def relu(self): return fresh(self.a * decide(np.asarray(self.a > 0)))
 
     def clamp(self, min, max):
+        min, max = raw(min), raw(max)
         decide(np.sign(self.a - min)), decide(np.sign(self.a - max))
         return fresh(np.clip(self.a, min, max))
 

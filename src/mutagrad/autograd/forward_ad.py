@@ -63,12 +63,14 @@ class dual_level(_Mode):
     def changes(self) -> dict[str, Any]:
         return {"dual": self, "recorded": True}
 
-    def __enter__(self) -> int:  # type: ignore[override]
+    def check(self) -> None:
         if is_open():
             raise GradientError("dual_level: Nested forward mode AD is not supported at the moment", why="a tensor has one tangent",
                                 fix="mutagrad.func.jvp, which nests")
         self.duals = WeakKeyDictionary()
-        self.enter()
+
+    def __enter__(self) -> int:  # type: ignore[override]
+        super().__enter__()
         return 0
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..errors import BadValue, NotSupported
-from ..modes import Block, amend, mode as current
+from ..modes import Block, amend, call_with, mode as current
 from ..where import OURS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -40,10 +40,14 @@ class _Mode(Block):
     def changes(self) -> dict[str, Any]:
         return {"recorded": self.grad}
 
-    def __enter__(self) -> None:
+    def check(self) -> None:
+        """Raises where the mode cannot be entered."""
         if current.now.dual is not None and not self.grad and _called_by_user():
             raise NotSupported(f"{type(self).__name__}: not supported inside dual_level", why="what is not recorded has no tangent",
                                fix="open dual_level inside the block, or detach() what shall have no derivative")
+
+    def __enter__(self) -> None:
+        self.check()
         self.enter()
 
     def __call__(self, function: F) -> F:
@@ -54,8 +58,8 @@ class _Mode(Block):
 
         @functools.wraps(function)
         def wrapped(*arguments: Any, **settings: Any) -> Any:
-            with self.again():
-                return function(*arguments, **settings)
+            self.check()
+            return call_with(self.changes(), function, *arguments, **settings)
 
         return wrapped  # type: ignore[return-value]
 

@@ -25,19 +25,21 @@ class Place(NamedTuple):
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     index: Any
+    kind: str  # of elements that are of another type than the storage's
 
     @classmethod
     def of(cls, window: Any) -> Place | None:
         if window is None:
             return None
         if window.__class__ is int:
-            return cls(window, (), (), None)
+            return cls(window, (), (), None, "")
         offset, shape, strides, index = window
-        return cls(offset, shape, tuple(t for n, t in zip(shape, strides) if n > 1), _exact(index))
+        kind, index = (index.dtype.str, index.index) if index.__class__ is As else ("", index)
+        return cls(offset, shape, tuple(t for n, t in zip(shape, strides) if n > 1), _exact(index), kind)
 
     def within(self, argument: Argument) -> Place | None:
         """The same, counted from where an argument begins; None if it is all of the argument."""
-        moved = self._replace(offset=self.offset - (argument.offset or 0))
+        moved = self._replace(offset=self.offset - (argument.offset or 0), kind="")  # its new storage is of its own type
         return None if (moved.offset, moved.shape, moved.index) == (0, argument.shape, None) else moved
 
 
@@ -47,8 +49,6 @@ def _exact(value: Any) -> Any:
         return value
     if isinstance(value, np.ndarray):  # floats may be memory to work in, and not even filled
         return (value.shape, hash(value.tobytes())) if value.dtype.kind in "biu" else None
-    if isinstance(value, As):
-        return value.dtype.str, _exact(value.index)
     if isinstance(value, (tuple, list)):
         return tuple(map(_exact, value))
     if isinstance(value, slice):
