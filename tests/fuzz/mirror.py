@@ -128,11 +128,10 @@ class Leaf:
 
 
 class Home:
-    """A piece of memory, and the leaves that lie in it. `shared`: a custom function has given out a view of it, which has a history
-    of its own: as that of something computed it would go on where a leaf begins anew, and one memory cannot show both."""
+    """A piece of memory, and the leaves that lie in it."""
 
     def __init__(self):
-        self.leaves, self.shared = [], False
+        self.leaves = []
         self.followed = False  # whether the history of all of it has those of the leaves as parts
         self.forked = False  # whether a leaf began anew after that, and not so what all of it remembers
 
@@ -183,7 +182,6 @@ class Mirror:
             if recorded:
                 leaf.written = self.home.followed = True
             else:
-                assert not self.home.shared, "which history?"
                 self.home.forked = self.home.followed
                 leaf.renewed()
         return self
@@ -230,7 +228,7 @@ class Mirror:
 
     def set_data(self, x):
         """Over the memory of x: a matrix that is turned keeps its elements; anything else moves as what was there before did."""
-        assert self.leaf is None or not self.leaf.written and not self.home.shared, "is that a leaf again?"
+        assert self.leaf is None or not self.leaf.written, "is that a leaf again?"
         if x.a.shape != self.a.shape:
             self.rewindowed(np.transpose)
             assert self.a.shape == x.a.shape
@@ -672,10 +670,8 @@ class Function:
 
     @staticmethod
     def told(result, inputs):
-        for x in inputs:
-            if x.home is not None and np.shares_memory(x.a, result.a):
-                x.home.shared = True
-        if any(t == 0 and n > 1 for n, t in zip(result.a.shape, result.a.strides)):  # elements that are the same memory are copied, to have gradients of their own
+        """As the caller gets it. Elements that are the same memory are copied, to have gradients of their own."""
+        if any(t == 0 and n > 1 for n, t in zip(result.a.shape, result.a.strides)):
             return fresh(result.a.copy())
         return result.view_of(result.a) if any(result is x for x in inputs) else result
 

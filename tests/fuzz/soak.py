@@ -2,8 +2,8 @@
 
     PYTHONPATH=tests python -m fuzz.soak [--programs 1000000] [--minutes 600] [--workers 2] [--seed 0] [--every 60] [--fresh]
 
-Work comes in chunks that their numbers determine, and what is done is kept in a small file: Ctrl-C stops it, and the same command
-goes on from there. A program that fails is made as small as it can be, and written to a folder with what was expected. The
+Work comes in chunks that their numbers determine, and what is done is kept in a small file: Ctrl-C, or SIGTERM in the
+background, stops it, and the same command goes on from there. A program that fails is made as small as it can be, and written to a folder with what was expected. The
 status is 1 if anything has failed.
 """
 
@@ -18,6 +18,7 @@ import random
 import re
 import signal
 import sys
+import threading
 import time
 import traceback
 import warnings
@@ -87,10 +88,18 @@ class Result(NamedTuple):
 # A chunk, on a worker.
 
 
-def begin() -> None:
-    """What a worker does first. Ctrl-C is for the parent to answer."""
+def begin(parent: int) -> None:
+    """What a worker does first. Ctrl-C is for the parent to answer; if that is gone, there is nobody to work for."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     warnings.simplefilter("error")
+    threading.Thread(target=end_with, args=(parent,), daemon=True).start()
+
+
+def end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(2)
+    os._exit(1)
 
 
 def work(base: int, number: int, jobs: list[Job]) -> Result:
@@ -240,7 +249,7 @@ class Soak:
         if self.suspects:
             numbers = iter([self.suspects[0]])
         running: dict[Future[Result], int] = {}
-        pool = ProcessPoolExecutor(workers, get_context("spawn"), begin)
+        pool = ProcessPoolExecutor(workers, get_context("spawn"), begin, (os.getpid(),))
         try:
             self.feed(pool, running, numbers, workers)
             while running:
@@ -318,6 +327,8 @@ def main(arguments: list[str] | None = None) -> int:
     state = State.load(options.state, options.seed, options.fresh)
     if state.programs:
         print(f"going on after {state.programs:,} programs in {state.seconds / 3600:.1f} hours; --fresh begins anew", flush=True)
+    for number in (signal.SIGINT, signal.SIGTERM):  # in the background, the first is ignored and the second is how to stop it
+        signal.signal(number, signal.default_int_handler)
     try:
         Soak(state, options.failures, options).run()
     except KeyboardInterrupt:

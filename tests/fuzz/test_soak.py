@@ -28,8 +28,7 @@ def command(tmp_path):
         paths = [str(TESTS), str(Path(mutagrad.__file__).parents[1])]
         return subprocess.Popen(
             [sys.executable, "-m", "fuzz.soak", "--workers", "1", "--state", str(tmp_path / "state.json"), "--failures", str(tmp_path / "failures"), *arguments],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # which is ignored in the background
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     return start
 
