@@ -1,30 +1,36 @@
-# Every command sets up what it needs on a machine that has only python3 and make.
+# Every command sets up what it needs on a machine that has only python3 and make. PYTHON says which python3; an environment
+# that another version has made is then made again.
 PYTHON ?= python3
+ifneq ($(origin PYTHON),file)
+again = $(shell [ ! -x $(1)/bin/python ] || [ "$$($(1)/bin/python -V)" = "$$($(PYTHON) -V)" ] || echo anew)
+endif
 BIN := .venv/bin
 ORACLE := .venv-oracle/bin
 EXAMPLES := .venv-examples/bin
 # On two cores two workers halve the time; the cost tests count instead of timing, so neighbours do not disturb them.
 PYTEST := -m pytest -q -n 2
 
-.PHONY: tour test smoke oracle coverage bench examples lint clean help
+.PHONY: anew tour test matrix smoke soak oracle coverage bench examples lint clean help
 
 help:
 	@echo "make tour    a dozen mutating programs, their gradients, and what PyTorch does with them"
 	@echo "make test    all tests that need no PyTorch        make smoke   the quickest of them"
+	@echo "make matrix  the tests on Python 3.10 to 3.13, with old and new NumPy and with NumPy alone"
+	@echo "make soak    a million random programs and the stress cases, for a night; goes on where it was stopped"
 	@echo "make oracle  all tests, with those that compare with PyTorch 2.13"
 	@echo "make coverage  writes docs/coverage.md: how much of PyTorch's table of operations is here"
 	@echo "make bench   timings as ratios to PyTorch          make lint    ruff and mypy --strict"
 	@echo "make examples  train what is in examples/training, and save the plots"
 
-.venv/ready: pyproject.toml
-	$(PYTHON) -m venv .venv
+.venv/ready: pyproject.toml $(call again,.venv)
+	$(PYTHON) -m venv $(if $(filter anew,$^),--clear) .venv
 	$(BIN)/python -m pip install -q --upgrade pip
 	$(BIN)/python -m pip install -q -e '.[dev]'
 	@touch $@
 
 # torch==2.13.0 stays out of every default install; pip finds its CPU build where there is one.
-.venv-oracle/ready: pyproject.toml
-	$(PYTHON) -m venv .venv-oracle
+.venv-oracle/ready: pyproject.toml $(call again,.venv-oracle)
+	$(PYTHON) -m venv $(if $(filter anew,$^),--clear) .venv-oracle
 	$(ORACLE)/python -m pip install -q --upgrade pip
 	$(ORACLE)/python -m pip install -q torch==2.13.0
 	$(ORACLE)/python -m pip install -q -e '.[dev]' expecttest
@@ -37,8 +43,15 @@ test: .venv/ready
 	$(BIN)/python $(PYTEST) -m "not oracle" tests
 	$(BIN)/python -m pytest -q --doctest-modules src/mutagrad --ignore=src/mutagrad/__main__.py
 
+matrix:
+	$(PYTHON) tests/matrix.py $(ONLY)
+
 smoke: .venv/ready
 	$(BIN)/python -m pytest -q -m smoke $$(grep -rl --include="test_*.py" mark.smoke tests)
+
+# SOAK takes options: make soak SOAK="--minutes 30 --workers 1"
+soak: .venv/ready
+	PYTHONPATH=tests $(BIN)/python -m fuzz.soak $(SOAK)
 
 oracle: .venv-oracle/ready
 	$(ORACLE)/python $(PYTEST) -m oracle tests
@@ -50,8 +63,8 @@ bench: .venv-oracle/ready
 	$(ORACLE)/python -m compileall -q src
 	$(ORACLE)/python benchmarks/bench.py
 
-.venv-examples/ready: pyproject.toml
-	$(PYTHON) -m venv .venv-examples
+.venv-examples/ready: pyproject.toml $(call again,.venv-examples)
+	$(PYTHON) -m venv $(if $(filter anew,$^),--clear) .venv-examples
 	$(EXAMPLES)/python -m pip install -q --upgrade pip
 	$(EXAMPLES)/python -m pip install -q -e '.[examples]'
 	@touch $@
@@ -66,4 +79,4 @@ lint: .venv/ready
 	$(BIN)/mypy
 
 clean:
-	rm -rf .venv .venv-oracle .venv-examples .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-oracle .venv-examples .venv-3.* .pytest_cache .mypy_cache .ruff_cache

@@ -16,61 +16,12 @@ import pytest
 
 import mutagrad as mg
 from mutagrad.errors import BadFile
+from pickles import EMPTY, REBUILD, archive, call, group, name, number, numbers, storage, tensor, text
 from tools import Broken, survive
 
 
 def shares(a: mg.Tensor, b: mg.Tensor) -> bool:
     return np.shares_memory(a._array, b._array)
-
-
-def name(module: str, attribute: str) -> bytes:
-    return b"c" + module.encode() + b"\n" + attribute.encode() + b"\n"
-
-
-def text(value: str) -> bytes:
-    return b"X" + struct.pack("<I", len(value.encode())) + value.encode()
-
-
-def number(value: int) -> bytes:
-    data = pickle.encode_long(value)
-    return b"\x8a" + bytes([len(data)]) + data
-
-
-def group(*items: bytes) -> bytes:
-    return b"(" + b"".join(items) + b"t"
-
-
-def numbers(*values: int) -> bytes:
-    return group(*map(number, values))
-
-
-def call(function: bytes, *arguments: bytes) -> bytes:
-    return function + group(*arguments) + b"R"
-
-
-def storage(kind: str = "FloatStorage", key: str = "0", count: int = 6, place: str = "cpu") -> bytes:
-    return group(text("storage"), name("torch", kind), text(key), text(place), number(count)) + b"Q"
-
-
-REBUILD = name("torch._utils", "_rebuild_tensor_v2")
-EMPTY = call(name("collections", "OrderedDict"))
-
-
-def tensor(cell: bytes | None = None, offset: int = 0, size: Any = (2, 3), stride: Any = (3, 1), hooks: bytes = EMPTY, **settings: Any) -> bytes:
-    return call(REBUILD, cell or storage(**settings), number(offset), numbers(*size), numbers(*stride), b"\x89", hooks)
-
-
-def archive(program: bytes, root: str = "archive", order: bytes = b"little", compression: int = zipfile.ZIP_STORED, **entries: bytes) -> bytes:
-    """A file as torch.save writes it, with a storage of six floats."""
-    target = io.BytesIO()
-    with zipfile.ZipFile(target, "w", compression) as made:
-        made.writestr(f"{root}/data.pkl", b"\x80\x02" + program + b".")
-        made.writestr(f"{root}/byteorder", order)
-        content = {"0": np.arange(6, dtype="<f4" if order != b"big" else ">f4").tobytes()} | {k.lstrip("_"): v for k, v in entries.items()}
-        for key, value in content.items():
-            made.writestr(f"{root}/data/{key}", value)
-        made.writestr(f"{root}/version", b"3\n")
-    return target.getvalue()
 
 
 def loaded(program: bytes, **settings: Any) -> Any:

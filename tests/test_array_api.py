@@ -18,7 +18,7 @@ import pytest
 
 import mutagrad as mg
 
-strict = pytest.importorskip("array_api_strict", reason="the extra dev installs it")
+strict = pytest.importorskip("array_api_strict", reason="pip install 'mutagrad[dev]'")
 xp = mg.ones(1).__array_namespace__()
 
 inf, nan = float("inf"), float("nan")
@@ -126,6 +126,11 @@ def same_signs(a: Any, b: Any) -> Any:
     return (a != 0) | (b != 0) | (np.signbit(a) == np.signbit(b))
 
 
+# From which NumPy on the reference computes all cases of a function, and what it raises with an older one.
+SINCE = {"take": ((2, 1), TypeError), "linalg.matrix_norm": ((2, 3), ValueError)}
+REFUSED = {name: error for name, (version, error) in SINCE.items() if tuple(map(int, np.__version__.split(".")[:2])) < version}
+
+
 def check(name: str, cases: Iterator[Case], loose: float = 1.0, compare: Any = None) -> None:
     """Calls both for every case; `compare` takes from the results what is determined."""
     ours, theirs = find(xp, name), find(strict, name)
@@ -133,7 +138,11 @@ def check(name: str, cases: Iterator[Case], loose: float = 1.0, compare: Any = N
     for case in cases:
         count += 1
         with np.errstate(all="ignore"):
-            expected, found = case.call(strict, theirs), case.call(xp, ours)
+            found = case.call(xp, ours)
+            try:
+                expected = case.call(strict, theirs)
+            except REFUSED.get(name, ()):
+                continue
         text = difference(expected, found, loose) if compare is None else compare(case, expected, found)
         if text:
             wrong.append(f"{name}({case}): {text}")
@@ -688,7 +697,7 @@ if hasattr(x, 'detach') else scipy.special.xlogy(x, x), lambda x: scipy.stats.zm
 
 def test_scipy_computes_with_tensors_and_gradients_pass() -> None:
     """SciPy's functions that are written against the standard; they look for it once, when SciPy is imported."""
-    pytest.importorskip("scipy")
+    pytest.importorskip("scipy", "1.16", reason="older ones convert to arrays here and there: pip install 'mutagrad[scipy]', with Python 3.11 or newer")
     program = SCIPY_PROGRAM.replace("CALLS", SCIPY_CALLS)
     done = subprocess.run([sys.executable, "-c", program], env={**os.environ, "SCIPY_ARRAY_API": "1"}, capture_output=True, text=True, timeout=120)
     assert done.stdout == "fine\n", done.stderr

@@ -140,7 +140,7 @@ def test_a_tensor_can_be_made_with_its_channels_last() -> None:
 
 
 def test_a_sobol_sequence_goes_on_where_it_was() -> None:
-    pytest.importorskip("scipy")
+    pytest.importorskip("scipy", reason="pip install 'mutagrad[scipy]'")
     engine = mg.quasirandom.SobolEngine(2)
     first = [[0.0, 0.0], [0.5, 0.5], [0.75, 0.25], [0.25, 0.75]]
     assert engine.draw(3).tolist() == first[:3] and engine.draw().tolist() == first[3:] and engine.num_generated == 4

@@ -5,11 +5,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import pytest
 
 import mutagrad as mg
 from mutagrad import nn
 from mutagrad.utils.checkpoint import checkpoint, checkpoint_sequential, noop_context_fn, set_checkpoint_debug_enabled, set_checkpoint_early_stop
+from samples import SAMPLES, Sample
+from test_ops import BY_MEMORY, NEEDS_ORDER, base_for, weighted, weights, window
 from tools import same
 
 
@@ -184,3 +187,179 @@ def test_mixed_precision_is_that_of_the_first_run() -> None:
         with mg.autocast("cpu", dtype=mg.bfloat16, enabled=outside):
             out.sum().backward()
     assert seen == [mg.bfloat16, mg.bfloat16, mg.float32, mg.float32]
+
+
+# ------------------------------------------------------------------------------------------------ what changes meanwhile
+
+N = 5000  # more than are looked at of values computed on the way
+
+
+def differentiated(function: Any, change: Any, x: Any = None, **settings: Any) -> Any:
+    x = mg.full((N,), 0.5, requires_grad=True) if x is None else x
+    y = checkpoint(function, x, **settings)
+    change()
+    y.sum().backward()
+    return x.grad
+
+
+GLOBAL = mg.ones(N)
+
+
+class Scaled(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("scale", mg.ones(N))
+
+    def forward(self, x: Any) -> Any:
+        return x * self.scale
+
+
+def changes() -> dict[str, tuple[Any, ...]]:
+    """What a function reads besides its arguments, and what becomes of it: made anew for each test."""
+    c, few, mask, index = mg.ones(N), mg.ones(3), mg.arange(N) % 2 == 0, mg.arange(N)
+    array, numbers, exported = np.ones(N, np.float32), [2.0], mg.ones(N)
+    computed, leaf, module = mg.ones(N, requires_grad=True) * 2, mg.ones(N, requires_grad=True), Scaled()
+    bound, target, place = mg.tensor(0.6), mg.zeros(N, dtype=mg.int64), [3]
+    zeros = mg.zeros(N, requires_grad=True)
+    return {
+        "all of a constant": (lambda x: x * c, lambda: c.mul_(2)),
+        "an element of it": (lambda x: x * c, lambda: c.__setitem__(7, 2.0)),
+        "where that has no influence on the result": (lambda x: x * c, lambda: c.__setitem__(7, 2.0), zeros),
+        "through an alias": (lambda x: x * c, lambda: c.detach().view(-1)[7:9].zero_()),
+        "by assigning data": (lambda x: x * c, lambda: setattr(c, "data", mg.full((N,), 2.0))),
+        "what is only added": (lambda x: (x + c).sin(), lambda: c.mul_(2)),
+        "few elements": (lambda x: x[:3] * few, lambda: few.__setitem__(1, 2.0)),
+        "a global": (lambda x: x * GLOBAL, lambda: GLOBAL.add_(1)),
+        "a buffer": (module, lambda: module.scale.add_(1)),
+        "a mask": (lambda x: mg.where(mask, x * 2, x), mask.logical_not_),
+        "an index": (lambda x: x[index], lambda: index.__setitem__(0, 5)),
+        "an index to write to": (lambda x: (x * 2).index_fill_(0, index[:2], 0.0), lambda: index.add_(1)),
+        "a bound that is compared with": (lambda x: x * (x > bound), lambda: bound.fill_(0.2)),
+        "classes, where all are alike": (
+            lambda x: nn.functional.cross_entropy(x.reshape(-1, 5) * 0, target[:N // 5]), lambda: target.fill_(3)),
+        "a computed tensor, unrecorded": (lambda x: x * computed, lambda: computed.data.mul_(2)),
+        "a computed tensor, recorded": (lambda x: x * computed, lambda: computed.mul_(2)),
+        "a leaf, recorded": (lambda x: x * leaf, lambda: leaf.mul_(2)),
+        "by NumPy": (lambda x: x * exported, lambda: exported.numpy().__setitem__(7, 2.0)),
+        "an array": (lambda x: x * mg.tensor(array), lambda: array.__setitem__(7, 2.0)),
+        "a number": (lambda x: x * numbers[0], lambda: numbers.__setitem__(0, 3.0)),
+        "a number among settings": (lambda x: nn.functional.elu(-x, numbers[0]), lambda: numbers.__setitem__(0, 3.0)),
+        "the element that is read": (lambda x: x[place[0]] * 2, lambda: place.__setitem__(0, 4)),
+        "the part that is read": (lambda x: x[place[0]:place[0] + 3] * 2, lambda: place.__setitem__(0, 4), zeros),
+        "which way it takes": (lambda x: x.sin() if place[0] == 3 else x.cos(), lambda: place.__setitem__(0, 4)),
+        "how often": (lambda x: sum([x * 2 for _ in range(place[0])]), lambda: place.__setitem__(0, 4), zeros),
+    }
+
+
+@pytest.mark.parametrize("what", changes())
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_a_change_of_what_it_reads_is_noticed(what: str, reentrant: bool) -> None:
+    """And without a change, or with the change made afterwards, it is differentiated."""
+    function, change, *x = changes()[what]
+    with pytest.raises(RuntimeError, match="has changed since it ran") as raised:
+        differentiated(function, change, *x, use_reentrant=reentrant)
+    assert "argument" in raised.value.fix and raised.value.why
+    function, _, *x = changes()[what]
+    found = differentiated(function, lambda: None, *x, use_reentrant=reentrant)
+    function, _, *x = changes()[what]
+    plain = x[0] if x else mg.full((N,), 0.5, requires_grad=True)
+    function(plain).sum().backward()
+    same(found, plain.grad.numpy())
+
+
+def test_the_error_names_the_operation_and_its_line() -> None:
+    c = mg.ones(N)
+    with pytest.raises(RuntimeError) as raised:
+        differentiated(lambda x: x.sin() * c, c.zero_)
+    assert raised.value.why.startswith("mul at ") and "test_checkpoint.py" in raised.value.why
+    w = mg.ones(N, requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"the leaf of shape \(5000,\) that mul reads at"):
+        differentiated(lambda x: x.sin() * w, lambda: w.data.zero_())
+
+
+@pytest.mark.parametrize("call", [lambda f, x: checkpoint_sequential([f, lambda y: y * 2], 2, x),
+                                  lambda f, x: checkpoint(lambda x: checkpoint(f, x) * 2, x)])
+def test_a_change_is_noticed_in_segments_and_inside_another_checkpoint(call: Any) -> None:
+    c, x = mg.ones(N), mg.ones(N, requires_grad=True)
+    y = call(lambda x: x * c, x)
+    y.sum().backward()
+    same(x.grad, [2.0] * N)
+    y = call(lambda x: x * c, x)
+    c.mul_(2)
+    with pytest.raises(RuntimeError, match="has changed since it ran"):
+        y.sum().backward()
+
+
+def test_a_change_that_the_user_answers_for() -> None:
+    c = mg.ones(N)
+    same(differentiated(lambda x: x * c, lambda: c.mul_(2), determinism_check="none"), [2.0] * N)
+
+
+def test_arguments_count_as_they_were_be_they_leaves() -> None:
+    x = mg.full((N,), 0.5, requires_grad=True)
+    same(differentiated(lambda x: x * x, lambda: x.mul_(3), x), [1.0] * N)
+    table = mg.ones(3, N, requires_grad=True)
+    y = checkpoint(lambda row: row * row, table[1])
+    with mg.no_grad():
+        table.zero_()
+    y.sum().backward()
+    same(table.grad[1], [2.0] * N)
+
+
+def test_random_numbers_must_be_the_same() -> None:
+    assert set(differentiated(nn.functional.dropout, lambda: mg.rand(7)).tolist()) == {0.0, 2.0}
+    with pytest.raises(RuntimeError, match="has changed since it ran"):
+        differentiated(nn.functional.dropout, lambda: mg.rand(7), preserve_rng_state=False)
+    own = mg.Generator()
+    with pytest.raises(RuntimeError, match="has changed since it ran"):
+        differentiated(lambda x: nn.functional.dropout(x, generator=own), lambda: None)
+
+
+def test_running_statistics_may_move_on() -> None:
+    norm, x = nn.BatchNorm1d(4), mg.randn(8, 4).requires_grad_()
+    (checkpoint(norm, x) + checkpoint(norm, x * 2)).pow(3).sum().backward()
+    plain, other = x.detach().requires_grad_(), nn.BatchNorm1d(4)
+    (other(plain) + other(plain * 2)).pow(3).sum().backward()
+    same(x.grad, plain.grad.numpy())
+
+
+# -------------------------------------------------------------------------------------------------------- all operations
+
+@pytest.mark.parametrize("layout", ["whole", "transposed", "stepped", "row"])
+@pytest.mark.parametrize("part", range(4))
+def test_every_operation(layout: str, part: int) -> None:
+    """The gradient is that of the plain call, however the arguments lie in memory."""
+    usable = [s for s in SAMPLES if s.grad and (layout == "whole" or s.name not in BY_MEMORY | NEEDS_ORDER)]
+    for sample in usable[part::4]:
+        plain, again = (gradient(sample, layout, call) for call in (lambda f, *x: f(*x), checkpoint))
+        for a, b in zip(plain, again, strict=True):
+            np.testing.assert_allclose(a, b, 1e-10, 1e-10, err_msg=str(sample))
+
+
+def gradient(sample: Sample, layout: str, call: Any) -> list[Any]:
+    bases = [mg.tensor(base_for(layout, a), requires_grad=True) for a in sample.arrays()]
+    inputs = [window(layout, base, a.shape) for base, a in zip(bases, sample.arrays())]
+    results = call(lambda *x: tuple(r for r in sample.call(mg, list(x)) if isinstance(r, mg.Tensor)), *inputs)
+    weighted(results, weights(sample, results)).backward()
+    return [np.zeros(b.shape) if b.grad is None else b.grad.numpy() for b in bases]
+
+
+VIEWS = [lambda x: x[1], lambda x: x[:, 2], lambda x: x.t()[1:], lambda x: x[::2, ::3], lambda x: x[::-1],
+         lambda x: x[1:2].expand(3, 6), lambda x: x[:, :1].expand(4, 5), lambda x: x.unfold(1, 3, 1),
+         lambda x: x.diagonal(), lambda x: x[2, 3].expand(2, 2), lambda x: (x * 2).t()[1:3]]
+REGIONS = [lambda a: a.sin() * a, lambda a: a.reshape(-1).cumsum(0), lambda a: a[..., 1:] * a[..., :-1],
+           lambda a: a[[0, 0]].exp(), lambda a: a.contiguous().tanh() * a.sum(), lambda a: a.flatten()[::2].sin()]
+
+
+@pytest.mark.parametrize("view", range(len(VIEWS)))
+@pytest.mark.parametrize("region", range(len(REGIONS)))
+def test_views_as_arguments_and_from_elsewhere_in_both_orders(view: int, region: int) -> None:
+    found = []
+    for call in (lambda f, x: f(VIEWS[view](x)), lambda f, x: checkpoint(f, VIEWS[view](x)),
+                 lambda f, x: checkpoint(lambda: f(VIEWS[view](x)))):
+        x = mg.arange(1.0, 25.0, dtype=mg.float64).reshape(4, 6).mul(0.1).clone().requires_grad_()
+        first, = mg.autograd.grad(call(REGIONS[region], x).pow(2).sum(), x, create_graph=True)
+        found.append((first, *mg.autograd.grad((first * first).sum(), x)))
+    for orders in found[1:]:
+        for a, b in zip(orders, found[0], strict=True):
+            same(a, b.detach().numpy(), 1e-9)

@@ -1,12 +1,14 @@
 """Cost by counting, not by clock: what a sweep does must grow with what the program touched, and with nothing else."""
 import gc
 import math
+import sys
 import tracemalloc
 import weakref
 
 import pytest
 
 import mutagrad as mg
+from mutagrad.utils.checkpoint import checkpoint
 
 
 def cost(program, n):
@@ -100,10 +102,235 @@ def recurrence_over_rows(n):
     h.sum().backward()
 
 
+def regions(n, call, shape=(50,)):
+    x = mg.ones(n, *shape, requires_grad=True)
+    total = mg.zeros(())
+    for i in range(n):
+        total = total + call(x, i)
+    total.backward()
+    assert x.grad.numel() == x.numel()
+
+
+def checkpointed_rows(n):
+    regions(n, lambda x, i: checkpoint(lambda row: (row * row).sum(), x[i]))
+
+
+def checkpointed_columns(n):
+    x = mg.ones(40, n, requires_grad=True)
+    sum(checkpoint(lambda column: (column * column).sum(), x[:, i]) for i in range(n)).backward()
+
+
+def checkpointed_rows_from_elsewhere(n):
+    regions(n, lambda x, i: checkpoint(lambda: (x[i] * x[i]).sum()))
+
+
+def checkpointed_picks(n):
+    regions(n, lambda x, i: checkpoint(lambda: x[[i]].exp().sum()))
+
+
+def checkpointed_elements(n):
+    regions(n, lambda x, i: checkpoint(lambda: x[i] * x[i]), ())
+
+
+def checkpointed_rows_with_hooks(n):
+    def region(row):
+        square = row * row
+        square.register_hook(lambda g: g * 2)
+        return square.sum()
+
+    def call(x, i):
+        result = checkpoint(region, x[i])
+        result.register_hook(lambda g: g * 3)
+        return result
+
+    regions(n, call)
+
+
+def checkpointed_writes(n):
+    x, h = mg.ones(n, 50, requires_grad=True), mg.zeros(n, 50)
+    for i in range(n):
+        h[i] = checkpoint(lambda row: row.sin() * row, x[i])
+    h.sum().backward()
+
+
+CHECKPOINTS = [checkpointed_rows, checkpointed_columns, checkpointed_rows_from_elsewhere, checkpointed_picks,
+               checkpointed_elements, checkpointed_rows_with_hooks, checkpointed_writes]
+
+
+@pytest.mark.parametrize("program", CHECKPOINTS, ids=lambda p: p.__name__)
+def test_checkpoints_are_linear(program):
+    grows_linearly(program, (100, 200, 400))
+
+
 @pytest.mark.parametrize("program", [element_writes, writes_from_names, constant_writes, writes_of_a_mask, writes_into_a_leaf, element_reads,
                                      reads_only_of_what_was_written, table_by_cells, recurrence_over_rows], ids=lambda p: p.__name__)
 def test_linear(program):
     grows_linearly(program)
+
+
+# What is asked of one row among many. Each row has more than 32 elements: smaller values are saved by copy.
+
+
+def a_hook_on_each_row(n):
+    x = mg.ones(n, 40, requires_grad=True)
+    y = x * 2
+    for i in range(n):
+        y[i].register_hook(lambda g: g * 2)
+    y.sum().backward()
+
+
+def double_in_place(g):
+    g.mul_(2)
+
+
+def a_hook_on_each_row_of_a_leaf(n):
+    x = mg.ones(n, 40, requires_grad=True)
+    for i in range(n):
+        x[i].register_hook(double_in_place)
+    (x * x).sum().backward()
+
+
+def retain_grad_of_each_row(n):
+    x = mg.ones(n, 40, requires_grad=True)
+    y = x * 2
+    rows = [y[i] for i in range(n)]
+    for row in rows:
+        row.retain_grad()
+    y.sum().backward()
+
+
+def retain_grad_of_each_row_as_it_is_written(n):
+    x, h, rows = mg.ones(n, 40, requires_grad=True), mg.zeros(n, 40), []
+    for i in range(n):
+        h[i] = x[i] * 2
+        rows.append(h[i])
+        rows[-1].retain_grad()
+    h.sum().backward()
+
+
+def hooks_added_and_removed(n):
+    x = mg.ones(n, 40, requires_grad=True)
+    y = x * 2
+    for handle in [y[i].register_hook(lambda g: g) for i in range(n)]:
+        handle.remove()
+    y.sum().backward()
+
+
+def grad_of_each_chunk(n):
+    x = mg.ones(n, 40, requires_grad=True)
+    mg.autograd.grad((x * x).sum(), x.chunk(n))
+
+
+def grad_of_each_chunk_with_graph(n):
+    x = mg.ones(n, 40, requires_grad=True)
+    mg.autograd.grad((x * x).sum(), x.chunk(n), create_graph=True)
+
+
+def backward_to_each_row(n):
+    x = mg.ones(n, 40, requires_grad=True)
+    y = x * 2
+    (y * y).sum().backward(inputs=list(y))
+
+
+def leaves_that_are_rows_of_one_buffer(n):
+    flat = mg.ones(n, 40)
+    leaves = [flat[i].requires_grad_() for i in range(n)]
+    sum((p * p).sum() for p in leaves).backward()
+
+
+def leaves_that_are_written_and_updated(n):
+    flat = mg.ones(n, 40)
+    leaves = [flat[i].requires_grad_() for i in range(n)]
+    for p in leaves:
+        p[0] = p[1] * 2
+    sum((p[:20] * p[20:]).sum() for p in leaves).backward()
+    with mg.no_grad():
+        for p in leaves:
+            p.sub_(p.grad)
+
+
+def leaves_that_are_columns_of_one_buffer(n):
+    flat = mg.ones(40, n)
+    leaves = [flat[:, i].requires_grad_() for i in range(n)]
+    sum((p * p).sum() for p in leaves).backward()
+
+
+def parameters_over_a_vector(n):
+    parameters = [mg.nn.Parameter(mg.zeros(40)) for _ in range(n)]
+    mg.nn.utils.vector_to_parameters(mg.ones(40 * n), parameters)
+    sum((p * p).sum() for p in parameters).backward()
+
+
+def a_loop_over_columns(n):
+    x = mg.ones(40, n, requires_grad=True)
+    y = x.clone()
+    for j in range(1, n):
+        y[:, j] = y[:, j] * y[:, j - 1]
+    y.sum().backward()
+
+
+def a_loop_over_columns_of_a_vector(n):
+    x = mg.ones(40 * n, requires_grad=True)
+    y = x.clone().view(40, n)
+    for j in range(1, n):
+        y[:, j] = y[:, j] * y[:, j - 1]
+        y[:, j].mul_(2)
+    y.sum().backward()
+
+
+def a_loop_over_the_middle_dimension(n):
+    x = mg.ones(3, n, 20, requires_grad=True)
+    y = x.clone()
+    for j in range(1, n):
+        y[:, j] = y[:, j] * y[:, j - 1]
+    y.sum().backward()
+
+
+def a_function_of_each_row(n):
+    class Square(mg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            x, = ctx.saved_tensors
+            return 2 * g * x
+
+    x = mg.ones(n, 40, requires_grad=True)
+    sum(Square.apply(x[i]).sum() for i in range(n)).backward()
+
+
+@pytest.mark.parametrize("program", [
+    a_hook_on_each_row, a_hook_on_each_row_of_a_leaf, retain_grad_of_each_row, retain_grad_of_each_row_as_it_is_written, hooks_added_and_removed,
+    grad_of_each_chunk, grad_of_each_chunk_with_graph, backward_to_each_row, leaves_that_are_rows_of_one_buffer, leaves_that_are_written_and_updated,
+    leaves_that_are_columns_of_one_buffer, parameters_over_a_vector, a_loop_over_columns, a_loop_over_columns_of_a_vector, a_loop_over_the_middle_dimension,
+    a_function_of_each_row], ids=lambda p: p.__name__)
+def test_rows_and_columns_are_linear(program):
+    grows_linearly(program, (50, 100, 200))
+
+
+@pytest.mark.parametrize("program", [a_hook_on_each_row, hooks_added_and_removed, retain_grad_of_each_row], ids=lambda p: p.__name__)
+def test_hooks_take_calls_in_proportion_to_their_number(program):
+    """What happens in Python, counted as calls of functions and steps of loops."""
+    def calls(n):
+        count = 0
+
+        def counting(frame, event, argument):
+            nonlocal count
+            count += event in ("call", "c_call")
+
+        sys.setprofile(counting)
+        try:
+            program(n)
+        finally:
+            sys.setprofile(None)
+        return count
+
+    program(10)
+    small, middle, large = calls(50), calls(100), calls(200)
+    assert large - middle <= 2.1 * (middle - small)
 
 
 def test_second_order_is_linear():

@@ -152,6 +152,8 @@ def test_a_loss_that_depends_on_the_phase_is_refused() -> None:
 @pytest.mark.parametrize("installed", [True, False])
 def test_large_matrices_with_and_without_scipy(installed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """From a certain size on SciPy, where there is one, computes what NumPy does in steps."""
+    if installed:
+        pytest.importorskip("scipy", reason="pip install 'mutagrad[scipy]'")
     monkeypatch.setattr("mutagrad.ops.solving.has_scipy", lambda: installed)
     a = RNG.normal(size=(40, 40)) + 10 * np.eye(40)
     p, lower, upper = mg.linalg.lu(mg.tensor(a))

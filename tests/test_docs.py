@@ -15,9 +15,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import matrix
 import pytest
 
 from mutagrad import tour
+from mutagrad.errors import MissingExtra
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -57,11 +59,18 @@ def run(block: Block, document: Path, names: dict[str, Any]) -> str:
     return printed.getvalue()
 
 
+class Runner(doctest.DocTestRunner):
+    def report_unexpected_exception(self, out: Any, test: Any, example: Any, exc_info: Any) -> None:
+        if isinstance(exc_info[1], MissingExtra):
+            raise exc_info[1]
+        super().report_unexpected_exception(out, test, example, exc_info)
+
+
 def check_session(block: Block, document: Path, names: dict[str, Any]) -> None:
     """Types the lines after `>>>` and compares what comes back."""
     session = doctest.DocTestParser().get_doctest(block.text, names, document.name, str(document), block.line - 1)
     failures = io.StringIO()
-    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(session, out=failures.write, clear_globs=False)
+    Runner(optionflags=doctest.ELLIPSIS).run(session, out=failures.write, clear_globs=False)
     names.update(session.globs)
     assert not failures.getvalue(), failures.getvalue()
 
@@ -109,3 +118,17 @@ def test_the_table_in_the_readme_is_from_the_tour(monkeypatch: pytest.MonkeyPatc
     rows = [line for line in shown.splitlines() if line.strip() not in ("", "...")]
     assert len(rows) > 8
     assert [line for line in rows if line not in printed] == []
+
+
+def test_the_versions_that_are_claimed_are_those_that_are_run() -> None:
+    project, readme = ((ROOT / name).read_text(encoding="utf-8") for name in ("pyproject.toml", "README.md"))
+    assert tuple(re.findall(r"Python :: (3\.\d+)", project)) == matrix.PYTHONS
+    assert f"Python {matrix.PYTHONS[0]} to {matrix.PYTHONS[-1]}" in readme
+    table = [line.split("|")[1:3] for line in (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8").splitlines() if re.match(r"\| 3\.\d+ \|", line)]
+    assert tuple(version.strip() for version, _ in table) == matrix.PYTHONS
+    oldest, newest = min(numbers(cell)[0] for _, cell in table), max(numbers(cell)[-1] for _, cell in table)
+    assert f"NumPy {oldest[0]}.{oldest[1]} to {newest[0]}.{newest[1]}" in readme and f'"numpy>={oldest[0]}.{oldest[1]}"' in project
+
+
+def numbers(cell: str) -> list[tuple[int, ...]]:
+    return [tuple(map(int, version.split("."))) for version in re.findall(r"\d+\.\d+\.\d+", cell)]

@@ -1,7 +1,10 @@
 """What libraries written for PyTorch ask of it beyond its documented operations."""
 from __future__ import annotations
 
+import gc
+import hashlib
 import importlib.metadata
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +115,42 @@ def test_memory_is_shared_with_other_libraries() -> None:
     assert np.from_dlpack(mg.ones(2)).tolist() == [1, 1]
 
 
+class FirstForm:
+    """An array of a library that knows only the first form of DLPack, which takes no settings."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+    def __dlpack__(self, *, stream: object = None) -> object:
+        return self.array.__dlpack__(stream=stream)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+@pytest.mark.parametrize("take", [mg.from_dlpack, mg.array_api.from_dlpack])
+def test_memory_of_libraries_that_speak_the_first_dlpack_is_shared(take: Callable[..., mg.Tensor]) -> None:
+    array = np.zeros((2, 3))
+    take(FirstForm(array[:, ::2])).add_(1)
+    assert array.tolist() == [[1, 0, 1], [1, 0, 1]]
+    take(FirstForm(array), copy=True).zero_()
+    assert array.tolist() == [[1, 0, 1], [1, 0, 1]]
+    kept = take(FirstForm(np.arange(1000.0)))  # nobody but the tensor holds it now
+    gc.collect()
+    same(kept, np.arange(1000.0))
+
+
+def test_capsules_are_taken_and_given() -> None:
+    x = mg.zeros(3)
+    mg.from_dlpack(mg.utils.dlpack.to_dlpack(x)).add_(1)
+    mg.from_dlpack(x.__dlpack__(max_version=(1, 0), dl_device=(1, 0))).add_(1)
+    mg.from_dlpack(x.__dlpack__(copy=True)).add_(1)
+    mg.from_dlpack(x.__dlpack__(), copy=True).add_(1)
+    same(x, [2, 2, 2])
+    with pytest.raises((BufferError, ValueError), match="device"):  # of some versions of NumPy it is a ValueError
+        x.__dlpack__(dl_device=(2, 0))
+
+
 def test_asarray_takes_anything() -> None:
     x = leaf(1.0)
     assert mg.asarray(x) is x and not mg.asarray(x, requires_grad=False).requires_grad and mg.asarray(x, requires_grad=True) is x
@@ -145,6 +184,9 @@ def test_the_bytes_of_a_file(tmp_path: Path) -> None:
     assert part.tolist() == [4, 5, 6, 7] and path.read_bytes() == bytes(range(16))
     with pytest.raises(NotImplementedError):
         mg.UntypedStorage.from_file(str(path), shared=True, nbytes=16)
+    for wrong, kind in ((17, ValueError), (-1, RuntimeError), (1 << 62, ValueError), ("16", TypeError)):
+        with pytest.raises(kind, match=r"nbytes|bytes are asked for"):
+            mg.UntypedStorage.from_file(str(path), nbytes=wrong)
 
 
 def test_operations_on_lists() -> None:
@@ -217,6 +259,26 @@ def test_weights_in_the_cache_are_found(tmp_path: Path, monkeypatch: pytest.Monk
     folder.mkdir(parents=True)
     mg.save({"w": mg.ones(2)}, folder / "model.pth")
     same(mg.hub.load_state_dict_from_url("https://example.org/model.pth?x=1")["w"], [1, 1])
+
+
+def test_weights_in_the_cache_are_what_their_name_says(tmp_path: Path) -> None:
+    mg.save({"w": mg.ones(2)}, tmp_path / "model.pth")
+    data = (tmp_path / "model.pth").read_bytes()
+    digest = hashlib.sha256(data).hexdigest()
+
+    def found(name: str, **settings: Any) -> Any:
+        (tmp_path / name).write_bytes(data)
+        return mg.hub.load_state_dict_from_url(f"https://example.org/{name}", str(tmp_path), **settings)
+
+    for good in (f"model-{digest[:8]}.pth", f"model-{digest}.pth", "model.pth", "model-one.pth"):
+        same(found(good, check_hash=True)["w"], [1, 1])
+    for name, settings in (("model-00000000.pth", {}), ("any.pth", {"file_name": "model-00000000.pth"})):
+        same(found(name, **settings)["w"], [1, 1])
+        with pytest.raises(RuntimeError,
+            match=f'invalid hash value .expected "00000000", got "{digest}".*model-00000000.pth'):
+            mg.hub.load_state_dict_from_url(f"https://example.org/{name}", str(tmp_path), check_hash=True, **settings)
+        assert not (tmp_path / "model-00000000.pth").exists()
+        (tmp_path / "model-00000000.pth").write_bytes(data)
 
 
 def test_an_optimizer_around_another() -> None:

@@ -194,7 +194,7 @@ def test_memory_is_flat() -> None:
     tracemalloc.start()
     try:
         before = steps(50)
-        assert steps(3000) - before < 4096
+        assert steps(3000) - before < 3000 * 16  # what leaks one object a step needs more; interpreters fill caches of their own
     finally:
         tracemalloc.stop()
 
@@ -219,7 +219,7 @@ def test_half_precision(name: str) -> None:
 
 
 def test_bfloat16() -> None:
-    pytest.importorskip("ml_dtypes")
+    pytest.importorskip("ml_dtypes", reason="pip install 'mutagrad[bfloat16]'")
     w = parameter(20).detach().bfloat16().requires_grad_()
     optimizer = optim.AdamW([w], lr=0.1)
     assert descend(optimizer, lambda: (w.float() ** 2).sum(), 60) < 0.5

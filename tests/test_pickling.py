@@ -8,6 +8,7 @@ import io
 import os
 import pathlib
 import pickle
+import struct
 import types
 import zipfile
 from collections import OrderedDict, defaultdict
@@ -17,9 +18,10 @@ import numpy as np
 import pytest
 
 import mutagrad as mg
-from mutagrad import files, nn
+from mutagrad import nn, streams
 from mutagrad.errors import BadFile
 from mutagrad.pickling import ours
+from pickles import listed, old_archive, storage, tensor, text
 
 
 class Net(nn.Module):
@@ -159,7 +161,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Any, monkeypatch: pytest.Monk
         file.write(data[:10])
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(files, "write_all", full)
+    monkeypatch.setattr(streams, "write_all", full)
     with pytest.raises(OSError, match="No space"):
         mg.save(Thing(2), tmp_path / "x")
     assert mg.load(tmp_path / "x", weights_only=False).value == 1 and os.listdir(tmp_path) == ["x"]
@@ -173,6 +175,18 @@ def test_one_file_after_the_other() -> None:
     mg.save([mg.zeros(1), 5], file)
     file.seek(0)
     assert pickle.load(file) == 41 and mg.load(file).tolist() == [1, 1] and pickle.load(file) == 43 and mg.load(file)[1] == 5
+
+
+def test_an_archive_before_another_is_not_taken_for_it() -> None:
+    file = io.BytesIO()
+    mg.save(Thing(1), file)
+    second = file.tell()
+    mg.save(Thing(2), file)
+    file.seek(0)
+    with pytest.raises(BadFile, match="followed by another"):
+        mg.load(file, weights_only=False)
+    file.seek(second)
+    assert mg.load(file, weights_only=False).value == 2
 
 
 def test_how_a_pickle_is_read() -> None:
@@ -232,6 +246,25 @@ def test_the_first_format_of_pytorch() -> None:
     three = io.BytesIO(old().getvalue() + old(size=1).getvalue() + old(size=2).getvalue())
     assert [mg.load(three).shape for _ in range(3)] == [(3,), (1,), (2,)]
     assert mg.load(old(program(OrderedDict(a=1))[2:-1] + b"0" + REBUILD % (b"Float", 3, 3))).shape == (3,)
+
+
+def test_marks_and_truth_in_the_first_format() -> None:
+    """What is computed from elements waits for them: they come after the pickle."""
+    negative, cell = b"}" + text("neg") + b"\x88s", storage(tail=b"N")
+    window = tensor(size=(6,), stride=(1,), tail=b"N", marks=negative)
+    values = mg.load(io.BytesIO(old_archive(listed(window, tensor(tail=b"N"), cell))))
+    assert values[0].tolist() == [0, -1, -2, -3, -4, -5] and values[1].tolist() == [[0, 1, 2], [3, 4, 5]]
+    truth = tensor(size=(3,), stride=(1,), kind="BoolStorage", count=3, tail=b"N")
+    found = mg.load(io.BytesIO(old_archive(truth, "0", struct.pack("<q", 3) + b"\x00\x01\x07")))
+    assert found.tolist() == [False, True, True] and found.sum().item() == 2
+
+
+@pytest.mark.parametrize("names, data", [("", b""), ("00", None), ("0", b""), ("0", b"\x06"), ("01", None), ("1", None)])
+def test_every_storage_of_the_first_format_has_its_elements_once(names: str, data: bytes | None) -> None:
+    with pytest.raises(BadFile):
+        mg.load(io.BytesIO(old_archive(tensor(tail=b"N"), names, data)))
+    with pytest.raises(BadFile):
+        mg.load(io.BytesIO(old_archive(tensor(tail=b"N", count=0, size=(0,), stride=(1,)), names, data or b"")))
 
 
 @pytest.mark.parametrize("file", [

@@ -95,7 +95,7 @@ def test_a_written_result_takes_part() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_short_types(kind: str, dtype: str) -> None:
-    pytest.importorskip("ml_dtypes")
+    pytest.importorskip("ml_dtypes", reason="pip install 'mutagrad[bfloat16]'")
     layer = getattr(nn, kind)(3, 4)
     short = copy.deepcopy(layer).to(getattr(mg, dtype))
     x = mg.randn(3, 2, 3)

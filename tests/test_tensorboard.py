@@ -106,7 +106,7 @@ def test_an_image_is_a_png_file(tmp_path: Path, order: str, shape: tuple[int, ..
         for shown, at in ((0, (0, 0)), (1, (0, 1)), (8, (1, 0))):
             assert np.array_equal(rows[2 * at[0]:2 * at[0] + 2, 1 + 3 * at[1]:4 + 3 * at[1]], pixels[shown, 0])
     if order in ("HW", "CHW"):
-        open_image = pytest.importorskip("PIL.Image").open
+        open_image = pytest.importorskip("PIL.Image", reason="matplotlib brings it: pip install 'mutagrad[examples]'").open
         assert np.array_equal(np.asarray(open_image(io.BytesIO(image[4]))), pixels if order == "HW" else pixels.transpose(1, 2, 0))
 
 

@@ -12,20 +12,16 @@ from .autograd import is_grad_enabled as is_grad_enabled
 from .backward import running
 from .errors import BadValue, NotSupported
 from .graph import Leaf, Node
-from .takeover import STATE, switched_off
+from .modes import Block, Relative, mode
 
 
-class DisableTorchFunctionSubclass:
+class DisableTorchFunctionSubclass(Block):
     """A block in which no class takes over functions that are called with it."""
 
     _level = 1
 
-    def __enter__(self) -> None:
-        self._block = switched_off(self._level)
-        self._block.__enter__()
-
-    def __exit__(self, *exception: Any) -> None:
-        self._block.__exit__(*exception)
+    def changes(self) -> dict[str, Any]:
+        return {"dispatch_off": Relative(lambda before: max(before, self._level))}
 
 
 class DisableTorchFunction(DisableTorchFunctionSubclass):
@@ -40,11 +36,11 @@ _disabled_torch_function_impl = answers_nothing
 
 def _is_torch_function_enabled() -> bool:
     """Whether classes are asked in this block."""
-    return STATE.off == 0
+    return mode.now.dispatch_off == 0
 
 
 def _is_torch_function_mode_enabled() -> bool:
-    return bool(STATE.modes) and STATE.off < 2
+    return bool(mode.now.function_modes) and mode.now.dispatch_off < 2
 
 
 class _Keys:

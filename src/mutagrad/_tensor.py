@@ -13,7 +13,7 @@ from ._size import Size
 from .backends import np
 from .backward import backward, register_after, register_hook, retain_grad, retains_grad
 from .call import in_place
-from .construct import detached, results_are
+from .construct import become, detached, results_are
 from .device import CPU, check_device, device
 from .dtypes import dtype, float32, get_default_dtype, of_array
 from .errors import BadArgument, BadData, NotSupported
@@ -22,7 +22,7 @@ from .ops import create, elementwise, indexing, linalg, reduce, selecting, sorti
 from .ops import shape as shapes
 from .ops import softmax as softmaxes
 from .promote import as_operand
-from .storage import TensorBase, memory_of
+from .storage import TensorBase, memory_of, memory_offset
 
 _new_tuple = tuple.__new__
 
@@ -166,7 +166,7 @@ class Tensor(TensorBase):
         return strided
 
     def storage_offset(self) -> int:
-        return (self._offset or 0) // self._array.itemsize  # type: ignore[no-any-return]
+        return memory_offset(self) // self._array.itemsize  # type: ignore[no-any-return]
 
     def data_ptr(self) -> int:
         """The address of the first element: equal where two tensors begin at the same memory."""
@@ -522,23 +522,18 @@ class Tensor(TensorBase):
         return shapes.transpose(self, -2, -1)  # type: ignore[no-any-return]
 
     def squeeze_(self, dim: Any = None) -> Tensor:
-        return self._become(shapes.squeeze(self, dim))
+        return become(self, lambda x: shapes.squeeze(x, dim))
 
     def unsqueeze_(self, dim: Any) -> Tensor:
-        return self._become(shapes.unsqueeze(self, dim))
+        return become(self, lambda x: shapes.unsqueeze(x, dim))
 
     def t_(self) -> Tensor:
-        return self._become(shapes.t(self))
+        return become(self, shapes.t)
 
     def transpose_(self, dim0: Any = None, dim1: Any = None, *, axis0: Any = None, axis1: Any = None) -> Tensor:
-        return self._become(shapes.transpose(self, dim0, dim1, axis0=axis0, axis1=axis1))
+        return become(self, lambda x: shapes.transpose(x, dim0, dim1, axis0=axis0, axis1=axis1))
 
     swapaxes_ = swapdims_ = transpose_
-
-    def _become(self, other: Tensor) -> Tensor:
-        """Takes over another window on the same storage: how forms like `squeeze_` change shape in place."""
-        self._array, self._offset = other._array, other._offset
-        return self
 
     # ------------------------------------------------------------------------------------------------------------ indexing
 

@@ -16,8 +16,8 @@ from .backends import np
 from .dtypes import bfloat16, float16, float32, float64, promote_types
 from .errors import BadData, BadValue
 from .ops.recurrent import GRU
-from .settings import AUTOCAST
-from .takeover import ACTIVE, NAMESPACES, STATE, watch
+from .modes import Block, amend, mode
+from .takeover import NAMESPACES, watch
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
@@ -51,7 +51,7 @@ def is_autocast_available(device_type: str) -> bool:
     return device_type == "cpu"
 
 
-class autocast:
+class autocast(Block):
     """A context and a decorator in which products are computed in another type than that of their operands.
 
     >>> import mutagrad as mg
@@ -73,18 +73,9 @@ class autocast:
             warnings.warn(f"autocast: operations are cast to bfloat16 or float16, not to {self.fast_dtype}; it does nothing", UserWarning, stacklevel=2)
             enabled = False
         self._enabled = enabled
-        self._before: list[Any] = []
 
-    def __enter__(self) -> autocast:
-        self._before.append((STATE.cast, AUTOCAST.lower))
-        if self.device == "cpu":
-            _switch(self.fast_dtype if self._enabled else None)
-        ACTIVE.append(self)
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        ACTIVE.remove(self)
-        STATE.cast, AUTOCAST.lower = self._before.pop()
+    def changes(self) -> dict[str, Any]:
+        return _casting(self.fast_dtype if self._enabled else None) if self.device == "cpu" else {}
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
@@ -98,14 +89,14 @@ class autocast:
 _DEFAULTS = {"cpu": bfloat16, "cuda": float16}
 
 
-def _switch(lower: Any) -> None:
-    """Casts to this type from now on, in this thread; None: no longer."""
+def _casting(lower: Any) -> dict[str, Any]:
+    """The modes in which products are cast to this type; None: to none."""
     if lower is not None and not _policies:
         watch()
         for policy, places in _CASTS.items():
             for path, names in places.items():
                 _policies.update({id(getattr(NAMESPACES[path], name).__wrapped__): policy for name in names.split()})
-    AUTOCAST.lower, STATE.cast = lower, None if lower is None else _cast
+    return {"autocast_dtype": lower, "cast": None if lower is None else _cast}
 
 
 def _cast(raw: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -118,13 +109,13 @@ def _cast(raw: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if policy is None or kwargs.get("out") is not None:
         return raw(*args, **kwargs)
     given = (*args, *kwargs.values())
-    to = AUTOCAST.lower if policy == "lower" else float32 if policy == "single" else _widest(given)
+    to = mode.now.autocast_dtype if policy == "lower" else float32 if policy == "single" else _widest(given)
     result = raw(*_in_type(args, to), **{name: _in_type(value, to) for name, value in kwargs.items()})
     return result.to(_tensors(given)[0].dtype) if policy == "first" and _tensors(given) else result
 
 
 def _widest(values: Any) -> Any:
-    return reduce(promote_types, (x.dtype for x in _tensors(values)), AUTOCAST.lower)
+    return reduce(promote_types, (x.dtype for x in _tensors(values)), mode.now.autocast_dtype)
 
 
 def _tensors(values: Any) -> list[Any]:
@@ -149,7 +140,7 @@ def custom_fwd(fwd: Any = None, *, device_type: str = "cuda", cast_inputs: Any =
 
     @wraps(fwd)
     def forward(*arguments: Any, **settings: Any) -> Any:
-        if cast_inputs is None or device_type != "cpu" or AUTOCAST.lower is None:
+        if cast_inputs is None or device_type != "cpu" or mode.now.autocast_dtype is None:
             return fwd(*arguments, **settings)
         with autocast("cpu", enabled=False):
             return fwd(*_in_type(arguments, cast_inputs), **{name: _in_type(value, cast_inputs) for name, value in settings.items()})
@@ -166,7 +157,7 @@ def custom_bwd(bwd: Any = None, *, device_type: str = "cuda") -> Any:
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
     """Whether operations are cast in this block, on this device (on a GPU, if none is named)."""
-    return device_type == "cpu" and AUTOCAST.lower is not None
+    return device_type == "cpu" and mode.now.autocast_dtype is not None
 
 
 def is_autocast_cpu_enabled() -> bool:
@@ -176,14 +167,12 @@ def is_autocast_cpu_enabled() -> bool:
 def set_autocast_enabled(device_type: str, enabled: bool) -> None:
     """Turns casting on or off for what follows, rather than for a block."""
     if device_type == "cpu":
-        _switch(_DEFAULTS["cpu"] if enabled else None)
-        if enabled and "autocast" not in ACTIVE:
-            ACTIVE.append("autocast")
+        amend(**_casting(_DEFAULTS["cpu"] if enabled else None))
 
 
 def get_autocast_dtype(device_type: str) -> Any:
     """The type that products are cast to on a device, in this block or by default."""
-    return AUTOCAST.lower or _DEFAULTS["cpu"] if device_type == "cpu" else float16
+    return mode.now.autocast_dtype or _DEFAULTS["cpu"] if device_type == "cpu" else float16
 
 
 def set_autocast_dtype(device_type: str, dtype: Any) -> None:

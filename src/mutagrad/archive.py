@@ -4,48 +4,27 @@ Sizes are compared with what the file holds before memory is asked for.
 """
 from __future__ import annotations
 
-import errno
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from . import dtypes
 from .backends import np
-from .errors import BadFile, MissingExtra, NotSupported
-from .pickled import STORAGES, UNTYPED, Cell, Global, refuse, whole
+from .errors import NotSupported
+from .limits import LONGEST_NAME, damage, refuse, whole
+from .pickled import STORAGES, UNTYPED, Cell, Global
 
 BYTE_ORDER: list[str | None] = [None]  # of files that do not tell theirs, where the user has said what it is
+PIECE = 1 << 20  # bytes
+KIND = "file that torch.save wrote"
 Run = Callable[[bytes, Callable[[Any], Any]], Any]  # makes the object of a pickle, with a function for the storages that it refers to
 
 
 def read_archive(source: Any, at: Callable[[Any, str], None], run: Run, trusted: bool) -> Any:
     """What torch.save wrote. `at(storage, location)` raises unless a storage that was at this location can be here."""
-    with damage(trusted), zipfile.ZipFile(source.file) as archive:
+    with damage(KIND, trusted), zipfile.ZipFile(source.file) as archive:
         return _Archive(source, archive, at).load(run)
-
-
-@contextmanager
-def damage(trusted: bool) -> Iterator[None]:
-    """Whatever a damaged file makes the readers of zip archives and pickles raise is our error. Classes that a trusted file names raise their own."""
-    try:
-        yield
-    except (BadFile, NotSupported, MissingExtra):
-        raise
-    except Exception as error:
-        check_disk(error)
-        if trusted and not isinstance(error, (zipfile.BadZipFile, EOFError)):
-            raise
-        raise BadFile(f"load: this is no file that torch.save wrote, or it is damaged: {error or type(error).__name__}",
-                      fix="copy or save it again") from error
-
-
-def check_disk(error: Exception) -> None:
-    """Raises an error again that is the disk's and not the file's. (To ask for an impossible place in a file is invalid.)"""
-    for cause in (error, error.__context__):
-        if isinstance(cause, OSError) and cause.errno not in (errno.EINVAL, None):
-            raise cause
 
 
 class _Archive:
@@ -71,6 +50,9 @@ class _Archive:
         for info in self.entries.values():
             if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1 or info.file_size != info.compress_size:
                 refuse(f"the entry {info.filename[:80]!r} is compressed or encrypted", why="torch.save writes neither")
+        if min((info.header_offset for info in self.entries.values()), default=0):
+            refuse("this archive is followed by another one", why="the end of a zip archive says where it is, and this file ends with the other",
+                   fix="a file for each; or tensors and plain data with the extra `files`, whose format can stand one after the other")
         if sum(info.file_size for info in self.entries.values()) > self.source.size:
             refuse(f"its entries are larger than the file of {self.source.size} bytes")
 
@@ -82,6 +64,7 @@ class _Archive:
         found = run(self.archive.read(self.root + "data.pkl"), self.storage)
         for cell in self.cells.values():  # some may be there for their own sake, and the file is about to be closed
             cell.settled()
+            cell.compute_marked()
         return refuse("it holds a name and no data") if isinstance(found, Global) else found
 
     def storage(self, key: Any) -> Cell:
@@ -109,7 +92,7 @@ class _Archive:
         else:
             raw = np.empty(info.file_size, np.uint8)
             with self.archive.open(info) as entry:
-                entry.readinto(memoryview(raw))  # type: ignore[attr-defined]
+                fill(raw, entry)
         return as_elements(raw, kind, self.swap)
 
     def _start(self, info: zipfile.ZipInfo) -> int:
@@ -122,13 +105,26 @@ class _Archive:
 
 def storage_key(key: Any) -> tuple[dtypes.dtype | None, str, str, int]:
     """("storage", its class or element type, the name of its entry, where it was, how many elements) without the first."""
-    kind = key[1]
-    if key[0] != "storage" or not isinstance(kind, (Global, dtypes.dtype)) or not all(type(k) is str for k in key[2:4]) or not whole(key[4]):
+    what, kind, name, location, count = key
+    if not all(type(text) is str and len(text) <= LONGEST_NAME for text in (what, name, location)) or what != "storage":
         refuse("its pickle refers to something that is no storage")
+    if not isinstance(kind, (Global, dtypes.dtype)) or not whole(count):
+        refuse("its pickle refers to a storage without a class or a size")
     element = kind if isinstance(kind, dtypes.dtype) else STORAGES.get(kind.name)
     if element is None and kind.name != UNTYPED:
         refuse(f"{kind.name} is no class of storages")
-    return element, key[2], key[3], key[4]
+    return element, name, location, count
+
+
+def fill(target: Any, file: Any) -> None:
+    """Reads an array of bytes from an open file, piece by piece."""
+    view = memoryview(target)
+    while len(view):
+        piece = file.read(min(len(view), PIECE))
+        if not piece:
+            refuse(f"the file ends {len(view)} bytes too early, or became shorter while it was read")
+        view[:len(piece)] = piece
+        view = view[len(piece):]
 
 
 def as_elements(raw: Any, kind: dtypes.dtype, swap: bool) -> Any:

@@ -3,56 +3,64 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 from weakref import ref
 
 from .backends import np
-from .backends.host import ALARM, QUIET, hush, unhush
+from .backends.host import SILENT, fp_state, set_fp_state
 from .construct import detached, make, window_or_none
 from .engine import Arithmetic, reaching, sweep
-from .errors import BadArgument, BadSeed, BadValue, DTypeError, GradientError, ShapeError
-from .graph import Leaf, Node, mode, window_of
+from .errors import BadArgument, BadValue, DTypeError, GradientError, ShapeError
+from .graph import Hooks, Leaf, Node
+from .modes import Modes, mode, tidy
 from .ops.indexing import put
 from .ops.shape import clone, stack
-from .second_order import Recorded
-from .storage import TensorBase, before_write
-from .where import describe, here
-from .window import overlaps_itself
+from .nans import nan_found
+from .second_order import SEEN_THROUGH, Recorded
+from .storage import TensorBase, before_write, memory_of
+from .where import here
+from .window import Window, overlaps_itself
 
 
 class Raw(Arithmetic):
     """Arithmetic on arrays, plus what needs tensors: hooks."""
 
-    def call_hooks(self, hooks: Any, g: Any) -> Any:
-        """Each is shown the gradient as the one before left it: the same tensor, where both look through the same window."""
-        shown = last = None
-        for hook, window in tuple(hooks):  # a hook may remove itself
-            if shown is None or window != last:
-                buffer = self.own([g], g.dtype)
-                shown = make(buffer.copy() if window is None else self.take(buffer, window, False))
-            answer = hook(shown)
-            shown, last = shown if answer is None else _checked(answer, shown), window
+    def call_hooks(self, hooks: Hooks, g: Any) -> tuple[Any, bool]:
+        """Each hook is shown the gradient as the one before left it: the same tensor, where both look through the same window."""
+        mine = True
+        for window, group in groupby(hooks.in_order(), itemgetter(1)):
+            shown = make(g.copy() if window is None else self.take(g, window, False))
+            for hook, _ in group:
+                answer = hook(shown)
+                shown = shown if answer is None else _checked(answer, shown)
             if window is None:
-                g = shown._array
+                g, mine = shown._array, False  # a hook may keep what it was shown
             else:
-                self.take(buffer, window, True)
-                self.add_window(buffer, window, shown._array)
-                g = buffer
-        return g
+                if not mine:
+                    g, mine = self.own([g], g.dtype), True
+                self.take(g, window, True)
+                self.add_window(g, window, shown._array)
+        return g, mine
 
 
 class RecordedWithHooks(Recorded):
-    def call_hooks(self, hooks: Any, g: Any) -> Any:
-        for hook, window in tuple(hooks):
-            buffer = clone(g)
-            answer = hook(buffer if window is None else self.take(buffer, window, False))
+    def call_hooks(self, hooks: Hooks, g: Any) -> tuple[Any, bool]:
+        mine = True
+        for window, group in groupby(hooks.in_order(), itemgetter(1)):
+            shown = found = clone(g) if window is None else self.take(g, window, False)
+            version = memory_of(found).version
+            for hook, _ in group:
+                answer = hook(shown)
+                shown = shown if answer is None else _checked(answer, shown)
             if window is None:
-                g = buffer if answer is None else _checked(answer, buffer)
-            else:
-                if answer is not None:
-                    put(self.view(buffer, window), None, answer, "hook")
-                g = buffer
-        return g
+                g, mine = shown, False
+            elif shown is not found or memory_of(found).version != version:
+                if not mine:
+                    g, mine = clone(g), True
+                put(self.view(g, window), None, shown, "hook")
+        return g, mine
 
 
 def _checked(answer: Any, shown: Any) -> Any:
@@ -86,18 +94,8 @@ def _seed(tensor: Any, gradient: Any, create_graph: bool) -> Any:
     if gradient._array.dtype.kind not in "fcV":
         raise DTypeError(f"backward: the gradient must be of a floating point type, not {gradient._array.dtype.name}", fix="gradient.float()")
     if np.isnan(gradient._array).any():
-        raise BadSeed("backward: the gradient to start from has nan in it", why="every derivative would be nan",
-                      fix="mutagrad.where(gradient.isnan(), 0.0, gradient)")
+        nan_found("the gradient to start from has nan in it", None)
     return gradient if gradient._array.dtype == array.dtype else make(gradient._array.astype(array.dtype))
-
-
-def _check_loss(tensor: Any) -> None:
-    """A loss that is nan has no gradient worth having: everything trained with it would be nan."""
-    if isinstance(tensor, TensorBase) and tensor._array.size == 1 and tensor._storage.writer is not None and np.isnan(tensor._array).any():
-        writer = tensor._storage.writer
-        computed = f"it was computed by {writer.op.name} at {describe(writer.where)}; " if isinstance(writer, Node) else ""
-        raise BadSeed("backward: the loss is nan", why=f"{computed}every gradient would be nan, too",
-                      fix="if not loss.isnan(): loss.backward(). To differentiate it all the same: loss.backward(mutagrad.ones_like(loss))")
 
 
 def _no_history(tensor: Any) -> GradientError:
@@ -188,21 +186,11 @@ class Run:
         return self.notes.setdefault(about, {})  # type: ignore[no-any-return]
 
 
-class _Runs(threading.local):
-    """Of one thread: the sweeps that are running, one inside the other."""
-
-    def __init__(self) -> None:
-        self.open: list[Run] = []
-
-
-_runs = _Runs()
-
-
 def running() -> Run:
     """The innermost sweep that is running on this thread."""
-    if not _runs.open:
+    if mode.now.sweep is None:
         raise GradientError("backward: this can only be asked during the backward pass", fix="ask in a hook, or in a Function's backward")
-    return _runs.open[-1]
+    return mode.now.sweep  # type: ignore[no-any-return]
 
 
 def run_sweep(seeds: list[tuple[Any, Any, Any]], create_graph: bool, retain: bool, deposit: Any, wanted: dict[Any, Any], only: bool,
@@ -212,17 +200,17 @@ def run_sweep(seeds: list[tuple[Any, Any, Any]], create_graph: bool, retain: boo
     roots = [node for node, _, _ in seeds]
     useful = reaching(roots, wanted) if only else None
     run = Run(roots, useful)
-    _runs.open.append(run)
-    before, mode.grad = mode.grad, create_graph
-    token = hush(ALARM.setting if mode.strong_zeros else QUIET)
+    before, errors = mode.now, fp_state()
     try:
+        mode.now = Modes(before, recorded=create_graph, sweep=run)
+        set_fp_state(SILENT)
         sweep(seeds, arithmetic, where=here(), retain=retain, deposit=deposit, wanted=wanted, useful=useful, edge=edge)
         for callback in run.callbacks or ():  # which may add another
             callback()
     finally:
-        unhush(token)
-        mode.grad = before
-        _runs.open.pop()
+        mode.now = before
+        set_fp_state(errors)
+        tidy()
 
 
 # ------------------------------------------------------------------------------------------------------------- the answers
@@ -230,10 +218,10 @@ def run_sweep(seeds: list[tuple[Any, Any, Any]], create_graph: bool, retain: boo
 def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
     """Adds the derivatives of the sum of `tensors` to `.grad` of the leaves (or only of `inputs`)."""
     tensors, gradients = _pairs(tensors, grad_tensors)
-    for tensor, gradient in zip(tensors, gradients):
-        if gradient is None:
-            _check_loss(tensor)
     seeds = _seeds(tensors, gradients, create_graph)
+    for tensor, gradient in zip(tensors, gradients):
+        if gradient is None and tensor._array.size == 1 and np.isnan(tensor._array).any():
+            nan_found("the loss is nan", tensor._storage.writer)
     retain = create_graph if retain_graph is None else retain_graph
     if inputs is None:
         return run_sweep(seeds, create_graph, retain, _deposit_recorded if create_graph else _deposit, {}, False)
@@ -304,12 +292,18 @@ def _derivatives(seeds: list[tuple[Any, Any, Any]], inputs: Sequence[Any], creat
             raise GradientError(f"grad: input {i}, of shape {tensor._array.shape}, does not require grad",
                                 fix="x.requires_grad_() before computing with it")
         check_separate(tensor, "grad")
-        by_node.setdefault(tensor._storage.writer, []).append(i)
+        by_node.setdefault(_place(tensor)[0], []).append(i)
 
     def keep(numbers: list[int]) -> Callable[[Any], None]:
         def take(g: Any) -> None:
+            whole = None
             for i in numbers:
-                found[i] = _part(inputs[i], g, create_graph)
+                window = None if isinstance(inputs[i], Node) else _place(inputs[i])[1]
+                if window is None:
+                    found[i] = _shaped_like(inputs[i], g, create_graph)
+                else:  # of all windows on one storage, one buffer
+                    whole = _as_buffer(inputs[i], g, create_graph) if whole is None else whole
+                    found[i] = RECORDED_SWEEP.take(whole, window, False) if create_graph else make(RAW_SWEEP.take(whole, window, False))
         return take
 
     run_sweep(seeds, create_graph, retain, None, {node: keep(numbers) for node, numbers in by_node.items()}, True)
@@ -328,51 +322,68 @@ def _told(wanted: Any) -> str:
     return f"of shape {wanted._array.shape}" if isinstance(wanted, TensorBase) else repr(wanted)
 
 
-def _part(tensor: Any, g: Any, create_graph: bool) -> Any:
-    """The adjoint of the tensor out of that of its storage; of a node, of all that it wrote to."""
-    if isinstance(tensor, Node):
-        return clone(g) if create_graph else make(np.array(g))
+def _place(tensor: Any) -> tuple[Any, Window | None]:
+    """The writer whose adjoint a tensor's gradient is a part of, and the window of that part.
+
+    A view that was saved and brought back stands for the view that it was.
+    """
+    writer = tensor._storage.writer
+    if isinstance(writer, Node) and writer.op is SEEN_THROUGH and tensor._offset is None:
+        return writer[0], writer.windows[0]  # type: ignore[index]
+    return writer, window_or_none(tensor)
+
+
+def _shaped_like(tensor: Any, g: Any, create_graph: bool) -> Any:
+    """The adjoint of all that a node wrote, as a tensor of its own."""
     if create_graph:
-        return clone(g if tensor._offset is None else RECORDED_SWEEP.view(clone(g), window_of(tensor)))
-    if tensor._offset is None:
-        return make(np.array(g, tensor._array.dtype, order="C"))
-    return make(RAW_SWEEP.take(RAW_SWEEP.own([g], tensor._storage.buffer.dtype), window_of(tensor), False))
+        return clone(g)
+    return make(np.array(g) if isinstance(tensor, Node) else np.array(g, tensor._array.dtype, order="C"))
 
 
-def _deposit(leaf: Leaf, holder: list[Any]) -> None:
+def _as_buffer(tensor: Any, g: Any, create_graph: bool) -> Any:
+    """The same as a buffer that windows can be laid over."""
+    if create_graph:
+        return g if g._offset is None else clone(g)
+    dtype = _place(tensor)[0].whole[1]
+    return g if g.dtype == dtype and g.flags.c_contiguous else np.array(g, dtype, order="C")
+
+
+def _deposit(leaf: Leaf, holder: list[Any], windowed: bool) -> None:
+    """Adds the adjoint in `holder` to a leaf's `.grad`: that of its storage, or, if `windowed`, of its window on that."""
     tensor = leaf.tensor()
     if tensor is None:
         return
-    g = RAW_SWEEP.own(holder, tensor._array.dtype if leaf.window is None else leaf.whole[1])
-    if leaf.window is not None:
+    g = RAW_SWEEP.own(holder, tensor._array.dtype if windowed or leaf.window is None else leaf.whole[1])
+    if leaf.window is not None and not windowed:
         g = np.asarray(RAW_SWEEP.take(g, leaf.window, False))
-    _add_grad(tensor, make(_shaped(g, tensor)), False)
+    _add_grad(tensor, make(_shaped(g, leaf, tensor)), False)
     _call_after(leaf, tensor)
 
 
-def _shaped(g: Any, tensor: Any) -> Any:
-    if g.size != tensor._array.size:
-        raise GradientError(f"backward: a leaf of shape {tensor._array.shape} cannot take a gradient of shape {g.shape}",
+def _shaped(g: Any, leaf: Leaf, tensor: Any) -> Any:
+    if tensor._array.shape != leaf.shape:
+        raise GradientError(f"backward: a leaf of shape {tensor._array.shape} cannot take a gradient of shape {leaf.shape}",
                             why="its .data was set to a tensor of another shape after it was used", fix="compute again after x.data = ...")
-    return g.reshape(tensor._array.shape)
+    return g.reshape(leaf.shape)
 
 
-def _deposit_recorded(leaf: Leaf, holder: list[Any]) -> None:
+def _deposit_recorded(leaf: Leaf, holder: list[Any], windowed: bool) -> None:
     tensor = leaf.tensor()
     if tensor is None:
         return
     g = holder.pop()
-    dtype = tensor._array.dtype if leaf.window is None else leaf.whole[1]
+    dtype = tensor._array.dtype if windowed or leaf.window is None else leaf.whole[1]
     if g._array.dtype != dtype:
         g = RECORDED_SWEEP.own([g], dtype)
-    if leaf.window is not None:
+    if leaf.window is not None and not windowed:
         g = RECORDED_SWEEP.view(clone(g), leaf.window)
     _add_grad(tensor, clone(g), True)
     _call_after(leaf, tensor)
 
 
 def _call_after(leaf: Any, tensor: Any) -> None:
-    for hook, in tuple(getattr(leaf, "after", None) or ()):
+    after = getattr(leaf, "after", None)
+    for hook, in after.in_order() if after else ():
         if hook(tensor) is not None:
             raise GradientError("register_post_accumulate_grad_hook: hooks should return None.", fix="x.grad = ..., inside the hook")
 
@@ -386,7 +397,7 @@ def _add_grad(tensor: Any, g: Any, create_graph: bool) -> None:
         old = tensor._grad
         if old is None:
             tensor._grad = g
-        elif create_graph or old._storage.writer is not None:
+        elif create_graph or old._storage.writer is not None or overlaps_itself(old._array.shape, old._array.strides, old._array.itemsize):
             tensor._grad = old + g
         else:
             before_write(old)
@@ -398,11 +409,11 @@ def _add_grad(tensor: Any, g: Any, create_graph: bool) -> None:
 class RemovableHandle:
     """What registering a hook returns: `handle.remove()`."""
 
-    def __init__(self, hooks: list[Any], entry: Any) -> None:
-        self._hooks, self._entry = hooks, entry
+    def __init__(self, hooks: Hooks, key: Any) -> None:
+        self._hooks, self._key = hooks, key
 
     def remove(self) -> None:
-        self._hooks[:] = [h for h in self._hooks if h is not self._entry]
+        self._hooks.pop(self._key, None)
 
     def __enter__(self) -> RemovableHandle:
         return self
@@ -425,14 +436,11 @@ def register_hook(tensor: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
     return enter_hook(writer, hook, window_or_none(tensor))
 
 
-def enter_hook(writer: Any, hook: Any, window: Any) -> RemovableHandle:
+def enter_hook(writer: Any, hook: Any, window: Any, key: Any = None) -> RemovableHandle:
     """Hooks on tensors come first, then what keeps their gradients, then hooks on the node."""
-    entry = (hook, window)
     if writer.hooks is None:
-        writer.hooks = []
-    writer.hooks.append(entry)
-    writer.hooks.sort(key=lambda entry: getattr(entry[0], "rank", 0))
-    return RemovableHandle(writer.hooks, entry)
+        writer.hooks = Hooks()
+    return RemovableHandle(writer.hooks, writer.hooks.enter((hook, window), key))
 
 
 def register_after(tensor: Any, hook: Callable[[Any], None]) -> RemovableHandle:
@@ -445,11 +453,8 @@ def register_after(tensor: Any, hook: Callable[[Any], None]) -> RemovableHandle:
 
 def enter_after(leaf: Leaf, hook: Callable[[Any], None]) -> RemovableHandle:
     if leaf.after is None:
-        leaf.after = []
-    entry = (hook,)
-    leaf.after.append(entry)
-    leaf.after.sort(key=lambda entry: getattr(entry[0], "rank", 0))
-    return RemovableHandle(leaf.after, entry)
+        leaf.after = Hooks()
+    return RemovableHandle(leaf.after, leaf.after.enter((hook,)))
 
 
 class _Keeper:
@@ -467,11 +472,17 @@ class _Keeper:
 
 
 def retain_grad(tensor: Any) -> None:
-    _writer(tensor, "retain_grad")
+    writer = _writer(tensor, "retain_grad")
     if not tensor.is_leaf and not retains_grad(tensor):
-        register_hook(tensor, _Keeper(tensor))
+        check_separate(tensor, "retain_grad")
+        enter_hook(writer, _Keeper(tensor), window_or_none(tensor), _keeper_key(tensor))
 
 
 def retains_grad(tensor: Any) -> bool:
-    writer = tensor._storage.writer
-    return writer is not None and any(isinstance(h, _Keeper) and h.tensor() is tensor for h, _ in writer.hooks or ())
+    hooks = getattr(tensor._storage.writer, "hooks", None)
+    keeper, _ = hooks.get(_keeper_key(tensor), (None, None)) if hooks else (None, None)
+    return keeper is not None and keeper.tensor() is tensor
+
+
+def _keeper_key(tensor: Any) -> Any:
+    return "retain_grad", id(tensor)

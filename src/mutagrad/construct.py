@@ -1,12 +1,16 @@
 """Making tensors: over fresh storages, and as other windows on old ones."""
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from .backends import np
+from .errors import GradientError
 from .graph import mode, window_of
-from .storage import TensorBase, ndarray, new_storage
-from .window import Window
+from .storage import Storage, TensorBase, another_history, ndarray, new_storage, part_history, unrecorded_view
+from .window import Window, overlaps_itself
+
+AnyTensor = TypeVar("AnyTensor", bound=TensorBase)
 
 # What generated functions see as globals. `Tensor` is set by _tensor.py, the layer above, and the rest by call.py.
 SCOPE: dict[str, Any] = {}
@@ -32,7 +36,7 @@ def view_of(tensor: TensorBase, array: Any, offset: int) -> Any:
     """A tensor that is another window on the storage of `tensor`. Views need no node; one made in no_grad has no history."""
     storage = tensor._storage
     if storage.writer is not None and not mode.grad:
-        storage = new_storage(storage.buffer, storage.root or storage)
+        storage = unrecorded_view(storage)
     result = object.__new__(SCOPE["Tensor"])
     result._array, result._storage, result._offset, result._grad = array, storage, offset, None
     return result
@@ -46,10 +50,41 @@ def view(tensor: TensorBase, shape: tuple[int, ...], strides: tuple[int, ...], o
 def detached(tensor: TensorBase) -> Any:
     """The same memory, version and protection, with a history of its own."""
     result = object.__new__(SCOPE["Tensor"])
-    storage = tensor._storage
     result._array, result._offset, result._grad = tensor._array, tensor._offset, None
-    result._storage = new_storage(storage.buffer, storage.root or storage)
+    result._storage = another_history(tensor)
     return result
+
+
+def whole_memory(memory: Storage) -> Any:
+    """All of a memory, with a history of its own."""
+    result = object.__new__(SCOPE["Tensor"])
+    result._array, result._offset, result._grad = memory.buffer, None, None
+    result._storage = new_storage(memory.buffer, memory)
+    return result
+
+
+def linked_alias(tensor: TensorBase) -> Any:
+    """The same memory with a history of its own, in which what is written to the memory with a record appears all the same."""
+    result = object.__new__(SCOPE["Tensor"])
+    result._array, result._grad = tensor._array, None
+    result._storage, result._offset = part_history(tensor, linked=True)
+    return result
+
+
+def become(tensor: AnyTensor, view: Callable[[Any], Any]) -> AnyTensor:
+    """Makes a tensor another window on its storage: how forms like `t_` change shape in place. Its gradient changes with it."""
+    other, leaf = view(tensor), tensor._storage.leaf
+    if leaf is None or leaf.tensor() is not tensor:
+        tensor._array, tensor._offset = other._array, other._offset
+        return tensor
+    array = other._array
+    if array.size != tensor._array.size or overlaps_itself(array.shape, array.strides, array.itemsize):
+        raise GradientError(f"a leaf of shape {tensor._array.shape} cannot become a window of shape {array.shape} in place",
+                            why="its gradient is that of all its elements, each once", fix="y = x.detach().clone(), then change y")
+    grad = None if tensor._grad is None else view(tensor._grad)
+    tensor._array, tensor._offset, tensor._grad = array, other._offset, grad
+    leaf.see(tensor)
+    return tensor
 
 
 def window_as(tensor: TensorBase, shape: tuple[int, ...]) -> Window | None:

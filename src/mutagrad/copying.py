@@ -6,7 +6,7 @@ from typing import Any
 from .backends import np
 from .construct import SCOPE
 from .errors import GradientError
-from .storage import Storage, TensorBase, memory_of, new_storage
+from .storage import Storage, TensorBase, memory_of, memory_offset, new_storage
 
 
 def deep_copy(tensor: Any, memo: dict[int, Any]) -> Any:
@@ -19,7 +19,7 @@ def deep_copy(tensor: Any, memo: dict[int, Any]) -> Any:
     if id(root) not in memo:
         memo[id(root)] = new_storage(root.buffer.copy())
     array = tensor._array
-    copied = rebuild(type(tensor), memo[id(root)], array.shape, array.strides, tensor._offset, tensor.requires_grad, array.dtype)
+    copied = rebuild(type(tensor), memo[id(root)], array.shape, array.strides, _place(tensor), tensor.requires_grad, array.dtype)
     copied._grad = None if tensor._grad is None else tensor._grad.__deepcopy__(memo)
     if tensor.__dict__:
         copied.__dict__.update(tensor.__dict__)
@@ -27,9 +27,14 @@ def deep_copy(tensor: Any, memo: dict[int, Any]) -> Any:
     return copied
 
 
+def _place(tensor: TensorBase) -> int | None:
+    """At which byte of its memory a tensor begins; None where it is all of that."""
+    return None if tensor._offset is None and tensor._array.size == memory_of(tensor).buffer.size else memory_offset(tensor)
+
+
 def reduced(tensor: Any, protocol: Any) -> Any:
     """What a pickle holds: a tensor that was computed comes back without its history, as a leaf."""
-    window = tensor._array.shape, tensor._array.strides, tensor._offset
+    window = tensor._array.shape, tensor._array.strides, _place(tensor)
     kind = None if type(tensor) is SCOPE["Tensor"] else type(tensor)  # which is found under another path where this package stands for torch
     return rebuild, (kind, memory_of(tensor), *window, tensor.requires_grad, tensor._array.dtype), attributes_of(tensor)
 

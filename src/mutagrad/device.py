@@ -1,17 +1,17 @@
 """Where tensors live: on the CPU, or nowhere, as those of the device "meta" do, which have no data."""
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 from .errors import BadArgument, BadValue, NoDevice
+from .modes import Block
 
 # What PyTorch knows a name for. That there is such a device is another matter.
 TYPES = frozenset(["cpu", "cuda", "fpga", "hip", "hpu", "ideep", "ipu", "lazy", "maia", "meta", "mkldnn", "mps", "mtia", "opencl", "opengl", "privateuseone",
                    "ve", "vulkan", "xla", "xpu"])
 
 
-class device:
+class device(Block):
     """The name of a place where tensors can live: `device("cpu")`, `device("cuda:0")`, `device("cuda", 0)`."""
 
     __slots__ = ("type", "index")
@@ -47,26 +47,14 @@ class device:
     def __enter__(self) -> device:
         """`with device("meta"):` makes new tensors there."""
         names_meta(self)
-        PLACE.before.append(PLACE.default)
-        PLACE.default = self
+        self.enter()
         return self
 
-    def __exit__(self, *exception: Any) -> None:
-        PLACE.default = PLACE.before.pop()
+    def changes(self) -> dict[str, Any]:
+        return {"device": self}
 
 
 CPU, META = device("cpu"), device("meta")
-
-
-class Place(threading.local):
-    """Of one thread: where new tensors live if nothing else is said, and where they did before the blocks it is in."""
-
-    def __init__(self) -> None:
-        self.default = CPU
-        self.before: list[device] = []
-
-
-PLACE = Place()
 
 
 def check_device(wanted: Any) -> None:

@@ -127,6 +127,7 @@ def set_default_dtype(d: dtype) -> None:
     global _default_float
     if not isinstance(d, dtype) or not d.is_floating_point:
         raise DTypeError(f"set_default_dtype: {d} is not a floating point type", fix="mutagrad.set_default_dtype(mutagrad.float64)")
+    d.array_type  # noqa: B018  raises here if no tensor can be of that type, not when the next one is made
     _default_float = d
 
 

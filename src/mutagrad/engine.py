@@ -26,18 +26,19 @@ backward pass is then one more mutating program. `Arithmetic` is what the two di
 """
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable
 from functools import reduce
 from heapq import heappop, heappush
 from itertools import repeat
 from operator import or_
+from sys import getrefcount
 from typing import Any
 
 from .backends import large, np
-from .backends.host import ALARM, add_at
+from .backends.host import add_at, fp_error
 from .errors import GradientError
-from .graph import Freed, Leaf, Node, mode
+from .graph import Freed, Hooks, Leaf, Node
+from .modes import mode
 from .stats import counters
 from .where import Where, describe
 from .window import As, Shape, Whole, Window, broadcast_axes, covers, shape_of
@@ -83,7 +84,8 @@ class Arithmetic:
     def own(self, holder: list[Any], dtype: Any) -> Any:
         """The one adjoint in `holder` as a C-contiguous buffer that nobody else can see; copied only if need be."""
         g = holder.pop()
-        if sole(g) and g.__class__ is np.ndarray and g.base is None and g.dtype == dtype and g.flags.c_contiguous:
+        dtype = dtype or g.dtype
+        if getrefcount(g) <= SOLE and g.__class__ is np.ndarray and g.base is None and g.dtype == dtype and g.flags.c_contiguous:
             return g
         counters.allocated += g.nbytes
         return np.array(g.real if g.dtype.kind == "c" and dtype.kind != "c" else g, dtype, order="C")
@@ -129,7 +131,7 @@ class Arithmetic:
     def add(self, holder: list[Any], g: Any) -> Any:
         """Their sum, in the memory of the one in `holder` where nobody else can see that."""
         a = holder.pop()
-        if a.size > SMALL and sole(a) and a.base is None and a.dtype == g.dtype and a.flags.writeable:
+        if a.size > SMALL and getrefcount(a) <= SOLE and a.base is None and a.dtype == g.dtype and a.flags.writeable:
             return a if a.size >= large.LARGE and large.apply(np.add, (a, g), (), a) else np.add(a, g, a)
         return a + g
 
@@ -141,27 +143,21 @@ class Arithmetic:
             gs.append(self.add([gs.pop()], gs.pop()))
         return gs.pop()
 
-    def call_hooks(self, hooks: list[tuple[Callable[..., Any], Window | None]], g: Any) -> Any:
+    def call_hooks(self, hooks: Hooks, g: Any) -> tuple[Any, bool]:
+        """The adjoint, which is the sweep's own, after the hooks have seen it, and whether it still is."""
         raise AssertionError("autograd gives this")
 
 
-def _count_of_sole(a: Any) -> int:
-    return sys.getrefcount(a)
-
-
-def _calibrate() -> int:
+def _references_to_sole() -> int:
     holder = [np.zeros(1)]
     a = holder.pop()
-    return _count_of_sole(a)
+    return getrefcount(a)
 
 
-# How many references an array has when `a` in the functions above is the only name for it: measured, because it
-# differs between versions of the interpreter.
-_SOLE = _calibrate()
-
-
-def sole(a: Any) -> bool:
-    return sys.getrefcount(a) <= _SOLE
+# How many references an array has where `a` in the methods above is the only name for it: measured, because interpreters
+# differ. It is asked there and not in a function of its own, since how a call counts its arguments can change while a
+# program runs, by a debugger for example.
+SOLE = _references_to_sole()
 
 
 class Sweep:
@@ -180,14 +176,20 @@ class Sweep:
         self.mine: set[Any] = set()
         self.heap: list[tuple[int, Any]] = []
 
-    def show(self, node: Any, g: Any) -> Any:
-        """The adjoint of a node after its hooks and whoever wants it have seen it; None where the sweep goes no further."""
+    def show(self, node: Any, holder: list[Any]) -> Any:
+        """Runs hooks and capture callbacks on the one adjoint in `holder`; returns it, or None where the sweep goes no further."""
         if node in self.edge:
-            self.edge[node](g)
+            self.edge[node](holder.pop())
             return None
-        if node.hooks is not None:
-            g = self.arithmetic.call_hooks(node.hooks, g)
-            self.mine.discard(node)  # a hook may keep what it was shown
+        if node.hooks:
+            g = holder.pop() if node in self.mine or holder[0].__class__ is dict else self.arithmetic.own(holder, None)
+            g, mine = self.arithmetic.call_hooks(node.hooks, g)
+            if mine:
+                self.mine.add(node)
+            else:
+                self.mine.discard(node)
+        else:
+            g = holder.pop()
         if node in self.wanted:
             self.wanted[node](g)
             if self.useful is not None and not any(before in self.useful for before in node.inputs):
@@ -236,6 +238,18 @@ class Sweep:
             arithmetic.add_window(buffer, window, g)
         return buffer
 
+    def take_leaf(self, leaf: Leaf, holder: list[Any]) -> bool:
+        """Makes one adjoint of what arrived at a leaf; and whether it is of its window alone, because all came through that."""
+        if holder[0].__class__ is not list:
+            return False
+        pending = holder.pop()
+        own = leaf.window
+        if own is not None and all(w == own if w.__class__ is int else w is not None and w[3] is None and w == own for w, _ in pending):
+            holder.append(self.arithmetic.total([g for _, g in pending]))
+            return True
+        holder.append(self.settle(leaf.whole, pending))
+        return False
+
     def hand_down(self, node: Any, holder: list[Any]) -> None:
         """The buffer that a write has taken from, which nobody else can see, goes to the writer before it."""
         adjoints = self.adjoints
@@ -262,7 +276,7 @@ class Sweep:
         if node not in self.mine:
             holder.append(self.arithmetic.own(holder, node.whole[1]))
         buffer = holder[0]
-        flat, item, alarm = buffer.reshape(-1), buffer.itemsize, ALARM.rung
+        flat, item, alarm = buffer.reshape(-1), buffer.itemsize, fp_error.raised if mode.now.strong_zeros else ()
         count = touched = 0
         while True:
             op, windows, saved, before, place = node.op, node.windows, node.saved, node[-1], node.written // item  # type: ignore[operator]
@@ -297,6 +311,16 @@ class Sweep:
             self.hand_down(before, holder)
         return count
 
+    def reverse_again(self, node: Node, g: Any, saved: Any, inputs: Any, grads: Any) -> Any:
+        """The adjoints of the inputs once more, where a write on another thread has moved a saved value aside meanwhile.
+
+        That write may have begun while the rule was reading. (User code is not run twice; it is given copies.)
+        """
+        while node.saved is not saved and node.saved.__class__ is tuple and getattr(node.op, "pure", False):
+            saved = node.saved
+            grads = node.op.reverse(self.arithmetic.xp, g, saved, inputs)
+        return grads
+
     def take_written(self, node: Node, holder: list[Any]) -> tuple[Any, Any]:
         """Reverses the write of a part: takes what is wanted of it, hands the rest down; and the inputs left to serve.
 
@@ -323,7 +347,7 @@ def accumulates(node: Node) -> bool:
 
 
 def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *, where: Where, retain: bool,
-          deposit: Callable[[Leaf, list[Any]], None] | None, wanted: dict[Any, Callable[[Any], None]], useful: set[Any] | None,
+          deposit: Callable[[Leaf, list[Any], bool], None] | None, wanted: dict[Any, Callable[[Any], None]], useful: set[Any] | None,
           edge: dict[Any, Callable[[Any], None]] | None = None) -> None:
     """Runs backwards from `seeds`, each a writer, a window and an adjoint.
 
@@ -334,10 +358,12 @@ def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *
     adjoints, mine, heap, accumulate = state.adjoints, state.mine, state.heap, state.accumulate
     xp, restore, small = arithmetic.xp, arithmetic.restore, arithmetic.small
     freed, nodes = Freed(where), 0
-    alarm, look = ([True], _no_nan) if mode.anomaly else (ALARM.rung, strong_zeros)
+    now = mode.now
+    anomaly = now.anomaly and now.anomaly_checks_nan
+    alarm, look = ([True], _no_nan) if anomaly else (fp_error.raised if now.strong_zeros else (), strong_zeros)
     asked = bool(wanted or edge)
-    elements = restore is None and useful is None and not asked and not mode.anomaly
-    ALARM.rung.clear()
+    elements = restore is None and useful is None and not asked and not anomaly
+    fp_error.raised.clear()
     g = gx = grads = found = None  # type: Any
     while seeds:
         accumulate(*seeds.pop())
@@ -353,17 +379,18 @@ def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *
             node = heappop(heap)[1]
             g = adjoints.pop(node)
         nodes += 1
-        if g.__class__ is list:
+        if g.__class__ is list and (node.op is not None or node.hooks is not None or asked):
             g = state.settle(node.whole, g)
         if node.hooks is not None or asked:
-            g = state.show(node, g)
+            holder, g = [g], None
+            g = state.show(node, holder)
             if g is None:
                 continue
         op = node.op
         if op is None:
             holder, g = [g], None
             if deposit is not None:
-                deposit(node, holder)
+                deposit(node, holder, state.take_leaf(node, holder))
             continue
         inputs, windows = node, node.windows
         if node.written is not None:
@@ -386,6 +413,8 @@ def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *
         if restore is not None:
             saved = restore(node)
         grads = op.reverse(xp, g, saved, inputs)
+        if node.saved is not saved and restore is None:
+            grads = state.reverse_again(node, g, saved, inputs, grads)
         if alarm:
             grads = look(node, xp, g, saved, inputs, grads)
         if windows is not None or useful is not None:
@@ -426,12 +455,12 @@ def strong_zeros(node: Any, xp: Any, g: Any, saved: Any, inputs: Any, grads: Any
     """What nothing depends on has no influence, however steep the function is there: 0 times infinite or undefined is 0.
 
     So `where(x > 0, sqrt(x), 0.)` has a finite gradient. Only elementwise operations are looked at, and only when a
-    division by zero or something undefined occurred (`ALARM`). Finite values are left alone: a recorded sweep differentiates
+    division by zero or something undefined occurred (`fp_error`). Finite values are left alone: a recorded sweep differentiates
     them, and must not find a constant where the adjoint happens to be zero. What a recorded rule has computed out of the
     undefined would be undefined again in the next sweep, so there the rule is applied once more to harmless numbers.
     """
     op = node.op
-    ALARM.rung.clear()
+    fp_error.raised.clear()
     wrong = [~xp.isfinite(gx) for gx in grads if gx is not None and gx.shape == g.shape] if op.promotes else []
     if not wrong:
         return grads
@@ -439,15 +468,15 @@ def strong_zeros(node: Any, xp: Any, g: Any, saved: Any, inputs: Any, grads: Any
     for harmless in (0.5, 1.5) if saved is not node.saved else ():
         kept = [v if v is None or kind in ("setting", "shape") else xp.where(wrong, harmless, v) for (kind, _), v in zip(op.saves, saved)]
         grads = op.reverse(xp, g, kept, inputs)
-        if not ALARM.rung:
+        if not fp_error.raised:
             break
-        ALARM.rung.clear()
+        fp_error.raised.clear()
     return [gx if gx is None or gx.shape != g.shape else xp.where(wrong, xp.zeros_like(gx), gx) for gx in grads]
 
 
 def _no_nan(node: Any, xp: Any, g: Any, saved: Any, inputs: Any, grads: Any) -> Any:
     """Where anomalies are to be detected: the first nan that a rule makes is an error that names the operation."""
-    if ALARM.rung:
+    if fp_error.raised and mode.now.strong_zeros:
         grads = strong_zeros(node, xp, g, saved, inputs, grads)
     for i, gx in enumerate(grads):
         if gx is not None and not bool((gx == gx).all()):

@@ -79,6 +79,10 @@ class BadSeed(GradientError, ValueError):
     """A gradient to start from that would make every derivative meaningless."""
 
 
+class ModeError(MutagradError, RuntimeError):
+    """A block that was left without having been entered, or on another thread."""
+
+
 class WriteError(MutagradError, RuntimeError):
     """A write that has no defined meaning, such as one through a window that overlaps itself."""
 

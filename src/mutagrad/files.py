@@ -16,42 +16,24 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import mmap as memory_map
 import os
-import secrets
-import stat
-import sys
-from collections.abc import Callable
-from contextlib import nullcontext, suppress
-from functools import cache
-from importlib import import_module
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from typing import Any
 
-from . import dtypes
-from .archive import Run, as_elements, check_disk, read_archive
+from .archive import Run, fill, read_archive
 from .backends import np
 from .device import device
-from .errors import BadArgument, BadFile, BadTarget, BadValue, MissingExtra, NoDevice, NotSupported
+from .errors import BadArgument, BadFile, BadTarget, BadValue, NoDevice, NotSupported
+from .limits import Looked, damage, parsed, refuse
 from .old_archive import read_old_archive
-from .pickled import Machine, refuse, unsafe_names
-from .pickling import unpickle, write_archive
-from .structure import RESERVED, NoPlainData, Packer, Unpacker
-
-LONGEST_HEADER = 100_000_000  # bytes, as the format says
-ELEMENTS = {"F64": dtypes.float64, "F32": dtypes.float32, "F16": dtypes.float16, "BF16": dtypes.bfloat16, "I64": dtypes.int64, "I32": dtypes.int32,
-            "I16": dtypes.int16, "I8": dtypes.int8, "U64": dtypes.uint64, "U32": dtypes.uint32, "U16": dtypes.uint16, "U8": dtypes.uint8,
-            "BOOL": dtypes.bool_, "C64": dtypes.complex64}
-
-
-@cache
-def _safetensors(module: str) -> Any:
-    try:
-        return import_module(module)
-    except ImportError:
-        raise MissingExtra("save and load: need safetensors, which is not installed", why="it is the format of the files",
-                           fix="pip install 'mutagrad[files]'") from None
-
+from .pickled import Machine, unsafe_names
+from .pickling import archive_of, unpickle
+from .streams import Sink, write_file
+from .structure import NoPlainData, Packer, Unpacker
+from .tensor_file import Header, write
 
 # ------------------------------------------------------------------------------------------------------------------- saving
 
@@ -65,58 +47,21 @@ def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2, 
     is_path = isinstance(f, (str, os.PathLike))
     if not is_path and not callable(getattr(f, "write", None)):
         raise BadTarget(f"save: expects a path or a file open for writing, got {type(f).__name__}", fix="mutagrad.save(x, 'x.pt')")
-    data = _encode(obj, pickle_module, pickle_protocol)
+    writer = _encode(obj, pickle_module, pickle_protocol)
     if is_path:
-        _replace(os.path.realpath(f), data)
+        write_file(f, writer)
     else:
-        write_all(f, data)
+        writer(Sink(f))
 
 
-def _encode(obj: Any, pickle_module: Any, protocol: int) -> bytes:
+def _encode(obj: Any, pickle_module: Any, protocol: int) -> Callable[[Sink], None]:
+    """Prepare everything but the elements of tensors, so that what cannot be saved raises before a file is touched."""
     packer = Packer()
     try:
         description = json.dumps(packer.pack(obj))
-        library = _safetensors("safetensors.numpy")
-    except (NoPlainData, MissingExtra):
-        return write_archive(obj, pickle_module, protocol)
-    return library.save(packer.arrays, metadata={"format": "pt", "mutagrad": description})  # type: ignore[no-any-return]
-
-
-def write_all(file: Any, data: bytes) -> None:
-    file.write(data)
-
-
-def _replace(target: str, data: bytes) -> None:
-    """Writes beside the old file, and puts the new one in its place once all of it has reached the disk."""
-    mode = os.stat(target).st_mode if os.path.exists(target) else None
-    if mode is not None and not stat.S_ISREG(mode):  # a pipe, or /dev/null
-        with open(target, "wb") as file:
-            return write_all(file, data)
-    folder = os.path.dirname(target)
-    temporary = os.path.join(folder, f".mutagrad-{os.getpid()}-{secrets.token_hex(4)}.partial")
-    try:
-        with open(temporary, "xb") as file:
-            write_all(file, data)
-            file.flush()
-            os.fsync(file.fileno())
-        if mode is not None:
-            os.chmod(temporary, stat.S_IMODE(mode))
-        os.replace(temporary, target)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
-    _sync_folder(folder)
-
-
-def _sync_folder(folder: str) -> None:
-    """That the name now means the new file must reach the disk, too. Not every system lets a folder be opened."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    except NoPlainData:
+        return archive_of(obj, pickle_module, protocol)
+    return partial(write, packer.arrays, {"format": "pt", "mutagrad": description})
 
 
 # ------------------------------------------------------------------------------------------------------------------ loading
@@ -139,14 +84,25 @@ class Source:
             return np.frombuffer(self.mapped, np.uint8, count, start) if count else np.empty(0, np.uint8)
         found = np.empty(count, np.uint8)
         self.file.seek(start)
-        view = memoryview(found)
-        while len(view):
-            piece = self.file.read(min(len(view), 1 << 24))
-            if not piece:
-                refuse("the file became shorter while it was read")
-            view[:len(piece)] = piece
-            view = view[len(piece):]
+        fill(found, self.file)
         return found
+
+
+@contextmanager
+def _named(f: Any) -> Iterator[None]:
+    """Errors name the file as the user does."""
+    name = os.fspath(f) if isinstance(f, (str, os.PathLike)) else getattr(f, "name", None)
+    try:
+        yield
+    except (BadFile, NotSupported) as error:
+        if isinstance(name, (str, bytes)):
+            error.what = f"load: {os.fsdecode(name)}: {error.what.removeprefix('load: ')}"
+            error.args = (error.what,)
+        raise
+    except OSError as error:
+        if error.filename is None and isinstance(name, (str, bytes)):
+            error.filename = name
+        raise
 
 
 def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = None, mmap: bool | None = None,
@@ -162,17 +118,20 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
         raise BadValue("load: weights_only=True with a pickle_module", why="what another module would run cannot be known", fix="leave out one of them")
     run = _runner(trusted, pickle_module, pickle_load_args)
     if isinstance(f, (str, os.PathLike)):
-        with open(f, "rb") as file:
-            return _load(Source(file, f, bool(mmap)), _arrival(map_location), run, trusted)
+        with _named(f), open(f, "rb") as file:
+            source = Source(file if file.seekable() else io.BytesIO(file.read()), f, bool(mmap))
+            return _load(source, _arrival(map_location), run, trusted)
     if not hasattr(f, "read"):
         raise BadTarget(f"load: expects a path or a file open for reading, got {type(f).__name__}", fix="mutagrad.load('x.pt')")
     if mmap:
         raise BadValue("load: mmap=True with an open file", why="only a file with a name can be mapped", fix="mutagrad.load(path, mmap=True)")
-    start = f.tell() if hasattr(f, "seekable") and f.seekable() else None
-    source = Source(f if start == 0 else io.BytesIO(f.read()), None, False)
-    if not source.size:
-        raise BadFile("load: there is nothing to read", why="this file is empty, or has been read or written up to its end", fix="f.seek(0)")
-    found = _load(source, _arrival(map_location), run, trusted)
+    with _named(f):
+        start = f.tell() if hasattr(f, "seekable") and f.seekable() else None
+        source = Source(f if start == 0 else io.BytesIO(f.read()), None, False)
+        if not source.size:
+            raise BadFile("load: there is nothing to read", fix="f.seek(0)",
+                          why="this file is empty, or has been read or written up to its end")
+        found = _load(source, _arrival(map_location), run, trusted)
     if start is not None and source.end is not None:
         f.seek(start + source.end)
     return found
@@ -188,20 +147,16 @@ def _runner(trusted: bool, pickle_module: Any, settings: dict[str, Any]) -> Run:
     return lambda program, load_storage: Machine(load_storage, **settings).run(program)
 
 
-class _Looked(Exception):
-    """Enough has been read."""
-
-
 def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
     """The names in a file that `load` would refuse."""
     found: list[str] = []
 
     def look(program: bytes, _: Any) -> Any:
         found.extend(unsafe_names(program))
-        raise _Looked
+        raise Looked
 
-    with open(f, "rb") if isinstance(f, (str, os.PathLike)) else nullcontext(f) as file, suppress(_Looked):
-        _load(Source(file, None, False), _arrival("cpu"), look, True)
+    with _named(f), open(f, "rb") if isinstance(f, (str, os.PathLike)) else nullcontext(f) as file, suppress(Looked):
+        _load(Source(file, None, False), _arrival("cpu"), look, False)
     return found
 
 
@@ -240,41 +195,9 @@ def _arrival(map_location: Any) -> Callable[[Any, str], None]:
 
 
 def _read_safetensors(source: Source) -> Any:
-    try:
-        length = int.from_bytes(source.bytes_at(0, 8).tobytes(), "little")
-        if length > min(LONGEST_HEADER, source.size - 8):
-            refuse(f"its header should have {length} bytes, in a file of {source.size}")
-        header = json.loads(source.bytes_at(8, length).tobytes())
-        source.end = 8 + length + max((entry["data_offsets"][1] for name, entry in header.items() if name != RESERVED), default=0)
-        _check(source, source.end)
-        description = header.pop(RESERVED, {}).get("mutagrad")
-        unpacker = Unpacker(lambda name: _array(source, header, name, 8 + length))
-        return unpacker.unpack(json.loads(description) if description is not None else {"dict": [[name, {"tensor": name}] for name in header]})
-    except (BadFile, NotSupported, MissingExtra):
-        raise
-    except Exception as error:  # whatever a damaged header makes the readers raise
-        check_disk(error)
-        raise BadFile(f"load: this is no safetensors file, or it is damaged: {error or type(error).__name__}", fix="copy or save it again") from error
-
-
-def _check(source: Source, end: int) -> None:
-    """The library's own check: types, sizes and places of all arrays, which together are the whole file. (In a stream, more may follow.)"""
-    library = _safetensors("safetensors")
-    if source.path is not None:
-        with library.safe_open(source.path, framework="numpy"):
-            pass
-    else:
-        library.deserialize(source.bytes_at(0, end).tobytes())
-
-
-def _array(source: Source, header: dict[str, Any], name: str, start: int) -> Any:
-    if name not in header:
-        refuse(f"the tensor {name[:80]!r} is not in this file")
-    entry = header[name]
-    kind, (first, end), shape = entry["dtype"], entry["data_offsets"], tuple(entry["shape"])
-    if kind not in ELEMENTS:
-        raise NotSupported(f"load: {name[:80]!r} has elements of type {kind}, which is not supported", why="supported are " + ", ".join(ELEMENTS),
-                           fix="convert it before saving")
-    if not 0 <= first <= end or math.prod(shape) * ELEMENTS[kind].itemsize != end - first:
-        refuse(f"{name[:80]!r} of shape {shape} and type {kind} is said to have {end - first} bytes")
-    return as_elements(source.bytes_at(start + first, end - first), ELEMENTS[kind], sys.byteorder == "big").reshape(shape)
+    with damage("safetensors file"):
+        header = Header(source)
+        source.end = header.end
+        text = header.metadata.get("mutagrad", "").encode("utf-8", "surrogatepass")
+        description = parsed(text) if text else {"dict": [[name, {"tensor": name}] for name in header.entries]}
+        return Unpacker(header.array, len(text)).unpack(description)

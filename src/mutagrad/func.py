@@ -22,6 +22,7 @@ from .autograd.modes import enable_grad
 from .backward import grad as _autograd_grad
 from .errors import BadData, BadValue, ShapeError
 from .graph import mode, next_order
+from .modes import FORWARD, call_with, keeps_modes
 from .nn.module import Module
 from .nn.normalization import _BatchNorm
 from .ops.create import ones_like, zeros_like
@@ -107,6 +108,7 @@ def _only_tensors(outputs: Sequence[Any], name: str) -> None:
 
 def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """A function that gives the gradient of `func`, which returns one number, and that number."""
+    @keeps_modes
     def derived(*arguments: Any, **settings: Any) -> Any:
         traced = _Traced(_chosen(arguments, argnums, "grad"), "grad")
         with enable_grad():
@@ -132,6 +134,7 @@ def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) 
     return derived
 
 
+@keeps_modes
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The output, and a function that multiplies its argument, of the output's shape, with the Jacobian from the left."""
     traced = _Traced(primals, "vjp")
@@ -140,6 +143,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     outputs, shape = tree_flatten(output)
     _only_tensors(outputs, "vjp")
 
+    @keeps_modes
     def product(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         seeds, given = tree_flatten(cotangents)
         if given != shape:
@@ -150,6 +154,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     return (seen, product, traced.seen(aux)) if has_aux else (seen, product)
 
 
+@keeps_modes
 def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
     """The output, and the Jacobian times tangents, by differentiating the reverse once more: it is linear in what it starts from."""
     directions = _directions(primals, tangents)
@@ -159,7 +164,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         outputs, shape = tree_flatten(output)
         _only_tensors(outputs, "jvp")
         seeds = [zeros_like(o).requires_grad_() for o in outputs]
-        reverse = traced.derivatives(outputs, seeds)
+        reverse = call_with(FORWARD, traced.derivatives, outputs, seeds)
         pairs = [(r, t) for r, t in zip(reverse, directions) if r.requires_grad]
         found: Sequence[Any] = [None] * len(seeds)
         if pairs:
@@ -203,6 +208,7 @@ def jacrev(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
     """A function that gives all derivatives of all outputs of `func`: for each output a tree like the arguments."""
     _check_chunks("jacrev", chunk_size)
 
+    @keeps_modes
     def derived(*arguments: Any, **settings: Any) -> Any:
         traced = _Traced(_chosen(arguments, argnums, "jacrev"), "jacrev")
         with enable_grad():

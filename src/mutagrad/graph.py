@@ -6,7 +6,6 @@ tensors, so there is no reference cycle and the graph dies with its tensors.
 """
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from itertools import count
 from types import CodeType
@@ -14,47 +13,11 @@ from typing import Any, Union
 from weakref import ref
 
 from .backends import np
+from .modes import mode as mode
 from .storage import TensorBase
 from .where import Where, describe
 from .window import As, Shape, Whole, Window, overlaps_itself
 
-
-class Threads:
-    """How many threads do not record. As long as there are none, nobody needs to look up its own mode, which takes five times as long."""
-
-    __slots__ = ("unrecorded", "lock")
-
-    def __init__(self) -> None:
-        self.unrecorded, self.lock = 0, threading.Lock()
-
-
-threads = Threads()
-
-
-class Mode(threading.local):
-    """Of one thread: whether operations are recorded, whether a zero adjoint stays zero, whether nan in a sweep is an error.
-
-    Hot paths ask `not threads.unrecorded or mode.recorded`, which is `mode.grad`.
-    """
-
-    recorded = True
-    strong_zeros = True
-    anomaly = False
-
-    @property
-    def grad(self) -> bool:
-        return self.recorded
-
-    @grad.setter
-    def grad(self, on: bool) -> None:
-        on = bool(on)
-        if on is not self.recorded:
-            with threads.lock:
-                threads.unrecorded += -1 if on else 1
-            self.recorded = on
-
-
-mode = Mode()
 
 # Orders count downwards, so the smallest on a heap is the newest write.
 next_order = count(0, -1).__next__
@@ -84,7 +47,7 @@ class Node(list[Any]):
     order: int
     code: CodeType
     at: int
-    hooks: list[Any] | None
+    hooks: Hooks | None
 
     @property
     def inputs(self) -> list[Any]:
@@ -110,6 +73,20 @@ class Node(list[Any]):
         return f"<{self.name()} at {describe(self.where)}>"
 
 
+class Hooks(dict[Any, tuple[Any, ...]]):
+    """The hooks of one node or leaf, by the key of the handle that removes them: each a function and what it is told with."""
+
+    def enter(self, entry: tuple[Any, ...], key: Any = None) -> Any:
+        key = next_key() if key is None else key
+        self[key] = entry
+        return key
+
+    def in_order(self) -> list[tuple[Any, ...]]:
+        """By rank, then as they were entered. A list of its own: a hook may remove itself."""
+        return sorted(self.values(), key=lambda entry: getattr(entry[0], "rank", 0))
+
+
+next_key = count().__next__
 NOT_KEPT = None, -1, None
 
 
@@ -120,15 +97,16 @@ class Leaf:
     which version it was made.
     """
 
-    __slots__ = ("tensor", "window", "whole", "order", "hooks", "after", "kept", "__weakref__")
+    __slots__ = ("tensor", "window", "shape", "whole", "order", "hooks", "after", "kept", "__weakref__")
     op = None
     inputs: tuple[Writer | None, ...] = ()
     tensor: ref[TensorBase]
     window: Window | None
+    shape: Shape
     whole: Whole
     order: int
-    hooks: list[Any] | None
-    after: list[Any] | None
+    hooks: Hooks | None
+    after: Hooks | None
     kept: tuple[Any, int, Any]
 
     def __init__(self, tensor: TensorBase) -> None:
@@ -136,7 +114,11 @@ class Leaf:
         self.hooks = self.after = None
         self.kept = NOT_KEPT
         self.whole = tensor._storage.buffer.shape, tensor._storage.buffer.dtype
-        self.window = None if tensor._offset is None else window_of(tensor)
+        self.see(tensor)
+
+    def see(self, tensor: TensorBase) -> None:
+        """Notes which window on its storage the tensor is, and its shape."""
+        self.window, self.shape = None if tensor._offset is None else window_of(tensor), tensor._array.shape
 
     @property
     def variable(self) -> TensorBase | None:
@@ -203,10 +185,31 @@ def _untangled(offset: int, shape: Shape, strides: Shape, buffer: Any, index: An
     unexpanded = tuple(1 if t == 0 else n for n, t in zip(shape, strides))
     if index is None and not overlaps_itself(unexpanded, strides, item):
         return offset, unexpanded, strides, None
+    places = _positions(offset, shape, strides, item)
+    return 0, (buffer.size,), (item,), (places if index is None else places[index],)
+
+
+def _positions(offset: int, shape: Shape, strides: Shape, item: int) -> Any:
+    """Which elements of a storage a window is, counted from its first."""
     places = np.full(shape, offset // item)
     for d, (n, t) in enumerate(zip(shape, strides)):
         places += (np.arange(n) * (t // item)).reshape((-1,) + (1,) * (len(shape) - 1 - d))
-    return 0, (buffer.size,), (item,), (places if index is None else places[index],)
+    return places
+
+
+def positions_in(window: Window | None, buffer: Any) -> Any:
+    """Which elements of a storage lie in a window, in order and each once."""
+    if window is None:
+        return np.arange(buffer.size)
+    if window.__class__ is int:
+        return np.array([window // buffer.itemsize])  # type: ignore[operator]
+    offset, shape, strides, index = window  # type: ignore[misc]
+    if index.__class__ is As:  # elements of another type: those of the storage that they are in
+        size = buffer.itemsize
+        places = _positions(offset, shape, strides, 1) // size
+        return np.unique(places if index.index is None else places[index.index])
+    places = _positions(offset, shape, strides, buffer.itemsize)
+    return np.unique(places if index is None else places[index])
 
 
 # What PyTorch calls the derivatives of operations that have other names here.

@@ -8,7 +8,7 @@ from .dtypes import FLOAT, of_array
 from .engine import OUTPUT
 from .errors import BadArgument, BadData, DTypeError, GradientError, NotSupported, ShapeError
 from .graph import Leaf, Node
-from .storage import TensorBase, memory_of, new_storage
+from .storage import TensorBase, another_history, part_history
 
 AnyTensor = TypeVar("AnyTensor", bound=TensorBase)
 
@@ -44,8 +44,9 @@ def requires_grad_(tensor: AnyTensor, requires_grad: bool = True) -> AnyTensor:
                 raise DTypeError(f"requires_grad: only floating point and complex tensors have gradients, this one is {of_array(tensor._array.dtype).name}",
                                  why="an integer or boolean cannot change by a little", fix="x.float().requires_grad_()")
             check_separate(tensor, "requires_grad")
-            if tensor._offset is not None:  # a view of something that needs none gets a history of its own
-                storage = tensor._storage = new_storage(storage.buffer, storage.root or storage)
+            if tensor._offset is not None or storage.root is not None:  # memory that others see, too: a history of its own
+                storage, tensor._offset = part_history(tensor, linked=True)
+                tensor._storage = storage
             storage.writer = storage.leaf = Leaf(tensor)
     elif storage.writer is not None:
         if not is_leaf(tensor):
@@ -92,7 +93,7 @@ def set_grad(tensor: TensorBase, value: Any) -> None:
 
 def detach_(tensor: AnyTensor) -> AnyTensor:
     """Cuts the tensor off its history: from now on it is a constant."""
-    tensor._storage = new_storage(tensor._storage.buffer, memory_of(tensor))
+    tensor._storage = another_history(tensor)
     return tensor
 
 
@@ -107,8 +108,10 @@ def set_data(tensor: TensorBase, other: Any) -> None:
     if writer is not None and not was_leaf and (tensor._offset is not None or other._offset is not None or tensor._array.shape != other._array.shape):
         raise NotSupported("data: cannot be set on a tensor that was computed as a view, or to a view, or to another shape",
                            why="its history is that of all the memory it is a window on", fix="x.data.copy_(y), or x.detach() first")
-    tensor._array, tensor._offset = other._array, other._offset
-    tensor._storage = new_storage(other._storage.buffer, memory_of(other))
-    tensor._storage.writer = writer
     if was_leaf:
+        tensor._storage, tensor._offset = part_history(other, linked=False)
+        tensor._array = other._array
         tensor._storage.writer = tensor._storage.leaf = Leaf(tensor)
+        return
+    tensor._storage, tensor._array, tensor._offset = another_history(other), other._array, other._offset
+    tensor._storage.writer = writer

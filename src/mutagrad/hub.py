@@ -1,12 +1,13 @@
 """Files of weights in PyTorch's cache: those that are there are found, and nothing is downloaded."""
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from typing import Any
 from urllib.parse import urlparse
 
-from .errors import NotSupported
+from .errors import BadFile, NotSupported
 from .files import load as load_file
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
@@ -54,11 +55,35 @@ def set_dir(d: str | os.PathLike[str]) -> None:
 
 def load_state_dict_from_url(url: str, model_dir: str | None = None, map_location: Any = None, progress: bool = True, check_hash: bool = False,
                              file_name: str | None = None, weights_only: bool = False) -> Any:
-    """What `load` reads from the file of that name, if it is in the cache."""
-    path = os.path.join(model_dir or os.path.join(get_dir(), "checkpoints"), file_name or os.path.basename(urlparse(url).path))
+    """What `load` reads from the file of that name, if it is in the cache.
+
+    `check_hash=True` compares it with its name, which has the first digits of its SHA-256 (`resnet18-f37072fd.pth`),
+    and removes a file that differs. A name without digits has nothing to compare with, as in PyTorch.
+    """
+    name = file_name or os.path.basename(urlparse(url).path)
+    path = os.path.join(model_dir or os.path.join(get_dir(), "checkpoints"), name)
     if not os.path.exists(path):
         raise NotSupported(f"hub: {url} is not downloaded, and {path} is not there", fix="put the file there")
+    if check_hash:
+        _check_hash(path, name)
     return load_file(path, map_location=map_location)
+
+
+def _check_hash(path: str, name: str) -> None:
+    """Removes a file and raises, unless its digest begins as its name says."""
+    wanted = HASH_REGEX.search(name)
+    if wanted is None:
+        return
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    found = digest.hexdigest()
+    if not found.startswith(wanted[1]):
+        os.remove(path)
+        raise BadFile(f'hub: invalid hash value (expected "{wanted[1]}", got "{found}"): {path} has been removed',
+                      why="it is damaged, or another file under this name",
+                      fix="download it again, or check_hash=False")
 
 
 load_url = load_state_dict_from_url  # torch.utils.model_zoo's name for it

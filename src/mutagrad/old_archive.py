@@ -5,22 +5,23 @@ how many elements it has and those elements.
 """
 from __future__ import annotations
 
-import pickletools
 import sys
 from collections.abc import Callable
 from typing import Any
 
-from .archive import Run, as_elements, damage, storage_key
+from . import dtypes
+from .archive import KIND, Run, as_elements, fill, storage_key
 from .backends import np
 from .errors import BadFile
-from .pickled import Cell, Machine, refuse
+from .limits import damage, instructions_at, refuse, shown
+from .pickled import Cell, Machine
 
 MAGIC = 0x1950A86A20F9469CFC6C
 
 
 def read_old_archive(source: Any, at: Callable[[Any, str], None], run: Run, trusted: bool) -> Any:
     """What torch.save wrote in its first format."""
-    with damage(trusted):
+    with damage(KIND, trusted):
         return _OldArchive(source, at).load(run)
 
 
@@ -30,6 +31,7 @@ class _OldArchive:
     def __init__(self, source: Any, at: Callable[[Any, str], None]) -> None:
         self.source, self.file, self.at = source, source.file, at
         self.cells: dict[str, tuple[Cell, Any]] = {}
+        self.filled: set[str] = set()
         self.room = source.size
 
     def load(self, run: Run) -> Any:
@@ -43,15 +45,18 @@ class _OldArchive:
             refuse("it was written on a machine with another order of bytes", why="only the zip format tells how to change that",
                    fix="in PyTorch: torch.save(torch.load(old), new)")
         found = run(self._program(), self.storage)
-        for name in self._plain():
+        names = self._plain()
+        for name in names if type(names) is list else refuse("its storages are not listed"):
             self._fill(name)
+        if len(self.filled) < len(self.cells):
+            refuse("the elements of a storage are missing")
         self.source.end = self.file.tell()
         return found
 
     def _program(self) -> bytes:
         """The pickle that begins here, up to its end."""
         start = self.file.tell()
-        for _ in pickletools.genops(self.file):
+        for _ in instructions_at(self.file, self.source.size):
             pass
         length = self.file.tell() - start
         self.file.seek(start)
@@ -63,9 +68,9 @@ class _OldArchive:
 
     def storage(self, key: Any) -> Any:
         """The storage that a pickle refers to."""
-        if type(key) is tuple and len(key) == 4 and key[0] == "module":  # a class, and its source when it was saved
-            return key[1]
-        if type(key) is not tuple or len(key) not in (5, 6) or key[5:] not in ((), (None,)):
+        if type(key) is tuple and len(key) == 4 and type(key[0]) is str and key[0] == "module":
+            return key[1]  # a class; its source when it was saved follows
+        if type(key) is not tuple or len(key) not in (5, 6) or key[5:] and key[5] is not None:
             refuse("its pickle refers to something that is no storage, or to a part of one")
         element, name, location, count = storage_key(key[:5])
         length = count * (element.itemsize if element else 1)
@@ -81,12 +86,14 @@ class _OldArchive:
 
     def _fill(self, name: Any) -> None:
         """Reads the elements of the next storage."""
-        if name not in self.cells:
-            refuse(f"the storage {str(name)[:80]!r} is used by no tensor")
+        if type(name) is not str or name not in self.cells or name in self.filled:
+            refuse(f"the storage {shown(name)} is used by no tensor, or listed twice")
         cell, memory = self.cells[name]
-        if int.from_bytes(self.file.read(8), "little") != cell.count:
-            refuse(f"the storage {name[:80]!r} has another size than its tensors say")
-        data = self.file.read(len(memory))
-        if len(data) != len(memory):
-            refuse(f"the file ends within the storage {name[:80]!r}")
-        memory[:] = np.frombuffer(data, np.uint8)
+        head = self.file.read(8)
+        if len(head) < 8 or int.from_bytes(head, "little") != cell.count:
+            refuse(f"the storage {shown(name)} has another size than its tensors say")
+        fill(memory, self.file)
+        if cell.kind is dtypes.bool_:
+            np.minimum(memory, 1, out=memory)  # NumPy expects nothing but 0 and 1
+        cell.compute_marked()
+        self.filled.add(name)

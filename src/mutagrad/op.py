@@ -43,7 +43,8 @@ class Op:
     """
 
     __slots__ = ("name", "forward", "inputs", "settings", "rules", "saves", "needed", "reverse", "frees", "adds", "promotes",
-                 "conjugate", "threaded", "widened", "into", "function", "declared")
+                 "conjugate", "threaded", "widened", "into", "function", "declared", "numbers")
+    pure = True  # its reverse runs no code of the user's, and may be computed again
     reverse: Any
     conjugate: Any
     threaded: Any
@@ -58,6 +59,7 @@ class Op:
         self.frees = any(kind in ("input", "out") for kind, _ in self.saves)
         self.adds = bool(inputs) and rules.get(inputs[0]) is same
         self.declared = False
+        self.numbers: tuple[str, ...] = ()  # those of the settings that the user gives as numbers
 
     def __getattr__(self, name: str) -> Any:
         """What is made when first asked for: generating it all would take most of the time to import this package."""

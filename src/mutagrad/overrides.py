@@ -11,7 +11,8 @@ from functools import wraps
 from typing import Any
 
 from ._tensor import Tensor
-from .takeover import ACTIVE, MAKERS, NAMES, NAMESPACES, STATE, answer, foreign, takes_over, unchanged, watch
+from .modes import Block, mode, push
+from .takeover import MAKERS, NAMES, NAMESPACES, answer, foreign, takes_over, unchanged, watch
 
 __all__ = ["BaseTorchFunctionMode", "TorchFunctionMode", "get_default_nowrap_functions", "get_ignored_functions", "get_overridable_functions",
            "get_testing_overrides", "handle_torch_function", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic",
@@ -22,7 +23,8 @@ watch()
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Whether a mode, or the class of one of these, takes over functions that are called with it."""
-    return STATE.off < 2 and bool(STATE.modes) or STATE.off == 0 and any(takes_over(type(value)) for value in relevant_args)
+    now = mode.now
+    return now.dispatch_off < 2 and bool(now.function_modes) or now.dispatch_off == 0 and any(takes_over(type(value)) for value in relevant_args)
 
 
 def has_torch_function_unary(obj: Any) -> bool:
@@ -53,7 +55,7 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[C
     return decorate
 
 
-class TorchFunctionMode:
+class TorchFunctionMode(Block):
     """A block in which `__torch_function__` of this object is asked about every call of a public function.
 
     >>> import mutagrad as mg
@@ -71,14 +73,8 @@ class TorchFunctionMode:
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError
 
-    def __enter__(self) -> Any:
-        STATE.modes.append(self)
-        ACTIVE.append(self)
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        STATE.modes.pop()
-        ACTIVE.remove(self)
+    def changes(self) -> dict[str, Any]:
+        return {"function_modes": push(self)}
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):
@@ -89,11 +85,11 @@ class BaseTorchFunctionMode(TorchFunctionMode):
 
 
 def _get_current_function_mode() -> Any:
-    return STATE.modes[-1] if STATE.modes else None
+    return mode.now.function_modes[-1] if mode.now.function_modes else None
 
 
 def _get_current_function_mode_stack() -> list[Any]:
-    return list(STATE.modes)
+    return list(mode.now.function_modes)
 
 
 # --------------------------------------------------------------------------------------------------------- what there is

@@ -6,18 +6,20 @@ containers, numbers and strings, and for every other name has either a construct
 from __future__ import annotations
 
 import math
-import pickletools
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 from . import dtypes
 from ._size import Size
 from ._tensor import Tensor
+from .backends import np
 from .copying import rebuild
 from .device import device
 from .errors import BadArgument, BadFile, BadValue
 from .layout import strided
+from .limits import LONGEST_NAME, MOST_DIMENSIONS, Meter, instructions, refuse, shown, whole
 from .nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 from .ops.memory import TypedStorage
 from .storage import Storage, new_storage
@@ -74,41 +76,45 @@ class Global(NamedTuple):
     make: Callable[..., Any] | None = None
 
 
-def refuse(what: str, why: str = "it is damaged, or was made to do harm", fix: str = "save it again from its source") -> NoReturn:
-    raise BadFile(f"load: {what}", why=why, fix=fix)
-
-
-def whole(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 1 << 62
-
-
 def _wholes(values: Any) -> bool:
-    return type(values) in (tuple, list, Size) and all(map(whole, values))
+    return type(values) in (tuple, list, Size) and len(values) <= MOST_DIMENSIONS and all(map(whole, values))
 
 
 def _steps(values: Any) -> bool:
-    return type(values) in (tuple, list) and all(type(step) is int and abs(step) < 1 << 62 for step in values)
+    if type(values) not in (tuple, list) or len(values) > MOST_DIMENSIONS:
+        return False
+    return all(type(step) is int and abs(step) < 1 << 62 for step in values)
 
 
 # ----------------------------------------------------------------------------------------------------------- constructors
 
-def _key(value: Any) -> Any:
-    """A dictionary's key. Nested tuples are refused: one of few bytes can take for ever to hash."""
-    if isinstance(value, (tuple, frozenset)) and any(isinstance(part, (tuple, frozenset)) for part in value):
-        refuse("a key is a tuple of tuples")
-    return value
+def _ordered(meter: Meter, items: Any = ()) -> OrderedDict[Any, Any]:
+    """Of pairs, which is how Python 2 wrote it."""
+    made: OrderedDict[Any, Any] = OrderedDict()
+    for pair in items if type(items) in (list, tuple) else refuse("an OrderedDict is not made of a list"):
+        if type(pair) not in (list, tuple) or len(pair) != 2:
+            refuse("an OrderedDict is not made of pairs")
+        made[meter.key(pair[0], made)] = pair[1]
+    return made
 
 
-def _ordered(items: Any = ()) -> OrderedDict[Any, Any]:
-    return OrderedDict((_key(key), value) for key, value in items)
+def _counter(meter: Meter, counts: Any = None) -> Counter[Any]:
+    """A copy of a dictionary, whose keys have been looked at when they were put into it."""
+    if counts is not None and type(counts) is not dict:
+        refuse("a Counter is not made of a dict")
+    return Counter(counts)
 
 
-def _counter(counts: Any = ()) -> Counter[Any]:
-    return Counter({_key(key): count for key, count in dict(counts).items()})
+def _set(meter: Meter, items: Any = ()) -> set[Any]:
+    return distinct(meter, items if type(items) in (list, tuple) else refuse("a set is not made of a list"))
 
 
-def _set(items: Any = ()) -> set[Any]:
-    return set(map(_key, items)) if type(items) in (list, tuple) else refuse("a set is not made of a list")
+def distinct(meter: Meter, items: Any) -> set[Any]:
+    """The set of what is in a list."""
+    made: set[Any] = set()
+    for item in items:
+        made.add(meter.key(item, made))
+    return made
 
 
 def _complex(real: Any, imaginary: Any) -> complex:
@@ -117,7 +123,7 @@ def _complex(real: Any, imaginary: Any) -> complex:
 
 def _encode(text: Any, encoding: Any = "latin1") -> bytes:
     """How bytes are written where the pickle's protocol has only text."""
-    if type(text) is not str or encoding not in ("latin1", "latin-1"):
+    if type(text) is not str or type(encoding) is not str or encoding not in ("latin1", "latin-1"):
         refuse("bytes are not made of text")
     return text.encode("latin1")
 
@@ -129,7 +135,7 @@ def _bytearray(content: Any = b"", encoding: Any = "latin1") -> bytearray:
 
 
 def _size(sizes: Any) -> Size:
-    return Size(sizes) if _wholes(sizes) else refuse(f"{str(sizes)[:80]} is no shape")
+    return Size(sizes) if _wholes(sizes) else refuse(f"{shown(sizes)} is no shape")
 
 
 def _device(kind: Any, index: Any = None) -> device:
@@ -137,7 +143,9 @@ def _device(kind: Any, index: Any = None) -> device:
 
 
 def _layout(name: Any) -> Any:
-    return strided if name == "torch.strided" else refuse(f"the layout {str(name)[:80]} is not supported", why="there are only strided tensors")
+    if type(name) is str and name == "torch.strided":
+        return strided
+    return refuse(f"the layout {shown(name)} is not supported", why="there are only strided tensors")
 
 
 class Cell(TypedStorage):
@@ -149,6 +157,7 @@ class Cell(TypedStorage):
     def __init__(self, kind: dtypes.dtype | None, count: int, read: Callable[[dtypes.dtype], Any]) -> None:
         self.kind, self.count, self._read = kind, count, read
         self._storage: Storage | None = None
+        self._marked: dict[tuple[bool, bool], Storage] = {}
 
     def __getattr__(self, name: str) -> Any:
         """What a storage has, once that is asked for."""
@@ -171,15 +180,31 @@ class Cell(TypedStorage):
             refuse(f"the same memory is of {self.kind} and of {wanted}")
         return self._storage
 
+    def marked(self, conj: bool, neg: bool) -> Storage:
+        """Memory for the conjugates or negatives of all elements: the same for all tensors that are marked so."""
+        if (conj, neg) not in self._marked:
+            assert self._storage is not None
+            self._marked[conj, neg] = new_storage(np.zeros_like(self._storage.buffer.reshape(-1)))
+        return self._marked[conj, neg]
+
+    def compute_marked(self) -> None:
+        """Fills that memory, once there are elements to compute with."""
+        for (conj, neg), storage in self._marked.items():
+            assert self._storage is not None
+            values, target = self._storage.buffer.reshape(-1), storage.buffer.reshape(-1)
+            np.copyto(target, values.conj() if conj and target.dtype.kind == "c" else values)
+            if neg:
+                np.negative(target, out=target)
+
 
 def tensor_over(storage: Storage, kind: dtypes.dtype, offset: Any, size: Any, stride: Any, requires_grad: bool) -> Tensor:
     """A window on a storage, counted in elements. The first that covers all of it gives it its shape."""
-    if not whole(offset) or not _wholes(size) or not _steps(stride) or len(size) != len(stride) or len(size) > 64:
-        refuse(f"no tensor has offset {str(offset)[:80]}, size {str(size)[:80]}, stride {str(stride)[:80]}")
+    if not whole(offset) or not _wholes(size) or not _steps(stride) or len(size) != len(stride):
+        refuse(f"no tensor has offset {shown(offset)}, size {shown(size)}, stride {shown(stride)}")
     buffer, item, shape = storage.buffer, kind.itemsize, tuple(size)
     reach = [(n - 1) * step for n, step in zip(shape, stride)] if 0 not in shape else []
     first, end = offset + sum(r for r in reach if r < 0), offset + sum(r for r in reach if r > 0) + (0 not in shape)
-    if first < 0 or end * item > buffer.nbytes or math.prod(shape) >= 1 << 62:
+    if first < 0 or end * item > buffer.nbytes or math.prod(n or 1 for n in shape) * item >= 1 << 63:
         refuse(f"a tensor of size {shape}, stride {tuple(stride)} and offset {offset} reaches beyond its {buffer.nbytes // item} elements")
     if offset == 0 and math.prod(shape) * item == buffer.nbytes and _in_order(shape, stride) and buffer.dtype == kind.array_type:
         if buffer.ndim == 1:
@@ -200,19 +225,26 @@ def _in_order(shape: tuple[int, ...], stride: Any) -> bool:
 
 
 def _tensor(storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any = False, hooks: Any = None, kind: Any = None, metadata: Any = None) -> Tensor:
-    if not isinstance(storage, Cell) or hooks or not (kind is None or isinstance(kind, dtypes.dtype)):
+    if not isinstance(storage, Cell) or not _empty(hooks) or not (kind is None or isinstance(kind, dtypes.dtype)):
         refuse("a tensor is not made of a storage")
     found = storage.storage(kind)
-    made = tensor_over(found, storage.kind or refuse("a tensor has no element type"), offset, size, stride, requires_grad is True and not metadata)
-    return _resolved(made, metadata, requires_grad is True) if metadata else made
+    if not _empty(metadata) and any(_marks(metadata)):
+        found = storage.marked(*_marks(metadata))
+    kind = storage.kind or refuse("a tensor has no element type")
+    return tensor_over(found, kind, offset, size, stride, requires_grad is True)
 
 
-def _resolved(tensor: Tensor, metadata: Any, requires_grad: bool) -> Tensor:
+def _empty(value: Any) -> bool:
+    """None or without entries; what else has a truth may have to be computed for it."""
+    return value is None or isinstance(value, (dict, list, tuple)) and not value
+
+
+def _marks(metadata: Any) -> tuple[bool, bool]:
     """PyTorch keeps a conjugate or negative as the number and a mark; here it is computed."""
-    if type(metadata) is not dict or not set(metadata) <= {"conj", "neg"}:
-        refuse(f"a tensor has the marks {str(metadata)[:80]}, which are not supported")
-    tensor = tensor.conj() if metadata.get("conj") else tensor
-    return (tensor.neg() if metadata.get("neg") else tensor).clone().detach().requires_grad_(requires_grad)
+    known = type(metadata) is dict and all(type(mark) is str and mark in ("conj", "neg") for mark in metadata)
+    if not known or not all(type(value) is bool for value in metadata.values()):
+        refuse("a tensor has marks that are not supported", why="only conj and neg are")
+    return metadata.get("conj", False), metadata.get("neg", False)
 
 
 def _tensor_v2(storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any, hooks: Any, metadata: Any = None) -> Tensor:
@@ -224,7 +256,7 @@ def _tensor_v3(storage: Any, offset: Any, size: Any, stride: Any, requires_grad:
 
 
 def _parameter(values: Any, requires_grad: Any = True, hooks: Any = None) -> Any:
-    if not isinstance(values, Tensor) or hooks:
+    if not isinstance(values, Tensor) or not _empty(hooks):
         refuse("a parameter is not made of a tensor")
     return Parameter(values, requires_grad is True)
 
@@ -244,14 +276,15 @@ def _of_type(make: Any, kind: Any, arguments: Any, state: Any) -> Any:
     elif name == "torch.nn.parameter.Parameter" and not isinstance(made, Parameter):
         made = Parameter(made, made.requires_grad)
     elif name not in ("torch.Tensor", "torch.nn.parameter.Parameter"):
-        refuse(f"tensors of the class {name or str(kind)[:80]} are not supported", fix="save tensor.as_subclass(torch.Tensor)")
+        refuse(f"tensors of the class {name or shown(kind)} are not supported",
+               fix="save tensor.as_subclass(torch.Tensor)")
     return _with_attributes(made, state)
 
 
 def _with_attributes(tensor: Any, state: Any) -> Any:
-    if type(state) is tuple and len(state) == 2 and not state[1]:
+    if type(state) is tuple and len(state) == 2 and _empty(state[1]):
         state = state[0]
-    if not state:
+    if _empty(state):
         return tensor
     if type(state) is not dict or not all(type(name) is str and not (hasattr(type(tensor), name) and name != "persistent") for name in state):
         refuse("a tensor has attributes that would hide its own")
@@ -273,10 +306,12 @@ def typed_storage(values: Any) -> TypedStorage:
     return TypedStorage(values) if isinstance(values, Tensor) else refuse("a storage is not made of a tensor")
 
 
-CONSTRUCTORS: dict[str, Callable[..., Any]] = {
+CONTAINERS: dict[str, Callable[..., Any]] = {  # of keys: their first argument is the meter
     "collections.OrderedDict": _ordered,
     "collections.Counter": _counter,
     "builtins.set": _set,
+}
+CONSTRUCTORS: dict[str, Callable[..., Any]] = {
     "builtins.complex": _complex,
     "builtins.bytearray": _bytearray,
     "_codecs.encode": _encode,
@@ -305,6 +340,8 @@ UNTYPED = "torch.storage.UntypedStorage"
 
 def full_name(module: str, name: str) -> str:
     """A name in a file, with Python 2's name of the built-in module as Python 3's."""
+    if len(module) + len(name) > LONGEST_NAME:
+        refuse(f"it names something by {len(module) + len(name)} characters")
     return f"{'builtins' if module == '__builtin__' else module}.{name}"
 
 
@@ -312,7 +349,9 @@ def known(full: str) -> Any:
     """What a name in a file stands for, where it is one of those that every file may use; else None."""
     if full in TYPES:
         return TYPES[full]
-    return Global(full, CONSTRUCTORS.get(full)) if full in CONSTRUCTORS or full in CLASSES or full in STORAGES or full == UNTYPED else None
+    if full in CONSTRUCTORS or full in CONTAINERS or full in CLASSES or full in STORAGES or full == UNTYPED:
+        return Global(full, CONSTRUCTORS.get(full))
+    return None
 
 
 def _find(module: str, name: str) -> Any:
@@ -333,7 +372,7 @@ def names_in(program: bytes) -> list[str]:
     pushed: list[Any] = [None, None]
     memo: dict[int, Any] = {}
     argument: Any
-    for instruction, argument, _ in pickletools.genops(program):
+    for instruction, argument, _ in instructions(program):
         kind = instruction.name
         if kind in ("GLOBAL", "INST"):
             found[full_name(*argument.split(" ", 1))] = None
@@ -367,17 +406,19 @@ class Machine:
     """Runs the instructions of a pickle that make plain data; every other one is refused."""
 
     def __init__(self, load_storage: Callable[[Any], Any], encoding: str = "utf-8") -> None:
+        self.meter = Meter(0)
         self.stack: list[Any] = []
         self.marks: list[list[Any]] = []
         self.memo: dict[int, Any] = {}
         self.load_storage, self.encoding = load_storage, encoding
 
     def run(self, program: bytes) -> Any:
+        self.meter = Meter(len(program))
         unknown = unsafe_names(program)
         if unknown:
             refuse_names(unknown)
         argument: Any
-        for instruction, argument, _ in pickletools.genops(program):
+        for instruction, argument, _ in instructions(program):
             name = instruction.name
             if name in _PUSH:
                 self.stack.append(argument)
@@ -434,14 +475,15 @@ class Machine:
         target = self.stack[-1]
         if not isinstance(target, set):
             refuse(f"items are added to {type(target).__name__}")
-        target.update(map(_key, items))
+        for item in items:
+            target.add(self.meter.key(item, target))
 
     def set_items(self, items: list[Any]) -> None:
         target = self.stack[-1]
         if not isinstance(target, dict) or len(items) % 2:
             refuse(f"keys are set in {type(target).__name__}")
         for key, value in zip(items[::2], items[1::2]):
-            target[_key(key)] = value
+            target[self.meter.key(key, target)] = value
 
     def name(self, module: Any, name: Any) -> None:
         if type(module) is not str or type(name) is not str:
@@ -451,9 +493,14 @@ class Machine:
     def constructor(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """A function from the stack, if it is allowed, and its arguments."""
         function, arguments = self.take(2)
-        make = function.make if isinstance(function, Global) else function if _allowed(function) else None
+        name = function.name if isinstance(function, Global) else ""
+        if name in CONTAINERS:
+            make: Any = partial(CONTAINERS[name], self.meter)
+        else:
+            make = function.make if isinstance(function, Global) else function if _allowed(function) else None
         if make is None or type(arguments) is not tuple:
-            refuse(f"its pickle calls {function.name if isinstance(function, Global) else type(function).__name__}")
+            refuse(f"its pickle calls {name or type(function).__name__}")
+        self.meter.charge_for((arguments, *arguments))
         return make, arguments
 
     def call(self, _: Any) -> None:
@@ -467,7 +514,8 @@ class Machine:
     def build(self, _: Any) -> None:
         """Sets an object's state: that of a state_dict is the versions of its modules."""
         target, state = self.stack[-2], self.take(1)[0]
-        if type(target) is OrderedDict and type(state) is dict and set(state) <= {"_metadata"}:
+        self.meter.charge_for((state, *state) if type(state) is tuple and len(state) == 2 else (state,))
+        if type(target) is OrderedDict and type(state) is dict and _only_metadata(state):
             target.__dict__.update(state)
         elif type(target) in TENSORS.values():
             _with_attributes(target, state)
@@ -478,6 +526,10 @@ class Machine:
 
     def persistent(self, _: Any) -> None:
         self.stack.append(self.load_storage(self.take(1)[0]))
+
+
+def _only_metadata(state: dict[Any, Any]) -> bool:
+    return all(type(name) is str and name == "_metadata" for name in state)
 
 
 def _allowed(value: Any) -> bool:
@@ -505,7 +557,7 @@ INSTRUCTIONS: dict[str, Callable[[Machine, Any], Any]] = {
     "TUPLE": lambda m, _: _push(m, tuple(m.since_mark())),
     "LIST": lambda m, _: _push(m, m.since_mark()),
     "DICT": lambda m, _: _dictionary(m, m.since_mark()),
-    "FROZENSET": lambda m, _: _push(m, frozenset(map(_key, m.since_mark()))),
+    "FROZENSET": lambda m, _: _push(m, frozenset(distinct(m.meter, m.since_mark()))),
     "APPEND": lambda m, _: m.extend(m.take(1)),
     "APPENDS": lambda m, _: m.extend(m.since_mark()),
     "SETITEM": lambda m, _: m.set_items(m.take(2)),

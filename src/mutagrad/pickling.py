@@ -9,9 +9,9 @@ from __future__ import annotations
 import importlib
 import io
 import pickle
-import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from ._tensor import Tensor
@@ -21,13 +21,14 @@ from .errors import BadFile, CannotPickle
 from .ops.memory import TypedStorage
 from .pickled import CONSTRUCTORS, STORAGES, TYPES, UNTYPED, Global, rebuilt, typed_storage
 from .stand_in import ELSEWHERE
-from .storage import Storage, memory_of
+from .storage import Storage, memory_of, memory_offset
+from .streams import Sink, pieces
 
 # ----------------------------------------------------------------------------------------------------------------- writing
 
 
-def write_archive(value: Any, module: Any, protocol: int) -> bytes:
-    """The bytes of an archive that holds this object, pickled by a module such as Python's `pickle`."""
+def archive_of(value: Any, module: Any, protocol: int) -> Callable[[Sink], None]:
+    """What writes an archive that holds this object, which has been pickled by a module such as Python's `pickle`."""
     storages: dict[int, tuple[str, Storage]] = {}
     program = io.BytesIO()
     pickler = type("Pickler", (_Writer, (module or pickle).Pickler), {"storages": storages})
@@ -36,13 +37,25 @@ def write_archive(value: Any, module: Any, protocol: int) -> bytes:
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise CannotPickle(f"save: {type(value).__name__} cannot be saved: {error}", why="Python pickles what can be imported by its name",
                           fix="define its class or function at the top of a module, or save the tensors and numbers that it is made of") from error
-    target = io.BytesIO()
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
-        for name, content in (("data.pkl", program.getvalue()), ("byteorder", sys.byteorder), ("version", "3\n")):
-            archive.writestr(f"archive/{name}", content)
-        for key, storage in storages.values():
-            archive.writestr(f"archive/data/{key}", storage.buffer.tobytes())
-    return target.getvalue()
+    return partial(_write, program.getvalue(), list(storages.values()))
+
+
+def _write(program: bytes, storages: list[tuple[str, Storage]], sink: Sink) -> None:
+    with zipfile.ZipFile(sink, "w") as archive:  # type: ignore[call-overload]
+        _add(archive, "data.pkl", [program], len(program))
+        _add(archive, "byteorder", [b"little"])
+        _add(archive, "version", [b"3\n"])
+        for key, storage in storages:
+            _add(archive, f"data/{key}", pieces(storage.buffer), storage.buffer.nbytes)
+
+
+def _add(archive: zipfile.ZipFile, name: str, content: Iterable[Any], size: int = 0) -> None:
+    """Adds an entry. None has a date, so the same object is the same file."""
+    info = zipfile.ZipInfo(f"archive/{name}")
+    info.file_size, info.external_attr = size, 0o600 << 16
+    with archive.open(info, "w") as entry:
+        for piece in content:
+            entry.write(piece)
 
 
 class _Writer:
@@ -68,7 +81,7 @@ class _Writer:
 def _reduced(tensor: Tensor) -> Any:
     array, memory = tensor._array, memory_of(tensor)
     item = array.itemsize
-    window = (tensor._offset or 0) // item, tuple(array.shape), tuple(step // item for step in array.strides)
+    window = memory_offset(tensor) // item, tuple(array.shape), tuple(step // item for step in array.strides)
     return rebuilt, (type(tensor), memory, tensor.dtype, *window, tensor.requires_grad), attributes_of(tensor)
 
 

@@ -18,7 +18,8 @@ from time import perf_counter_ns
 from typing import Any
 
 from .autograd.profiler_util import EventList, FunctionEvent
-from .errors import BadArgument, NotSupported
+from .errors import BadArgument, ModeError, NotSupported
+from .modes import Block, mode, push
 from .rooms import part
 
 __all__ = ["ProfilerAction", "ProfilerActivity", "emit_itt", "emit_nvtx", "profile", "record_function", "schedule", "supported_activities",
@@ -35,16 +36,6 @@ class ProfilerAction(Enum):
     """What a profiler does during one step."""
 
     NONE, WARMUP, RECORD, RECORD_AND_SAVE = range(4)
-
-
-class _Running(threading.local):
-    """Of one thread: the profilers that are measuring."""
-
-    def __init__(self) -> None:
-        self.profiles: list[profile] = []
-
-
-_running = _Running()
 
 
 def supported_activities() -> set[ProfilerActivity]:
@@ -64,8 +55,10 @@ class record_function(ContextDecorator):
         return self
 
     def __exit__(self, *exception: Any) -> None:
+        if not self._began:
+            raise ModeError("record_function: left without having been entered", fix="with record_function(name): ...")
         began = self._began.pop()
-        for profiler in _running.profiles:
+        for profiler in mode.now.profilers:
             profiler._saw(self.name, began)
 
 
@@ -80,7 +73,7 @@ def _check(arguments: dict[str, Any]) -> None:
         warnings.warn("profile: there is no device to measure; only the CPU is", stacklevel=3)
 
 
-class profile(ContextDecorator):
+class profile(ContextDecorator, Block):
     """Measures the calls of public functions on this thread, in a block or from `start()` to `stop()`."""
 
     def __init__(self, enabled: bool = True, *, activities: Iterable[ProfilerActivity] | None = None, record_shapes: bool = False,
@@ -94,6 +87,9 @@ class profile(ContextDecorator):
         self._measuring = False
 
     # ------------------------------------------------------------------------------------------------------- measuring
+
+    def changes(self) -> dict[str, Any]:
+        return {"profilers": push(self), "function_modes": push(self)}
 
     def __enter__(self) -> profile:
         self.start()
@@ -129,20 +125,16 @@ class profile(ContextDecorator):
         return ProfilerAction.RECORD if self.schedule is None else self.schedule(self.step_num)
 
     def _begin(self) -> None:
-        takeover = part("takeover")
-        takeover.watch()
+        part("takeover").watch()
         self._measuring = True
-        _running.profiles.append(self)
-        takeover.STATE.modes.append(self)
-        takeover.ACTIVE.append(self)
+        self.enter()
 
     def _end(self) -> None:
-        takeover = part("takeover")
         self._measuring = False
-        _running.profiles.remove(self)
-        takeover.STATE.modes.remove(self)
-        takeover.ACTIVE.remove(self)
-        self.function_events._populate_cpu_children()
+        try:
+            self.leave()
+        finally:
+            self.function_events._populate_cpu_children()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = part("takeover").NAMES.get(func, "").rpartition(".")[2]

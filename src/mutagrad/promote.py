@@ -10,7 +10,7 @@ from .backends.host import constant
 from .backends.short import SHORT
 from .construct import SCOPE
 from .dtypes import COMPLEX, FLOAT, dtype, get_default_dtype, of_array, result_dtype, scalar_dtype
-from .errors import BadArgument, DTypeError, OutOfMemory, ShapeError
+from .errors import BadArgument, DTypeError, MutagradError, OutOfMemory, ShapeError
 from .op import RECORDED, Op
 from .storage import TensorBase, ndarray, new_storage
 
@@ -97,8 +97,10 @@ EXACT = {np.multiply, np.true_divide}
 _SINGLE = np.dtype(np.float32)
 
 
-def dtype_error(op: Op, arrays: Sequence[Any]) -> Exception:
-    """What NumPy's TypeError means: it has no such operation for these types."""
+def dtype_error(op: Op, arrays: Sequence[Any], error: TypeError) -> Exception:
+    """What NumPy's TypeError means: it has no such operation for these types. One of ours says itself what it means."""
+    if isinstance(error, MutagradError):
+        return error
     names = " and ".join(of_array(a.dtype).name for a in arrays)
     instead = {"sub": "x ^ y, or x.int() - y.int()", "neg": "~x"}.get(op.name, "convert first: x.float(), x.long()")
     return DTypeError(f"{op.name}: not defined for {names}", fix=instead)

@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from .backends import np
+from .backends.dlpack import lend
 from .construct import make
 from .dtypes import bfloat16, of_array
 from .errors import BadArgument, BadData, BadValue, GradientError, NotSupported
 from .graph import mode
+from .number import check_taken, number, taken_here
 from .op import TABLE
 from .ops import elementwise, linalg
 from .ops.shape import flip
@@ -43,16 +45,19 @@ def as_bool(tensor: TensorBase) -> bool:
 
 def as_int(tensor: TensorBase) -> int:
     """The only element as an integer, cut towards zero."""
+    check_taken(tensor)
     return int(_real_item(tensor))
 
 
 def as_float(tensor: TensorBase) -> float:
     """The only element as a float."""
+    check_taken(tensor)
     return float(_real_item(tensor))
 
 
 def as_complex(tensor: Any) -> complex:
     """The only element as a complex number."""
+    check_taken(tensor)
     return complex(tensor.item())
 
 
@@ -111,12 +116,18 @@ def numpy(tensor: Any, *, force: bool = False) -> Any:
 
 def as_array(tensor: Any, dtype: Any = None, copy: bool | None = None) -> Any:
     """What `np.asarray(x)` gives."""
+    check_taken(tensor)
     array = tensor.numpy()
     return array if dtype is None and not copy else np.array(array, dtype, copy=copy)
 
 
 def apply_ufunc(tensor: TensorBase, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> Any:
-    """NumPy's functions of tensors are ours; those that we lack run on the arrays."""
+    """NumPy's functions of tensors are ours; those that we lack run on the arrays.
+
+    In this package's own arithmetic on arrays, a tensor stands for a number.
+    """
+    if taken_here():
+        return getattr(ufunc, method)(*(number(x) if isinstance(x, TensorBase) else x for x in inputs), **settings)
     function = _by_ufunc().get(ufunc)
     if method == "__call__" and function is not None and not settings:
         return function(*inputs)
@@ -143,7 +154,7 @@ def _by_ufunc() -> dict[Any, Any]:
 
 def dlpack(tensor: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
     """The memory, for another library to read and write."""
-    return tensor.numpy().__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+    return lend(tensor.numpy(), stream, max_version, dl_device, copy)
 
 
 def dlpack_device(tensor: TensorBase) -> Any:

@@ -5,12 +5,12 @@ differentiates them like any other program.
 """
 from __future__ import annotations
 
-import sys
+from sys import getrefcount
 from typing import Any
 
 from .backends import np
 from .construct import make, view
-from .engine import Arithmetic, sole
+from .engine import SOLE, Arithmetic
 from .graph import Node, Writer
 from .op import RECORDED, Op, same
 from .ops.elementwise import cast
@@ -18,11 +18,11 @@ from .ops.indexing import put, read
 from .ops.reduce import sum_dims
 from .ops.shape import clone, reshape
 from .promote import NOTHING
-from .storage import export_for_good
+from .storage import Storage, export_for_good
 from .window import As, Shape, Whole, Window, broadcast_axes
 from .write import new_node
 
-_seen_through = Op("saved", None, ("x",), (), {"x": same})
+SEEN_THROUGH = Op("saved", None, ("x",), (), {"x": same})
 
 
 class Recorded(Arithmetic):
@@ -55,9 +55,9 @@ class Recorded(Arithmetic):
 
     def own(self, holder: list[Any], dtype: Any) -> Any:
         g = holder.pop()
-        if g._array.dtype != dtype:
+        if dtype is not None and g._array.dtype != dtype:
             return cast(g, dtype)
-        if sole(g) and g._offset is None and _sole_storage(g):
+        if getrefcount(g) <= SOLE and g._offset is None and getrefcount(g._storage) <= SOLE_STORAGE and not _lent(g._storage):
             return g
         return clone(g)
 
@@ -86,16 +86,12 @@ def _picked(window: Window) -> Any:
     return index.index if index.__class__ is As else index
 
 
-def _count_of_storage(tensor: Any) -> int:
-    return sys.getrefcount(tensor._storage)
+def _lent(storage: Storage) -> bool:
+    """Whether its memory is also another storage's, or NumPy's."""
+    return storage.root is not None or storage.ledger is not None and storage.ledger.exported()
 
 
-_SOLE_STORAGE = _count_of_storage(NOTHING)
-
-
-def _sole_storage(tensor: Any) -> bool:
-    """No view of it exists."""
-    return sys.getrefcount(tensor._storage) <= _SOLE_STORAGE
+SOLE_STORAGE = getrefcount(NOTHING._storage)  # of a tensor that has no views
 
 
 def source_of(node: Node, kind: str, i: int) -> tuple[Writer | None, Window | None]:
@@ -105,14 +101,26 @@ def source_of(node: Node, kind: str, i: int) -> tuple[Writer | None, Window | No
     return node, node.written
 
 
-def with_history(value: Any, writer: Writer | None, window: Window | None) -> Any:
+def snapshot(node: Node, slot: int) -> Any:
+    """A copy of a saved value. What is saved by reference is somebody's memory, which who asks for the value may write to."""
+    while True:
+        saved = node.saved
+        value = saved[slot]
+        if value is None or hasattr(value, "unpack"):
+            return value if value is None else value.unpack()
+        copy = np.array(value)
+        if node.saved is saved:  # else a write on another thread has moved it aside meanwhile, and may have been under way
+            return copy
+
+
+def with_history(value: Any, writer: Writer | None, window: Window | None, shared: bool = True) -> Any:
     """A saved value as a tensor that has the history it had.
 
-    Its memory may be another storage's, whose ledger does not know this tensor: what is saved of it is saved by copy.
+    Its memory may be another storage's (`shared`), whose ledger does not know this tensor: what is saved of it is saved by copy.
     """
     tensor = make(value)
-    if tensor._array is value:
+    if shared and tensor._array is value:
         export_for_good(tensor)
     if writer is not None:
-        tensor._storage.writer = writer if window is None else new_node(_seen_through, (writer,), (window,))
+        tensor._storage.writer = writer if window is None else new_node(SEEN_THROUGH, (writer,), (window,))
     return tensor

@@ -1,21 +1,14 @@
 """Settings of the whole library. Here they have one possible effect, or none, and say which."""
 from __future__ import annotations
 
-import threading
 import warnings
 from typing import Any
 
-from .device import CPU, META, PLACE, device, names_meta
+from .device import CPU, META, device, names_meta
 from .dtypes import dtype_of_class, set_default_dtype
 from .errors import BadArgument, BadValue
+from .modes import amend, mode
 
-class Autocast(threading.local):
-    """Of one thread: the type that products are cast to, if any. amp.py sets it."""
-
-    lower: Any = None
-
-
-AUTOCAST = Autocast()
 
 _deterministic, _warn_only, _precision, _warn_always = False, False, "highest", False
 
@@ -64,11 +57,11 @@ def get_float32_matmul_precision() -> str:
 
 def set_default_device(device: Any) -> None:
     """Where new tensors live: on the CPU, which None stands for, or on the device "meta"."""
-    PLACE.default = META if names_meta(device) else CPU
+    amend(device=META if names_meta(device) else None)
 
 
 def get_default_device() -> device:
-    return PLACE.default
+    return mode.now.device or CPU
 
 
 def set_default_tensor_type(t: Any) -> None:

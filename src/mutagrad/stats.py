@@ -23,6 +23,8 @@ class Stats(NamedTuple):
     """Bytes of adjoint buffers that sweeps allocated to accumulate windows in."""
     touched: int
     """Bytes of adjoint read, cleared or added to through windows."""
+    examined: int
+    """Records of saved values, and of other histories of a memory, that writes looked at."""
 
     def __sub__(self, other: Stats) -> Stats:
         return Stats(*(a - b for a, b in zip(self, other)))
@@ -34,10 +36,11 @@ class Counters:
     protected: int
     allocated: int
     touched: int
+    examined: int
 
 
 counters = Counters()
-counters.nodes = counters.protected = counters.allocated = counters.touched = 0
+counters.nodes = counters.protected = counters.allocated = counters.touched = counters.examined = 0
 
 
 def stats() -> Stats:

@@ -18,6 +18,7 @@ operations read or wrote.
 """
 from __future__ import annotations
 
+from threading import RLock
 from typing import Any
 from weakref import ref
 
@@ -44,10 +45,24 @@ class Storage:
     ledger: Ledger | None
     root: Storage | None
     leaf: Any
+    start = 0
+    group: Storage | None = None
+    origin: tuple[ref[Any], int, Storage] | None = None
 
     def __reduce__(self) -> Any:
         """Pickled as its buffer, once for all the tensors that share it."""
         return _restored, (self.buffer,)
+
+
+class Part(Storage):
+    """A history over part of the memory of its root, from byte `start` on, so that its adjoint is no larger than that part.
+
+    Histories of one `group`, which is named by one of its storages (None: by itself), are linked: what is written to one with a
+    record is part of the others. See write.tell_aliases.
+    """
+
+    __slots__ = ("start", "group", "origin", "__weakref__")
+    origin: tuple[ref[Any], int, Storage] | None  # of a view made in no_grad: of what it is a view of, writer, version and group
 
 
 class TensorBase:
@@ -60,12 +75,53 @@ class TensorBase:
     _grad: TensorBase | None
 
 
-def new_storage(buffer: Any, root: Storage | None = None) -> Storage:
-    storage = Storage()
+def new_storage(buffer: Any, root: Storage | None = None, start: int = 0) -> Storage:
+    storage = Storage() if not start else _part(start, None)
     storage.buffer, storage.root = buffer, root
     storage.writer = storage.leaf = storage.ledger = None
     storage.version = 0
     return storage
+
+
+def _part(start: int, group: Storage | None) -> Part:
+    part = Part()
+    part.start, part.group, part.origin = start, group, None
+    return part
+
+
+def another_history(tensor: TensorBase) -> Storage:
+    """A storage over the same buffer with a history of its own: what a detached tensor is a window on."""
+    storage = tensor._storage
+    return new_storage(storage.buffer, storage.root or storage, storage.start)
+
+
+def unrecorded_view(storage: Storage) -> Storage:
+    """A storage for views made in no_grad: without history, but it knows what it would have had."""
+    part = _part(storage.start, None)
+    part.buffer, part.root = storage.buffer, storage.root or storage
+    part.writer = part.leaf = part.ledger = None
+    part.version, part.origin = 0, (ref(storage.writer), part.root.version, storage.group or storage)
+    return part
+
+
+def part_history(tensor: TensorBase, linked: bool) -> tuple[Part, int | None]:
+    """A history of its own for a window, entered among the aliases of its memory; and the window's offset there.
+
+    It covers that window alone where that has no gaps, else all of the storage: an adjoint must have its strides.
+    """
+    storage, memory, array = tensor._storage, memory_of(tensor), tensor._array
+    dense = tensor._offset is not None and array.flags.c_contiguous
+    group = storage.group or storage if storage.origin is None else storage.origin[2]
+    part = _part(storage.start + (tensor._offset or 0) if dense else storage.start, group if linked else None)
+    part.buffer, part.root = array if dense else storage.buffer, memory
+    part.writer = part.leaf = part.ledger = None
+    part.version = 0
+    ledger = ledger_of(memory)
+    if ledger.aliases is None:
+        ledger.aliases = Places()
+    with ledger.lock:
+        ledger.aliases.add((ref(part), array, span_of(tensor)))
+    return part, None if dense else tensor._offset
 
 
 def _restored(buffer: Any) -> Storage:
@@ -78,43 +134,70 @@ def memory_of(tensor: TensorBase) -> Storage:
     return tensor._storage.root or tensor._storage
 
 
-def window_extent(tensor: TensorBase) -> tuple[int, int]:
-    array = tensor._array
+def memory_offset(tensor: TensorBase) -> int:
+    """At which byte of that memory the tensor begins."""
+    return tensor._storage.start + (tensor._offset or 0)
+
+
+# The bytes of a memory that a window touches: the first and the end; and, where they lie in a pattern that repeats every `pitch`
+# bytes, as a column's do, the first and the end within that. Pitch 0: no pattern, and the first and the end again.
+Span = tuple[int, int, int, int, int]
+
+
+def span_of(tensor: TensorBase) -> Span:
+    array, start = tensor._array, tensor._storage.start
     if tensor._offset is None:
-        return 0, array.nbytes
-    return extent(tensor._offset, array.shape, array.strides, array.itemsize)
+        return start, start + array.nbytes, 0, start, start + array.nbytes
+    if array.flags.c_contiguous:
+        low, high = start + tensor._offset, start + tensor._offset + array.nbytes
+        return low, high, 0, low, high
+    low, high = extent(start + tensor._offset, array.shape, array.strides, array.itemsize)
+    if high - low <= array.nbytes:  # without gaps
+        return low, high, 0, low, high
+    best, found = 1.0, (low, high, 0, low, high)
+    for pitch in {abs(stride) for stride in array.strides}:
+        first, end = within(low, array, pitch)
+        if end <= pitch and (end - first) / pitch < best:
+            best, found = (end - first) / pitch, (low, high, pitch, first, end)
+    return found
 
 
-Record = tuple["ref[Any]", int, int, int]  # the node, the slot of its saved values, and the first and end byte of what it needs
+def window_extent(tensor: TensorBase) -> tuple[int, int]:
+    """The first byte of its memory that a tensor touches, and the first that it no longer does."""
+    return span_of(tensor)[:2]
 
 
-class Ledger:
-    """Who still needs values of a storage: records by place, their hull, and foreign writers.
+def within(low: int, array: Any, pitch: int) -> tuple[int, int]:
+    """Of an array whose first byte is `low`, the first byte and the end modulo `pitch`; the end is beyond where it wraps around."""
+    first = low % pitch if pitch else low
+    return first, first + array.itemsize + sum((n - 1) * abs(t) for n, t in zip(array.shape, array.strides) if pitch == 0 or t % pitch)
 
-    A record of n bytes is filed under its level, the number of binary digits of n, and the cell of 2**level bytes in which it
-    begins; it ends in that cell or the next. So a write looks into a few cells of each level, however many records there are.
+
+Record = tuple["ref[Any]", Any, Span]  # of a node, the slot of its saved values; of a storage, its array; and the bytes that it is about
+
+
+class Places:
+    """Records by the bytes that they are about.
+
+    Spans are grouped by their pitch. In a group, one of n bytes is filed under its level, the number of binary digits of n, and the
+    cell of 2**level bytes in which it begins; it ends in that cell or the next. So a write looks into a few cells of each level,
+    however many records there are: those of rows by where they lie, those of columns by where they lie within a row.
     """
 
-    __slots__ = ("records", "levels", "count", "low", "high", "crowded", "exports")
+    __slots__ = ("records", "levels", "count", "low", "high", "crowded")
 
     def __init__(self) -> None:
         self.crowded = 64
-        self.exports: list[ref[Any]] | None = []  # None: memory that came from NumPy, which may write to it at any time
-        self.clear()
-
-    def clear(self) -> None:
-        self.records: dict[tuple[int, int], list[Record]] = {}
-        self.levels: set[int] = set()
+        self.records: dict[tuple[int, int, int], list[Record]] = {}
+        self.levels: dict[int, set[int]] = {}  # by pitch
         self.count, self.low, self.high = 0, 1 << 62, -1
 
-    def exported(self) -> bool:
-        """Whether NumPy or another library may write to this memory without our knowing."""
-        if self.exports:
-            self.exports = [e for e in self.exports if e() is not None]
-        return self.exports is None or bool(self.exports)
+    def clear(self) -> None:
+        self.records, self.levels = {}, {}
+        self.count, self.low, self.high = 0, 1 << 62, -1
 
-    def add(self, node: Any, slot: int, low: int, high: int) -> None:
-        self.file((ref(node), slot, low, high))
+    def add(self, record: Record) -> None:
+        self.file(record)
         if self.count > self.crowded:  # doubling: dead records cost amortised O(1)
             alive = [r for records in self.records.values() for r in records if _alive(r) is not None]
             self.clear()
@@ -123,28 +206,107 @@ class Ledger:
             self.crowded = 64 + 2 * self.count
 
     def file(self, record: Record) -> None:
-        _, _, low, high = record
-        level = (high - low).bit_length()
-        self.records.setdefault((level, low >> level), []).append(record)
-        self.levels.add(level)
+        low, high, pitch, first, end = record[2]
+        level = (end - first).bit_length()
+        self.records.setdefault((pitch, level, first >> level), []).append(record)
+        if pitch in self.levels:
+            self.levels[pitch].add(level)
+        else:
+            self.levels[pitch] = {level}
         self.count += 1
-        self.low, self.high = min(self.low, low), max(self.high, high)
+        if low < self.low:
+            self.low = low
+        if high > self.high:
+            self.high = high
 
-    def near(self, low: int, high: int) -> list[tuple[int, int]]:
-        """The cells in which records lie that may overlap these bytes."""
-        found: list[tuple[int, int]] = []
-        for level in self.levels:
-            first, last = (low >> level) - 1, (high - 1) >> level
-            if last - first > len(self.records):
-                return list(self.records)
-            found += [(level, cell) for cell in range(first, last + 1) if (level, cell) in self.records]
+    def near(self, low: int, high: int, array: Any) -> list[tuple[int, int, int]]:
+        """The cells in which records lie that may overlap the array at these bytes (None: all of them)."""
+        found: list[tuple[int, int, int]] = []
+        for pitch, levels in self.levels.items():
+            first, end = (low, high) if not pitch else within(low, array, pitch) if array is not None else (0, pitch)
+            if pitch and end > pitch:
+                first, end = 0, pitch
+            for level in levels:
+                before, last = (first >> level) - 1, (end - 1) >> level
+                if last - before > len(self.records):
+                    found += [cell for cell in self.records if cell[:2] == (pitch, level)]
+                else:
+                    found += [(pitch, level, at) for at in range(before, last + 1) if (pitch, level, at) in self.records]
         return found
 
 
+# A thread may write while another saves, or a sweep frees what was saved. Making a lock for every ledger would cost as much as the rest
+# of it, so they share these.
+_LOCKS = [RLock() for _ in range(64)]
+
+
+class Ledger(Places):
+    """Who must be told of a write to a memory: nodes that saved values of it, other histories over it, writers that we cannot see."""
+
+    __slots__ = ("exports", "aliases", "complete", "lock")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.exports: list[ref[Any]] | None = []  # None: memory that came from NumPy, which may write to it at any time
+        self.aliases: Places | None = None
+        self.complete = False  # the leaves among the aliases are part of the memory's own history
+        self.lock = _LOCKS[id(self) >> 4 & 63]
+
+    def exported(self) -> bool:
+        """Whether NumPy or another library may write to this memory without our knowing."""
+        if self.exports:
+            self.exports = [e for e in self.exports if e() is not None]
+        return self.exports is None or bool(self.exports)
+
+    def leaves(self) -> list[Part]:
+        """The aliases that are leaves."""
+        with self.lock:
+            records = [] if self.aliases is None else [record for cell in self.aliases.records.values() for record in cell]
+        found = [record[0]() for record in records]
+        return [part for part in found if part is not None and part.leaf is not None]
+
+
+def has_aliases(memory: Storage, storage: Storage) -> bool:
+    """Whether other histories may have to be told of a write to a storage over this memory."""
+    ledger = memory.ledger
+    return ledger is not None and ledger.aliases is not None and (ledger.aliases.count > 1 or storage.leaf is None or storage is memory)
+
+
+def aliases_near(tensor: TensorBase) -> list[Part]:
+    """The other histories over memory that a write to the window of this tensor has changed."""
+    memory = memory_of(tensor)
+    ledger = memory.ledger
+    if ledger is None or ledger.aliases is None or not has_aliases(memory, tensor._storage):
+        return []
+    aliases, array, storage, (low, high) = ledger.aliases, tensor._array, tensor._storage, window_extent(tensor)
+    with ledger.lock:
+        records = [record for cell in aliases.near(low, high, array) for record in aliases.records[cell]]
+    counters.examined += len(records)
+    found = [(record[0](), record[1]) for record in records if record[2][0] < high and low < record[2][1]]
+    return [part for part, other in found if part is not None and part is not storage and share_memory(other, array)]
+
+
+def same_group(one: Storage, other: Storage) -> bool:
+    """Whether what is written to one history with a record is part of the other."""
+    return (one.group or one) is (other.group or other)
+
+
+def histories(tensor: TensorBase) -> list[Storage]:
+    """All storages whose history a write to the window of this tensor may change."""
+    storage = tensor._storage
+    return [storage, *aliases_near(tensor), *([storage.root] if storage.root is not None else [])]
+
+
+def ledger_of(memory: Storage) -> Ledger:
+    if memory.ledger is None:
+        memory.ledger = Ledger()
+    return memory.ledger
+
+
 def _alive(record: Record) -> Any | None:
-    """The node that a record is about; None once it is gone or has been freed."""
-    node = record[0]()
-    return node if node is not None and type(node.saved) is tuple else None
+    """What a record is about; None once that is gone, or the node has been freed."""
+    found = record[0]()
+    return found if found is not None and (isinstance(found, Storage) or type(found.saved) is tuple) else None
 
 
 def save(tensor: TensorBase, node: Any, slot: int) -> Any:
@@ -159,7 +321,8 @@ def save(tensor: TensorBase, node: Any, slot: int) -> Any:
     elif ledger.exports != [] and ledger.exported():
         counters.protected += array.nbytes
         return array.copy()
-    ledger.add(node, slot, *window_extent(tensor))
+    with ledger.lock:
+        ledger.add((ref(node), slot, span_of(tensor)))
     return array
 
 
@@ -179,27 +342,56 @@ def share_memory(a: Any, b: Any) -> bool:
         return True
 
 
+def is_foreign(memory: Storage) -> bool:
+    """Whether memory came from NumPy for good: another storage may be over the same."""
+    return memory.ledger is not None and memory.ledger.exports is None
+
+
+def aliased(a: TensorBase, b: TensorBase) -> bool:
+    """Whether two tensors may share memory, as windows of one storage or by way of NumPy."""
+    x, y = a._storage.root or a._storage, b._storage.root or b._storage
+    return x is y or (x.ledger is not None and is_foreign(x) or y.ledger is not None and is_foreign(y)) and bool(np.may_share_memory(a._array, b._array))
+
+
 def move_aside(memory: Storage, tensor: TensorBase | None) -> None:
-    """Before a write to the window of `tensor` (None: all of the memory): copies the saved values that it would destroy."""
+    """Before a write to the window of `tensor` (None: all of the memory): copies the saved values that it would destroy.
+
+    A sweep on another thread may be reading one: it looks at `node.saved` again afterwards, and sees that it was exchanged.
+    """
     ledger = memory.ledger
     assert ledger is not None
     low, high = window_extent(tensor) if tensor is not None else (0, 1 << 62)
     if high <= ledger.low or low >= ledger.high:
         return
-    for cell in ledger.near(low, high):
-        records = ledger.records.pop(cell)
-        ledger.count -= len(records)
-        for record in records:
-            node = _alive(record)
-            if node is None:
-                continue
-            _, slot, first, end = record
-            value = node.saved[slot]
-            if end <= low or first >= high or (tensor is not None and not share_memory(value, tensor._array)):
-                ledger.file(record)
+    array = None if tensor is None else tensor._array
+    with ledger.lock:
+        for cell in ledger.near(low, high, array):
+            records = ledger.records[cell]
+            counters.examined += len(records)
+            left = [r for r in records if not _moved(r, low, high, array)]
+            ledger.count -= len(records) - len(left)
+            if left:
+                ledger.records[cell] = left
             else:
-                node.saved = (*node.saved[:slot], value.copy(), *node.saved[slot + 1:])
-                counters.protected += value.nbytes
+                del ledger.records[cell]
+
+
+def _moved(record: Record, low: int, high: int, array: Any) -> bool:
+    """Whether a record is done with: its node is gone or freed, or has now a copy of what the array at these bytes would overwrite."""
+    reference, slot, (first, end, *_) = record
+    node = reference()
+    while node is not None:
+        saved = node.saved
+        if type(saved) is not tuple:
+            return True
+        if slot >= len(saved) or end <= low or first >= high or array is not None and not share_memory(saved[slot], array):
+            return False
+        copy = saved[slot].copy()
+        if node.saved is saved:  # else another thread has freed or exchanged it meanwhile
+            node.saved = (*saved[:slot], copy, *saved[slot + 1:])
+            counters.protected += copy.nbytes
+            return True
+    return True
 
 
 def before_write(tensor: TensorBase) -> None:
@@ -232,21 +424,19 @@ def export(tensor: TensorBase) -> Any:
     memory, array = memory_of(tensor), tensor._array
     if array.size == 0:
         return array
-    if memory.ledger is None:
-        memory.ledger = Ledger()
-    if memory.ledger.records:
+    ledger = ledger_of(memory)
+    if ledger.records:
         move_aside(memory, None)
     handed = Handed(array)
-    if memory.ledger.exports is not None:
-        memory.ledger.exports.append(ref(handed))
+    if ledger.exports is not None:
+        ledger.exports.append(ref(handed))
     return np.asarray(handed)
 
 
 def export_for_good(tensor: TensorBase) -> None:
     """Marks memory whose writes cannot be seen: it came from NumPy, or is saved memory under another storage."""
     memory = memory_of(tensor)
-    if memory.ledger is None:
-        memory.ledger = Ledger()
-    if memory.ledger.records:
+    ledger = ledger_of(memory)
+    if ledger.records:
         move_aside(memory, None)
-    memory.ledger.exports = None
+    ledger.exports = None

@@ -10,7 +10,6 @@ import math
 from argparse import Namespace
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable
-from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -18,15 +17,21 @@ from . import dtypes
 from ._size import Size
 from ._tensor import Tensor
 from .backends import np
+from .construct import make
 from .copying import rebuild
 from .device import device
+from .limits import MOST_DIMENSIONS, Meter, refuse, shown
 from .nn.parameter import Buffer, Parameter
 from .ops.create import tensor
-from .pickled import refuse, tensor_over
-from .storage import Storage, memory_of, new_storage, window_extent
+from .pickled import distinct, tensor_over
+from .storage import Storage, memory_of, memory_offset, new_storage, window_extent
+from .tensor_file import RESERVED
 
 DEEPEST = 100  # levels: a structure within itself has more than any limit
-RESERVED = "__metadata__"
+MOST_CLASSES = 1000  # of named tuples: each is compiled, which takes longer than anything else in a file
+MOST_FIELDS = 1000  # of one of them
+LONGEST_NUMBER = 64  # characters
+LARGEST = 1 << 10_000  # integers beyond are not written as text: Python reads no more than some thousand digits
 
 
 class NoPlainData(Exception):
@@ -55,7 +60,7 @@ class Packer:
         if len(keys) > DEEPEST:
             raise NoPlainData
         kind = type(value)
-        if value is None or kind in (bool, int, str):
+        if value is None or kind in (bool, str) or kind is int and -LARGEST < value < LARGEST:
             return value
         if kind is float:
             return value if math.isfinite(value) else {"float": repr(value)}
@@ -67,8 +72,8 @@ class Packer:
             return {SIMPLE[kind][0]: SIMPLE[kind][1](value)}
         if kind in (list, tuple, set) or isinstance(value, tuple) and hasattr(value, "_fields"):
             return self._sequence(value, keys)
-        if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufc":
-            return {"ndarray" if isinstance(value, np.ndarray) else "scalar": self._tensor(tensor(value), keys)}
+        if _is_array(value):
+            return {"scalar" if isinstance(value, np.generic) else "ndarray": self._tensor(_over(value), keys)}
         if kind in PARTS and (kind is not defaultdict or value.default_factory in FACTORIES.values()):
             return {kind.__name__: self._pack(PARTS[kind](value), keys)}
         raise NoPlainData
@@ -106,7 +111,8 @@ class Packer:
         return self._nodes[id(tensor)]
 
     def _name(self, wanted: str) -> str:
-        name, count = wanted, 1
+        name = wanted = wanted.encode("utf-8", "replace").decode()  # lone surrogates are no text for other libraries
+        count = 1
         while name in self._names:
             count += 1
             name = f"{wanted}#{count}"
@@ -127,14 +133,27 @@ class Packer:
             if whole is None or tensor is not whole[1]:
                 item = tensor._array.itemsize
                 node.update(tensor=carrier, of=dtypes.of_array(buffer.dtype if whole is None else whole[1]._array.dtype).name, dtype=tensor.dtype.name,
-                            size=list(tensor._array.shape), stride=[step // item for step in tensor._array.strides], offset=(tensor._offset or 0) // item)
+                            size=list(tensor._array.shape), stride=[step // item for step in tensor._array.strides], offset=memory_offset(tensor) // item)
 
     def _put(self, name: str, array: Any, node: dict[str, Any]) -> None:
         node["tensor"] = name
-        if array.dtype.char == "D":  # the format has no such type: pairs of doubles
+        if array.dtype.char == "D":  # which the format has only as pairs of doubles
             node["of"] = "complex128"
-            array = array.reshape(-1).view("float64").reshape(*array.shape, 2)
-        self.arrays[name] = array if array.flags.c_contiguous else array.copy()
+        self.arrays[name] = array
+
+
+def _is_array(value: Any) -> bool:
+    """Whether this is NumPy's, with elements that a tensor can have. (A subclass would lose its masks, for example.)"""
+    held = isinstance(value, np.generic) or type(value) in (np.ndarray, np.memmap)
+    return held and value.dtype.kind in "biufc" and value.dtype.itemsize <= (16 if value.dtype.kind == "c" else 8)
+
+
+def _over(array: Any) -> Any:
+    """A tensor over an array's own memory, where it lies there as a tensor's does, else over a copy."""
+    plain = np.asarray(array)
+    if plain.flags.c_contiguous and plain.dtype.isnative:
+        return make(plain.view(dtypes.of_array(plain.dtype).array_type))
+    return tensor(array)
 
 
 def _is_whole(tensor: Tensor) -> bool:
@@ -167,35 +186,40 @@ PARTS: dict[type, Callable[[Any], Any]] = {
 # ---------------------------------------------------------------------------------------------------------- and back again
 
 class Unpacker:
-    """Puts a structure together again from its description and arrays by name."""
+    """Puts a structure together again from its description, a text of this length, and arrays by name."""
 
-    def __init__(self, arrays: Callable[[str], Any]) -> None:
+    def __init__(self, arrays: Callable[[Any], Any], length: int) -> None:
         self._array = arrays
         self._storages: dict[str, Storage] = {}
         self._tensors: dict[str, Tensor] = {}
+        self._classes: dict[tuple[str, ...], Any] = {}
+        self._meter = Meter(length)
 
-    def unpack(self, node: Any) -> Any:
+    def unpack(self, node: Any, level: int = 0) -> Any:
         if node is None or type(node) in (bool, int, float, str):
             return node
+        if level > 5 * DEEPEST:
+            refuse(f"its structure has more than {level} levels")
         if type(node) is list:
-            return [self.unpack(item) for item in node]
+            return [self.unpack(item, level + 1) for item in node]
         if type(node) is not dict or not node:
             refuse("its structure is not described as it should be")
         if "tensor" in node:
             return self._tensor(node)
         kind, content = next(iter(node.items()))
         if kind in ("dict", "OrderedDict"):
-            return self._mapping(kind, content, node.get("_metadata"))
+            return self._mapping(kind, _list(content, "pairs"), node.get("_metadata"), level)
         if kind not in READ:
-            refuse(f"its structure has a part of the kind {kind[:80]!r}")
-        return READ[kind](self.unpack(content))
+            refuse(f"its structure has a part of the kind {shown(kind)}")
+        return READ[kind](self, self.unpack(content, level + 1))
 
-    def _mapping(self, kind: str, content: Any, metadata: Any) -> Any:
+    def _mapping(self, kind: str, content: list[Any], metadata: Any, level: int) -> Any:
         made: dict[Any, Any] = OrderedDict() if kind == "OrderedDict" else {}
-        for key, value in content:
-            made[self.unpack(key)] = self.unpack(value)
+        for pair in content:
+            key, value = _list(pair, "a key and a value", 2)
+            made[self._meter.key(self.unpack(key, level + 1), made)] = self.unpack(value, level + 1)
         if metadata is not None and kind == "OrderedDict":
-            made._metadata = self.unpack(metadata)  # type: ignore[attr-defined]
+            made._metadata = self.unpack(metadata, level + 1)  # type: ignore[attr-defined]
         return made
 
     def _tensor(self, node: dict[str, Any]) -> Tensor:
@@ -207,31 +231,89 @@ class Unpacker:
 
     def _window(self, node: dict[str, Any], requires_grad: bool) -> Tensor:
         name = node["tensor"]
-        if name not in self._storages:
+        if type(name) is not str or name not in self._storages:
             self._storages[name] = _storage(self._array(name), node.get("of") == "complex128")
         storage = self._storages[name]
         if "size" in node:
-            return tensor_over(storage, _dtype(node["dtype"]), node["offset"], node["size"], node["stride"], requires_grad)
+            place = node.get("offset"), node["size"], node.get("stride")
+            return tensor_over(storage, _dtype(node.get("dtype")), *place, requires_grad)
         return rebuild(Tensor, storage, None, None, None, requires_grad, None)  # type: ignore[no-any-return]
+
+    def set_of(self, items: Any) -> set[Any]:
+        return distinct(self._meter, _list(items, "items"))
+
+    def named_tuple(self, content: Any) -> Any:
+        """A tuple with these names; its class is a new one, as a file cannot bring the program's own."""
+        name, fields, items = _list(content, "a name, fields and items", 3)
+        fields, items = _list(fields, "fields"), _list(items, "items")
+        if len(fields) > MOST_FIELDS or not all(type(text) is str for text in (name, *fields)):
+            refuse(f"a named tuple has {len(fields)} fields, or they are not named")
+        described = (name, *fields)
+        if described not in self._classes:
+            if len(self._classes) == MOST_CLASSES:
+                refuse(f"it has named tuples of more than {MOST_CLASSES} classes")
+            self._classes[described] = namedtuple(name, fields)  # type: ignore[misc]
+        return self._classes[described](*items)
+
+
+def _list(content: Any, what: str, count: int | None = None) -> list[Any]:
+    """A list, and no tensor, which may take for ever to go through."""
+    if type(content) is not list or count is not None and len(content) != count:
+        refuse(f"where {what} should be listed, there is {shown(content)}")
+    return content
+
+
+def _text(content: Any) -> str:
+    return content if isinstance(content, str) else refuse(f"where text should be, there is {shown(content)}")
+
+
+def _short(content: Any) -> str:
+    text = _text(content)
+    return text if len(text) <= LONGEST_NUMBER else refuse(f"{shown(text)} has {len(text)} characters")
+
+
+def _float(content: Any) -> float:
+    return float(_short(content))
 
 
 def _dtype(name: Any) -> dtypes.dtype:
-    return BY_NAME[name] if type(name) is str and name in BY_NAME else refuse(f"{str(name)[:80]!r} is no element type")
+    return BY_NAME[name] if type(name) is str and name in BY_NAME else refuse(f"{shown(name)} is no element type")
 
 
-@cache
-def _tuple_class(name: str, fields: tuple[str, ...]) -> Any:
-    return namedtuple(name, fields)  # type: ignore[misc]
-
-
-def _named_tuple(content: Any) -> Any:
-    """A tuple with these names; its class is a new one, as a file cannot bring the program's own."""
-    name, fields, items = content
-    return _tuple_class(name, tuple(fields))(*items)
+def _size(content: Any) -> Size:
+    sizes = _list(content, "sizes")
+    if len(sizes) > MOST_DIMENSIONS or not all(type(n) is int for n in sizes):
+        refuse(f"{shown(sizes)} is no shape")
+    return Size(sizes)
 
 
 def _as_array(content: Any) -> Any:
     return content.numpy() if isinstance(content, Tensor) and content.dtype is not dtypes.bfloat16 else refuse("an array is not described as it should be")
+
+
+def _scalar(content: Any) -> Any:
+    array = _as_array(content)
+    return array[()] if array.ndim == 0 else refuse("a number is not described as it should be")
+
+
+def _namespace(content: Any) -> Namespace:
+    if type(content) is not dict or not all(type(name) is str for name in content):
+        refuse("a Namespace is not made of names")
+    made = Namespace()
+    vars(made).update(content)
+    return made
+
+
+def _deque(content: Any) -> deque[Any]:
+    items, longest = _list(content, "items and a length", 2)
+    return deque(_list(items, "items"), longest)
+
+
+def _default(content: Any) -> Any:
+    name, items = _list(content, "a name and items", 2)
+    if not (name is None or type(name) is str) or name not in FACTORIES or type(items) is not dict:
+        refuse("a defaultdict is not described as it should be")
+    return defaultdict(FACTORIES[name], items)
 
 
 def _storage(array: Any, pairs: bool) -> Storage:
@@ -241,19 +323,19 @@ def _storage(array: Any, pairs: bool) -> Storage:
 
 
 BY_NAME = {d.name: d for d in (*dtypes.ALL, dtypes.bfloat16)}
-READ: dict[str, Callable[[Any], Any]] = {
-    "float": float,
-    "tuple": tuple,
-    "set": set,
-    "Size": lambda sizes: Size(sizes) if all(type(n) is int for n in sizes) else refuse("a shape is not made of integers"),
-    "dtype": _dtype,
-    "device": device,
-    "complex": lambda parts: complex(*map(float, parts)),
-    "bytes": lambda text: base64.b64decode(text, validate=True),
-    "namedtuple": _named_tuple,
-    "ndarray": _as_array,
-    "scalar": lambda content: _as_array(content)[()],
-    "Namespace": lambda content: Namespace(**content),
-    "deque": lambda content: deque(*content),
-    "defaultdict": lambda content: defaultdict(FACTORIES[content[0]], content[1]),
+READ: dict[str, Callable[[Unpacker, Any], Any]] = {
+    "float": lambda _, text: _float(text),
+    "tuple": lambda _, items: tuple(_list(items, "items")),
+    "set": Unpacker.set_of,
+    "Size": lambda _, sizes: _size(sizes),
+    "dtype": lambda _, name: _dtype(name),
+    "device": lambda _, name: device(_short(name)),
+    "complex": lambda _, parts: complex(*map(_float, _list(parts, "two numbers", 2))),
+    "bytes": lambda _, text: base64.b64decode(_text(text), validate=True),
+    "namedtuple": Unpacker.named_tuple,
+    "ndarray": lambda _, content: _as_array(content),
+    "scalar": lambda _, content: _scalar(content),
+    "Namespace": lambda _, content: _namespace(content),
+    "deque": lambda _, content: _deque(content),
+    "defaultdict": lambda _, content: _default(content),
 }

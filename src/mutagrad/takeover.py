@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from functools import update_wrapper
 from types import FunctionType, ModuleType
 from typing import Any
@@ -18,6 +17,7 @@ from . import fft, linalg, rooms, special, stand_in
 from ._tensor import Tensor, answers_nothing
 from .called import called
 from .errors import BadArgument
+from .modes import DISPATCHING, DROP_LAST, call_with, mode
 from .nn import functional, init
 from .ops import recurrent
 
@@ -25,19 +25,6 @@ Asked = Callable[..., Any]
 
 # Classes of arguments that have no answer: everything else is looked at, once or, where it may hold others, each time.
 PLAIN: set[type] = {Tensor, type(None), bool, int, float, complex, str, slice, type(...)}
-ACTIVE: list[Any] = []  # modes and autocasts of all threads: while there is one, every call is looked at
-
-
-class State(threading.local):
-    """Of one thread: the modes that it is in, what must not be asked (1: classes, 2: modes, too), and how calls are cast."""
-
-    def __init__(self) -> None:
-        self.modes: list[Any] = []
-        self.off = 0
-        self.cast: Callable[[Any, Any, Any], Any] | None = None
-
-
-STATE = State()
 
 
 class NoAnswer(BadArgument):
@@ -75,17 +62,14 @@ def foreign(values: Iterable[Any]) -> list[Any]:
 def answer(func: Asked, found: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What the mode, or else the first of these values that has an answer, makes of a call; a TypeError if none has."""
     types = tuple(getattr(type(value), "stands_for", type(value)) for value in found)
-    asked: list[Any] = list(found) if STATE.off == 0 else []
-    if STATE.modes and STATE.off < 2:
-        mode = STATE.modes.pop()
-        try:
-            result = mode.__torch_function__(func, types, args, kwargs)
-        finally:
-            STATE.modes.append(mode)
+    before = mode.now
+    asked: list[Any] = list(found) if before.dispatch_off == 0 else []
+    if before.function_modes and before.dispatch_off < 2:
+        asked.insert(0, before.function_modes[-1])
+        result = call_with({"function_modes": DROP_LAST}, asked[0].__torch_function__, func, types, args, kwargs)
         if result is not NotImplemented:
             return result
-        asked.insert(0, mode)
-    for value in found if STATE.off == 0 else ():
+    for value in found if before.dispatch_off == 0 else ():
         result = value.__torch_function__(func, types, args, kwargs)
         if result is not NotImplemented:
             return result
@@ -96,28 +80,16 @@ def answer(func: Asked, found: list[Any], args: tuple[Any, ...], kwargs: dict[st
 
 def _ask(func: Asked, raw: Asked, args: tuple[Any, ...], kwargs: dict[str, Any], looks: bool = True) -> Any:
     """The answer of a class or mode to a call of `func`; where none is to be asked, what `raw` computes, cast as autocast says."""
-    state = STATE
-    found = foreign((*args, *kwargs.values())) if looks and state.off < 2 else []
-    if found and state.off == 0 or state.modes and state.off < 2:
+    now = mode.now
+    found = foreign((*args, *kwargs.values())) if looks and now.dispatch_off < 2 else []
+    if found and now.dispatch_off == 0 or now.function_modes and now.dispatch_off < 2:
         return answer(func, found, args, kwargs)
-    return raw(*args, **kwargs) if state.cast is None else state.cast(raw, args, kwargs)
-
-
-@contextmanager
-def switched_off(level: int = 1) -> Iterator[None]:
-    """A block in which classes are not asked; with level 2, modes neither."""
-    before = STATE.off
-    STATE.off = max(before, level)
-    try:
-        yield
-    finally:
-        STATE.off = before
+    return raw(*args, **kwargs) if now.cast is None else now.cast(raw, args, kwargs)
 
 
 def untouched(func: Asked, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
     """A call that no class is asked about."""
-    with switched_off():
-        return func(*args, **(kwargs or {}))
+    return call_with({"dispatch_off": max(mode.now.dispatch_off, 1)}, func, *args, **(kwargs or {}))
 
 
 # ------------------------------------------------------------------------------------------------------ functions that ask
@@ -128,7 +100,7 @@ _plain = PLAIN.issuperset
 def _asking(raw: Asked, name: str, shown: Asked | None = None) -> Asked:
     """The function `raw` under a public name; `shown` is what classes are told, where an operator is another name of a method."""
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not ACTIVE and _plain(map(type, args)) and (not kwargs or _plain(map(type, kwargs.values()))):
+        if not DISPATCHING and _plain(map(type, args)) and (not kwargs or _plain(map(type, kwargs.values()))):
             return raw(*args, **kwargs)
         return _ask(shown or call, raw, args, kwargs)
 
@@ -138,7 +110,7 @@ def _asking(raw: Asked, name: str, shown: Asked | None = None) -> Asked:
 def _operator(raw: Asked, name: str, shown: Asked | None = None) -> Asked:
     """The same for an operator of two operands: where no class has an answer, Python asks the second operand."""
     def call(x: Any, y: Any) -> Any:
-        if not ACTIVE and type(x) in PLAIN and type(y) in PLAIN:
+        if not DISPATCHING and type(x) in PLAIN and type(y) in PLAIN:
             return raw(x, y)
         try:
             return _ask(shown or call, raw, (x, y), {})
@@ -151,7 +123,7 @@ def _operator(raw: Asked, name: str, shown: Asked | None = None) -> Asked:
 def _making(raw: Asked, name: str) -> Asked:
     """The same for a function that makes a tensor of data: only modes are asked."""
     def call(*args: Any, **kwargs: Any) -> Any:
-        return _ask(call, raw, args, kwargs, looks=False) if ACTIVE else raw(*args, **kwargs)
+        return _ask(call, raw, args, kwargs, looks=False) if DISPATCHING else raw(*args, **kwargs)
 
     return _named(call, raw, name)
 
@@ -164,10 +136,10 @@ def _named(call: Asked, raw: Asked, name: str) -> Asked:
 
 def _asking_property(known: property) -> property:
     def read(x: Any) -> Any:
-        return known.fget(x) if not ACTIVE and type(x) in PLAIN else _ask(made.__get__, known.fget, (x,), {})  # type: ignore[misc,arg-type]
+        return known.fget(x) if not DISPATCHING and type(x) in PLAIN else _ask(made.__get__, known.fget, (x,), {})  # type: ignore[misc,arg-type]
 
     def write(x: Any, value: Any) -> None:
-        if not ACTIVE and type(x) in PLAIN and type(value) in PLAIN:
+        if not DISPATCHING and type(x) in PLAIN and type(value) in PLAIN:
             known.fset(x, value)  # type: ignore[misc]
         else:
             _ask(made.__set__, known.fset, (x, value), {})  # type: ignore[arg-type]
@@ -298,7 +270,7 @@ def _as_subclass(result: Any, kind: type[Tensor]) -> Any:
 def asked_late(raw: Asked, args: tuple[Any, ...], error: Exception) -> Any:
     """The answer of an argument whose class was not known to take over when the function was called; the error, if it has none."""
     watch()
-    found = foreign(args) if STATE.off == 0 else []
+    found = foreign(args) if mode.now.dispatch_off == 0 else []
     if not found:
         raise error from None
     return answer(next((call for call in NAMES if getattr(call, "__wrapped__", None) is raw), raw), found, args, {})

@@ -25,6 +25,14 @@ def user_frame() -> FrameType:
     return frame
 
 
+def to_user() -> int:
+    """The `stacklevel` of a warning that shall name the user's line, given by the function that calls this one."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_code.co_filename in OURS and frame.f_back is not None:
+        frame, level = frame.f_back, level + 1
+    return level
+
+
 def here() -> Where:
     frame = user_frame()
     return frame.f_code, frame.f_lasti

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from .backends import large, np
-from .backends.host import QUIET, hush, unhush
+from .backends.host import silent
 from .construct import make, window_or_none
 from .dtypes import of_array
-from .errors import BadArgument, DTypeError, MutagradError, OutOfMemory, ShapeError, WriteError
-from .graph import UNSEEN, Node, Writer, mode, next_order, window_of
-from .op import Op, forward_for, variant
+from .errors import BadArgument, DTypeError, MutagradError, NotSupported, OutOfMemory, ShapeError, WriteError
+from .graph import UNSEEN, Node, Writer, mode, next_order, positions_in, window_of
+from .op import Op, forward_for, same, variant
 from .promote import NOTHING, dtype_error, promote, shape_error
-from .storage import Storage, TensorBase, move_aside, save
+from .storage import Storage, TensorBase, aliases_near, has_aliases, histories, move_aside, same_group, save
 from .where import OURS
 from .window import Window, covers, overlaps_itself
 
@@ -114,11 +114,66 @@ def end_write(target: Any, node: Node | None) -> Any:
     if node is not None:
         storage.writer = node
         save_out(node, target)
-        return target
-    for memory in (storage, storage.root):
-        if memory is not None and memory.leaf is not None:
-            memory.writer = memory.leaf
+    elif storage.leaf is not None:
+        storage.writer = storage.leaf
+    if storage.root is not None:
+        if node is not None or storage.root.leaf is not None or has_aliases(storage.root, storage):
+            tell_aliases(target, node)
+    elif storage.ledger is not None and storage.ledger.aliases is not None:
+        tell_aliases(target, node)
     return target
+
+
+_FOLLOW = Op("copy", None, ("value",), (), {"value": same})
+_FOLLOW.adds = False
+
+
+def tell_aliases(target: Any, node: Node | None) -> None:
+    """After a write to memory that has several histories: what it means for those that it was not recorded in.
+
+    A recorded write is one in every history of its group, too: a copy of the written elements out of the history that has
+    them. For any other, and where it was not recorded, the program has opted out: a leaf is a leaf again, and so is what a
+    Function has made of its memory.
+    """
+    storage, others = target._storage, list(histories(target))[1:]
+    if node is not None and mode.grad:
+        for other in others:
+            if same_group(other, storage):
+                _follow(other, storage, node, node.written)
+        _complete(storage.root or storage)
+        others = [other for other in others if not same_group(other, storage)]
+    for leaf in [other for other in (*others, *([storage] if node is None else [])) if other.leaf is not None]:
+        leaf.writer, tensor = leaf.leaf, leaf.leaf.tensor()
+        for other in aliases_near(tensor) if tensor is not None else ():
+            if other.leaf is None and same_group(other, leaf):
+                _follow(other, leaf, leaf.leaf, leaf.leaf.window)
+
+
+def _complete(memory: Storage) -> None:
+    """Makes the leaves that are views of a memory part of its history, once that has one: they are part of what is read from it."""
+    ledger = memory.ledger
+    if memory.writer is not None and ledger is not None and ledger.aliases is not None and not ledger.complete:
+        ledger.complete = True
+        for part in ledger.leaves():
+            if same_group(part, memory):
+                _follow(memory, part, part.writer, part.leaf.window)
+
+
+def _follow(other: Storage, storage: Storage, writer: Writer, window: Window | None) -> None:
+    """Records in the history of `other` that the elements in a window on `storage` are now what they are there, since `writer`."""
+    mine, item = storage.buffer, storage.buffer.itemsize
+    if other.buffer.dtype != mine.dtype:
+        raise NotSupported("a write through memory that is also a leaf of another element type is not supported",
+                           why="the two histories count in different elements", fix="y = x.clone() before writing")
+    if writer.whole is UNSEEN:
+        writer.whole = mine.shape, mine.dtype
+    here = positions_in(window, mine)
+    there = here + (storage.start - other.start) // item
+    inside = (there >= 0) & (there < other.buffer.size)
+    if inside.any():
+        copy = new_node(_FOLLOW, (writer,), ((0, (mine.size,), (item,), (here[inside],)),))
+        set_write(copy, other, (0, (other.buffer.size,), (item,), (there[inside],)))
+        other.writer = copy
 
 
 def save_out(node: Node, result: Any) -> None:
@@ -169,27 +224,24 @@ def into(op: Op, target: Any, arguments: tuple[Any, ...], settings: tuple[Any, .
         make_room(target, _common_shape(op, arrays))
     array = target._array
     _check_shape(op, arrays, array.shape)
-    token = hush(QUIET)
     try:
         direct = op.into and all(a.dtype is array.dtype for a in arrays)
         if not direct:
-            result = forward_for(op, arrays[-1].dtype)(*arrays, *settings)
+            result = silent().run(forward_for(op, arrays[-1].dtype), *arrays, *settings)
             check_cast(op.name, result.dtype, array.dtype)
         node = begin_write(op, target, tensors, arrays, settings) if op.rules else begin_write(_CONSTANT, target, (), (), ())
-        if direct:
-            if array.size < large.LARGE or not large.apply(op.forward, arrays, (), array):  # type: ignore[arg-type]
-                op.forward(*arrays, out=array)  # type: ignore[misc]
-        else:
-            array[...] = result
+        if not direct:
+            if result.dtype is array.dtype:
+                array[...] = result
+            else:
+                silent().run(array.__setitem__, ..., result)
+        elif array.size < large.LARGE or not silent().run(large.apply, op.forward, arrays, (), array):  # type: ignore[arg-type]
+            silent().run(op.forward, *arrays, out=array)  # type: ignore[arg-type]
         return end_write(target, node)
     except TypeError as error:
-        if isinstance(error, MutagradError):
-            raise
-        raise dtype_error(op, arrays) from None
+        raise dtype_error(op, arrays, error) from None
     except MemoryError as error:
         raise error if isinstance(error, MutagradError) else OutOfMemory.found_by(op.name, error) from None
-    finally:
-        unhush(token)
 
 
 def make_room(out: Any, shape: tuple[int, ...]) -> None:

@@ -7,14 +7,14 @@ and the sizes of the values. A statement that raises there, or lets a value grow
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 import numpy as np
 
-from . import mirror, rooms
-from .mirror import Mirror
-from .programs import Leaf, Program, Statement
+from . import aliases, hooks, mirror, rooms, scalars  # noqa: F401  which register their kinds of statements
+from .asking import ASKING
+from .programs import BUFFER, Leaf, Program, Statement
 from .statements import KINDS, broadcasts_into
 
 # What NumPy raises where an operation makes no sense for the operands that chance gave it.
@@ -27,22 +27,31 @@ LEAF_SHAPES = [(), (3,), (4,), (5,), (2, 3), (3, 3), (3, 2), (2, 2), (1, 3), (3,
 
 @dataclass
 class Generator:
-    """`plain`: no writes at all. `unrecorded`: also writes that opt out of the gradient. `rooms`: also the statements of `rooms.py`."""
+    """`plain`: no writes at all. `unrecorded`: also writes that opt out of the gradient. `families`: which kinds of statements
+    there are beside the core's. `order`: what the program is for."""
 
     seed: int
     plain: bool = False
     unrecorded: bool = False
     indirect: bool = False
-    rooms: bool = False
+    families: tuple[str, ...] = ()
+    order: int = 1
     r: random.Random = field(init=False)
 
     def __post_init__(self):
         self.r = random.Random(self.seed)
+        self.rooms = "rooms" in self.families
         self.leaves = self.make_leaves()
+        self.asking = "once"
+        if "aliases" in self.families and not self.indirect and self.chance(0.35):
+            self.leaves = self.in_one_buffer(self.leaves)
+        if "hooks" in self.families and not self.indirect:
+            self.asking = self.r.choice(list(ASKING))
         self.statements: list[Statement] = []
         self.names = [leaf.name for leaf in self.leaves]
         self.unused = (letter + (str(n) if n else "") for n in count() for letter in "abcdefghkpqstuvw")
         self.pending: list[str] = []  # handed out to the statement that is being written
+        self.probes: list[Leaf] = []  # the same
         self.env = self.replayed()
         if self.indirect:
             self.names = []
@@ -61,18 +70,35 @@ class Generator:
                 break
         return tuple(leaves)
 
+    def in_one_buffer(self, leaves):
+        """The same leaves as windows of a buffer: side by side, with a gap here and there, some turned."""
+        placed, start = [], self.r.choice([0, 1, 2])
+        for leaf in leaves:
+            shape, size = leaf.value.shape, leaf.value.size
+            part = f"flat[{start}:{start + size}]" if shape else f"flat[{start}, ...]"
+            if len(shape) == 2:
+                part += f".reshape{shape[::-1]}.T" if self.chance(0.4) else f".reshape{shape}"
+            placed.append(replace(leaf, window=part))
+            start += size + self.r.choice([0, 0, 1])
+        assert start <= BUFFER
+        return tuple(placed)
+
     def program(self, statements):
-        return Program(self.leaves, tuple(statements), self.indirect, self.seed)
+        return Program(self.leaves, tuple(statements), self.indirect, self.seed, self.asking)
 
     def replayed(self):
+        program = self.program(self.statements)
         with mirror.taped(mirror.Tape()), np.errstate(all="ignore"):
-            return self.program(self.statements).run(mirror, [Mirror(leaf.value.copy()) for leaf in self.leaves])
+            return program.run(mirror, program.start(mirror, program.point)[1])
 
     # Growing.
 
     def add(self, kind, source):
         """Run one more statement; take it back if it raises or if a value grows."""
         names, self.pending = self.names + self.pending, []
+        probes, self.probes = self.probes, []
+        for probe in probes:
+            self.env[probe.name] = mirror.tensor(probe.value)
         try:
             with mirror.taped(mirror.Tape()), np.errstate(all="ignore"):
                 exec(compile(source, "<statement>", "exec"), self.env)
@@ -81,6 +107,7 @@ class Generator:
             self.env = self.replayed()
             return False
         self.names = names
+        self.leaves += tuple(probes)
         self.statements.append(Statement(kind, source))
         return True
 
@@ -89,11 +116,12 @@ class Generator:
         return a.size <= size and a.ndim <= dimensions and (not a.size or np.abs(a).max() < value)
 
     def grow(self, length):
-        kinds = [k for k in KINDS if not (self.plain and k.writes) and (self.unrecorded or not k.unrecorded) and (self.rooms or not k.rooms)]
+        kinds = [k for k in KINDS if not (self.plain and k.writes) and (self.unrecorded or not k.unrecorded)
+                 and k.family in ("core", *self.families)]
         weights = [k.weight for k in kinds]
         for _ in range(10 * length):
             kind = self.r.choices(kinds, weights)[0]
-            self.pending = []
+            self.pending, self.probes = [], []
             source = kind.make(self)
             length -= source is not None and self.add(kind.name, source)
             if not length:
@@ -122,6 +150,12 @@ class Generator:
     def new(self):
         self.pending.append(next(self.unused))
         return self.pending[-1]
+
+    def new_probe(self, shape):
+        """The name of a leaf of zeros."""
+        taken = sum(leaf.probe for leaf in self.leaves) + len(self.probes)
+        self.probes.append(Leaf(f"probe{taken}", np.zeros(shape), probe=True))
+        return self.probes[-1].name
 
     def array(self, expression):
         with mirror.taped(mirror.Tape()):
@@ -242,9 +276,10 @@ class Generator:
         return self.r.sample(range(n), min(k, n)) if unique else [self.r.randrange(n) for _ in range(k)]
 
 
-def generate(seed, *, order=1, plain=False, rooms=False):
+def generate(seed, *, order=1, plain=False, families=()):
     """The program of this seed. Some opt out in places (finite differences of second order could not judge those)."""
     r = random.Random(f"family {seed}")
-    family = r.random()
-    g = Generator(seed, plain=plain, indirect=r.random() < 0.4, unrecorded=order == 1 and not plain and family < 0.15, rooms=rooms)
+    opting = 0.4 if "aliases" in families else 0.15
+    unrecorded = r.random() < opting and order == 1 and not plain
+    g = Generator(seed, plain=plain, indirect=r.random() < 0.4, unrecorded=unrecorded, families=families, order=order)
     return g.grow(r.randint(3, 12))

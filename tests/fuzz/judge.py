@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+import mutagrad
+from mutagrad.autograd import forward_ad
+
 from . import mirror
+from .asking import gradients
 from .generator import generate
-from .mirror import Mirror
 
 STEP = 2e-4
 TOLERANCE = 1e-6
@@ -22,7 +25,7 @@ class Discarded(Exception):
 
 @dataclass
 class Verdict:
-    """`kind` is right, wrong, error, diverged (the loss itself differs) or discarded."""
+    """`kind` is right, wrong, error, diverged (the loss itself differs), refused (by an error that is meant) or discarded."""
 
     kind: str
     expected: object = None
@@ -38,12 +41,15 @@ class Verdict:
 
 
 def differences(f, point, directions):
-    """Derivatives of f along the directions: central differences of two steps, extrapolated."""
-    out = []
+    """Derivatives of f along the directions: central differences of two steps, extrapolated.
+
+    At a kink, where these are alike, second differences grow with the step, and not with its square."""
+    out, here = [], f(point)
     for u in directions:
-        near = (f(point + STEP * u) - f(point - STEP * u)) / (2 * STEP)
-        far = (f(point + 2 * STEP * u) - f(point - 2 * STEP * u)) / (4 * STEP)
-        out.append(((4 * near - far) / 3, abs(far - near)))
+        close_by, far_off = ((f(point + h * u), f(point - h * u)) for h in (STEP, 2 * STEP))
+        near, far = (close_by[0] - close_by[1]) / (2 * STEP), (far_off[0] - far_off[1]) / (4 * STEP)
+        bend = (sum(far_off) - 2 * here - 4 * (sum(close_by) - 2 * here)) / STEP
+        out.append(((4 * near - far) / 3, max(abs(far - near), 10 * abs(bend))))
     values, errors = np.array(out).T
     if not np.isfinite(values).all() or (errors > 1e-3 * (1 + np.abs(values).max())).any():
         raise Discarded("too curved")
@@ -51,7 +57,8 @@ def differences(f, point, directions):
 
 
 class OnArrays:
-    """The program on NumPy arrays, as a function of its leaf values."""
+    """The program on NumPy arrays, as a function of its leaf values. `places`: which element of the first value of a leaf each of
+    its elements is in the end, where the program has changed how it is looked at."""
 
     def __init__(self, program):
         self.program, self.tape = program, mirror.Tape()
@@ -59,8 +66,10 @@ class OnArrays:
 
     def run(self, point, tape):
         with mirror.taped(tape), np.errstate(all="ignore"):
-            leaves = [Mirror(a.copy()) for a in self.program.leaf_arrays(point)]
-            return float(self.program.run(mirror, leaves)["loss"].a)
+            leaves, names = self.program.start(mirror, point)
+            value = float(self.program.run(mirror, names)["loss"].a)
+        self.places = [leaf.places for leaf in leaves]
+        return value
 
     def __call__(self, point):
         tape = mirror.Tape(self.tape.constants)
@@ -80,44 +89,45 @@ class OnArrays:
 # What the library says.
 
 
-def make_leaves(program, library, point):
-    return [library.tensor(a.tolist(), dtype=library.float64, requires_grad=True) for a in program.leaf_arrays(point)]
+def first_order(program, library, point, places=None):
+    leaves, names = program.start(library, point)
+    names = program.run(library, names)
+    loss, before = names["loss"], copies(program, library, names)
+    found = gradients(program, library, loss, leaves, names["kept"])
+    for name, (x, copy) in before.items():
+        assert bool((x == copy).all()), f"the sweep has changed the values of {name}"
+    return loss.item(), flat(program, found, leaves, places)
 
 
-def flat(gradients, leaves):
-    """All gradients, end to end; none at all is zero."""
-    arrays = [np.zeros(tuple(x.shape)) if g is None else np.array(g.detach().clone().tolist()) for g, x in zip(gradients, leaves)]
+def copies(program, library, names):
+    """Of all values that a sweep must leave alone, where the program does what may endanger them."""
+    if not program.careful:
+        return {}
+    return {name: (x.detach(), x.detach().clone()) for name, x in names.items() if isinstance(x, library.Tensor)}
+
+
+def flat(program, gradients, leaves, places):
+    """All gradients, end to end; none at all is zero. NaN where a program has kept no gradient for a probe."""
+    missing = [np.nan if leaf.probe else 0.0 for leaf in program.leaves]
+    arrays = [np.full(tuple(x.shape), none) if g is None else np.array(g.detach().clone().tolist())
+              for g, x, none in zip(gradients, leaves, missing)]
     assert all(a.shape == tuple(x.shape) for a, x in zip(arrays, leaves)), "a gradient has another shape than its leaf"
+    for a, where in zip(arrays, places or ()):
+        a.reshape(-1)[where.ravel()] = a.ravel().copy()
     return np.concatenate([a.ravel() for a in arrays])
 
 
-def gradients(program, library, loss, leaves, **options):
-    if not loss.requires_grad:  # every leaf was overwritten
-        return [None] * len(leaves)
-    if program.indirect:
-        return library.autograd.grad(loss, leaves, allow_unused=True, **options)
-    for x in leaves:
-        x.grad = None
-    loss.backward(**options)
-    return [x.grad for x in leaves]
-
-
-def first_order(program, library, point):
-    leaves = make_leaves(program, library, point)
-    loss = program.run(library, leaves)["loss"]
-    return loss.item(), flat(gradients(program, library, loss, leaves), leaves)
-
-
-def second_order(program, library, weights):
+def second_order(program, library, weights, places):
     """The derivative of sum(weights * gradient)."""
-    leaves = make_leaves(program, library, program.point)
-    loss = program.run(library, leaves)["loss"]
-    first = gradients(program, library, loss, leaves, create_graph=True)
-    parts = program.leaf_arrays(weights)
+    leaves, names = program.start(library, program.point)
+    names = program.run(library, names)
+    first = gradients(program, library, names["loss"], leaves, names["kept"], create_graph=True)
+    names["kept"].without_hooks()
+    parts = [w.ravel()[where] for w, where in zip(program.leaf_arrays(weights), places)]
     zero = library.tensor(0.0, dtype=library.float64)
     dot = sum([(g * library.tensor(w.tolist(), dtype=library.float64)).sum()
                for g, w in zip(first, parts) if g is not None], zero)
-    return flat(gradients(program, library, dot, leaves), leaves)
+    return flat(program, gradients(replace(program, asking="once"), library, dot, leaves, names["kept"]), leaves, places)
 
 
 # The verdict.
@@ -132,7 +142,8 @@ def judge(program, library, *, order=1, around=nullcontext, full=True):
         return Verdict("discarded", message=str(e))
     try:
         with around():
-            loss, got = first_order(program, library, program.point)
+            loss, got = first_order(program, library, program.point, reference.places)
+            got = np.where(np.isnan(got) & program.probing, expected, got)
             if abs(loss - reference.value) > 1e-9 * (1 + abs(reference.value)):
                 return Verdict("diverged", reference.value, loss)
             if order == 1 or not close(got, expected):
@@ -141,7 +152,7 @@ def judge(program, library, *, order=1, around=nullcontext, full=True):
     except Discarded as e:
         return Verdict("discarded", message=str(e))
     except Exception as e:
-        return Verdict("error", expected, message=f"{type(e).__name__}: {e}")
+        return Verdict("refused" if program.may_be_refused(e) else "error", expected, message=f"{type(e).__name__}: {e}")
 
 
 def judge_second(program, library, reference, full):
@@ -153,13 +164,43 @@ def judge_second(program, library, reference, full):
 
     def slope(point):
         reference(point)  # raises where a kink is too near
-        return weights @ first_order(program, library, point)[1]
+        return weights @ first_order(program, library, point, reference.places)[1]
 
     expected = differences(slope, program.point, directions)
     try:
-        return compared(expected, directions @ second_order(program, library, weights))
+        return compared(expected, directions @ second_order(program, library, weights, reference.places))
     except NotImplementedError as e:
         raise Discarded(f"no second derivative: {e}") from None
+
+
+def judge_forward(program, library, carry):
+    """The derivative along one direction, as `carry(program, primals, tangents)` finds it, against finite differences."""
+    direction = np.random.default_rng(program.point.size).normal(size=program.point.size)
+    try:
+        expected = OnArrays(program).gradient() @ direction
+    except Discarded as e:
+        return Verdict("discarded", message=str(e))
+    try:
+        primals, tangents = ([library.tensor(a.tolist(), dtype=library.float64) for a in program.leaf_arrays(v)]
+                             for v in (program.point, direction))
+        found = carry(program, tuple(primals), tuple(tangents))
+    except Exception as e:
+        return Verdict("error", expected, message=f"{type(e).__name__}: {e}")
+    return compared(np.array([expected]), np.array([0.0 if found is None else found.item()]))
+
+
+def by_function(program, primals, tangents):
+    """`func.jvp`."""
+    names = [leaf.name for leaf in program.leaves]
+    return mutagrad.func.jvp(lambda *xs: program.run(mutagrad, dict(zip(names, xs)))["loss"], primals, tangents)[1]
+
+
+def by_duals(program, primals, tangents):
+    """Dual numbers."""
+    with forward_ad.dual_level():
+        duals = map(forward_ad.make_dual, primals, tangents)
+        loss = program.run(mutagrad, {leaf.name: x for leaf, x in zip(program.leaves, duals)})["loss"]
+        return forward_ad.unpack_dual(loss).tangent
 
 
 def compared(expected, got):
@@ -212,21 +253,15 @@ def described(verdict):
 # Many programs.
 
 
-def count_failures(seeds, order=1, library=None, rooms=False):
+def count_failures(seeds, order=1, library=None, families=()):
     """How many of these seeds' programs get a wrong gradient, or none."""
-    return sum(n for kind, n in tally(seeds, library or default_library(), order=order, rooms=rooms).items() if kind in FAILURES)
+    return sum(n for kind, n in tally(seeds, library or mutagrad, order=order, families=families).items() if kind in FAILURES)
 
 
 FAILURES = ("wrong", "error", "diverged")
 
 
-def default_library():
-    import mutagrad
-
-    return mutagrad
-
-
-def tally(seeds, library, *, order=1, around=nullcontext, plain=False, rooms=False):
+def tally(seeds, library, *, order=1, around=nullcontext, plain=False, families=()):
     """Verdicts of many programs, counted by kind."""
-    programs = (generate(seed, order=order, plain=plain, rooms=rooms) for seed in seeds)
+    programs = (generate(seed, order=order, plain=plain, families=families) for seed in seeds)
     return Counter(judge(p, library, order=order, around=around, full=False).kind for p in programs)

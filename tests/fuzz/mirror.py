@@ -8,7 +8,7 @@ kept on the `Tape` of a run:
   one, there is a kink between them and finite differences say nothing.
 - *constants*: what `detach()` cuts off. A value cloned from it is recorded once and replayed in the perturbed runs. An
   unrecorded write (`no_grad`, `.data`) replays as `a += recorded change`: the value moves, and the derivative does
-  not notice.
+  not notice. A leaf that such a write touches is a leaf again: from there on it moves as its first value does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from . import table
+from . import scalars, table
 
 float64, int64 = np.float64, np.int64
 Picked = namedtuple("Picked", "values indices")
@@ -72,8 +72,8 @@ def decide(choice):
 def raw(x):
     if isinstance(x, Mirror):
         return x.a
-    if isinstance(x, tuple):
-        return tuple(raw(i) for i in x)
+    if isinstance(x, (tuple, list)):
+        return type(x)(raw(i) for i in x)
     return x
 
 
@@ -109,13 +109,53 @@ def at(dim, index):
     return (slice(None),) * dim + (index,)
 
 
+class Leaf:
+    """What is known of a leaf: its window, the values that it began with, and which element of those each of its elements is."""
+
+    def __init__(self, a):
+        self.a, self.first, self.places, self.written = a, a.copy(), np.arange(a.size).reshape(a.shape), False
+
+    def changed(self, change):
+        self.a, self.first, self.places = change(self.a), change(self.first), change(self.places)
+
+    def renewed(self):
+        """After an unrecorded write: the value that it has now, moving as the first one does."""
+        if tape.replay is None:
+            tape.constant(self.a - self.first)
+        else:
+            self.a[...] = self.first + tape.constant(None)
+        self.written = False
+
+
+class Home:
+    """A piece of memory, and the leaves that lie in it."""
+
+    def __init__(self):
+        self.leaves = []
+        self.followed = False  # whether the history of all of it has those of the leaves as parts
+        self.forked = False  # whether a leaf began anew after that, and not so what all of it remembers
+
+    def touched(self, a):
+        return [leaf for leaf in self.leaves if np.may_share_memory(leaf.a, a) and np.shares_memory(leaf.a, a)]
+
+
 class Mirror:
     """An array under a tensor's method names. A `name_` that is not defined is `name`, written back."""
 
-    __slots__ = ("a", "live")
+    __slots__ = ("a", "live", "home", "leaf")
 
-    def __init__(self, a, live=True):
-        self.a, self.live = a, live
+    def __init__(self, a, live=True, home=None):
+        self.a, self.live, self.home, self.leaf = a, live, home, None
+
+    def requires_grad_(self):
+        self.live, self.leaf = True, Leaf(self.a)
+        self.home = self.home or Home()
+        self.home.leaves.append(self.leaf)
+        return self
+
+    @property
+    def places(self):
+        return self.leaf.places if self.leaf else np.arange(self.a.size).reshape(self.a.shape)
 
     shape = property(lambda self: self.a.shape)
     ndim = property(lambda self: self.a.ndim)
@@ -129,13 +169,21 @@ class Mirror:
     # Writes: one way in.
 
     def write(self, new):
-        if recording and self.live:
+        recorded = recording and (self.home.followed if self.live == "follows" else self.live)
+        assert not (recorded and self.live == "follows" and self.home.forked), "which history?"
+        if recorded:
             self.a[...] = new
         elif tape.replay is None:
             tape.constant(new - self.a)
             self.a[...] = new
         else:
             self.a[...] = self.a + tape.constant(None)
+        for leaf in self.home.touched(self.a) if self.home else ():
+            if recorded:
+                leaf.written = self.home.followed = True
+            else:
+                self.home.forked = self.home.followed
+                leaf.renewed()
         return self
 
     def __getattr__(self, name):
@@ -154,12 +202,15 @@ class Mirror:
         return in_place
 
     def __setitem__(self, index, value):
-        new = self.a.copy()
-        new[raw(index)] = raw(value)
-        self.write(new)
+        index = raw(index)
+        basic = is_basic(index if isinstance(index, tuple) else (index,))
+        target = self[index] if basic else self
+        new = target.a.copy()
+        new[... if basic else index] = raw(value)
+        target.write(new)
 
     def copy_(self, x):
-        return self.write(np.broadcast_to(x.a, self.a.shape))
+        return self.write(np.broadcast_to(raw(x), self.a.shape))
 
     def fill_(self, x):
         return self.write(np.full(self.a.shape, raw(x)))
@@ -170,12 +221,40 @@ class Mirror:
     # Aliases and views.
 
     def view_of(self, a):
-        return Mirror(a, self.live)
+        return Mirror(a, self.live, self.home)
 
     def detach(self):
-        return Mirror(self.a, live=False)
+        return Mirror(self.a, False, self.home)
 
-    data = property(detach)
+    def set_data(self, x):
+        """Over the memory of x: a matrix that is turned keeps its elements; anything else moves as what was there before did."""
+        assert self.leaf is None or not self.leaf.written, "is that a leaf again?"
+        if x.a.shape != self.a.shape:
+            self.rewindowed(np.transpose)
+            assert self.a.shape == x.a.shape
+            return
+        moved = self.a + tape.constant(None if tape.replay is not None else x.a - self.a)
+        x.a[...] = moved
+        self.a, self.home = x.a, x.home or Home()
+        if self.leaf is not None:
+            self.leaf.a = self.a
+            self.home.leaves.append(self.leaf)
+
+    data = property(detach, set_data)
+
+    # Another window in place.
+
+    def rewindowed(self, change):
+        self.a = change(self.a)
+        if self.leaf is not None:
+            self.leaf.changed(change)
+        return self
+
+    def t_(self): return self.rewindowed(np.transpose)
+    def transpose_(self, i, j): return self.rewindowed(lambda a: a.swapaxes(i, j))
+    swapaxes_ = swapdims_ = transpose_
+    def squeeze_(self, dim=None): return self.rewindowed(lambda a: a.squeeze(dim))
+    def unsqueeze_(self, dim): return self.rewindowed(lambda a: np.expand_dims(a, dim))
 
     def __getitem__(self, index):
         index = raw(index)
@@ -188,6 +267,8 @@ class Mirror:
     real = property(lambda self: self.view_of(self.a.real), lambda self, x: self.real.copy_(x))
     imag = property(lambda self: self.view_of(self.a.imag), lambda self, x: self.imag.copy_(x))
     T = property(lambda self: self.view_of(self.a.T))
+
+    def t(self): return self.T
 
     def transpose(self, i, j):
         return self.view_of(self.a.swapaxes(i, j))
@@ -247,10 +328,10 @@ class Mirror:
         return fresh(self.a.copy() if self.live else tape.constant(self.a.copy()))
 
     def add(self, x, alpha=1):
-        return fresh(self.a + alpha * raw(x))
+        return fresh(self.a + raw(alpha) * raw(x))
 
     def sub(self, x, alpha=1):
-        return fresh(self.a - alpha * raw(x))
+        return fresh(self.a - raw(alpha) * raw(x))
 
     def mul(self, x):
         return fresh(self.a * raw(x))
@@ -292,6 +373,7 @@ class Mirror:
     def relu(self): return fresh(self.a * decide(np.asarray(self.a > 0)))
 
     def clamp(self, min, max):
+        min, max = raw(min), raw(max)
         decide(np.sign(self.a - min)), decide(np.sign(self.a - max))
         return fresh(np.clip(self.a, min, max))
 
@@ -386,7 +468,14 @@ class Mirror:
 
 
 def tensor(values, dtype=None, requires_grad=False):
-    return fresh(np.array(values, dtype=dtype))
+    """Of tensors, a constant."""
+    a = np.array(raw(values), dtype=dtype)
+    made = Mirror(tape.constant(a) if holds_mirrors(values) else a, home=Home())
+    return made.requires_grad_() if requires_grad else made
+
+
+def holds_mirrors(values):
+    return isinstance(values, Mirror) or isinstance(values, (list, tuple)) and any(map(holds_mirrors, values))
 
 
 def written(result, out):
@@ -521,15 +610,70 @@ def batch_norm(x, mean, var):
     return fresh((x.a - centre) / np.sqrt(spread + 1e-5))
 
 
-OWN_NAMES = {f.__name__: f for f in (call, write, into, sweep, watch, batch_norm)}
+def hook(x, factor, how, kept):
+    """What scales the gradient at a place, and not the value: from here on, x moves so many times as far."""
+    if how != "removed":
+        still = tape.constant(None if tape.replay is not None else x.a)
+        x.a[...] = still + np.array(factor) * (x.a - still)
+
+
+def keep(x, probe, name, how, kept):
+    """The gradient of x as it is now is that of what is added to it here."""
+    x.a[...] = x.a + probe.a
+
+
+def as_data(values):
+    return tensor(values, float64)
+
+
+def number(text, **given):
+    """As the table of such expressions says."""
+    if text in scalars.KINKED:
+        decide_by([x.a for x in given.values()])
+    return fresh(scalars.TABLE[text](**{name: x.a for name, x in given.items()}))
+
+
+def checkpoint(function, *xs):
+    return function(*xs)
+
+
+def spoil(y, how):
+    """What a program does to saved values that it has asked for concerns nobody else."""
+
+
+def to_vector(xs):
+    return cat([x.reshape(-1) for x in xs])
+
+
+def from_vector(vector, xs):
+    """Makes the tensors windows on parts of the vector."""
+    start, vector.live, vector.home = 0, False, vector.home or Home()
+    for x in xs:
+        x.data = vector[start:start + x.a.size].reshape(*x.shape).detach()
+        start += x.a.size
+
+
+OWN_NAMES = {f.__name__: f for f in (
+    call, write, into, sweep, watch, batch_norm, hook, keep, as_data, number, checkpoint, spoil, to_vector, from_vector)}
 
 
 class Function:
-    """Runs the forward; what it saves and marks for a backward is of no interest here."""
+    """Runs the forward; what it saves for a backward is of no interest here. An input that it returns as it is becomes another."""
 
     @classmethod
     def apply(cls, *args):
-        return cls.forward(SimpleNamespace(save_for_backward=lambda *xs: None, mark_dirty=lambda *xs: None), *args)
+        dirty = []
+        found = cls.forward(SimpleNamespace(save_for_backward=lambda *xs: None, mark_dirty=lambda *xs: dirty.extend(xs)), *args)
+        inputs = [x for x in args if isinstance(x, Mirror) and not any(x is d for d in dirty)]
+        given = tuple(cls.told(x, inputs) for x in (found if isinstance(found, tuple) else (found,)))
+        return given if isinstance(found, tuple) else given[0]
+
+    @staticmethod
+    def told(result, inputs):
+        """As the caller gets it. Elements that are the same memory are copied, to have gradients of their own."""
+        if any(t == 0 and n > 1 for n, t in zip(result.a.shape, result.a.strides)):
+            return fresh(result.a.copy())
+        return result.view_of(result.a) if any(result is x for x in inputs) else result
 
 
 autograd = SimpleNamespace(Function=Function)

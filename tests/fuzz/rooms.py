@@ -23,7 +23,7 @@ def complex_variable(g, fits=lambda a: True):
 # Samples: fresh buffers near the sample's own values, written to before the call and after it.
 
 
-@kind(24, rooms=True)
+@kind(24, family="rooms")
 def sampled(g):
     key = str(g.r.choice(table.of_name(g.r.choice(table.NAMES))))
     names = operands(g, key)
@@ -35,7 +35,7 @@ def sampled(g):
     return f"{', '.join(made)}, = call({key!r}, {', '.join(names)}{last})"
 
 
-@kind(8, rooms=True)
+@kind(8, family="rooms")
 def sampled_complex(g):
     """On numbers that have imaginary parts, some of which are changed after they were joined."""
     key = str(g.r.choice(table.COMPLEX))
@@ -53,14 +53,14 @@ def sampled_complex(g):
     return f"{', '.join(made)}, = call({key!r}, {', '.join(names)})"
 
 
-@kind(6, writes=True, rooms=True)
+@kind(6, writes=True, family="rooms")
 def sampled_in_place(g):
     key = str(g.r.choice(table.of_name(g.r.choice(table.NAMES))))
     names = operands(g, key) if table.in_place_name(key) else None
     return names and f"write({key!r}, {', '.join(names)})"
 
 
-@kind(5, writes=True, rooms=True)
+@kind(5, writes=True, family="rooms")
 def sampled_out(g):
     """Into a variable of the right shape, which may be an operand, or into a window of a new buffer."""
     key = str(g.r.choice(table.of_name(g.r.choice(table.NAMES))))
@@ -174,13 +174,13 @@ def of_matrix(g):
         eye_n=np.eye(columns).tolist())
 
 
-@kind(16, rooms=True)
+@kind(16, family="rooms")
 def room_call(g):
     expression = g.r.choice([of_elements, along_dimension, of_matrix])(g)
     return expression and f"{g.new()} = {expression}"
 
 
-@kind(8, writes=True, rooms=True)
+@kind(8, writes=True, family="rooms")
 def room_call_assigned(g):
     """A result without a name goes into a window: of something that is there, or of a new buffer."""
     expression = g.r.choice([of_elements, along_dimension, of_matrix])(g)
@@ -221,7 +221,7 @@ COMPLEX_LOOPS = [
     "for i in range(1, {n}):\n    mg.view_as_real({c})[i] = mg.view_as_real({c})[i - 1] * 0.7"]
 
 
-@kind(4, writes=True, rooms=True)
+@kind(4, writes=True, family="rooms")
 def room_loop(g):
     c = complex_variable(g, lambda a: a.ndim and 1 < a.shape[0] < 8)
     if c is not None and g.chance(0.4):
@@ -249,7 +249,7 @@ IN_PLACE_MATRIX = ["{x}.tril_()", "{x}.renorm_(2, 0, 1.5)", "{x}.triu_()", "{x}.
                    "mg.matmul({x}, {eye}, out={x})", "{x}.addmm_({x}[:, :1], {x}[:1], beta=0.5, alpha=0.3)", "mg.linalg.inv({x} * 0.2 + {eye} * 2.0, out={x})"]
 
 
-@kind(6, writes=True, rooms=True)
+@kind(6, writes=True, family="rooms")
 def room_in_place(g):
     x = g.target() if g.chance(0.6) else g.variable()
     shape = g.shape(x)
@@ -266,7 +266,7 @@ def room_in_place(g):
     return g.r.choice(forms).format(**given)
 
 
-@kind(4, writes=True, rooms=True)
+@kind(4, writes=True, family="rooms")
 def undefined_in_places(g):
     """A function is used outside its domain, and what is undefined is replaced: its derivative must not be seen."""
     x = g.variable(lambda a: a.ndim and a.size)
@@ -287,7 +287,7 @@ def undefined_in_places(g):
 # Complex numbers: views of pairs, and writes through their parts.
 
 
-@kind(8, rooms=True)
+@kind(8, family="rooms")
 def as_complex(g):
     x = g.variable(lambda a: a.ndim and a.shape[-1] == 2 and a.size)
     if x is not None and g.chance(0.6):
@@ -299,7 +299,7 @@ def as_complex(g):
     return f"{g.new()} = " + g.r.choice([f"mg.complex({x}, {y})", f"mg.view_as_complex(mg.stack([{x}, {y}], -1))"])
 
 
-@kind(9, rooms=True)
+@kind(9, family="rooms")
 def of_complex(g):
     c = complex_variable(g, lambda a: a.size)
     if c is None:
@@ -315,7 +315,7 @@ def of_complex(g):
     return f"{g.new()} = {g.r.choice(forms)}"
 
 
-@kind(12, writes=True, rooms=True)
+@kind(12, writes=True, family="rooms")
 def complex_write(g):
     c = complex_variable(g, lambda a: a.size)
     if c is None:
@@ -335,17 +335,17 @@ def complex_write(g):
 # Sweeps and hooks between the statements.
 
 
-@kind(2, rooms=True)
+@kind(2, family="rooms")
 def sweep_early(g):
     return f"sweep({g.variable()}{g.r.choice(['', ', create_graph=True'])})"
 
 
-@kind(1, rooms=True)
+@kind(1, family="rooms")
 def hook(g):
     return f"watch({g.variable(lambda a: 0 not in a.strides)}{g.r.choice(['', ', change=True'])})"
 
 
-@kind(4, unrecorded=True, rooms=True)
+@kind(4, unrecorded=True, family="rooms")
 def running_statistics(g):
     x = g.variable(lambda a: a.ndim == 2 and a.shape[0] > 1 and a.size)
     if x is None:

@@ -8,22 +8,27 @@ import numpy as np
 
 
 class Kind(NamedTuple):
+    """`family`: programs have the core's kinds, and those of the families that are asked for. `refuses`: the errors
+    with which the library may decline a program that has such a statement, instead of giving the gradient: names of classes,
+    and perhaps how the message begins."""
+
     name: str
     weight: float
     writes: bool
     unrecorded: bool
-    rooms: bool
+    family: str
+    refuses: tuple[str, ...]
     make: object
 
 
 KINDS: list[Kind] = []
 
 
-def kind(weight, *, writes=False, unrecorded=False, rooms=False):
+def kind(weight, *, writes=False, unrecorded=False, family="core", refuses=()):
     """Register a function of a generator that returns a statement's source, or None where it finds no operands."""
 
     def register(make):
-        KINDS.append(Kind(make.__name__, weight, writes, unrecorded, rooms, make))
+        KINDS.append(Kind(make.__name__, weight, writes, unrecorded, family, refuses, make))
         return make
 
     return register

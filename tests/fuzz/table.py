@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import inspect
 from functools import cache
+from importlib.util import find_spec
 
 import numpy as np
+import pytest
 from samples import SAMPLES, listed, named
 
 import mutagrad
 
 LARGEST_INPUT = 64
+SCIPY = find_spec("scipy") is not None
 # Results that are their input, or that depend on how it lies in memory.
 LEFT_OUT = {"as_strided_copy", "as_strided_scatter", "view_copy", "__getitem__", "__setitem__"}
 
@@ -21,7 +24,16 @@ LEFT_OUT = {"as_strided_copy", "as_strided_scatter", "view_copy", "__getitem__",
 def usable(sample):
     sizes = [int(np.prod(d.shape)) for d in sample.draws]
     return (sample.grad and not (sample.once or sample.view or sample.name in LEFT_OUT)
-            and sizes and min(sizes) > 0 and sum(sizes) <= LARGEST_INPUT)
+            and sizes and min(sizes) > 0 and sum(sizes) <= LARGEST_INPUT and (SCIPY or without_scipy(sample)))
+
+
+def without_scipy(sample):
+    """Whether NumPy alone computes it, there and here."""
+    try:
+        arrays = sample.arrays()
+        return bool(sample.reference(arrays) and sample.call(mutagrad, [mutagrad.tensor(a) for a in arrays]))
+    except (pytest.skip.Exception, mutagrad.errors.MissingExtra):
+        return False
 
 
 USABLE = {str(s): s for s in SAMPLES if usable(s)}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import erf
 
 from .base import Array, Draw, R, each, elsewhere, op
+from .core import erf
 
 F = "nn.functional."
 WIDE = (-8.0, 8.0)

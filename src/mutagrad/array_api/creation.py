@@ -4,12 +4,14 @@ from __future__ import annotations
 from typing import Any
 
 from ..backends import np
+from ..backends.dlpack import borrow
 from ..construct import make
 from ..device import check_device
 from ..dtypes import as_dtype, dtype, get_default_dtype, int64, scalar_dtype
 from ..errors import BadValue
 from ..ops import arrange, create, matrices
 from ..ops.shape import clone, tensor_argument
+from ..number import number
 from ..storage import TensorBase
 from .kinds import as_type, type_of
 
@@ -57,7 +59,7 @@ def _has_memory(obj: Any) -> bool:
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
     """A tensor over the memory of another library's array."""
     check_device(device)
-    array = np.from_dlpack(x)
+    array = borrow(x)
     if copy is False and not array.flags.writeable:
         raise BadValue("from_dlpack: read-only memory must be copied, and copy=False forbids that", fix="from_dlpack(x)")
     return create.from_numpy(array.copy() if copy else array)
@@ -85,9 +87,9 @@ def ones(shape: int | tuple[int, ...], *, dtype: Any = None, device: Any = None)
 
 def full(shape: int | tuple[int, ...], fill_value: Any, *, dtype: Any = None, device: Any = None) -> Any:
     """A tensor of one number, of the default type for such numbers."""
-    is_tensor = isinstance(fill_value, TensorBase)
-    to = dtype or (type_of(fill_value) if is_tensor else default_for(fill_value))
-    return _filled(lambda size, kind: np.full(size, fill_value._array if is_tensor else fill_value, kind), shape, to, device)
+    to = dtype or (type_of(fill_value) if isinstance(fill_value, TensorBase) else default_for(fill_value))
+    value = number(fill_value)
+    return _filled(lambda size, kind: np.full(size, value, kind), shape, to, device)
 
 
 def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:

@@ -8,6 +8,7 @@ from .function import Function
 from .modes import (
     detect_anomaly,
     enable_grad,
+    get_nan_policy,
     inference_mode,
     is_anomaly_enabled,
     is_grad_enabled,
@@ -16,13 +17,35 @@ from .modes import (
     set_detect_anomaly,
     set_grad_enabled,
     set_multithreading_enabled,
+    set_nan_policy,
     strong_zeros,
 )
 from .versions import _force_original_view_tracking, _unsafe_preserve_version_counter, is_view_replay_enabled
 
-__all__ = ["Function", "_force_original_view_tracking", "_unsafe_preserve_version_counter", "backward", "detect_anomaly", "enable_grad", "function", "grad",
-           "inference_mode", "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled", "is_view_replay_enabled", "kineto_available", "no_grad",
-           "nodes", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "strong_zeros"]
+__all__ = [
+    "Function",
+    "_force_original_view_tracking",
+    "_unsafe_preserve_version_counter",
+    "backward",
+    "detect_anomaly",
+    "enable_grad",
+    "function",
+    "get_nan_policy",
+    "grad",
+    "inference_mode",
+    "is_anomaly_enabled",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
+    "is_view_replay_enabled",
+    "kineto_available",
+    "no_grad",
+    "nodes",
+    "set_detect_anomaly",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+    "set_nan_policy",
+    "strong_zeros",
+]
 
 # What is loaded when first asked for, and from where. (`gradcheck` is PyTorch's name for a module and for the function in it.)
 _LATER = {"functional": ("functional",), "forward_ad": ("forward_ad",), "graph": ("graph",), "variable": ("Variable", "variable"),

@@ -13,9 +13,6 @@ respect to that is the Jacobian. So every operation that has a derivative has th
 """
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -23,13 +20,14 @@ from weakref import WeakKeyDictionary
 from ..backward import RECORDED_SWEEP, run_sweep, grad
 from ..construct import detached, window_or_none
 from ..errors import BadArgument, BadValue, GradientError, ShapeError
-from ..graph import Leaf, Node, mode
+from ..graph import Leaf, Node
+from ..modes import FORWARD, call_with, mode
 from ..op import Op, same
 from ..ops.create import zeros_like
 from ..ops.shape import clone
 from ..storage import TensorBase
 from ..write import new_node
-from .modes import blocks, enable_grad
+from .modes import _Mode, enable_grad
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
@@ -46,52 +44,47 @@ class UnpackedDualTensor(NamedTuple):
 Duals = WeakKeyDictionary[Node, tuple[Any, Any]]
 
 
-class _Level(threading.local):
-    """Of one thread: the tangents of the level that is open, by the node at which each begins, with the window that it is of."""
-
-    duals: Duals | None = None
-    recorded = True
-
-
-_level = _Level()
-
-
 def __getattr__(name: str) -> Any:
     if name == "_current_level":
-        return -1 if _level.duals is None else 0
+        return 0 if is_open() else -1
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def is_open() -> bool:
     """Whether tensors may have tangents."""
-    return _level.duals is not None
+    return mode.now.dual is not None
+
+
+class dual_level(_Mode):
+    """A block in which tensors may have tangents: `duals`, by the node at which each begins, with the window that it is of."""
+
+    duals: Duals
+
+    def changes(self) -> dict[str, Any]:
+        return {"dual": self, "recorded": True}
+
+    def check(self) -> None:
+        if is_open():
+            raise GradientError("dual_level: Nested forward mode AD is not supported at the moment", why="a tensor has one tangent",
+                                fix="mutagrad.func.jvp, which nests")
+        self.duals = WeakKeyDictionary()
+
+    def __enter__(self) -> int:  # type: ignore[override]
+        super().__enter__()
+        return 0
 
 
 def enter_dual_level() -> int:
     """Begins a stretch of the program in which tensors may have tangents."""
-    if _level.duals is not None:
-        raise GradientError("dual_level: Nested forward mode AD is not supported at the moment", why="a tensor has one tangent",
-                            fix="mutagrad.func.jvp, which nests")
-    _level.duals, _level.recorded, mode.grad, blocks.dual = WeakKeyDictionary(), mode.grad, True, True
-    return 0
+    return dual_level().__enter__()
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
     """Ends it: all tangents are forgotten."""
-    if _level.duals is None or level not in (None, 0):
+    if not is_open() or level not in (None, 0):
         raise GradientError("exit_dual_level: trying to exit a forward AD level that was not the last one that was created",
                             fix="with forward_ad.dual_level(): ...")
-    _level.duals, mode.grad, blocks.dual = None, _level.recorded, False
-
-
-@contextmanager
-def dual_level() -> Iterator[int]:
-    """A block in which tensors may have tangents."""
-    level = enter_dual_level()
-    try:
-        yield level
-    finally:
-        exit_dual_level(level=level)
+    mode.now.dual.leave()
 
 
 def _check(tensor: Any, tangent: Any) -> None:
@@ -110,7 +103,7 @@ def _check(tensor: Any, tangent: Any) -> None:
 
 def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     """The tensor, over the same memory, as a dual number: together with the direction in which it moves."""
-    if _level.duals is None or level not in (None, 0):
+    if not is_open() or level not in (None, 0):
         raise GradientError("make_dual: Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first",
                             fix="with forward_ad.dual_level(): ...")
     _check(tensor, tangent)
@@ -122,21 +115,21 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
 
 def attach(tensor: Any, tangent: Any) -> None:
     """Gives this very tensor a tangent from here on (None: takes it away); what it was computed from counts for the reverse alone."""
-    assert _level.duals is not None
     node = new_node(_dual, (tensor._storage.writer,))
     tensor._storage.writer = node
-    _level.duals[node] = window_or_none(tensor), tangent
+    mode.now.dual.duals[node] = window_or_none(tensor), tangent
 
 
 def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
     """A dual number's value and tangent, as two ordinary tensors."""
     if not isinstance(tensor, TensorBase):
         raise BadArgument(f"unpack_dual: expects a tensor, not {type(tensor).__name__}")
-    if _level.duals is None or tensor._storage.writer is None:
+    if not is_open() or tensor._storage.writer is None:
         return UnpackedDualTensor(tensor, None)
-    window, tangent = _level.duals.get(tensor._storage.writer, (None, None))
+    duals = mode.now.dual.duals
+    window, tangent = duals.get(tensor._storage.writer, (None, None))
     if tangent is None or window != window_or_none(tensor):
-        tangent = _tangent(tensor, _level.duals)
+        tangent = _tangent(tensor, duals)
     return UnpackedDualTensor(tensor if tangent is None else _without_tangent(tensor), tangent)
 
 
@@ -144,8 +137,8 @@ def _tangent(tensor: Any, duals: Duals) -> Any:
     with enable_grad():
         seed = zeros_like(tensor).requires_grad_()
         found: dict[Any, Any] = {}
-        run_sweep([(tensor._storage.writer, window_or_none(tensor), seed)], True, True, None, {}, False,
-             {node: partial(found.__setitem__, node) for node in duals})
+        call_with(FORWARD, run_sweep, [(tensor._storage.writer, window_or_none(tensor), seed)], True, True, None, {}, False,
+                  {node: partial(found.__setitem__, node) for node in duals})
         reached = [(_in_window(g, duals[node][0]), duals[node][1]) for node, g in found.items() if duals[node][1] is not None]
         if not reached:
             return None

@@ -24,17 +24,19 @@ from typing import Any
 from weakref import ref
 
 from ..backends import np
-from ..construct import detached, make, window_or_none
+from ..construct import detached, linked_alias, make, window_or_none
 from ..engine import OUTPUT
 from ..errors import BadArgument, GradientError, ShapeError
-from ..graph import Node, mode
+from ..graph import UNSEEN, Node
+from ..modes import UNRECORDED, call_with, mode
 from ..ops.elementwise import cast
 from ..ops.shape import expand, reshape
-from ..second_order import source_of, with_history
-from ..storage import TensorBase, memory_of, save
-from ..write import new_node, set_write
+from ..second_order import snapshot, source_of, with_history
+from ..storage import TensorBase, histories, memory_of, save
+from ..window import overlaps_itself
+from ..write import new_node, set_write, tell_aliases
 from . import forward_ad
-from .packing import Packed, Values, pack_function
+from .packing import Values, pack_function
 
 
 class Context:
@@ -48,7 +50,7 @@ class Context:
         self._constant: tuple[Any, ...] = ()
         self._materialize = self._materialize_non_diff_grads = True
         self._node: Any = None
-        self._kinds: tuple[tuple[str, int], ...] = ()
+        self._sources: list[Any] = []  # of what is saved: writer and window; of an output, its number
         self._input_shapes: list[Any] = []
         self._metadata: dict[Any, Any] = {}
         self.needs_input_grad: tuple[bool, ...] = ()
@@ -72,7 +74,7 @@ class Context:
             raise GradientError("saved_tensors: the values saved by this Function are gone",
                                 why="an earlier backward() freed them, or nothing is left that was computed by it",
                                 fix="call that backward() with retain_graph=True")
-        return tuple(_restored(node, kind, value) for kind, value in zip(self._kinds, node.saved))
+        return tuple(_restored(node, slot, source) for slot, source in enumerate(self._sources))
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:
@@ -99,17 +101,16 @@ def _only_tensors(values: tuple[Any, ...], what: str) -> tuple[Any, ...]:
     return values
 
 
-def _restored(node: Node, kind: tuple[str, int], value: Any) -> Any:
+def _restored(node: Node, slot: int, source: Any) -> Any:
+    """A saved value as a tensor of its own, so that backward may write to it, with the history that it had."""
+    value = snapshot(node, slot)
     if value is None:
         return None
-    value = value.unpack() if isinstance(value, Packed) else value
-    name, i = kind
-    if name == "constant":
-        return with_history(value, None, None)
-    if name == "output":
-        made = node.op.outputs[i]() if node.op.outputs[i] is not None else None
-        return with_history(value, *(source_of(made, "out", 0) if made is not None else (None, None)))
-    return with_history(value, *source_of(node, "input", i))
+    if source.__class__ is int:
+        made = node.op.outputs[source]
+        source = source_of(made(), "out", 0) if made is not None and made() is not None else (None, None)
+    writer, window = source
+    return with_history(value, writer, window, shared=False)
 
 
 FunctionCtx = BackwardCFunction = Context  # PyTorch's names, for annotations
@@ -277,18 +278,13 @@ class Function(metaclass=_Named):
         recording = mode.grad and any(ctx.needs_input_grad)
         links = (tuple(None if t is None else t._storage.writer for t in tensors),
                  tuple(None if t is None else window_or_none(t) for t in tensors))
-        writers = [None if t is None else t._storage.writer for t in tensors]
+        writers = [(storage, storage.writer) for t in tensors if t is not None for storage in histories(t)]
         tangents = _tangents(cls, tensors)
         versions = [None if t is None else memory_of(t).version for t in tensors]
-        before, mode.grad = mode.grad, False
-        try:
-            result = _call_forward(cls, ctx, arguments)
-        finally:
-            mode.grad = before
+        result = call_with(UNRECORDED, _call_forward, cls, ctx, arguments)
         changed = [t for t, v in zip(tensors, versions) if t is not None and memory_of(t).version != v]
-        for t, writer in zip(tensors, writers):
-            if t is not None:
-                t._storage.writer = writer
+        for storage, writer in writers:  # what forward has written is no write of theirs: it is recorded below, as the Function's
+            storage.writer = writer
         outputs = result if isinstance(result, tuple) else (result,)
         if recording:
             outputs = _record(cls, ctx, outputs, tensors, links, _dirty(changed, ctx, outputs))
@@ -375,7 +371,7 @@ def _record(cls: type[Function], ctx: Context, outputs: tuple[Any, ...], tensors
         op.shapes.append((o._array.shape, o._array.dtype) if isinstance(o, TensorBase) else None)
         first = next((j for j in range(i) if outputs[j] is o), i) if i else 0
         results.append(results[first] if first < i else _attach(o, node, i, several, _is(o, dirty), _is(o, tensors)) if yes else o)
-    ctx._kinds = tuple(_kind(t, tensors, outputs, dirty) for t in ctx._to_save)
+    ctx._sources = [_source(t, outputs, tensors, dirty) for t in ctx._to_save]
     node.saved = tuple(None if t is None else save(t, node, slot) for slot, t in enumerate(ctx._to_save))
     pack_function(node)
     op.outputs = [ref_or_none(r, yes) for r, yes in zip(results, differentiable)]
@@ -392,22 +388,35 @@ def _weak(node: Any) -> Any:
     return ref(node)
 
 
-def _kind(t: Any, tensors: Sequence[Any], outputs: Sequence[Any], dirty: Sequence[Any]) -> tuple[str, int]:
-    """What a saved tensor was to the call: an input that forward changed is saved as the output that it became."""
-    for i, x in enumerate(tensors):
-        if x is t and t is not None and not _is(t, dirty):
-            return "input", i
-    for i, o in enumerate(outputs):
-        if o is t and t is not None:
-            return "output", i
-    return "constant", 0
+def _source(t: Any, outputs: Sequence[Any], tensors: Sequence[Any], dirty: Sequence[Any]) -> Any:
+    """Where a saved tensor came from: the number of the output that it is, or else its writer and the window through which it was seen.
+
+    An input that forward changed is saved as the output that it became.
+    """
+    if t is None:
+        return None, None
+    number = next((i for i, o in enumerate(outputs) if o is t), None)
+    if number is not None and (_is(t, dirty) or not _is(t, tensors)):
+        return number
+    writer, origin = t._storage.writer, t._storage.origin
+    if origin is not None and memory_of(t).version == origin[1]:  # a view that forward made, in which nothing is recorded
+        writer = origin[0]()
+        if writer is not None and writer.whole is UNSEEN:
+            writer.whole = t._storage.buffer.shape, t._storage.buffer.dtype
+    return writer, None if writer is None else window_or_none(t)
 
 
 def _attach(output: Any, node: Node, number: int, several: bool, dirty: bool, is_input: bool) -> Any:
-    """Makes `node` the writer of an output: of its storage, if it is new or was changed; else of a history of its own."""
-    fresh = output._storage.writer is None and output._storage.root is None and not is_input
-    if not dirty and not fresh:
-        output = detached(output)
+    """Makes `node` the writer of an output: of its storage, if it is new or was changed; else of a history of its own.
+
+    One over memory that others see is linked to theirs: a write to either is part of both. Elements that are the same memory have
+    gradients of their own to come, so such an output is copied.
+    """
+    array = output._array
+    if overlaps_itself(array.shape, array.strides, array.itemsize):
+        output = make(array.copy())
+    elif not dirty and not (output._storage.writer is None and output._storage.root is None and not is_input):
+        output = linked_alias(output)
     writer = node
     if several:
         writer = new_node(OUTPUT, (node,))
@@ -417,6 +426,8 @@ def _attach(output: Any, node: Node, number: int, several: bool, dirty: bool, is
         if window is not None:
             set_write(writer, output._storage, window)
     output._storage.writer = writer
+    if dirty:
+        tell_aliases(output, writer)
     return output
 
 
@@ -441,12 +452,8 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(backward)
     def wrapped(ctx: Any, *grads: Any) -> Any:
-        recorded, mode.grad = mode.grad, False
-        try:
-            answers = backward(ctx, *grads)
-        finally:
-            mode.grad = recorded
-        if not recorded:
+        answers = call_with(UNRECORDED, backward, ctx, *grads)
+        if not mode.grad:
             return answers
         node = ctx._node() if ctx._node is not None else None
         writers = [g._storage.writer for g in grads if isinstance(g, TensorBase)] + list(node or ())

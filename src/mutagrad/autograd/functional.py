@@ -13,6 +13,7 @@ from typing import Any
 
 from ..backward import grad
 from ..errors import BadArgument, BadValue, GradientError, Mismatch, NotSupported, ShapeError
+from ..modes import FORWARD, call_with, keeps_modes
 from ..ops.create import ones_like, zeros_like
 from ..ops.shape import reshape, stack
 from ..storage import TensorBase
@@ -76,6 +77,7 @@ def _plain(values: tuple[Any, ...], create_graph: bool, several: bool) -> Any:
     return values if several else values[0]
 
 
+@keeps_modes
 def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
     """The outputs, and v (of their shape) times the Jacobian."""
     xs, outputs, several = _call(func, inputs, create_graph, "vjp")
@@ -83,6 +85,7 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     return _plain(outputs, create_graph, several), _plain(found, create_graph, isinstance(inputs, tuple))
 
 
+@keeps_modes
 def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
     """The outputs, and the Jacobian times v (of the inputs' shape): forward mode, by differentiating the reverse twice.
 
@@ -91,11 +94,12 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     xs, outputs, several = _call(func, inputs, create_graph, "jvp")
     direction = _direction(v, xs, "the input", "jvp")
     seeds = tuple(ones_like(o).requires_grad_() for o in outputs)
-    reverse = _gradients(outputs, xs, seeds, True, strict, "jvp")
+    reverse = call_with(FORWARD, _gradients, outputs, xs, seeds, True, strict, "jvp")
     found = _gradients(reverse, seeds, direction, create_graph, strict, "jvp")
     return _plain(outputs, create_graph, several), _plain(found, create_graph, several)
 
 
+@keeps_modes
 def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
              strategy: str = "reverse-mode") -> Any:
     """All derivatives of all outputs: of shape output + input, for each pair of them. They are found one row at a time, `vectorize` or not."""
@@ -121,6 +125,7 @@ def _check_strategy(name: str, strategy: str, strict: bool, vectorize: bool, cre
         raise BadValue(f"{name}: strict=True and vectorize=True are not supported together", fix="vectorize=False")
 
 
+@keeps_modes
 def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
             outer_jacobian_strategy: str = "reverse-mode") -> Any:
     """All second derivatives of a function with one number as its result."""
@@ -152,11 +157,13 @@ def _gradient_product(func: Callable[..., Any], inputs: Any, v: Any, create_grap
     return _plain((out,), create_graph, False), _plain(found, create_graph, isinstance(inputs, tuple))
 
 
+@keeps_modes
 def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
     """The result, and v times the Hessian."""
     return _gradient_product(func, inputs, v, create_graph, strict, "vhp")
 
 
+@keeps_modes
 def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
     """The result, and the Hessian times v: the same, because a Hessian is symmetric."""
     return _gradient_product(func, inputs, v, create_graph, strict, "hvp")

@@ -11,11 +11,12 @@ from ..backward import GradientEdge, get_gradient_edge, running
 from ..errors import BadValue, GradientError
 from ..graph import Leaf, next_order
 from ..graph import Node as Recorded
+from ..modes import Block, mode, push
 from ..rooms import part
 from ..storage import TensorBase, memory_of
 from ..utils._pytree import tree_flatten
 from .function import Context
-from .packing import OPEN, pack_since
+from .packing import pack_since
 
 __all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
            "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
@@ -40,7 +41,7 @@ class save_on_cpu(nullcontext[None]):
         super().__init__()
 
 
-class saved_tensors_hooks:
+class saved_tensors_hooks(Block):
     """A block in which what operations save goes through `pack_hook`; `unpack_hook` brings it back when it is needed.
 
     >>> import mutagrad as mg
@@ -53,45 +54,42 @@ class saved_tensors_hooks:
 
     def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
-        self._hooks: list[Any] = []
+
+    @property
+    def hooks(self) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+        return self.pack_hook, self.unpack_hook
+
+    def changes(self) -> dict[str, Any]:
+        return {"saved_hooks": push(self), "function_modes": push(self)}
 
     def __enter__(self) -> None:
-        if OPEN.refused:
-            raise GradientError(OPEN.refused[-1])
-        takeover = part("takeover")
-        takeover.watch()
-        self._hooks.append((self.pack_hook, self.unpack_hook))
-        OPEN.hooks.append(self._hooks[-1])
-        takeover.STATE.modes.append(self)
-        takeover.ACTIVE.append(self)
-
-    def __exit__(self, *error: Any) -> None:
-        takeover = part("takeover")
-        OPEN.hooks.remove(self._hooks.pop())
-        takeover.STATE.modes.remove(self)
-        takeover.ACTIVE.remove(self)
+        if mode.now.saved_hooks_refused:
+            raise GradientError(mode.now.saved_hooks_refused[-1])
+        part("takeover").watch()
+        self.enter()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         since = next_order()
         result = func(*args, **(kwargs or {}))
-        if OPEN.hooks and OPEN.hooks[-1] is self._hooks[-1]:  # of several blocks, the innermost
-            pack_since([x for x in tree_flatten(result)[0] if isinstance(x, TensorBase)], since, self._hooks[-1])
+        hooks = mode.now.saved_hooks
+        if hooks and hooks[-1] is self:  # of several blocks, the innermost
+            pack_since([x for x in tree_flatten(result)[0] if isinstance(x, TensorBase)], since, self.hooks)
         return result
 
 
-class disable_saved_tensors_hooks:
+class disable_saved_tensors_hooks(Block):
     """A block in which `saved_tensors_hooks` is refused, with a message."""
 
     def __init__(self, error_message: str) -> None:
         self.message = error_message
 
-    def __enter__(self) -> None:
-        if OPEN.hooks:
-            raise GradientError(self.message)
-        OPEN.refused.append(self.message)
+    def changes(self) -> dict[str, Any]:
+        return {"saved_hooks_refused": push(self.message)}
 
-    def __exit__(self, *error: Any) -> None:
-        OPEN.refused.pop()
+    def __enter__(self) -> None:
+        if mode.now.saved_hooks:
+            raise GradientError(self.message)
+        self.enter()
 
 
 class allow_mutation_on_saved_tensors(nullcontext[None]):

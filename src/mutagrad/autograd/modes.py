@@ -3,28 +3,16 @@ from __future__ import annotations
 
 import functools
 import sys
-import threading
 import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..errors import NotSupported
-from ..graph import mode as current
+from ..errors import BadValue, NotSupported
+from ..modes import Block, amend, call_with, mode as current
 from ..where import OURS
 
 F = TypeVar("F", bound=Callable[..., Any])
 _GENERATOR = 0x20  # the flag of a generator's code object, as inspect names it
-
-
-class _Blocks(threading.local):
-    """Of one thread: whether it is in a block of `inference_mode`, of `forward_ad.dual_level`, or of `detect_anomaly`."""
-
-    inference = False
-    dual = False
-    anomaly = False
-
-
-blocks = _Blocks()
 
 
 def _called_by_user() -> bool:
@@ -34,8 +22,8 @@ def _called_by_user() -> bool:
     return frame.f_code.co_filename not in OURS
 
 
-class _Mode:
-    """A context manager that is also a decorator; entering sets the mode and leaving restores it."""
+class _Mode(Block):
+    """A context manager that is also a decorator."""
 
     grad = True
 
@@ -47,17 +35,20 @@ class _Mode:
         return made
 
     def __init__(self, function: Any = None) -> None:
-        self._before: list[bool] = []
+        pass
 
-    def __enter__(self) -> None:
-        if blocks.dual and not self.grad and _called_by_user():
+    def changes(self) -> dict[str, Any]:
+        return {"recorded": self.grad}
+
+    def check(self) -> None:
+        """Raises where the mode cannot be entered."""
+        if current.now.dual is not None and not self.grad and _called_by_user():
             raise NotSupported(f"{type(self).__name__}: not supported inside dual_level", why="what is not recorded has no tangent",
                                fix="open dual_level inside the block, or detach() what shall have no derivative")
-        self._before.append(current.grad)
-        current.grad = self.grad
 
-    def __exit__(self, *error: Any) -> None:
-        current.grad = self._before.pop()
+    def __enter__(self) -> None:
+        self.check()
+        self.enter()
 
     def __call__(self, function: F) -> F:
         if isinstance(function, type):
@@ -67,8 +58,8 @@ class _Mode:
 
         @functools.wraps(function)
         def wrapped(*arguments: Any, **settings: Any) -> Any:
-            with self.again():
-                return function(*arguments, **settings)
+            self.check()
+            return call_with(self.changes(), function, *arguments, **settings)
 
         return wrapped  # type: ignore[return-value]
 
@@ -123,26 +114,47 @@ class enable_grad(_Mode):
     """Recording is on inside, whatever it was outside."""
 
 
-class set_grad_enabled(_Mode):
-    """Sets recording at once; as a context manager, restores it afterwards; as a decorator, acts inside the function."""
+class _Setting(_Mode):
+    """Sets a mode at once; as a context manager, for the block alone; as a decorator, inside the function."""
 
-    def __new__(cls, mode: Any) -> Any:
+    def __new__(cls, *arguments: Any, **settings: Any) -> Any:
         return object.__new__(cls)
+
+    _at: Any = None
+
+    def _set(self) -> None:
+        self._found = {name: getattr(current.now, name) for name in self.changes()}
+        amend(**self.changes())
+        self._at = current.now
+
+    def _unset(self) -> None:
+        """Takes back what making this object has set: it is for a block or a function only."""
+        if current.now is self._at:
+            amend(**self._found)
+        self._at = None
+
+    def __enter__(self) -> None:
+        self._unset()
+        self.enter()
+
+    def __exit__(self, *error: Any) -> None:
+        if self._at is not None and not self.__dict__.get("_entries"):  # left without a block: what it has set
+            self._at = current.now
+            self._unset()
+        else:
+            self.leave()
+
+    def __call__(self, function: F) -> F:
+        self._unset()
+        return super().__call__(function)
+
+
+class set_grad_enabled(_Setting):
+    """Sets recording at once; as a context manager, for the block alone; as a decorator, inside the function."""
 
     def __init__(self, mode: bool) -> None:
         self.grad = bool(mode)
-        self._before = [current.grad]
-        current.grad = self.grad
-
-    def __enter__(self) -> None:
-        current.grad = self.grad
-
-    def __exit__(self, *error: Any) -> None:
-        current.grad = self._before[0]
-
-    def __call__(self, function: F) -> F:
-        current.grad = self._before[0]
-        return super().__call__(function)
+        self._set()
 
     def again(self) -> _Mode:
         return enable_grad() if self.grad else no_grad()
@@ -157,24 +169,16 @@ class inference_mode(_Mode):
         return object.__new__(cls)
 
     def __init__(self, mode: bool = True) -> None:
-        super().__init__()
         self.wanted, self.grad = bool(mode), not mode
-        self._inferred: list[bool] = []
 
-    def __enter__(self) -> None:
-        super().__enter__()
-        self._inferred.append(blocks.inference)
-        blocks.inference = self.wanted
-
-    def __exit__(self, *error: Any) -> None:
-        super().__exit__(*error)
-        blocks.inference = self._inferred.pop()
+    def changes(self) -> dict[str, Any]:
+        return {"recorded": self.grad, "inference": self.wanted}
 
     def again(self) -> inference_mode:
         return inference_mode(self.wanted)
 
 
-class strong_zeros(_Mode):
+class strong_zeros(_Setting):
     """Whether an adjoint that is exactly zero stays zero where the derivative is infinite or undefined: on, unless set.
 
     Sets it at once; as a context manager, restores it afterwards. Off, gradients are PyTorch's, nan included.
@@ -189,25 +193,49 @@ class strong_zeros(_Mode):
     tensor([   nan, 0.2500])
     """
 
-    def __new__(cls, mode: bool = True) -> Any:
-        return object.__new__(cls)
-
     def __init__(self, mode: bool = True) -> None:
-        self.wanted, self._before = bool(mode), [current.strong_zeros]
-        current.strong_zeros = self.wanted
+        self.wanted = bool(mode)
+        self._set()
 
-    def __enter__(self) -> None:
-        current.strong_zeros = self.wanted
-
-    def __exit__(self, *error: Any) -> None:
-        current.strong_zeros = self._before[0]
-
-    def __call__(self, function: F) -> F:
-        current.strong_zeros = self._before[0]
-        return super().__call__(function)
+    def changes(self) -> dict[str, Any]:
+        return {"strong_zeros": self.wanted}
 
     def again(self) -> strong_zeros:
         return strong_zeros(self.wanted)
+
+
+class set_nan_policy(_Setting):
+    """What `backward()` does about a loss, or a gradient to start from, that is nan: "ignore", "warn" or "raise".
+
+    Sets it at once; as a context manager, for the block alone. A warning comes once for each line of the program, and says where the
+    first nan was made.
+
+    >>> import mutagrad as mg
+    >>> x = mg.tensor([-1., 4.], requires_grad=True)
+    >>> with mg.autograd.set_nan_policy("raise"):
+    ...     try:
+    ...         x.log().sum().backward()
+    ...     except RuntimeError as error:
+    ...         print(error.what)
+    backward: the loss is nan
+    """
+
+    def __init__(self, policy: str) -> None:
+        if policy not in ("ignore", "warn", "raise"):
+            raise BadValue(f"set_nan_policy: {policy!r} is none of 'ignore', 'warn', 'raise'", fix="set_nan_policy('warn')")
+        self.wanted = policy
+        self._set()
+
+    def changes(self) -> dict[str, Any]:
+        return {"nan_policy": self.wanted}
+
+    def again(self) -> set_nan_policy:
+        return set_nan_policy(self.wanted)
+
+
+def get_nan_policy() -> str:
+    """What `set_nan_policy` was last told."""
+    return current.now.nan_policy
 
 
 class detect_anomaly(_Mode):
@@ -228,41 +256,29 @@ class detect_anomaly(_Mode):
 
     def __init__(self, check_nan: bool = True) -> None:
         self.on, self.wanted = True, bool(check_nan)
-        self._outside: list[tuple[bool, bool]] = []
 
-    def __enter__(self) -> None:
-        self._outside.append((blocks.anomaly, current.anomaly))
-        blocks.anomaly, current.anomaly = self.on, self.on and self.wanted
-
-    def __exit__(self, *error: Any) -> None:
-        blocks.anomaly, current.anomaly = self._outside.pop()
+    def changes(self) -> dict[str, Any]:
+        return {"anomaly": self.on, "anomaly_checks_nan": self.wanted or not self.on}
 
     def again(self) -> detect_anomaly:
         return detect_anomaly(self.wanted)
 
 
-class set_detect_anomaly(detect_anomaly):
+class set_detect_anomaly(_Setting, detect_anomaly):
     """The same, from now on; as a context manager, until the block ends."""
 
-    def __new__(cls, mode: bool, check_nan: bool = True) -> Any:
-        return object.__new__(cls)
-
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        super().__init__(check_nan)
-        self.on = bool(mode)
-        super().__enter__()
-
-    def __enter__(self) -> None:
-        blocks.anomaly, current.anomaly = self.on, self.on and self.wanted
+        self.on, self.wanted = bool(mode), bool(check_nan)
+        self._set()
 
 
 def is_anomaly_enabled() -> bool:
-    return blocks.anomaly
+    return current.now.anomaly
 
 
 def is_anomaly_check_nan_enabled() -> bool:
     """Whether, where anomalies are detected, nan is one."""
-    return current.anomaly or not blocks.anomaly
+    return current.now.anomaly_checks_nan
 
 
 def is_grad_enabled() -> bool:
@@ -270,7 +286,7 @@ def is_grad_enabled() -> bool:
 
 
 def is_inference_mode_enabled() -> bool:
-    return blocks.inference
+    return current.now.inference
 
 
 class set_multithreading_enabled(_Mode):
@@ -280,14 +296,10 @@ class set_multithreading_enabled(_Mode):
         return object.__new__(cls)
 
     def __init__(self, mode: bool) -> None:
-        super().__init__()
         self.wanted = bool(mode)
 
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *error: Any) -> None:
-        return None
+    def changes(self) -> dict[str, Any]:
+        return {}
 
     def again(self) -> set_multithreading_enabled:
         return set_multithreading_enabled(self.wanted)

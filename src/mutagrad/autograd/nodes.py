@@ -14,12 +14,11 @@ from ..construct import make, window_or_none
 from ..dtypes import of_array
 from ..engine import OUTPUT, already_freed
 from ..errors import BadArgument, GradientError
-from ..graph import Freed, Leaf, Node, mode
+from ..graph import Freed, Hooks, Leaf, Node, mode
 from ..op import RAW
-from ..second_order import source_of, with_history
+from ..second_order import snapshot, source_of, with_history
 from ..storage import TensorBase
 from ..window import shape_of
-from .packing import Packed
 
 
 def _shown(g: Any) -> Any:
@@ -44,18 +43,18 @@ class Hooked:
     """The operation of one node together with its hooks."""
 
     adds = False  # so that its rules run, whatever it adds to
+    pure = False
 
     def __init__(self, node: Node) -> None:
         self.op, self.node = node.op, ref(node)
-        self.before: list[tuple[Callable[..., Any]]] = []
-        self.after: list[tuple[Callable[..., Any]]] = []
+        self.before, self.after = Hooks(), Hooks()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.op, name)
 
     def reverse(self, xp: Any, g: Any, saved: Any, links: Any) -> Any:
         given = tuple(_shown(gx) for gx in self._incoming(g))
-        for hook, in tuple(self.before):
+        for hook, in self.before.in_order():
             given = _answer(hook(given), given, "register_prehook")
         known = {i: gx if mode.grad else gx._array for i, gx in enumerate(given) if gx is not None}
         grads = self.op.reverse(xp, known if isinstance(g, dict) else known[0], saved, links)
@@ -63,7 +62,7 @@ class Hooked:
             return grads
         places = self._places(len(grads))
         found = tuple(self._outgoing(i, grads[i]) for i in places)
-        for hook, in tuple(self.after):
+        for hook, in self.after.in_order():
             found = _answer(hook(found, given), found, "register_hook")
         changed = list(grads)
         for i, gx in zip(places, found):
@@ -96,10 +95,8 @@ def _hooked(node: Node) -> Hooked:
     return node.op
 
 
-def _registered(hooks: list[Any], hook: Callable[..., Any]) -> RemovableHandle:
-    entry = (hook,)
-    hooks.append(entry)
-    return RemovableHandle(hooks, entry)
+def _registered(hooks: Hooks, hook: Callable[..., Any]) -> RemovableHandle:
+    return RemovableHandle(hooks, hooks.enter((hook,)))
 
 
 def register_hook(node: Node, hook: Callable[[Any, Any], Any]) -> RemovableHandle:
@@ -202,9 +199,8 @@ def _saved(node: Node, kind: str, number: int) -> Any:
     kinds = list(getattr(node.op, "kinds", node.op.saves))
     if (kind, number) not in kinds:
         raise AttributeError(f"{node.name()} has not saved that")
-    value = node.saved[kinds.index((kind, number))]
-    value = value.unpack() if isinstance(value, Packed) else value
-    return None if value is None else with_history(value, *source_of(node, kind, number))
+    value = snapshot(node, kinds.index((kind, number)))
+    return None if value is None else with_history(value, *source_of(node, kind, number), shared=False)
 
 
 def _metadata(node: Node) -> tuple[InputMetadata, ...]:

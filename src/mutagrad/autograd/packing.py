@@ -5,7 +5,6 @@ instead; when the operation is differentiated, another function brings the value
 """
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 from weakref import ref
@@ -13,22 +12,12 @@ from weakref import ref
 from ..backends import np
 from ..construct import make
 from ..errors import BadArgument, GradientError
-from ..graph import Node, mode
+from ..graph import Node
+from ..modes import UNRECORDED, call_with, mode
 from ..second_order import source_of, with_history
 from ..storage import TensorBase, memory_of
 
 Hooks = tuple[Callable[[Any], Any], Callable[[Any], Any]]
-
-
-class _Open(threading.local):
-    """Of one thread: the hooks of the blocks that it is in, and why there must be none."""
-
-    def __init__(self) -> None:
-        self.hooks: list[Hooks] = []
-        self.refused: list[str] = []
-
-
-OPEN = _Open()
 
 
 class Packed:
@@ -37,24 +26,16 @@ class Packed:
     def __init__(self, value: Any, hooks: Hooks) -> None:
         pack, self.unpack_hook = hooks
         given = make(np.array(value))
-        self.kept = _unrecorded(pack, given)
+        self.kept = call_with(UNRECORDED, pack, given)
         if memory_of(given).version:
             raise GradientError("saved_tensors_hooks: A saved tensor pack hook is modifying its input in place.", fix="return x * 2 instead of x.mul_(2)")
 
     def unpack(self) -> Any:
         """The value again, as an array."""
-        found = _unrecorded(self.unpack_hook, self.kept)
+        found = call_with(UNRECORDED, self.unpack_hook, self.kept)
         if not isinstance(found, TensorBase):
             raise BadArgument(f"saved_tensors_hooks: Output of saved tensor unpack_hook expected to be a Tensor, not {type(found).__name__}")
         return found._array
-
-
-def _unrecorded(hook: Callable[[Any], Any], value: Any) -> Any:
-    recorded, mode.grad = mode.grad, False
-    try:
-        return hook(value)
-    finally:
-        mode.grad = recorded
 
 
 class Values(list[Any]):
@@ -86,8 +67,9 @@ class Packing:
 
 def pack_function(node: Node) -> None:
     """Packs what a custom Function has saved, inside a block."""
-    if OPEN.hooks and node.saved:
-        node.saved = Values(None if value is None else Packed(value, OPEN.hooks[-1]) for value in node.saved)
+    hooks = mode.now.saved_hooks
+    if hooks and node.saved:
+        node.saved = Values(None if value is None else Packed(value, hooks[-1].hooks) for value in node.saved)
 
 
 def pack_since(tensors: Iterable[Any], since: int, hooks: Hooks) -> None:

@@ -76,4 +76,8 @@ def has_scipy() -> bool:
 
 def lapack(name: str, dtype: Any, wanted_by: str) -> Any:
     """LAPACK's routine of this name for an element type: `lapack("getrf", a.dtype, "lu")` is dgetrf for doubles."""
-    return getattr(scipy("linalg.lapack", wanted_by), {"f": "s", "d": "d", "F": "c", "D": "z"}[dtype.char] + name)
+    found = getattr(scipy("linalg.lapack", wanted_by), {"f": "s", "d": "d", "F": "c", "D": "z"}[dtype.char] + name, None)
+    if found is None:
+        raise MissingExtra(f"{wanted_by}: needs SciPy 1.15 or newer", why=f"the one that is installed lacks LAPACK's {name}",
+                           fix="pip install --upgrade 'mutagrad[scipy]'")
+    return found

@@ -11,6 +11,7 @@ from ..autograd import no_grad
 from ..backends import np
 from ..construct import make
 from ..errors import BadArgument, BadValue
+from ..number import number
 from ..random import source, uniform as _uniform_numbers
 
 __all__ = [
@@ -105,8 +106,10 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
         return _checked(tensor, "normal_").normal_(mean, std, generator=generator)  # type: ignore[no-any-return,attr-defined,unused-ignore]
 
 
+@no_grad()
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None) -> Tensor:
     """Normally distributed numbers, drawn again until they are between a and b."""
+    mean, std, a, b = map(number, (mean, std, a, b))
     if not a < b or not std > 0:
         raise BadValue(f"trunc_normal_: std={std}, a={a}, b={b}", why="std must be positive and a less than b", fix="trunc_normal_(x, std=0.02, a=-2, b=2)")
     if mean < a - 2 * std or mean > b + 2 * std:
@@ -194,6 +197,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     return _write(tensor, gain * (q if rows >= columns else q.T).reshape(tuple(tensor.shape)))
 
 
+@no_grad()
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
     """Normal numbers in a matrix, of which the share `sparsity` in each column is zero."""
     if _checked(tensor, "sparse_").ndim != 2:

@@ -10,7 +10,7 @@ from ..errors import BadArgument, BadValue, ShapeError
 from ..ops import recurrent
 from ..ops.create import zeros
 from ..ops.shape import tensor_argument
-from ..settings import AUTOCAST
+from ..modes import mode
 from . import init
 from .common import make_parameter
 from .module import Module
@@ -128,7 +128,7 @@ class RNNBase(Module):
     def _checked(self, input: Any, batch: int, states: tuple[Any, ...] | None) -> tuple[Any, ...]:
         """The states, or zeros, once they and the input are found to fit."""
         weight = self._flat_weights[0]
-        if input.dtype != weight.dtype and AUTOCAST.lower is None:
+        if input.dtype != weight.dtype and mode.now.autocast_dtype is None:
             raise BadValue(f"{self._get_name()}: the input is {input.dtype} and the weights are {weight.dtype}", fix=f"input.to({weight.dtype})")
         if input.shape[-1] != self.input_size:
             raise ShapeError(f"{self._get_name()}: the input has {input.shape[-1]} features, expected {self.input_size}",

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from ..backends import np
+from ..backends.host import silently
 from ..backends.science import erf as _erf
 from ..call import elementwise
 from ..construct import make
@@ -267,7 +268,7 @@ def mish(input: Any, inplace: bool = False) -> Any:
 
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0, *, out: Any = None) -> Any:
     """`log(1 + exp(beta * x)) / beta`; x itself where beta * x is above the threshold."""
-    return softplus_values(floating(input, "softplus"), float(beta), float(threshold), out=out)
+    return softplus_values(floating(input, "softplus"), beta, threshold, out=out)
 
 
 def logsigmoid(input: Any, *, out: Any = None) -> Any:
@@ -438,7 +439,7 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
     array = floating(logits, "gumbel_softmax")._array
     if eps != 1e-10:
         warnings.warn("gumbel_softmax: eps has no effect", stacklevel=2)
-    noise = make((-np.log(source(generator).standard_exponential(array.shape))).astype(array.dtype))
+    noise = make((-silently(np.log, source(generator).standard_exponential(array.shape))).astype(array.dtype))
     soft = softmaxes.softmax((logits + noise) / tau, dim)
     if not hard:
         return soft

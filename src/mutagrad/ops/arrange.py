@@ -11,12 +11,13 @@ from math import prod
 from typing import Any
 
 from ..backends import np
-from ..construct import detached, make, view
+from ..construct import become, detached, make, view
 from ..device import check_device
 from ..dtypes import as_dtype, get_default_dtype, of_array
 from ..errors import BadArgument, BadData, BadValue, DTypeError, GradientError, ShapeError, may_need_much, bad_choice
 from ..graph import mode
 from ..layout import check_format, check_layout
+from ..number import number, whole_number
 from ..op import RECORDED
 from ..storage import TensorBase
 from ..window import dense_strides
@@ -52,7 +53,6 @@ from .shape import (
     view_as_shape,
     whole_dim,
 )
-from .sorting import whole_number
 
 
 def _given(tensors: tuple[Any, ...], name: str) -> list[Any]:
@@ -323,7 +323,7 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
     if a == b:
         raise ShapeError(f"rot90: expected rotation dims to be different, but both are dimension {a}", fix="dims=(0, 1)")
     turned = {0: lambda: clone(input), 1: lambda: transpose(flip(input, b), a, b), 2: lambda: flip(input, a, b), 3: lambda: flip(transpose(input, a, b), b)}
-    return turned[k % 4]()
+    return turned[whole_number(k, "rot90", "k") % 4]()
 
 
 def fliplr(input: Any) -> Any:
@@ -385,6 +385,7 @@ def fill(input: Any, value: Any) -> Any:
 def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Any:
     """A number as a 0-d tensor, of the default type unless told otherwise."""
     check_layout("scalar_tensor", layout, pin_memory)
+    s = number(s) if isinstance(s, TensorBase) else s
     if not isinstance(s, (bool, int, float, complex)):
         raise BadArgument(f"scalar_tensor: expects a number, got {type(s).__name__}", fix="mutagrad.tensor(data)")
     to = as_dtype(dtype) if dtype is not None else get_default_dtype()
@@ -446,7 +447,7 @@ def resize_(x: Any, *shape: Any, size: Any = None, memory_format: Any = None) ->
         grown = np.zeros(prod(wanted), x._array.dtype)
         grown[:kept.size] = kept
         x._storage, offset = make(grown)._storage, 0
-    return x._become(view(x, wanted, steps, offset))
+    return become(x, lambda x: view(x, wanted, steps, offset))
 
 
 def _steps(shape: tuple[int, ...], item: int, memory_format: Any) -> tuple[int, ...]:
@@ -493,9 +494,9 @@ def set_(x: Any, source: Any = None, storage_offset: int = 0, size: Any = None, 
         x.data = source
         return x
     x._storage = source._storage
-    return x._become(source)
+    return become(x, lambda _: source)
 
 
 def as_strided_(x: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
     """Makes the tensor another window on its own memory."""
-    return x._become(as_strided(x, size, stride, storage_offset))
+    return become(x, lambda x: as_strided(x, size, stride, storage_offset))

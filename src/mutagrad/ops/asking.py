@@ -4,7 +4,7 @@ from __future__ import annotations
 import gc
 from typing import Any
 
-from ..construct import make
+from ..construct import whole_memory
 from ..dtypes import of_array
 from ..errors import BadValue, NoDevice
 from ..storage import TensorBase, memory_of
@@ -58,7 +58,7 @@ def is_set_to(x: Any, tensor: Any) -> bool:
 
 def _is_view(x: Any) -> bool:
     """Whether the tensor was made as a view of another."""
-    return x._offset is not None
+    return x._offset is not None or x._array.size < memory_of(x).buffer.size
 
 
 def _owner(x: Any) -> Any:
@@ -72,7 +72,7 @@ def _owner(x: Any) -> Any:
     for found in gc.get_referrers(memory):
         if isinstance(found, TensorBase) and found._storage is memory and found._offset is None:
             return found
-    return make(memory.buffer)  # it is gone, but for its memory
+    return whole_memory(memory)  # it is gone, but for its memory
 
 
 _base = property(_owner)

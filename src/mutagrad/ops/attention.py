@@ -14,6 +14,7 @@ from ..call import primitive
 from ..construct import make
 from ..dtypes import FLOAT, of_array
 from ..errors import BadArgument, BadValue, DTypeError, Mismatch, ShapeError
+from ..number import number
 from ..op import RAW, RECORDED
 from ..random import default_generator
 from ..storage import TensorBase
@@ -183,8 +184,11 @@ def _heads(inputs: Sequence[Any], masks: Sequence[Any], results: Sequence[Any], 
 def _by_heads(heads: list[Any], size: int, stripes: int, work: Any) -> None:
     """Calls `work` with the matrices of some heads at a time, until all are done. (A mask may be one for all heads.)"""
     first = heads[0].shape
-    with blas.one_thread() as free:
-        large.in_blocks(first[0], size * prod(first[1:-2]), lambda part: work(*(a if a is None or a.ndim < 3 else a[part] for a in heads)), free, stripes)
+
+    def some(part: slice) -> None:
+        work(*(a if a is None or a.ndim < 3 else a[part] for a in heads))
+
+    blas.on_one_thread(lambda free: large.in_blocks(first[0], size * prod(first[1:-2]), some, free, stripes))
 
 
 def _reverse_stripe(g: Any, q: Any, k: Any, v: Any, kept: Any, weights: Any, scale: Any, targets: Sequence[Any], first: bool) -> None:
@@ -273,13 +277,14 @@ def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: An
     """
     name = "scaled_dot_product_attention"
     _check(name, query, key, value, attn_mask, is_causal)
+    dropout_p = number(dropout_p)
     if not 0 <= dropout_p <= 1:
         raise BadValue(f"{name}: dropout_p is a probability, not {dropout_p}", fix="dropout_p=0.1")
     whole = query._array.shape
     if enable_gqa:
         query, key, value, attn_mask = _shared_heads(name, query, key, value, attn_mask)
     shape = _scores_shape(name, query, key, value)
-    scale = 1 / sqrt(query._array.shape[-1] or 1) if scale is None else float(scale)
+    scale = 1 / sqrt(query._array.shape[-1] or 1) if scale is None else number(scale)
     blocked, bias = _masks(name, attn_mask, shape)
     dtype = np.dtype(np.float32) if query._array.dtype.char in "eE" else query._array.dtype
     kept = None
@@ -391,7 +396,7 @@ def multi_head_attention_forward(
         k, v = (cat([x, make(np.zeros((batch, num_heads, 1, x._array.shape[-1]), x._array.dtype))], 2) for x in (k, v))
     causal = is_causal and key_padding_mask is None and not need_weights  # the hint then stands for the mask
     mask = _merged_masks(name, None if causal else attn_mask, key_padding_mask, (batch, num_heads, length, k._array.shape[2]), extra, query._array.dtype)
-    dropout_p = dropout_p if training else 0.0
+    dropout_p = number(dropout_p) if training else 0.0
     out, seen = _weighed(q, k, v, mask, dropout_p) if need_weights else (scaled_dot_product_attention(q, k, v, mask, dropout_p, causal), None)
     out = linear(reshape(permute(out, 2, 0, 1, 3), length, batch, width), out_proj_weight, out_proj_bias)
     if seen is not None and average_attn_weights:

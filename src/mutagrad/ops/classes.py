@@ -5,13 +5,14 @@ import math
 from typing import Any
 
 from ..backends import np
-from ..backends.host import QUIET, hush, unhush
+from ..backends.host import silently
 from ..backends.short import SHORT, widened
 from ..call import primitive
 from ..construct import make
 from ..dtypes import of_array
 from ..errors import BadIndex, BadValue, DTypeError, GradientError, NotSupported, ShapeError
 from ..graph import mode
+from ..number import number, whole_number
 from ..op import RAW, RECORDED
 from .elementwise import cast
 from .indexing import put
@@ -85,10 +86,7 @@ class _Picks:
         if not count or weight is None and self.places is None:
             return 1.0 if not mean else 1 / count if count else float("nan")
         each = np.ones(count, np.float32 if dtype.char in SHORT else dtype) if weight is None else widened(weight)[self.index[1]]
-        token = hush(QUIET)  # the weights may sum to zero
-        each = each / each.sum() if mean else each
-        unhush(token)
-        return each
+        return silently(np.divide, each, each.sum()) if mean else each  # the weights may sum to zero
 
     def reduce(self, found: Any) -> Any:
         """The loss out of what the picked elements give."""
@@ -197,6 +195,7 @@ def nll_loss(input: Any, target: Any, weight: Any = None, size_average: Any = No
              reduction: str = "mean") -> Any:
     """The mean of -x at the class indices, for x that are logarithms of probabilities: x is (N, C, ...), the indices (N, ...)."""
     reduction = reduction_of("nll_loss", reduction, size_average, reduce)
+    ignore_index = whole_number(ignore_index, "nll_loss", "ignore_index")
     return _of_indices("nll_loss", nll_indices, input, target, weight, ignore_index, reduction)
 
 
@@ -221,6 +220,7 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any
     tensor(1.3863, grad_fn=<NllLossBackward0>)
     """
     reduction = reduction_of("cross_entropy", reduction, size_average, reduce)
+    label_smoothing, ignore_index = number(label_smoothing), whole_number(ignore_index, "cross_entropy", "ignore_index")
     if not 0 <= label_smoothing <= 1:
         raise BadValue(f"cross_entropy: label_smoothing must be between 0.0 and 1.0, got {label_smoothing}", fix="label_smoothing=0.1")
     check_float("cross_entropy", input)
@@ -272,9 +272,7 @@ def _smoothed(x: Any, target: Any, weight: Any, ignore_index: int, reduction: st
     np.put_along_axis(shares, np.expand_dims(np.where(t == ignore_index, 0, t), 1), 1 - smoothing, 1)
     shares += smoothing / a.shape[1]
     shares *= each.reshape(1, -1, *(1,) * (a.ndim - 2)) * kept
-    token = hush(QUIET)
-    scale = float(1 / widened(each)[t[kept[:, 0]]].sum()) if reduction == "mean" else 1.0
-    unhush(token)
+    scale = float(silently(np.divide, 1, widened(each)[t[kept[:, 0]]].sum())) if reduction == "mean" else 1.0
     found = cross_entropy_shares(x, make(shares), reduction != "none", scale)
     return reshape(found, shape) if reduction == "none" and found._array.shape != shape else found
 

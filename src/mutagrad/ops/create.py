@@ -6,6 +6,7 @@ meaning here.
 from __future__ import annotations
 
 import math
+import warnings
 from array import array as packed
 from collections import deque
 from functools import reduce
@@ -13,15 +14,20 @@ from typing import Any
 
 from .. import rooms
 from ..backends import np
+from ..backends.allocator import allocator, keep_memory
+from ..backends.host import silenced, silent, silently
 from ..construct import make, view
-from ..device import CPU, PLACE, check_device, names_meta
+from ..device import CPU, check_device, names_meta
 from ..dtypes import BOOL, COMPLEX, FLOAT, as_dtype, finfo, get_default_dtype, iinfo, int64, of_array, promote_types, scalar_dtype
 from ..dtypes import dtype as DType
 from ..errors import BadArgument, BadData, BadValue, DTypeError, OutOfMemory, ShapeError, may_need_much
+from ..graph import mode
 from ..layout import check_format, check_layout
+from ..number import number
 from ..op import RECORDED
 from ..random import source, uniform
 from ..storage import TensorBase, export_for_good
+from ..where import to_user
 from .elementwise import cast, cast_array
 from .outs import write_out
 from .shape import RANKS, copied, sizes, tensor_argument
@@ -33,8 +39,8 @@ SEQUENCES = (list, tuple, range, deque, packed)  # whose items are elements
 def finish(array: Any, requires_grad: bool, device: Any = None, name: str = "tensor", *, layout: Any = None, pin_memory: bool = False,
            memory_format: Any = None, out: Any = None, **unknown: Any) -> Any:
     """The array as a tensor that is what was asked for."""
-    place = PLACE.default if device is None else device
-    if place is not CPU and names_meta(place) and out is None:
+    place = mode.now.device if device is None else device
+    if place is not None and place is not CPU and names_meta(place) and out is None:
         blank = np.zeros(array.shape, array.dtype)
         return rooms.part("meta").emptied(finish(blank, requires_grad, CPU, name, layout=layout, pin_memory=pin_memory, memory_format=memory_format, **unknown))
     if layout is not None or pin_memory or memory_format is not None or unknown:
@@ -71,6 +77,8 @@ def allocate(maker: Any, shape: tuple[int, ...], to: DType, name: str) -> Any:
     try:
         if need > MAX_BYTES:
             raise MemoryError
+        if need >= allocator.least:
+            keep_memory()
         return maker(shape, to.array_type)
     except (MemoryError, OverflowError):
         raise OutOfMemory(f"{name}: a tensor of shape {shape} and type {to.name} needs {need / 2**30:,.1f} GiB",
@@ -84,10 +92,12 @@ def allocate(maker: Any, shape: tuple[int, ...], to: DType, name: str) -> Any:
 def as_array(data: Any, to: DType | None, name: str = "tensor") -> Any:
     """A fresh array of `data`: numbers, nested sequences, arrays, tensors, or sequences of these."""
     if isinstance(data, TensorBase):
-        return data._array.astype(to.array_type if to else data._array.dtype, copy=True, order="C")
+        return silent().run(_values(data).astype, to.array_type if to else data._array.dtype, copy=True, order="C")
     if isinstance(data, (np.ndarray, np.generic)):
+        if data.nbytes >= allocator.least:
+            keep_memory()
         found = np.array(data, order="C")
-        return _of_one_type(found.astype((to or of_array(found.dtype)).array_type, copy=False))
+        return _of_one_type(silent().run(found.astype, (to or of_array(found.dtype)).array_type, copy=False))
     try:
         found = np.array(_unwrapped(data))
     except ValueError as error:
@@ -110,9 +120,18 @@ def _of_one_type(array: Any) -> Any:
     return array if array.dtype is wanted else array.view(wanted)
 
 
+def _values(tensor: TensorBase) -> Any:
+    """The array of a tensor that is copied as data; a warning says that its history is left behind, as PyTorch's does."""
+    if tensor._storage.writer is not None and mode.grad:
+        warnings.warn("tensor: a tensor that requires a gradient is copied as data, without its history, so no gradient "
+                      "will reach it. x.clone() and mutagrad.stack([x, y]) keep it; x.detach() says that it is meant",
+                      UserWarning, stacklevel=to_user())
+    return tensor._array
+
+
 def _unwrapped(data: Any) -> Any:
     if isinstance(data, TensorBase):
-        return data._array
+        return _values(data)
     return [_unwrapped(v) for v in data] if isinstance(data, SEQUENCES) else data
 
 
@@ -194,6 +213,8 @@ def from_numpy(array: Any) -> Any:
         span = np.lib.stride_tricks.as_strided(corner, ((high - low) // array.itemsize + 1,), (array.itemsize,))
         shared = view(make(span), array.shape, array.strides, -low)
     export_for_good(shared)
+    if array.nbytes >= allocator.least:
+        keep_memory()
     return shared
 
 
@@ -295,11 +316,15 @@ def new_full(x: Any, size: Any, fill_value: Any, *, dtype: Any = None, device: A
 
 def _number(value: Any, name: str) -> Any:
     """A Python number, NumPy's, or that of a tensor of one element."""
-    if isinstance(value, (TensorBase, np.generic)):
-        value = value.item()  # type: ignore[union-attr]
+    value = number(value)
     if not isinstance(value, (bool, int, float, complex)):
         raise BadArgument(f"{name}: expects a number, got {type(value).__name__}", why=f"it was {value!r}", fix="float(value)")
     return value
+
+
+@silenced
+def _scaled(drawn: Any, scale: Any, start: Any, dtype: Any) -> Any:
+    return (drawn * scale + start).astype(dtype)
 
 
 def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
@@ -318,7 +343,7 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = No
     if to.category < FLOAT:
         first, step = int(first), int(step)
     wide = np.float64 if to.category >= FLOAT else np.int64
-    array = allocate(lambda shape, kind: (first + np.arange(*shape, dtype=wide) * step).astype(kind), (count,), to, "arange")
+    array = allocate(lambda shape, kind: _scaled(np.arange(*shape, dtype=wide), step, first, kind), (count,), to, "arange")
     return in_order(array, requires_grad, device, "arange", **settings)
 
 
@@ -338,16 +363,40 @@ def _check_range(first: Any, last: Any, step: Any) -> None:
 
 
 def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """So many numbers from start to end, both included."""
+    """So many numbers from start to end, both included; differentiable with respect to both."""
+    if _has_history(start) or _has_history(end):
+        return _between(start, end, steps, _wanted(dtype, settings), requires_grad, "linspace", settings.get("out"))
     first, last, to = _ends("linspace", start, end, steps, dtype, settings)
-    array = allocate(lambda shape, kind: np.linspace(first, last, *shape).astype(kind), (int(steps),), to, "linspace")
+    array = allocate(lambda shape, kind: cast_array(silently(np.linspace, first, last, *shape), kind), (int(steps),), to, "linspace")
     return in_order(array, requires_grad, device, "linspace", **settings)
+
+
+def _has_history(bound: Any) -> bool:
+    return isinstance(bound, TensorBase) and bound._storage.writer is not None and mode.grad
+
+
+def _between(start: Any, end: Any, steps: int, to: DType, requires_grad: bool, name: str, out: Any) -> Any:
+    """The same as a recorded operation, where an end of the range is a tensor that requires a gradient."""
+    _check_bounds(name, start, end)
+    if to.category < FLOAT:
+        start, end = number(start), number(end)  # raises: whole numbers have no derivative
+    weights = linspace(0, 1, steps, dtype=to)
+    result = weights * end + (1 - weights) * start if steps != 1 else weights + start
+    return write_out(name, result.requires_grad_() if requires_grad else result, out)
+
+
+def _check_bounds(name: str, *bounds: Any) -> None:
+    for bound in bounds:
+        if isinstance(bound, TensorBase) and bound._array.ndim:
+            raise BadValue(f"{name}: a bound of shape {bound._array.shape} is no number",
+                           fix=f"mutagrad.{name}(x[0], x[1], 5)")
 
 
 def _ends(name: str, start: Any, end: Any, steps: int, dtype: Any, settings: dict[str, Any]) -> tuple[Any, Any, DType]:
     """Bounds of a range, whole numbers where its elements are, and the type of these."""
     if sizes((steps,), name)[0] < 0:
         raise BadValue(f"{name}: number of steps must be non-negative, got {steps}", fix=f"mutagrad.{name}(0, 1, 5)")
+    _check_bounds(name, start, end)
     first, last = _number(start, name), _number(end, name)
     to = _wanted(dtype, settings)
     if isinstance(first, complex) or isinstance(last, complex):
@@ -360,11 +409,16 @@ def _ends(name: str, start: Any, end: Any, steps: int, dtype: Any, settings: dic
 
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
              **settings: Any) -> Any:
-    """So many powers of `base`, with exponents from start to end."""
+    """So many powers of `base`, with exponents from start to end; differentiable with respect to both of these."""
+    if _has_history(start) or _has_history(end):
+        exponents = _between(start, end, steps, _wanted(dtype, settings), False, "logspace", None)
+        powers = RECORDED.pow(_number(base, "logspace"), exponents)
+        return write_out("logspace", powers.requires_grad_() if requires_grad else powers, settings.get("out"))
     first, last, to = _ends("logspace", start, end, steps, dtype, settings)
+    base = _number(base, "logspace")
     if isinstance(base, complex):
         raise BadArgument(f"logspace: the base must be a real number, got {base}", fix="base=10.0")
-    array = allocate(lambda shape, kind: np.logspace(first, last, *shape, base=base).astype(kind), (int(steps),), to, "logspace")
+    array = allocate(lambda shape, kind: cast_array(silently(np.logspace, first, last, *shape, base=base), kind), (int(steps),), to, "logspace")
     return in_order(array, requires_grad, device, "logspace", **settings)
 
 
@@ -385,6 +439,8 @@ def _float_type(dtype: Any, settings: dict[str, Any], name: str) -> DType:
 
 
 def _draw(method: str, generator: Any, shape: tuple[int, ...], to: DType) -> Any:
+    if math.prod(shape) * to.itemsize >= allocator.least:
+        keep_memory()
     draw = getattr(source(generator), method)
     if to.is_complex:
         parts = draw((2, *shape)) / (math.sqrt(2) if method == "standard_normal" else 1)
@@ -484,20 +540,20 @@ def uniform_(x: Any, *bounds: float, generator: Any = None, **named: float) -> A
     given = dict(zip(("from", "to"), bounds)) | named
     if len(given) != len(bounds) + len(named) or set(given) - {"from", "to"}:
         raise BadArgument(f"uniform_: takes from and to, got {bounds} and {named}", fix="x.uniform_(0, 1)")
-    low, high = given.get("from", 0.0), given.get("to", 1.0)
+    low, high = number(given.get("from", 0.0)), number(given.get("to", 1.0))
     kind = _drawable(x, "uniform_")
     limits = finfo(kind)
     if not limits.min <= low <= high <= limits.max:
         raise BadValue(f"uniform_: no numbers between {low} and {high} in {kind.name}",
                        why=f"from must not exceed to, and it holds {limits.min} to {limits.max}", fix="x.uniform_(0, 1)")
     start = low * (1 + 1j) if kind.is_complex else low  # both parts of a complex number are drawn
-    return x.copy_(make((_draw("random", generator, x._array.shape, kind) * (high - low) + start).astype(x._array.dtype)))
+    return x.copy_(make(_scaled(_draw("random", generator, x._array.shape, kind), high - low, start, x._array.dtype)))
 
 
 def normal_(x: Any, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Any:
     """Overwrites with normal numbers."""
-    mean, std = _number(mean, "normal_"), _number(std, "normal_")
+    mean, std = number(mean), number(std)
     if std < 0:
         raise BadValue(f"normal_: the standard deviation must not be negative, got {std}", fix=f"x.normal_({mean}, {-std})")
     to = _drawable(x, "normal_")
-    return x.copy_(make((_draw("standard_normal", generator, x._array.shape, to) * std + mean).astype(x._array.dtype)))
+    return x.copy_(make(_scaled(_draw("standard_normal", generator, x._array.shape, to), std, mean, x._array.dtype)))

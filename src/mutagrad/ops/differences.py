@@ -7,13 +7,13 @@ from ..backends import np
 from ..construct import make
 from ..dtypes import get_default_dtype
 from ..errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError
+from ..number import number, whole_number
 from ..storage import TensorBase
 from .elementwise import logical_xor
 from .outs import write_out
 from .reduce import cumsum
 from .reduce import sum as total
 from .shape import cat, clone, expand, narrow, reshape, tensor_argument, whole_dim, whole_dims
-from .sorting import whole_number
 
 
 def diff(input: Any, n: int = 1, dim: Any = -1, prepend: Any = None, append: Any = None, *, axis: Any = None, out: Any = None) -> Any:
@@ -97,6 +97,7 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
     """
     ndim = tensor_argument(input, "gradient")._array.ndim
     dims = whole_dims(dim, ndim, "gradient")
+    edge_order = whole_number(edge_order, "gradient", "edge_order")
     if edge_order not in (1, 2):
         raise BadValue(f"gradient: edge_order={edge_order!r} is neither 1 nor 2", fix="edge_order=1")
     places = _spacings(spacing, dims)
@@ -109,7 +110,7 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
 
 def _spacings(spacing: Any, dims: tuple[int, ...]) -> list[Any]:
     """For each dimension the distance between neighbours, or the tensor of places."""
-    spacing = 1 if spacing is None else spacing
+    spacing = 1 if spacing is None else number(spacing) if not isinstance(spacing, (tuple, list)) else spacing
     if isinstance(spacing, (int, float, complex)) and not isinstance(spacing, bool):
         return [spacing] * len(dims)
     if not isinstance(spacing, (tuple, list)) or not all(isinstance(v, (int, float, complex, TensorBase)) for v in spacing):
@@ -117,7 +118,7 @@ def _spacings(spacing: Any, dims: tuple[int, ...]) -> list[Any]:
                           fix="spacing=0.5, or spacing=(x, y)")
     if len(spacing) != len(dims):
         raise BadValue(f"gradient: {len(spacing)} spacings for {len(dims)} dimensions", fix="one for each, or a number for all")
-    return list(spacing)
+    return [s if isinstance(s, TensorBase) and s._array.ndim else number(s) for s in spacing]
 
 
 def _slope(x: Any, dim: int, spacing: Any, edge_order: int) -> Any:

@@ -1,11 +1,13 @@
 """Distances between rows, and rows cut to a length."""
 from __future__ import annotations
 
+from types import NoneType
 from typing import Any
 
 from ..backends import np
 from ..call import primitive
 from ..errors import BadArgument, BadValue, DTypeError, ShapeError
+from ..number import number
 from ..promote import operand_dtype
 from .elementwise import cast, where
 from .indexing import copy_
@@ -17,8 +19,9 @@ from .shape import expand, whole_dim
 def renorm(input: Any, p: float, dim: int, maxnorm: float, *, out: Any = None) -> Any:
     """Slices along a dimension, those with a p-norm above `maxnorm` scaled down to it."""
     ndim = floating(input, None, "renorm")._array.ndim
+    p, maxnorm = number(p), number(maxnorm)
     for what, value in (("p", p), ("maxnorm", maxnorm)):
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
+        if isinstance(value, (bool, complex, NoneType)):
             raise BadArgument(f"renorm: {what} must be a number, not {type(value).__name__}", fix=f"{what}=2")
     if not p > 0 or not maxnorm >= 0:
         raise BadValue(f"renorm: p={p} must be positive, and maxnorm={maxnorm} not negative", fix="x.renorm(2, 0, 1.0)")
@@ -101,7 +104,8 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
     if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-1]:
         raise ShapeError(f"cdist: shapes {a.shape} and {b.shape} are not rows of one length", why="both need 2 dimensions, the last of one size",
                          fix="x.unsqueeze(0) for a single row")
-    if isinstance(p, bool) or not isinstance(p, (int, float)) or not p >= 0:
+    p = number(p)
+    if isinstance(p, (bool, complex, NoneType)) or not p >= 0:
         raise BadValue(f"cdist: p={p!r} must be a number that is not negative", fix="p=2")
     fast = _COMPUTE_MODES.get(compute_mode or "use_mm_for_euclid_dist_if_necessary", "") if isinstance(compute_mode or "", str) else ""
     if fast == "":

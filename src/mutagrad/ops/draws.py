@@ -9,11 +9,13 @@ import math
 from typing import Any
 
 from ..backends import np
+from ..backends.host import silently
 from ..call import primitive
 from ..construct import make
 from ..device import check_device
 from ..dtypes import FLOAT, INTEGER, as_dtype, finfo, get_default_dtype, iinfo, int64, of_array
 from ..errors import BadArgument, BadValue, DTypeError, ShapeError, may_need_much
+from ..number import number
 from ..op import zero
 from ..random import source, uniform
 from ..storage import TensorBase
@@ -48,6 +50,11 @@ def _standard_normal(generator: Any, shape: tuple[int, ...], is_complex: bool = 
     return real + 1j * imaginary
 
 
+def _scaled(drawn: Any, scale: Any, start: Any, dtype: Any = None) -> Any:
+    found = start + scale * drawn
+    return found if dtype is None else found.astype(dtype)
+
+
 def _float_tensor(x: Any, name: str, complex_too: bool = False) -> Any:
     tensor_argument(x, name)
     found = of_array(x._array.dtype)
@@ -60,9 +67,11 @@ def _out(result: Any, out: Any) -> Any:
     return write_out("out", result, out)
 
 
-def _probability(p: Any, name: str) -> None:
+def _probability(p: Any, name: str) -> Any:
+    p = number(p)
     if not 0 <= p <= 1:
         raise BadValue(f"{name}: a probability must be between 0 and 1, got {p}", fix=f"x.{name}(0.5)")
+    return p
 
 
 def _probabilities(p: Any, name: str) -> Any:
@@ -90,7 +99,7 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
 
 
 def _bernoulli_number(x: Any, p: float, generator: Any, name: str) -> Any:
-    _probability(p, name)
+    p = _probability(p, name)
     return (uniform(generator, x._array.shape) < p).astype(x._array.dtype)
 
 
@@ -142,19 +151,16 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
     """
     check_device(device)
     if isinstance(mean, TensorBase) or isinstance(std, TensorBase):
-        if size is not None:
-            raise BadArgument("normal: with a tensor, the size is the tensor's", fix="mutagrad.normal(mean, std), without a size")
-        return _out(_normal_of_tensors(mean, std, generator), out)
-    for value in (mean, std):
-        if not isinstance(value, (int, float, complex)):
-            raise BadArgument(f"normal: mean and std must be tensors or numbers, not {type(value).__name__}", fix="mutagrad.normal(0.0, 1.0, (3,))")
+        if size is None:
+            return _out(_normal_of_tensors(mean, std, generator), out)
+        mean, std = number(mean), number(std)
     if size is None:
         raise BadArgument("normal: two numbers need a size", fix=f"mutagrad.normal({mean}, {std}, (3,))")
     _check_std(std, "normal")
     to = as_dtype(dtype) if dtype is not None else get_default_dtype()
     if to.category < FLOAT:
         raise DTypeError(f"normal: needs a floating point type, not {to.name}", fix="dtype=mutagrad.float32")
-    drawn = (mean + std * _standard_normal(generator, sizes((size,)), to.is_complex)).astype(to.array_type)
+    drawn = silently(_scaled, _standard_normal(generator, sizes((size,)), to.is_complex), std, mean, to.array_type)
     return _out(make(drawn).requires_grad_(requires_grad), out)
 
 
@@ -218,8 +224,7 @@ def _with_replacement(weights: Any, count: int, generator: Any) -> Any:
 
 def _without_replacement(weights: Any, count: int, generator: Any) -> Any:
     """Each position waits for a time with its weight as the rate; the first to come are drawn."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        times = source(generator).standard_exponential(weights.shape) / weights
+    times = silently(np.divide, source(generator).standard_exponential(weights.shape), weights)
     return np.argsort(np.where(weights > 0, times, np.inf), -1, kind="stable")[:, :count].astype(np.int64)
 
 
@@ -232,40 +237,41 @@ def _target(x: Any, name: str) -> Any:
 
 
 def _write(x: Any, drawn: Any) -> Any:
-    return x.copy_(make(np.asarray(drawn).astype(x._array.dtype)))
+    return x.copy_(make(silently(np.asarray(drawn).astype, x._array.dtype)))
 
 
-def _positive(value: Any, name: str, what: str) -> None:
+def _positive(value: Any, name: str, what: str) -> Any:
+    value = number(value)
     if not value > 0:
         raise BadValue(f"{name}: {what} must be positive, got {value}", fix=f"x.{name}()")
+    return value
 
 
 def exponential_(x: Any, lambd: float = 1.0, *, generator: Any = None) -> Any:
     """Overwrites with exponential numbers of rate `lambd`; none of them is zero."""
-    _positive(lambd, "exponential_", "the rate")
+    lambd = _positive(lambd, "exponential_", "the rate")
     _target(x, "exponential_")
-    drawn = source(generator).standard_exponential(x._array.shape) / lambd
+    drawn = silently(np.divide, source(generator).standard_exponential(x._array.shape), lambd)
     return _write(x, drawn if math.isinf(lambd) else np.maximum(drawn, finfo(x.dtype).tiny))
 
 
 def cauchy_(x: Any, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Any:
     """Overwrites with Cauchy numbers."""
-    _positive(sigma, "cauchy_", "sigma")
+    median, sigma = number(median), _positive(sigma, "cauchy_", "sigma")
     _target(x, "cauchy_")
-    with np.errstate(over="ignore"):
-        return _write(x, median + sigma * source(generator).standard_cauchy(x._array.shape))
+    return _write(x, silently(_scaled, source(generator).standard_cauchy(x._array.shape), sigma, median))
 
 
 def log_normal_(x: Any, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Any:
     """Overwrites with numbers whose logarithm is normal with this mean and standard deviation."""
-    _positive(std, "log_normal_", "the standard deviation")
+    mean, std = number(mean), _positive(std, "log_normal_", "the standard deviation")
     _target(x, "log_normal_")
-    with np.errstate(over="ignore"):
-        return _write(x, np.exp(mean + std * _standard_normal(generator, x._array.shape)))
+    return _write(x, silently(np.exp, silently(_scaled, _standard_normal(generator, x._array.shape), std, mean)))
 
 
 def geometric_(x: Any, p: float, *, generator: Any = None) -> Any:
     """Overwrites with the number of trials up to the first success, each of probability `p`."""
+    p = number(p)
     if not 0 < p < 1:
         raise BadValue(f"geometric_: the probability must be between 0 and 1, both left out, got {p}", fix="x.geometric_(0.5)")
     check_writable(x, "geometric_")
@@ -291,7 +297,7 @@ def random_(x: Any, *bounds: Any, generator: Any = None, **named: Any) -> Any:
         raise BadArgument(f"random_: takes from and to, got {bounds} and {named}", fix="x.random_(0, 10)")
     bounds = (0, *bounds) if len(bounds) == 1 and not named else bounds
     given = dict(zip(("from", "to"), bounds)) | named
-    first, end = given.get("from", 0), given.get("to")
+    first, end = number(given.get("from", 0)), number(given.get("to"))
     last = _largest(x) if end is None else end - 1
     if first > last:
         raise BadValue(f"random_ expects 'from' to be less than 'to', but got from={first} >= to={end}", fix="x.random_(0, 10)")

@@ -7,6 +7,7 @@ from typing import Any
 from ..backends import np
 from ..construct import make
 from ..errors import BadValue, ShapeError, may_need_much
+from ..number import number
 from ..op import RECORDED
 from ..random import source
 from .elementwise import add_values, mul
@@ -18,9 +19,11 @@ __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "f
 
 # ---------------------------------------------------------------------------------------------------------------- dropout
 
-def _check_probability(p: float, name: str) -> None:
+def _probability(p: float, name: str) -> float:
+    p = number(p)
     if not 0 <= p <= 1:
         raise BadValue(f"{name}: dropout probability has to be between 0 and 1, got {p}", fix=f"{name}(x, p=0.5)")
+    return p
 
 
 @may_need_much
@@ -47,7 +50,7 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = F
     >>> mg.nn.functional.dropout(mg.ones(3), p=1.0)
     tensor([0., 0., 0.])
     """
-    _check_probability(p, "dropout")
+    p = _probability(p, "dropout")
     return _drop("dropout", tensor_argument(input, "dropout"), p, training, inplace, input._array.shape, generator)
 
 
@@ -63,7 +66,7 @@ def _channels(shape: tuple[int, ...], batched: bool) -> tuple[int, ...]:
 
 
 def _drop_channels(name: str, x: Any, p: float, training: bool, inplace: bool, dims: tuple[int, ...], batched: Any, generator: Any) -> Any:
-    _check_probability(p, name)
+    p = _probability(p, name)
     shape = tensor_argument(x, name)._array.shape
     if len(shape) not in dims:
         raise ShapeError(f"{name}: expects {' or '.join(map(str, dims))} dimensions, got shape {shape}",
@@ -115,7 +118,7 @@ def _drop_alpha(name: str, x: Any, p: float, training: bool, inplace: bool, shap
 
 def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False, *, generator: Any = None) -> Any:
     """dropout for selu: mean and variance stay."""
-    _check_probability(p, "alpha_dropout")
+    p = _probability(p, "alpha_dropout")
     return _drop_alpha("alpha_dropout", tensor_argument(input, "alpha_dropout"), p, training, inplace, input._array.shape, generator)
 
 
@@ -126,7 +129,7 @@ def alpha_dropout_(input: Any, p: float, train: bool) -> Any:
 
 def feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False, *, generator: Any = None) -> Any:
     """alpha_dropout of whole channels (of dimension 1)."""
-    _check_probability(p, "feature_alpha_dropout")
+    p = _probability(p, "feature_alpha_dropout")
     shape = tensor_argument(input, "feature_alpha_dropout")._array.shape
     if training and p and len(shape) < 2:
         raise ShapeError(f"feature_alpha_dropout: expects at least 2 dimensions, got shape {shape}", fix="alpha_dropout(x, p, training=True)")
@@ -140,7 +143,7 @@ def feature_alpha_dropout_(input: Any, p: float, train: bool) -> Any:
 
 def native_dropout(input: Any, p: float, train: bool | None, *, generator: Any = None) -> tuple[Any, Any]:
     """dropout, and the mask of what was kept."""
-    _check_probability(p, "native_dropout")
+    p = _probability(p, "native_dropout")
     array = floating(input, "native_dropout", "fc")._array
     if train is False or not array.size:
         return RECORDED.clone(input), make(np.ones(array.shape, bool))
@@ -150,4 +153,5 @@ def native_dropout(input: Any, p: float, train: bool | None, *, generator: Any =
 
 def native_dropout_backward(grad_output: Any, mask: Any, scale: float) -> Any:
     """The adjoint of native_dropout's input: the incoming one where the mask is set, times `scale`."""
-    return tensor_argument(grad_output, "native_dropout_backward") * (tensor_argument(mask, "native_dropout_backward") * scale)
+    scaled = tensor_argument(mask, "native_dropout_backward") * number(scale)
+    return tensor_argument(grad_output, "native_dropout_backward") * scaled

@@ -7,10 +7,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..backends import np
+from ..backends.host import silently
 from ..call import primitive
 from ..construct import make
 from ..errors import BadArgument, BadIndex, BadIndexType, BadValue, DTypeError, NotSupported, ShapeError
-from ..graph import mode, window_of
+from ..graph import window_of
+from ..modes import UNRECORDED, call_with, mode
+from ..number import number, whole_number
 from ..op import Op
 from ..storage import TensorBase
 from ..write import new_node
@@ -62,6 +65,7 @@ def _numbers(name: str, input: Any, weight: Any) -> Any:
 def _padding(name: str, padding_idx: int | None, rows: int) -> int | None:
     if padding_idx is None:
         return None
+    padding_idx = whole_number(padding_idx, name, "padding_idx")
     if not -rows <= padding_idx < rows:
         raise BadValue(f"{name}: padding_idx must be within the number of embeddings, {rows}; got {padding_idx}", fix=f"a row from {-rows} to {rows - 1}")
     return padding_idx % rows
@@ -69,19 +73,15 @@ def _padding(name: str, padding_idx: int | None, rows: int) -> int | None:
 
 def _limit_rows(weight: Any, index: Any, max_norm: float, norm_type: float) -> None:
     """Scales down the rows about to be read that are longer than `max_norm`: a write that is no part of the program."""
+    max_norm, norm_type = number(max_norm), number(norm_type)
     rows = np.unique(index)
     values = weight._array[rows]
-    length = np.linalg.norm(values, norm_type, 1)
+    length = silently(np.linalg.norm, values, norm_type, 1)
     long = length > max_norm
     if not long.any():
         return
-    scaled = values[long] * (max_norm / (length[long] + 1e-7)).astype(values.dtype)[:, None]
-    before = mode.grad
-    mode.grad = False
-    try:
-        put(weight, (rows[long],), make(scaled), "embedding")
-    finally:
-        mode.grad = before
+    scaled = silently(np.multiply, values[long], (max_norm / (length[long] + 1e-7)).astype(values.dtype)[:, None])
+    call_with(UNRECORDED, put, weight, (rows[long],), make(scaled), "embedding")
 
 
 def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,

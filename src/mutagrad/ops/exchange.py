@@ -1,10 +1,10 @@
 """Tensors over memory that comes from elsewhere."""
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 from ..backends import np
+from ..backends.dlpack import borrow
 from ..construct import make
 from ..device import check_device
 from ..dtypes import as_dtype, dtype, get_default_dtype
@@ -13,26 +13,6 @@ from ..storage import TensorBase
 from .create import as_tensor, from_numpy, tensor
 from .memory import UntypedStorage
 from .shape import clone
-
-
-class _Shared:
-    """A capsule over memory of the CPU, handed on as the array that made it would."""
-
-    def __init__(self, capsule: Any) -> None:
-        self.capsule = capsule
-
-    def __dlpack__(self, **settings: Any) -> Any:
-        return self.capsule
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0
-
-    @cached_property
-    def __array_interface__(self) -> dict[str, Any]:
-        """The memory as it is; NumPy takes that of a capsule for read-only, since older ones do not say."""
-        self.array = np.from_dlpack(self)
-        described = self.array.__array_interface__
-        return {**described, "data": (described["data"][0], False)}
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Any:
@@ -45,12 +25,10 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     array([1., 1.], dtype=float32)
     """
     check_device(device)
-    if type(ext_tensor).__name__ == "PyCapsule":
-        return from_numpy(np.asarray(_Shared(ext_tensor)))
-    if not hasattr(ext_tensor, "__dlpack__"):
+    if type(ext_tensor).__name__ != "PyCapsule" and not hasattr(ext_tensor, "__dlpack__"):
         raise BadData(f"from_dlpack: {type(ext_tensor).__name__} does not share its memory", why="it has no method __dlpack__",
                           fix="mutagrad.tensor(data)")
-    shared = from_numpy(np.from_dlpack(ext_tensor))
+    shared = from_numpy(borrow(ext_tensor))
     return clone(shared) if copy else shared
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import BadData
+from ..number import check_lost
 from ..storage import TensorBase
 from . import elementwise
 from .norms import vector_norm
@@ -51,6 +52,7 @@ def _with_values(name: str) -> Any:
     """The same for addcmul and addcdiv, whose factors may be a tensor that holds one for each."""
     def spread_values(foreach: Any) -> Any:
         def call(self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
+            check_lost(value)
             return foreach(self, tensor1, tensor2, value._array.tolist() if isinstance(value, TensorBase) else value)
         return call
 

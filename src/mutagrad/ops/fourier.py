@@ -12,13 +12,13 @@ from ..call import primitive
 from ..construct import make
 from ..dtypes import FLOAT, as_dtype, get_default_dtype, of_array
 from ..errors import BadIndex, BadValue, DTypeError, NotSupported, ShapeError, bad_choice
+from ..number import whole_number
 from ..op import RAW, RECORDED
 from .create import finish
 from .elementwise import cast, conj, mul
 from .indexing import getitem
 from .outs import write_out
 from .shape import cat, clone, expand, narrow, roll, sizes, stack, tensor_argument, transpose, unfold, unsqueeze, whole_dims
-from .sorting import whole_number
 
 # How much a transform divides by, seen from the other direction: the transpose of an inverse divides as it did.
 _OPPOSITE = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
@@ -330,7 +330,7 @@ def _extended(x: Any, width: int, pad_mode: str) -> Any:
 
 def _window(name: str, window: Any, win_length: Any, n_fft: int, like: Any) -> Any:
     """The window, or ones, in the middle of n_fft points."""
-    length = n_fft if win_length is None else win_length
+    length = n_fft if win_length is None else whole_number(win_length, name, "win_length")
     if not 0 < length <= n_fft:
         raise BadValue(f"{name}: win_length must be from 1 to n_fft={n_fft}, got {length}", fix=f"win_length={n_fft}")
     if window is None:
@@ -342,7 +342,7 @@ def _window(name: str, window: Any, win_length: Any, n_fft: int, like: Any) -> A
 
 
 def _hop(name: str, hop_length: Any, n_fft: int) -> int:
-    hop: int = n_fft // 4 if hop_length is None else hop_length
+    hop: int = n_fft // 4 if hop_length is None else whole_number(hop_length, name, "hop_length")
     if hop <= 0:
         raise BadValue(f"{name}: hop_length must be positive, got {hop}", fix=f"hop_length={max(n_fft // 4, 1)}")
     return hop
@@ -361,6 +361,7 @@ def stft(input: Any, n_fft: int, hop_length: int | None = None, win_length: int 
     is_complex = input._array.dtype.kind == "c" or isinstance(window, type(input)) and window._array.dtype.kind == "c"
     if return_complex is None and not is_complex:
         raise BadValue("stft: return_complex must be given for real signals", fix="return_complex=True")
+    n_fft = whole_number(n_fft, "stft", "n_fft")
     hop = _hop("stft", hop_length, n_fft)
     weights = _window("stft", window, win_length, n_fft, input)
     signal = _extended(input, n_fft // 2, pad_mode) if center else input
@@ -383,6 +384,7 @@ def istft(input: Any, n_fft: int, hop_length: int | None = None, win_length: int
     if input._array.dtype.kind != "c" or len(shape) not in (2, 3) or 0 in shape:
         raise ShapeError(f"istft: expects complex spectra of 2 or 3 dimensions, got {input._array.dtype.name} of shape {shape}",
                          fix="mutagrad.view_as_complex(x)")
+    n_fft = whole_number(n_fft, "istft", "n_fft")
     hop = _hop("istft", hop_length, n_fft)
     half = n_fft != shape[-2] if onesided is None else onesided
     if shape[-2] != (n_fft // 2 + 1 if half else n_fft):

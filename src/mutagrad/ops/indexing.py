@@ -5,23 +5,25 @@ index in it; writing them is a write through such a window. Either way a sweep t
 """
 from __future__ import annotations
 
-from sys import getrefcount
+from sys import _getframe, getrefcount
 from typing import Any
 
 from ..backends import np
-from ..backends.host import QUIET, add_at, hush, unhush
+from ..backends.host import add_at, silent
 from ..backends.large import LARGE
 from ..construct import SCOPE, make, view, view_of, window_or_none
+from ..dtypes import of_array
 from ..errors import BadArgument, DTypeError, OutOfMemory, ShapeError
-from ..graph import mode, next_order, threads, window_of
+from ..graph import next_order, window_of
+from ..modes import NOT_RECORDING, mode
 from ..op import RECORDED, Op, same
 from ..promote import operand_dtype
-from ..storage import TensorBase, memory_of, move_aside, new_storage, share_memory
+from ..storage import TensorBase, aliased, has_aliases, memory_of, move_aside, new_storage, share_memory
 from ..window import Window, overlaps_itself
 from ..write import begin_write, check_cast, check_writable, compute_into, end_write, new_node, set_write
 from .elementwise import cast, where_values
 from .index import index_shape, plain_slice, split_index
-from .shape import expand, reshape
+from .shape import expand, reshape, stack
 
 ndarray, new_object = np.ndarray, object.__new__
 
@@ -50,7 +52,7 @@ def getitem(x: Any, key: Any) -> Any:
     array = x._array
     if key.__class__ is int and array.ndim and -(n := len(array)) <= key < n:  # the commonest by far, in loops over elements: no calls
         offset = (x._offset or 0) + (key if key >= 0 else key + n) * array.strides[0]
-        if threads.unrecorded and not mode.recorded:
+        if NOT_RECORDING and not mode.now.recorded:
             return view_of(x, array[key, ...], offset)
         found = new_object(SCOPE["Tensor"])
         found._array = array[key, ...]
@@ -73,21 +75,29 @@ def as_value(value: Any, target: Any, name: str) -> Any:
     """What is to be written, as a tensor of the target's type."""
     if not isinstance(value, TensorBase):
         if isinstance(value, (list, tuple)):
-            value = RECORDED.as_tensor(value)
+            value = _joined(value, target._array.dtype) if mode.grad and _has_history(value) else RECORDED.as_tensor(value, of_array(target._array.dtype))
         elif isinstance(value, (bool, int, float, complex, np.generic)):
-            token = hush(QUIET)  # a number too large for the type becomes inf without a word
             dtype = target._array.dtype
             if dtype.kind == "u" and isinstance(value, int) and -np.iinfo(dtype).max <= value < 0:
                 value = value % (int(np.iinfo(dtype).max) + 1)  # as in C, and so in PyTorch
             try:
-                return make(np.array(value, dtype))
+                return make(silent().run(np.array, value, dtype))  # a number too large for the type becomes inf without a word
             except (TypeError, OverflowError) as error:
                 raise DTypeError(f"{name}: {value!r} cannot be stored as {target._array.dtype.name}", why=str(error)) from None
-            finally:
-                unhush(token)
         else:
             value = make(np.array(value)) if isinstance(value, ndarray) else _no_value(name, value)
     return value if value._array.dtype is target._array.dtype else cast(value, target._array.dtype)
+
+
+def _has_history(values: Any) -> bool:
+    """Whether a list, which may hold others, has tensors in it that were computed."""
+    return any(v._storage.writer is not None if isinstance(v, TensorBase) else isinstance(v, (list, tuple)) and _has_history(v) for v in values)
+
+
+def _joined(values: Any, dtype: Any) -> Any:
+    """A list of tensors, numbers and lists of these as one tensor, through which gradients reach them."""
+    return stack([cast(v, dtype) if isinstance(v, TensorBase) else _joined(v, dtype) if isinstance(v, (list, tuple)) else make(np.array(v, dtype))
+                  for v in values])
 
 
 def _no_value(name: str, value: Any) -> Any:
@@ -107,7 +117,7 @@ def put(target: Any, index: Any, value: Any, name: str, accumulate: bool = False
     if v.shape != shape and not _fits(v.shape, shape):
         raise ShapeError(f"{name}: a value of shape {v.shape} cannot be written into shape {shape}",
                          why="it must have that shape or broadcast to it", fix="value.reshape(...), or index the part that has its shape")
-    if memory_of(value) is memory_of(target) and share_memory(v, array):  # a statement reads before it writes
+    if aliased(value, target) and share_memory(v, array):  # a statement reads before it writes
         v = v.copy()
     if accumulate:
         return _put_accumulate(target, index, value, v, shape)
@@ -165,15 +175,21 @@ def _put_accumulate(target: Any, index: Any, value: Any, v: Any, shape: tuple[in
     array = target._array
     node = begin_write(_accumulate, target, (target, value), (array, v), (), index, shape)
     if index is None:
-        np.add(array, v, array)
+        silent().run(np.add, array, v, array)
     else:
-        add_at(array, index, v)
+        silent().run(add_at, array, index, v)
     return end_write(target, node)
 
 
 def setitem(x: Any, key: Any, value: Any) -> None:
     """`x[key] = value`."""
     unnamed = getrefcount(value) <= UNNAMED
+    if unnamed:
+        try:
+            frame = _getframe(1)
+            unnamed = frame.f_code.co_code[frame.f_lasti] in ASSIGNS
+        except ValueError:  # called by no Python at all
+            unnamed = False
     if isinstance(value, TensorBase) and not value._array.ndim:
         array = x._array
         if key.__class__ is int and array.ndim == 1 and -(n := len(array)) <= key < n:
@@ -188,13 +204,14 @@ def setitem(x: Any, key: Any, value: Any) -> None:
         if value._storage is view._storage and _is_same_window(view, value):
             return  # the last step of `x[key] += v`, which has already been written through the view
         if v.dtype is array.dtype and v.shape == array.shape and not overlaps_itself(v.shape, array.strides, v.itemsize):
-            if unnamed and array.dtype.kind in "fcV" and _is_nobodys(value):
+            if (unnamed and array.dtype.kind in "fcV" and (not NOT_RECORDING or mode.now.recorded) and _is_nobodys(value)
+                    and not has_aliases(memory_of(view), view._storage)):
                 begin_write(_put, view, (), (), (), record=False)
                 compute_into(view._storage, value._storage.writer, window_or_none(view))
             else:
                 node = begin_write(_put, view, (value,), (), ())
                 end_write(view, node)
-            array[()] = v if memory_of(value) is not memory_of(view) else v.copy()  # NumPy's own care for overlaps has gaps
+            array[()] = v.copy() if aliased(value, view) else v  # NumPy's own care for overlaps has gaps
             return
     put(view, index, value, "setitem")
 
@@ -213,20 +230,24 @@ def _element_offset(x: Any, key: Any) -> int | None:
 
 def _set_element(x: Any, key: Any, offset: int, value: Any, unnamed: bool) -> None:
     """One element, written from a 0-d tensor: the step of every loop over elements, so without a view and with few calls."""
-    nobodys = unnamed and _is_nobodys(value)
-    array, storage = x._array, x._storage
-    if value._storage is storage and value._offset == offset:
+    array, storage, source = x._array, x._storage, value._storage
+    if source is storage and value._offset == offset:
         return  # the last step of `x[i] += v`
     memory = storage.root or storage
-    if memory.ledger is not None and memory.ledger.records:
-        move_aside(memory, getitem(x, key))
+    if memory.ledger is not None:
+        if memory.ledger.aliases is not None:
+            put(getitem(x, key), None, value, "setitem")
+            return
+        if memory.ledger.records:
+            move_aside(memory, getitem(x, key))
     memory.version += 1
-    writer, before = value._storage.writer, storage.writer
-    if (not threads.unrecorded or mode.recorded) and (writer is not None or before is not None):
+    writer, before = source.writer, storage.writer
+    if (not NOT_RECORDING or mode.now.recorded) and (writer is not None or before is not None):
         window: Window = offset
         if before is None or before.whole[1] is not array.dtype:
             window = window_of(getitem(x, key))  # not yet seen in parts; or the real part of a complex number
-        if nobodys:
+        if (unnamed and getrefcount(source) + getrefcount(writer) <= NOBODYS and value._offset is None and source.root is None
+                and writer.hooks is None and writer.written is None):  # _is_nobodys(value), without the call
             node = writer
             node.order = next_order()
         else:
@@ -243,32 +264,40 @@ def _set_element(x: Any, key: Any, offset: int, value: Any, unnamed: bool) -> No
     array[key] = value._array
 
 
-def _references_to_unnamed() -> int:
-    """How many references a value has inside `__setitem__` when it has no name outside; -1 if that cannot be told from one that has."""
-    counts = []
+def _unnamed() -> tuple[int, frozenset[int]]:
+    """How many references a value has inside `__setitem__` when it has no name outside, and the instructions that call it.
+
+    The first is -1 if a value that has a name has no more.
+    """
+    found = []
 
     class Probe:
         def __setitem__(self, key: Any, value: Any) -> None:
-            counts.append(getrefcount(value))
+            frame = _getframe(1)
+            found.append((getrefcount(value), frame.f_code.co_code[frame.f_lasti]))
 
-    probe, named = Probe(), object()
-    probe[0] = object()
-    probe[0] = named
-    return counts[0] if counts[0] < counts[1] else -1
+    probe, named, i = Probe(), object(), 0
+    probe[i] = object()
+    probe[i:i] = object()
+    probe[i] = named
+    counts, instructions = zip(*found)
+    return counts[0] if counts[0] == counts[1] < counts[2] else -1, frozenset(instructions)
 
 
 # In `y[i] = a + b` the sum has no name: nobody can ever see it but y. Its node can then *be* the write to y[i], which halves
 # the nodes of every loop that fills a buffer. Interpreters that do not count references from the stack cannot tell; there
-# it is never taken to be unnamed.
-UNNAMED = _references_to_unnamed()
+# it is never taken to be unnamed. Only an assignment holds the value on the stack: in `y.__setitem__(*arguments)`, or called by
+# anything that is not Python, the one reference may be that of a tuple which lives on.
+UNNAMED, ASSIGNS = _unnamed()
 NOBODYS = 0
 
 
 def _is_nobodys(value: Any) -> bool:
     """Whether an unnamed value is the whole result of an operation that nothing else refers to."""
-    storage = value._storage
-    return (getrefcount(storage) + getrefcount(storage.writer) <= NOBODYS and value._offset is None and storage.root is None
-            and (not threads.unrecorded or mode.recorded) and storage.writer.hooks is None and storage.writer.written is None)
+    source = value._storage
+    writer = source.writer
+    return (getrefcount(source) + getrefcount(writer) <= NOBODYS and value._offset is None and source.root is None
+            and writer.hooks is None and writer.written is None)
 
 
 def _result_that_is_nobodys() -> Any:

@@ -6,12 +6,14 @@ from string import ascii_letters, ascii_lowercase, ascii_uppercase
 from typing import Any
 
 from ..backends import np, sums
+from ..backends.host import silenced, silent, silently
 from ..backends.short import SHORT, rounded, widened
 from ..call import primitive
 from ..construct import make
 from ..dtypes import BOOL, FLOAT, of_array
 from ..errors import BadArgument, BadValue, DTypeError, OutOfMemory, ShapeError, BadData
 from ..graph import mode
+from ..number import number
 from ..op import RAW, RECORDED
 from ..promote import answered, as_operand
 from ..storage import TensorBase, save
@@ -52,11 +54,14 @@ def _right(xp: Any, g: Any, x: Any, shape: tuple[int, ...]) -> Any:
     return _sum_to(xp, xp.matmul(_swap(xp, x), g), shape)
 
 
+_matmul = np.matmul
+
+
 def product(a: Any, b: Any) -> Any:
     """`a @ b`."""
     if a.shape[-1] < _LONG or a.ndim != 2 or b.ndim != 2 or 1 in (len(a), b.shape[1]) or a.size * b.shape[1] > _SMALL:
-        return np.matmul(a, b)
-    return _long_product(a, b)
+        return silent().run(_matmul, a, b)
+    return silently(_long_product, a, b)
 
 
 _LONG = 1024  # products to be added that are worth adding in groups
@@ -92,13 +97,14 @@ def _add_product(name: str, bias: Any, a: Any, b: Any, beta: Any, alpha: Any) ->
 
 def sum_with_product(name: str) -> Any:
     """Declares `beta * bias + alpha * (x @ y)` as one operation, in which the bias broadcasts."""
-    return primitive(name, lambda bias, a, b, beta, alpha: _add_product(name, bias, a, b, beta, alpha), settings=("beta", "alpha"),
+    return primitive(name, lambda bias, a, b, beta, alpha: _add_product(name, bias, a, b, beta, alpha),
+                     settings=("beta", "alpha"), numbers=("beta", "alpha"),
                      bias=lambda xp, g, bias_shape, beta: _sum_to(xp, g if beta == 1 else g * beta, bias_shape),
                      x=lambda xp, g, y, x_shape, alpha: _left(xp, g if alpha == 1 else g * alpha, y, x_shape),
                      y=lambda xp, g, x, y_shape, alpha: _right(xp, g if alpha == 1 else g * alpha, x, y_shape))
 
 
-matmul_values = primitive("matmul", product, x=lambda xp, g, y, x_shape: _left(xp, g, y, x_shape),
+matmul_values = primitive("matmul", product, warns=False, x=lambda xp, g, y, x_shape: _left(xp, g, y, x_shape),
                           y=lambda xp, g, x, y_shape: _right(xp, g, x, y_shape))
 addmm_values = sum_with_product("addmm")
 
@@ -209,7 +215,7 @@ def add_product(operation: Any, name: str, x: Any, left: Any, right: Any, dims: 
     """`operation`, one of `sum_with_product`, once its arguments are seen to fit."""
     if not _plain_factors(left, right) or not _plain_factors(x, left):
         check_factors(name, x, left, right)
-        check_scales(name, x, beta, alpha)
+        check_scales(name, x, number(beta), number(alpha))
     a, b = left._array.shape, right._array.shape
     if (len(a), len(b)) != dims:
         raise mismatch(name, left, right, f"{name} takes factors of {dims[0]} and {dims[1]} dimensions")
@@ -240,6 +246,7 @@ def _einsum_reverse(xp: Any, g: Any, saved: Any, links: Any) -> list[Any]:
 _ROOM = 1 << 24  # elements that what lies between two products may have: all in one go NumPy adds them one after the other
 
 
+@silenced
 def _einsum_arrays(terms: tuple[str, ...], result: str, arrays: tuple[Any, ...]) -> Any:
     equation, plan = f"{','.join(terms)}->{result}", ("greedy", max(_ROOM, *(a.size for a in arrays)))
     try:

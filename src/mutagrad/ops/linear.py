@@ -9,10 +9,10 @@ from ..call import primitive
 from ..construct import make
 from ..dtypes import of_array
 from ..errors import BadValue, DTypeError, ShapeError, may_need_much
+from ..number import whole_number
 from ..op import RAW, RECORDED
 from .linalg import einsum, matmul
 from .shape import tensor_argument
-from .sorting import whole_number
 
 __all__ = ["bilinear", "linear", "one_hot"]
 

@@ -6,10 +6,12 @@ import warnings
 from typing import Any
 
 from ..backends import np
+from ..backends.host import silently
 from ..call import elementwise
 from ..construct import make
 from ..dtypes import of_array
 from ..errors import BadArgument, BadValue, DTypeError, bad_choice
+from ..number import number
 from ..storage import TensorBase
 from .elementwise import abs as abs_values
 from .elementwise import add_values, exp, log, where
@@ -120,6 +122,7 @@ def smooth_l1_loss(input: Any, target: Any, size_average: Any = None, reduce: An
     """The absolute difference, but half its square divided by beta where it is below beta."""
     reduction = reduction_of("smooth_l1_loss", reduction, size_average, reduce)
     _paired("smooth_l1_loss", input, target)
+    beta = number(beta)
     if beta < 0:
         raise BadValue(f"smooth_l1_loss: beta must not be negative, got {beta}", fix=f"beta={-beta}")
     if beta == 0:
@@ -229,7 +232,7 @@ def poisson_nll_loss(input: Any, target: Any, log_input: bool = True, full: bool
 def at_least(x: Any, low: float) -> Any:
     """x, raised to at least `low` without taking its gradient away."""
     array = x._array
-    return add_values(x, make(np.maximum(array, array.dtype.type(low)) - array)) if (array < low).any() else x
+    return add_values(x, make(silently(np.subtract, np.maximum(array, array.dtype.type(low)), array))) if (array < low).any() else x
 
 
 def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Any:

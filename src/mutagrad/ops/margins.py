@@ -8,6 +8,7 @@ from ..backends import np
 from ..construct import make
 from ..dtypes import of_array
 from ..errors import BadIndex, BadValue, DTypeError, ShapeError
+from ..number import number
 from ..op import RECORDED
 from .activation import logsigmoid_values, relu
 from .elementwise import cast, clamp, minimum, where
@@ -55,6 +56,7 @@ def multi_margin_loss(input: Any, target: Any, p: int = 1, margin: float = 1.0, 
                       reduction: str = "mean") -> Any:
     """The mean over all other classes of max(0, margin - x[target] + x) ** p."""
     reduction = reduction_of("multi_margin_loss", reduction, size_average, reduce)
+    p = number(p)
     if p not in (1, 2):
         raise BadValue(f"multi_margin_loss: p must be 1 or 2, got {p}", fix="p=1")
     check_float("multi_margin_loss", input)

@@ -11,18 +11,21 @@ from ..device import check_device
 from ..dtypes import as_dtype
 from ..errors import BadIndex, BadValue, DTypeError, ShapeError, may_need_much
 from ..layout import check_layout
+from ..number import whole_number
 from ..op import RAW, RECORDED
+from ..storage import memory_offset
 from .elementwise import conj
 from .indexing import copy_into, fill_
 from .outs import write_out
 from .reduce import cumprod, sum
 from .shape import as_strided, broadcast_to, cat, clone, diagonal, reshape, tensor_argument, transpose, unsqueeze, whole_dim
-from .sorting import whole_number
 
 # ------------------------------------------------------------------------------------------------------------- triangles
 
-tril_values = primitive("tril", np.tril, settings=("diagonal",), x=lambda xp, g, diagonal: xp.tril(g, diagonal))
-triu_values = primitive("triu", np.triu, settings=("diagonal",), x=lambda xp, g, diagonal: xp.triu(g, diagonal))
+tril_values = primitive("tril", np.tril, settings=("diagonal",), numbers=("diagonal",),
+                        x=lambda xp, g, diagonal: xp.tril(g, diagonal))
+triu_values = primitive("triu", np.triu, settings=("diagonal",), numbers=("diagonal",),
+                        x=lambda xp, g, diagonal: xp.triu(g, diagonal))
 
 
 def _matrix(x: Any, name: str) -> Any:
@@ -89,7 +92,7 @@ def _embed(a: Any, offset: int, dim1: int, dim2: int) -> Any:
     return out
 
 
-diag_embed_values = primitive("diag_embed", _embed, settings=("offset", "dim1", "dim2"),
+diag_embed_values = primitive("diag_embed", _embed, settings=("offset", "dim1", "dim2"), numbers=("offset",),
                               x=lambda xp, g, offset, dim1, dim2: xp.diagonal(g, offset, dim1, dim2))
 RAW.diagonal, RECORDED.diagonal = np.diagonal, diagonal
 
@@ -143,7 +146,7 @@ def fill_diagonal_(x: Any, fill_value: Any, wrap: bool = False) -> Any:
     if wrap and len(shape) == 2:
         period = shape[1] + 1
         places = [(start, min(shape[1], shape[0] - start)) for start in range(0, shape[0], period)]
-    first = (x._offset or 0) // item
+    first = memory_offset(x) // item
     for start, length in places:
         fill_(as_strided(x, (length,), (total(steps),), first + start * steps[0]), fill_value)
     return x

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import builtins
+import os
 from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from .. import rooms
 from ..backends import np
 from ..called import called
-from ..construct import detached, make, view
+from ..construct import make, view, whole_memory
 from ..device import CPU, device
 from ..dtypes import (
     CLASS_NAMES,
@@ -28,8 +29,8 @@ from ..dtypes import (
     of_array,
     uint8,
 )
-from ..errors import BadIndex, DTypeError, NotSupported
-from ..storage import memory_of
+from ..errors import BadArgument, BadIndex, BadValue, DTypeError, NotSupported
+from ..storage import export_for_good, memory_of
 
 
 class TypedStorage:
@@ -165,7 +166,7 @@ class TypedStorage:
         """All of the memory as a vector of elements of an array's type."""
         if dtype != self._flat.dtype and self.__class__ is TypedStorage:
             raise DTypeError(f"storage: elements of {self.dtype.name} cannot be shown as {of_array(dtype).name}", fix="x.untyped_storage()")
-        return view(detached(self._tensor), (self.nbytes() // dtype.itemsize,), (dtype.itemsize,), 0, dtype)
+        return view(whole_memory(self._memory), (self.nbytes() // dtype.itemsize,), (dtype.itemsize,), 0, dtype)
 
     def untyped(self) -> TypedStorage:
         return UntypedStorage(self._tensor)
@@ -191,10 +192,22 @@ class UntypedStorage(TypedStorage):
         if shared:
             raise NotSupported("UntypedStorage.from_file: shared=True is not supported", why="writes to the file would not be seen by derivatives",
                                fix="shared=False")
+        if not isinstance(nbytes, (builtins.int, np.integer)):
+            raise BadArgument(f"UntypedStorage.from_file: nbytes is an integer, not {nbytes.__class__.__name__}",
+                              fix="nbytes=os.path.getsize(filename)")
+        held = os.path.getsize(filename)
+        if not 0 <= nbytes <= held:
+            raise BadValue(f"UntypedStorage.from_file: {nbytes} bytes are asked for, and {filename} has {held}",
+                           fix="nbytes=os.path.getsize(filename)")
         return cls(make(np.asarray(np.memmap(filename, np.uint8, "c", 0, (nbytes,))) if nbytes else np.empty(0, np.uint8)))
 
     def __getitem__(self, index: Any) -> Any:
-        return UntypedStorage(make(self._flat[index])) if isinstance(index, slice) else super().__getitem__(index)
+        if not isinstance(index, slice):
+            return super().__getitem__(index)
+        part = make(self._flat[index])
+        for seen in (self._tensor, part):  # from now on either side writes to what the other has saved
+            export_for_good(seen)
+        return UntypedStorage(part)
 
 
 def storage(x: Any) -> TypedStorage:

@@ -10,12 +10,14 @@ from math import prod
 from typing import Any, NamedTuple
 
 from ..backends import large, np
+from ..backends.host import silenced, silently
 from ..backends.sums import channel_sums, row_sums
 from ..call import primitive
 from ..construct import make
 from ..dtypes import FLOAT, of_array
 from ..errors import BadArgument, BadValue, DTypeError, ShapeError
-from ..graph import mode
+from ..modes import UNRECORDED, call_with
+from ..number import number, whole_number
 from ..op import RAW, RECORDED
 from ..storage import TensorBase
 from .elementwise import add_, cast, mul_
@@ -156,16 +158,14 @@ def _reverse_groups(g: Any, x: Any, weight: Any, plan: Plan, moments: Any, wante
     gx = np.empty(g.shape, g.dtype) if wanted[0] else None
     target, source, incoming = None if gx is None else gx.reshape(rows), x.reshape(rows), g.reshape(wide)
     w = weight.reshape(affine) if weight is not None and weight.ndim else None
-    sums: list[tuple[Any, Any]] = []
 
-    def work(part: slice) -> None:
+    def work(part: slice) -> tuple[Any, Any]:
         normal = source[part] - mean[part] if plan.centred else source[part].astype(g.dtype)
         normal *= scale[part]
         piece = incoming[part]
-        sums.append((channel_sums(piece, normal.reshape(piece.shape)) if wanted[1] else None,
-                     channel_sums(piece) if wanted[2] else None))
+        sums = (channel_sums(piece, normal.reshape(piece.shape)) if wanted[1] else None, channel_sums(piece) if wanted[2] else None)
         if target is None:
-            return
+            return sums
         block = target[part]
         if w is None:
             block[...] = piece.reshape(block.shape)
@@ -178,8 +178,9 @@ def _reverse_groups(g: Any, x: Any, weight: Any, plan: Plan, moments: Any, wante
         if level is not None:
             block -= level
         block *= scale[part]
+        return sums
 
-    large.in_blocks(rows[0], rows[1] * rows[2], work)
+    sums = large.in_blocks(rows[0], rows[1] * rows[2], work)
     return gx, *(_added([s[k] for s in sums], g, wide[1]) if wanted[k + 1] else None for k in (0, 1))
 
 
@@ -315,6 +316,7 @@ def _trailing(name: str, x: Any, normalized_shape: Any, weight: Any, bias: Any) 
 
 
 def _rows_plan(x: Any, shape: tuple[int, ...], eps: float, centred: bool) -> Plan:
+    eps = number(eps)
     n = prod(shape)
     count = prod(x._array.shape[:x._array.ndim - len(shape)])
     return Plan((count, 1, n, 1), (2, 3), (1, 1, n, 1), eps, centred)
@@ -348,6 +350,7 @@ def native_layer_norm(input: Any, normalized_shape: Sequence[int], weight: Any, 
 def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, eps: float | None = None) -> Any:
     """The last dimensions of each item divided by the root of their mean square, then scaled."""
     tensor_argument(input, "rms_norm")
+    eps = number(eps)
     wide = np.float32 if input._array.dtype.char in "eE" else input._array.dtype  # in which short types are computed
     eps = float(np.finfo(wide).eps) if eps is None and input._array.dtype.kind in "fcV" else eps or 0.0
     if input._array.dtype.kind == "c":
@@ -370,6 +373,7 @@ def _group_normed(input: Any, num_groups: int, weight: Any, bias: Any, eps: floa
     shape = input._array.shape
     if len(shape) < 2:
         raise ShapeError(f"group_norm: expects items and channels, got shape {shape}", fix="x.unsqueeze(0)")
+    num_groups = whole_number(num_groups, "group_norm", "num_groups")
     if num_groups <= 0 or shape[1] % num_groups:
         raise BadValue(f"group_norm: {shape[1]} channels cannot be put into {num_groups} groups of one size", fix="a num_groups that divides the channels")
     _vectors("group_norm", shape[1], ("weight", weight), ("bias", bias))
@@ -379,7 +383,7 @@ def _group_normed(input: Any, num_groups: int, weight: Any, bias: Any, eps: floa
 
 def _groups_plan(shape: tuple[int, ...], groups: int, eps: float) -> Plan:
     each = shape[1] // groups
-    return Plan((shape[0], groups, each, prod(shape[2:])), (2, 3), (1, groups, each, 1), eps)
+    return Plan((shape[0], groups, each, prod(shape[2:])), (2, 3), (1, groups, each, 1), number(eps))
 
 
 def _several(name: str, x: Any, count: int) -> None:
@@ -392,6 +396,7 @@ def _several(name: str, x: Any, count: int) -> None:
 def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None, use_input_stats: bool = True,
                   momentum: float = 0.1, eps: float = 1e-5) -> Any:
     """Each channel of each item brought to mean 0 and variance 1, then scaled and shifted."""
+    momentum = number(momentum)
     _floats("instance_norm", input, ("weight", weight), ("bias", bias))
     _statistics("instance_norm", running_mean, running_var)
     shape = input._array.shape
@@ -408,26 +413,32 @@ def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None,
     plan = _groups_plan(shape, shape[1], eps)
     out, (mean, scale) = _run(_group_norm, input, weight, bias, plan)
     variance = _unbiased(scale, plan)
-    _follow(running_mean, mean.reshape(shape[:2]).mean(0), momentum)
-    _follow(running_var, variance.reshape(shape[:2]).mean(0), momentum)
+    _follow(running_mean, silently(mean.reshape(shape[:2]).mean, 0), momentum)
+    _follow(running_var, silently(variance.reshape(shape[:2]).mean, 0), momentum)
     return out
 
 
+@silenced
+def _reciprocal_deviation(variance: Any, eps: Any) -> Any:
+    return 1 / np.sqrt(variance + eps)
+
+
+@silenced
 def _unbiased(scale: Any, plan: Plan) -> Any:
     """The variance with n - 1 for n, out of the reciprocal deviation."""
     return (1 / (scale * scale) - scale.dtype.type(plan.eps)) * scale.dtype.type(plan.members / max(plan.members - 1, 1))
+
+
+def _times(value: Any, factor: float, dtype: Any) -> Any:
+    return value.astype(dtype) * dtype.type(factor)
 
 
 def _follow(running: Any, value: Any, momentum: float) -> None:
     """Moves running statistics towards those of this batch: no part of the differentiable program."""
     if running is None:
         return
-    before = mode.grad
-    mode.grad = False
-    try:
-        add_(mul_(running, 1 - momentum), make(value.astype(running._array.dtype) * running._array.dtype.type(momentum)))
-    finally:
-        mode.grad = before
+    step = make(silently(_times, value, momentum, running._array.dtype))
+    call_with(UNRECORDED, lambda: add_(mul_(running, 1 - momentum), step))
 
 
 def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1,
@@ -443,6 +454,7 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
 
 def _batch_normed(name: str, x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool, momentum: float,
                   eps: float) -> tuple[Any, Any]:
+    momentum, eps = number(momentum), number(eps)
     _floats(name, x, ("weight", weight), ("bias", bias))
     _statistics(name, running_mean, running_var)
     shape = x._array.shape
@@ -456,7 +468,7 @@ def _batch_normed(name: str, x: Any, running_mean: Any, running_var: Any, weight
         if running_mean is None or running_var is None:
             raise BadValue(f"{name}: outside training it needs running_mean and running_var", fix="training=True")
         wide = np.float32 if x._array.dtype.char in "eE" else x._array.dtype
-        given = running_mean._array.astype(wide), 1 / np.sqrt(running_var._array.astype(wide) + np.asarray(eps, wide))
+        given = running_mean._array.astype(wide), _reciprocal_deviation(running_var._array.astype(wide), np.asarray(eps, wide))
         return _run(_batch_norm, x, weight, bias, plan, tuple(v.reshape(1, -1, 1) for v in given))
     _several(name, x, plan.members)
     out, (mean, scale) = _run(_batch_norm, x, weight, bias, plan)

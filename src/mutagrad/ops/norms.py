@@ -10,6 +10,7 @@ from ..call import primitive
 from ..construct import make
 from ..dtypes import FLOAT, of_array
 from ..errors import BadData, BadValue, DTypeError, ShapeError, bad_choice
+from ..number import number
 from ..op import RECORDED
 from ..storage import TensorBase
 from .elementwise import abs as abs_
@@ -32,6 +33,7 @@ def _normed(name: str, x: Any, dtype: Any) -> Any:
 
 def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
     """The p-norm of all elements, or along dimensions; at zero its gradient is zero."""
+    ord = ord if ord.__class__ is str else number(ord)
     if isinstance(ord, (str, bool)):
         raise BadData(f"vector_norm: ord must be a number, not {ord!r}", fix="ord=2, or mutagrad.linalg.matrix_norm")
     x = _normed("vector_norm", x, dtype)
@@ -51,6 +53,7 @@ _MATRIX_ORDERS = ("fro", "nuc", 1, -1, 2, -2, inf, -inf)
 
 def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
     """The norm of matrices: of their elements ("fro"), singular values (2, -2, "nuc"), column sums (1, -1) or row sums (inf, -inf)."""
+    ord = ord if ord.__class__ is str else number(ord)
     A = _normed("matrix_norm", A, dtype)
     if A._array.ndim < 2:
         raise ShapeError(f"matrix_norm: expects a matrix or a batch of them, got shape {A._array.shape}", fix="mutagrad.linalg.vector_norm")
@@ -90,7 +93,7 @@ def linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False,
     """The norm of vectors (one dimension) or matrices (two); of all elements if neither `ord` nor `dim` is given."""
     x = _normed("norm", A, dtype)
     if dim is not None:
-        dim = (dim,) if isinstance(dim, int) else tuple(dim)
+        dim = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
         if len(dim) not in (1, 2) and ord is not None:
             raise BadValue(f"norm: dim must name one or two dimensions with ord, got {dim}", fix="dim=(-2, -1)")
     if ord is None:
@@ -106,6 +109,7 @@ def linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False,
 
 def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
     """How much the solution of A @ X = B can grow with an error in B: norm(A) * norm(inv(A))."""
+    p = p if p.__class__ is str else number(p)
     matrices(A, "cond")
     if p is None or p in (2, -2):
         values = svdvals(A)

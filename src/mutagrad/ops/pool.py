@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
+from types import NoneType
 from typing import Any
 
 from ..backends import np
@@ -11,7 +12,9 @@ from ..call import primitive
 from ..construct import make
 from ..dtypes import of_array
 from ..errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError
+from ..number import number
 from ..op import RECORDED
+from ..storage import TensorBase
 from .conv import EVERY, Sizes, Windows, padded_image, windows, without_border
 from .create import rand
 from .elementwise import abs as abs_
@@ -503,7 +506,8 @@ def adaptive_avg_pool3d(input: Any, output_size: Any) -> Any:
 # -------------------------------------------------------------------------------------------------------------------- norms
 
 def _lp_pool(name: str, n: int, input: Any, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Any:
-    if not isinstance(norm_type, (int, float)):
+    norm_type = norm_type if isinstance(norm_type, TensorBase) else number(norm_type)  # differentiable, as PyTorch's
+    if isinstance(norm_type, (complex, NoneType)):
         raise BadArgument(f"{name}: norm_type must be a number, not {type(norm_type).__name__}", fix="norm_type=2")
     x = tensor_argument(input, name)
     if norm_type in (float("inf"), float("-inf")):

@@ -5,11 +5,13 @@ from typing import Any
 
 from .. import return_types, rooms
 from ..backends import large, np, sums
+from ..backends.host import silent, silently
 from ..backends.short import SHORT
 from ..call import primitive
 from ..construct import make
 from ..dtypes import FLOAT, as_dtype, complex128, float64, of_array
 from ..errors import BadArgument, BadIndex, DTypeError, NotSupported
+from ..number import number
 from ..op import RAW, RECORDED
 from .elementwise import abs as abs_
 from .elementwise import cast, pow_values
@@ -39,7 +41,7 @@ def back(xp: Any, g: Any, shape: tuple[int, ...], dims: tuple[int, ...]) -> Any:
 
 SETTINGS = ("dims", "keepdim")
 
-sum_dims = primitive("sum", lambda a, dims, keepdim: _sum(a, dims, keepdim), settings=SETTINGS,
+sum_dims = primitive("sum", lambda a, dims, keepdim: _sum(a, dims, keepdim), settings=SETTINGS, warns=False,
                      x=lambda xp, g, x_shape, dims: back(xp, g, x_shape, dims))
 mean_dims = primitive("mean", lambda a, dims, keepdim: _mean(a, dims, keepdim), settings=SETTINGS,
                       x=lambda xp, g, x_shape, dims: back(xp, g / count(x_shape, dims), x_shape, dims))
@@ -63,10 +65,13 @@ cumprod_dim = primitive("cumprod", lambda a, dim: sums.accumulate(np.multiply, a
                         x=lambda xp, g, x, out, dim: _cumprod_rule(xp, g, x, out, dim))
 
 
+_add = np.add.reduce
+
+
 def _sum(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
     if a.size < sums.MANY and (len(dims) == a.ndim or dims[0] == a.ndim - 1 or a.shape[dims[0]] <= 64) or a.dtype.kind not in "fc":
-        return np.add.reduce(a, dims, a.dtype, keepdims=keepdim)
-    return sums.add(a, dims, keepdim)
+        return silent().run(_add, a, dims, a.dtype, None, keepdim)
+    return silently(sums.add, a, dims, keepdim)
 
 
 def _wide_sum(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
@@ -258,7 +263,8 @@ def _degrees(name: str, dim: Any, unbiased: Any, correction: Any) -> tuple[Any, 
         raise BadArgument(f"{name}: unbiased must be True or False, not {type(unbiased).__name__}", why=f"got {unbiased!r}", fix="unbiased=False")
     if correction is None:
         return dim, 1 if unbiased is None else int(unbiased)
-    if isinstance(correction, bool) or not isinstance(correction, (int, float)):
+    correction = number(correction)
+    if isinstance(correction, (bool, complex)):
         raise BadArgument(f"{name}: correction must be a number, not {type(correction).__name__}", why=f"got {correction!r}", fix="correction=1")
     return dim, correction
 
@@ -381,7 +387,7 @@ def pick(kind: type[return_types.Results], x: Any, dim: int, where: Any, keepdim
 
 def _extreme(name: str, operation: Any, pairwise: Any, x: Any, arguments: tuple[Any, ...], dim: Any, keepdim: bool, axis: Any, keepdims: Any,
              out: Any) -> Any:
-    if arguments and not isinstance(arguments[0], int):
+    if len(arguments) == 1 and not isinstance(arguments[0], int):
         return pairwise(x, *arguments, out=out)
     if arguments:
         dim, keepdim = arguments[0], (arguments[1] if len(arguments) > 1 else keepdim)
@@ -481,11 +487,12 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dty
 
 
 def _norm(x: Any, p: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+    p = p if p.__class__ is str else number(p)
     if p in ("fro", None) or p == 2:
         return norm2_dims(x, dims, keepdim)
     if p == "nuc":
         return rooms.load("norms").matrix_norm(x, "nuc", dims, keepdim)
-    if isinstance(p, (str, bool)) or not isinstance(p, (int, float)):
+    if isinstance(p, (str, bool, complex)):
         raise NotSupported(f"norm: p={p!r} is not supported", why="known are 'fro', 'nuc' and numbers, inf included", fix="x.norm(p=2)")
     size = abs_(x)
     if p == float("inf"):

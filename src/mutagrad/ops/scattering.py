@@ -47,7 +47,7 @@ def slice_scatter(input: Any, src: Any, dim: int = 0, start: Any = None, end: An
 def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
     """A copy with other values in a window given by its strides, which count in the memory of the input."""
     array, item = tensor_argument(input, "as_strided_scatter")._array, input._array.itemsize
-    memory = clone(as_strided(input, (input._storage.buffer.nbytes // item,), (1,), 0))
+    memory = clone(as_strided(input, (input._storage.buffer.nbytes // item,), (1,), input._storage.start // item))
     begin = (input._offset or 0) // item
     window = as_strided(memory, size, stride, begin if storage_offset is None else storage_offset)
     return _written("as_strided_scatter", as_strided(memory, array.shape, tuple(s // item for s in array.strides), begin), window, src)

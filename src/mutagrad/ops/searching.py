@@ -7,18 +7,19 @@ from typing import Any
 
 from .. import return_types
 from ..backends import np
-from ..backends.host import QUIET, hush, unhush
+from ..backends.host import silently
 from ..backends.short import widened
 from ..construct import make
 from ..dtypes import of_array
-from ..errors import BadArgument, BadData, BadIndex, BadValue, DTypeError, ShapeError, may_need_much, bad_choice
+from ..errors import BadArgument, BadData, BadIndex, BadValue, DTypeError, ShapeError, bad_choice, may_need_much
+from ..number import whole_number
 from ..promote import as_operand, operand_dtype
 from ..storage import TensorBase
 from .indexing import copy_
 from .outs import write_out
 from .selecting import scatter_reduce
 from .shape import clone, expand, reshape, tensor_argument, whole_dim
-from .sorting import sort, whole_number
+from .sorting import sort
 
 
 def msort(input: Any, *, out: Any = None) -> Any:
@@ -198,7 +199,7 @@ def _countable(x: Any, name: str) -> Any:
 
 
 def _edges(name: str, bins: Any, column: Any, limits: Sequence[float] | None) -> Any:
-    if isinstance(bins, TensorBase):
+    if isinstance(bins, TensorBase) and (bins._array.ndim or bins._array.dtype.kind not in "iu"):
         if bins._array.ndim != 1 or bins._array.size < 2 or bins._array.dtype != column.dtype:
             raise BadValue(f"{name}: bin edges must be a vector of at least 2 of type {column.dtype.name}, not {bins._array.dtype.name} of shape "
                            f"{bins._array.shape}", fix="mutagrad.linspace(0, 1, 11)")
@@ -239,9 +240,7 @@ def _count(columns: list[Any], edges: list[Any], weight: Any, density: bool, dty
         volume = np.ones((), dtype)
         for e in edges:
             volume = np.multiply.outer(volume, np.diff(e))
-        token = hush(QUIET)  # nothing counted makes nan, without a word
-        counted = counted / (counted.sum() * volume)
-        unhush(token)
+        counted = silently(np.divide, counted, counted.sum() * volume)  # nothing counted makes nan, without a word
     return counted
 
 

@@ -10,7 +10,8 @@ from ..backends import np
 from ..backends.host import add_at
 from ..call import primitive
 from ..construct import make
-from ..errors import BadArgument, BadIndex, BadIndexType, NotSupported, ShapeError, may_need_much, bad_choice
+from ..errors import BadArgument, BadIndex, BadIndexType, NotSupported, ShapeError, bad_choice, may_need_much
+from ..number import number
 from ..op import RAW, RECORDED
 from ..storage import TensorBase
 from ..write import check_cast
@@ -68,6 +69,7 @@ def index_select(input: Any, dim: int, index: Any, *, out: Any = None) -> Any:
 
 def index_add_(x: Any, dim: int, index: Any, source: Any, *, alpha: float = 1) -> Any:
     """Adds slices of `source` to those at `index` along a dimension; duplicates add up."""
+    alpha = number(alpha)
     whole = _along(_lifted(x), dim, index, "index_add_")
     _check_slices(_lifted(x), whole, source, "index_add_")
     put(_lifted(x), whole, source if alpha == 1 else source * alpha, "index_add_", accumulate=True)
@@ -136,6 +138,7 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False, out: 
 
 def _gather(input: Any, dim: int, index: Any) -> Any:
     if not tensor_argument(input, "gather")._array.ndim:
+        whole_dim(dim, 0, "gather")
         return reshape(_gather(reshape(input, 1), 0, reshape(index, -1)), *index._array.shape)
     if isinstance(index, TensorBase) and not index._array.ndim and input._array.ndim == 1:
         return reshape(_gather(input, dim, reshape(index, 1)), ())
@@ -180,7 +183,7 @@ def _scatter_source(x: Any, index: Any, src: Any, name: str) -> Any:
 
 def scatter_(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Any:
     """`x[index[i][j]][j] = src[i][j]` for dim 0, and so on; the reverse of gather."""
-    src = value if src is None else src
+    src = number(value) if src is None else src
     if not isinstance(src, (TensorBase, bool, int, float, complex, np.generic)):
         raise BadArgument(f"scatter_: src must be a tensor or a number, not {type(src).__name__}", fix="x.scatter_(dim, index, mutagrad.tensor(src))")
     if reduce is not None:

@@ -18,7 +18,7 @@ from ..window import dense_strides, infer_size
 from ..write import linked, new_node
 from .outs import write_out
 
-clone = primitive("clone", lambda a: a.copy() if a.size < large.LARGE else large.copy(a), x=same)
+clone = primitive("clone", lambda a: a.copy() if a.size < large.LARGE else large.copy(a), warns=False, x=same)
 
 
 def tensor_argument(value: Any, name: str) -> Any:
@@ -198,9 +198,9 @@ def transpose(input: Any, dim0: Any = None, dim1: Any = None, *, axis0: Any = No
         raise no_tensor(input, "transpose") from None
     if dim1 is None:
         dim0, dim1 = axis0 if dim0 is None else dim0, axis1
+    a, b = whole_dim(dim0, array.ndim, "transpose"), whole_dim(dim1, array.ndim, "transpose")
     if not array.ndim:
         return view_of(input, array, input._offset or 0)
-    a, b = whole_dim(dim0, array.ndim, "transpose"), whole_dim(dim1, array.ndim, "transpose")
     return view_of(input, array.swapaxes(a, b), input._offset or 0)
 
 
@@ -413,12 +413,13 @@ def as_strided(input: Any, size: Sequence[int], stride: Sequence[int], storage_o
     """Any window on the storage: shape, strides and offset counted in elements."""
     item = tensor_argument(input, "as_strided")._array.itemsize
     shape, steps = sizes((size,)), sizes((stride,))
-    offset = (input._offset or 0) if storage_offset is None else storage_offset * item
+    begin = input._storage.start
+    offset = (input._offset or 0) if storage_offset is None else storage_offset * item - begin
     end = offset + sum((n - 1) * s * item for n, s in zip(shape, steps)) + item
-    if len(shape) != len(steps) or min(steps, default=0) < 0 or min(shape, default=0) < 0 or offset < 0:
+    if len(shape) != len(steps) or min(steps, default=0) < 0 or min(shape, default=0) < 0 or offset + begin < 0:
         raise BadValue(f"as_strided: size {shape}, stride {steps} and offset {offset // item} do not make a window",
                        fix="sizes, strides and an offset of 0 or more, one size and stride for each dimension")
-    if 0 not in shape and end > input._storage.buffer.nbytes:
+    if 0 not in shape and (offset < 0 or end > input._storage.buffer.nbytes):
         raise ShapeError(f"as_strided: size {shape}, stride {steps} and offset {offset // item} need {end // item} elements",
                          why=f"the storage has {input._storage.buffer.size}", fix="x.view(...) and x.transpose(...) cannot leave the storage")
     return view(input, shape, tuple(s * item for s in steps), offset)
@@ -519,7 +520,7 @@ def tile(input: Any, *times: Any, dims: Any = None) -> Any:
     return repeat(input, *((1,) * (tensor_argument(input, "tile")._array.ndim - len(counts)) + counts))
 
 
-flip_dims = primitive("flip", lambda a, dims: np.flip(a, dims).copy(), settings=("dims",), x=lambda xp, g, dims: xp.flip(g, dims))
+flip_dims = primitive("flip", lambda a, dims: np.flip(a, dims).copy(), settings=("dims",), warns=False, x=lambda xp, g, dims: xp.flip(g, dims))
 
 
 def flip(input: Any, *axes: Any, dims: Any = ()) -> Any:

@@ -11,11 +11,13 @@ from typing import Any
 
 from .. import return_types
 from ..backends import np
+from ..backends.host import silenced
 from ..backends.science import has_scipy, lapack, scipy
 from ..call import primitive
 from ..construct import make
 from ..dtypes import of_array
-from ..errors import BadArgument, BadValue, DTypeError, LinAlgError, NotSupported, ShapeError
+from ..errors import BadValue, DTypeError, LinAlgError, NotSupported, ShapeError
+from ..number import whole_number
 from ..op import RAW, RECORDED
 from .elementwise import cast, log
 from .linalg import check_factors, matmul
@@ -146,6 +148,7 @@ USE_PINV = "mutagrad.linalg.pinv(A) or lstsq(A, B), or add a little to the diago
 # -------------------------------------------------------------------------------------------------------- LU by LAPACK
 
 
+@silenced
 def lu_arrays(a: Any) -> tuple[Any, Any, Any]:
     """L and U in one array, LAPACK's pivots counted from 1, and for each matrix the first zero pivot or 0."""
     size = min(a.shape[-2:])
@@ -475,8 +478,7 @@ def logdet(input: Any) -> Any:
 
 def _power(name: str, A: Any, n: int, out: Any) -> Any:
     shape = tensor_argument(A, name)._array.shape
-    if not isinstance(n, int):
-        raise BadArgument(f"{name}: the power must be an integer, not {type(n).__name__}", fix="n=2")
+    n = whole_number(n, name, "n")
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise ShapeError(f"{name}: expects square matrices, got shape {shape}", fix="A @ A.mT is square")
     check_factors(name, A)

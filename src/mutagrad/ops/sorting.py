@@ -8,6 +8,7 @@ from ..backends import np
 from ..backends.short import widened
 from ..construct import make
 from ..errors import BadArgument, BadValue, DTypeError, OutOfMemory
+from ..number import whole_number
 from .outs import write_out
 from .selecting import gather
 from .shape import clone, tensor_argument, whole_dim
@@ -60,13 +61,6 @@ def argsort(input: Any, dim: Any = -1, descending: bool = False, stable: bool | 
     descending = _direction("argsort", descending=descending, stable=stable)
     dim = whole_dim(dim if axis is None else axis, _sortable(input, "argsort")._array.ndim, "argsort")
     return make(order(input._array, dim, descending) if input._array.ndim else np.zeros((), np.int64))
-
-
-def whole_number(value: Any, name: str, what: str) -> int:
-    """An argument that must be an integer."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise BadArgument(f"{name}: {what} must be an integer, not {type(value).__name__}", why=f"got {value!r}", fix=f"{what}=2")
-    return int(value.__index__())
 
 
 def _order_of_first(array: Any, k: int, dim: int, largest: bool) -> Any:

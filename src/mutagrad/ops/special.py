@@ -15,6 +15,7 @@ from ..call import elementwise, in_place
 from ..construct import make
 from ..dtypes import COMPLEX
 from ..errors import BadArgument, BadValue, DTypeError
+from ..number import whole_number
 from ..op import RAW, RECORDED, zero
 from ..promote import as_operand, operand_dtype
 from ..storage import TensorBase
@@ -64,11 +65,10 @@ def _gamma_density(xp: Any, a: Any, x: Any) -> Any:
 
 
 def _order(n: Any, name: str) -> int:
-    if isinstance(n, bool) or not isinstance(n, int):
-        raise BadArgument(f"{name}: n must be an integer, not {type(n).__name__}", fix=f"mutagrad.{name}(1, x)")
-    if n < 0:
+    order = whole_number(n, name, "n")
+    if order < 0:
         raise BadValue(f"{name}: n must not be negative, got {n}", fix=f"mutagrad.{name}(1, x)")
-    return n
+    return order
 
 
 def polygamma(*operands: Any, n: Any = None, input: Any = None, out: Any = None) -> Any:
@@ -87,6 +87,7 @@ def polygamma_(x: Any, n: int) -> Any:
 def mvlgamma(input: Any, p: int, *, out: Any = None) -> Any:
     """The logarithm of the multivariate gamma function of dimension p."""
     tensor_argument(input, "mvlgamma")
+    p = whole_number(p, "mvlgamma", "p")
     if p < 1:
         raise BadValue(f"mvlgamma: p must be at least 1, got {p}", fix="mutagrad.mvlgamma(x, 1)")
     input = basic.add(input, 0.0)

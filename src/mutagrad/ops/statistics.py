@@ -9,6 +9,7 @@ from ..call import primitive
 from ..construct import make
 from ..dtypes import of_array
 from ..errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError, bad_choice
+from ..number import whole_number
 from ..op import RAW, RECORDED
 from ..storage import TensorBase
 from .elementwise import cast, lerp, where
@@ -18,7 +19,7 @@ from .reduce import back, floating, in_single, mean, not_empty, numpy_names, ord
 from .reduce import sum as total
 from .selecting import gather
 from .shape import expand, flatten, movedim, reshape, sizes, squeeze, tensor_argument, unsqueeze, whole_dim, whole_dims
-from .sorting import order, sort, whole_number
+from .sorting import order, sort
 
 # --------------------------------------------------------------------------------------------------- without what is nan
 
@@ -225,6 +226,7 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
     tensor([[ 1., -1.],
             [-1.,  1.]])
     """
+    correction = whole_number(correction, "cov", "correction")
     shape = tensor_argument(input, "cov")._array.shape
     if len(shape) > 2:
         raise ShapeError(f"cov: expects at most 2 dimensions, got shape {shape}", fix="x.flatten(1)")

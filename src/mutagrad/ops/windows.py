@@ -10,9 +10,11 @@ from math import pi, sqrt
 from typing import Any
 
 from ..backends import np
+from ..backends.host import silenced
 from ..dtypes import as_dtype, float32, float64, get_default_dtype
 from ..errors import BadArgument, BadValue, DTypeError, may_need_much
 from ..layout import check_layout, strided
+from ..number import number
 from .create import finish
 
 
@@ -40,9 +42,11 @@ def _steps(M: int, sym: bool) -> int:
     return max(M - 1 if sym else M, 1)
 
 
-def _positive(name: str, what: str, value: float) -> None:
+def _positive(name: str, what: str, value: float) -> float:
+    value = number(value)
     if value <= 0:
         raise BadValue(f"{name}: {what} must be positive, got {value}", fix=f"{what}=1.0")
+    return value
 
 
 def _cosines(M: int, coefficients: Iterable[float], sym: bool) -> Any:
@@ -50,13 +54,25 @@ def _cosines(M: int, coefficients: Iterable[float], sym: bool) -> Any:
     if M == 1:
         return np.ones(1)
     t = 2 * pi / _steps(M, sym) * np.arange(M)
-    return sum((-1) ** i * a * np.cos(i * t) for i, a in enumerate(coefficients))
+    return sum((-1) ** i * a * np.cos(i * t) for i, a in enumerate(map(number, coefficients)))
 
 
 def _triangle(M: int, sym: bool) -> Any:
     return np.ones(1) if M == 1 else 1 - np.abs(2 / _steps(M, sym) * np.arange(M) - 1)
 
 
+@silenced
+def _decay(M: int, middle: float, tau: float) -> Any:
+    return np.exp(-np.abs(np.arange(M) - middle) / tau)
+
+
+@silenced
+def _bell(M: int, middle: float, std: float) -> Any:
+    t = (np.arange(M) - middle) / (std * sqrt(2))
+    return np.exp(-t * t)
+
+
+@silenced
 def _kaiser(M: int, beta: float, sym: bool) -> Any:
     t = np.ones(1) * 0 if M == 1 else 2 / _steps(M, sym) * np.arange(M) - 1
     return np.i0(beta * np.sqrt(np.maximum(1 - t * t, 0))) / np.i0(beta)
@@ -89,19 +105,18 @@ def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: b
                 requires_grad: bool = False) -> Any:
     """Decay to both sides of the centre, by a factor of e every `tau` points."""
     M = _points("exponential", M, dtype, layout)
-    _positive("exponential", "tau", tau)
+    tau, center = _positive("exponential", "tau", tau), number(center)
     if sym and center is not None:
         raise BadValue("exponential: a symmetric window has its centre in the middle", fix="sym=False, or leave center out")
     middle = (M if not sym and M > 1 else M - 1) / 2 if center is None else center
-    return _made(np.exp(-np.abs(np.arange(M) - middle) / tau), dtype, layout, device, requires_grad)
+    return _made(_decay(M, middle, tau), dtype, layout, device, requires_grad)
 
 
 def gaussian(M: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
     """A bell curve."""
     M = _points("gaussian", M, dtype, layout)
-    _positive("gaussian", "std", std)
-    t = (np.arange(M) - (M if not sym and M > 1 else M - 1) / 2) / (std * sqrt(2))
-    return _made(np.exp(-t * t), dtype, layout, device, requires_grad)
+    std = _positive("gaussian", "std", std)
+    return _made(_bell(M, (M if not sym and M > 1 else M - 1) / 2, std), dtype, layout, device, requires_grad)
 
 
 def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -119,7 +134,8 @@ def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, dtype: Any =
 def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
                     requires_grad: bool = False) -> Any:
     """One cosine on a pedestal."""
-    return _made(_cosines(_points("general_hamming", M, dtype, layout), (alpha, 1 - alpha), sym), dtype, layout, device, requires_grad)
+    window = _cosines(_points("general_hamming", M, dtype, layout), (alpha, 1 - number(alpha)), sym)
+    return _made(window, dtype, layout, device, requires_grad)
 
 
 def hamming(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Any:

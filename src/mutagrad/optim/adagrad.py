@@ -28,7 +28,7 @@ class Adagrad(Elementwise):
         return ("sum",)
 
     def first_value(self, group: dict[str, Any], name: str) -> float:
-        return float(group["initial_accumulator_value"])
+        return float(plain(group["initial_accumulator_value"]))
 
     def numbers(self, group: dict[str, Any], step: float) -> tuple[Any, ...]:  # type: ignore[override]
         return (group["maximize"], weight_decay_of(group), float(group["eps"]), float(plain(group["lr"])) / (1 + (step - 1) * float(group["lr_decay"])))

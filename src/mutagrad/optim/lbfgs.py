@@ -5,7 +5,7 @@ from collections.abc import Callable
 from math import sqrt
 from typing import Any, NamedTuple
 
-from ..autograd import enable_grad, no_grad
+from ..modes import RECORDED, UNRECORDED, call_with
 from ..errors import BadArgument, BadValue
 from ..ops.shape import cat
 from .optimizer import Optimizer
@@ -52,14 +52,7 @@ class LBFGS(Optimizer):
         """One step of up to `max_iter` iterations; `closure` clears the gradients, computes the loss and its gradients, and returns it."""
         if not callable(closure):
             raise BadArgument("LBFGS: step() needs a closure", why="it evaluates the loss several times in each step", fix="optimizer.step(closure)")
-        evaluate = closure
-
-        def recorded() -> Any:
-            with enable_grad():
-                return evaluate()
-
-        with no_grad():
-            return self._minimize(recorded)
+        return call_with(UNRECORDED, self._minimize, lambda: call_with(RECORDED, closure))
 
     def _minimize(self, closure: Callable[[], Any]) -> Any:
         group, state = self.param_groups[0], self.state[self._params[0]]

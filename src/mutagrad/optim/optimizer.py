@@ -11,7 +11,8 @@ from math import sqrt
 from typing import Any, TypeAlias
 
 from .._tensor import Tensor
-from ..autograd import enable_grad, no_grad
+from ..autograd import no_grad
+from ..modes import RECORDED, call_with
 from ..backends import np
 from ..construct import make
 from ..dtypes import float64, get_default_dtype
@@ -76,8 +77,7 @@ def evaluated(closure: Callable[[], Any] | None) -> Any:
     """What the closure returns, recorded whatever the mode is."""
     if closure is None:
         return None
-    with enable_grad():
-        return closure()
+    return call_with(RECORDED, closure)
 
 
 def count_tensor(value: Any) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any
 from ..errors import BadValue
 from .optimizer import Optimizer
 from .scheduler import WITH_EPOCH, LRScheduler, check_optimizer, for_groups, of_groups, set_in_group
+from .settings import plain
 
 __all__ = ["ReduceLROnPlateau"]
 
@@ -51,7 +52,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
         """Takes the measure of this epoch into account."""
-        current = float(metrics)
+        current = float(plain(metrics))  # a loss may well have a history
         if epoch is not None:
             warnings.warn(WITH_EPOCH, UserWarning, stacklevel=2)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch

@@ -4,8 +4,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..autograd import no_grad
 from ..backends import np
-from ..backends.host import QUIET, hush, unhush
+from ..backends.host import silently
 from ..construct import make
 from ..storage import before_write
 from ..write import check_writable, end_write
@@ -27,18 +28,15 @@ class Whole(Optimizer):
         """The new value of a parameter with array `p` and gradient `g`, both in the type to compute in."""
         raise NotImplementedError
 
+    @no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = evaluated(closure)
         found = [(group, p) for group in self.param_groups for p in group["params"] if p._grad is not None]
         for _, p in found:
             self.check(p)
             check_writable(p, type(self).__name__)
-        token = hush(QUIET)
-        try:
-            for group, p in found:
-                self._step_of(group, p)
-        finally:
-            unhush(token)
+        for group, p in found:
+            silently(self._step_of, group, p)
         return loss
 
     def _step_of(self, group: dict[str, Any], p: Any) -> None:

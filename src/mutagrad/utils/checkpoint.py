@@ -1,8 +1,13 @@
-"""Trading time for memory: what a function computes on the way is not kept but computed again when it is differentiated.
+"""Trading time for memory: what a function computes on the way is computed again when it is differentiated, not kept.
 
-The function runs once as it is. Then its nodes are dropped, and one takes their place that reads what they read from outside:
-arguments, parameters, anything. Its reverse runs the function again and sweeps what that recorded. A function that changes
-what it was given cannot be run twice, and keeps its nodes.
+The function runs once as it is. Then its nodes are dropped, and one takes their place that reads what they read from
+outside, through the same windows: arguments, parameters, anything. Its reverse runs the function again and sweeps what
+that recorded, as far as those windows (`fence.py`). A function that changes what it was given cannot be run twice, and
+keeps its nodes.
+
+Arguments are kept as they were. What else the function reads may have changed since: tensors, arrays and numbers that
+it has from elsewhere, random numbers. The gradient would be that of another function, so it is noticed: by the versions of
+leaves, and by traces (`retrace.py`) of what each operation computed with, which is all that a derivative depends on.
 """
 from __future__ import annotations
 
@@ -20,11 +25,13 @@ from ..engine import OUTPUT
 from ..errors import BadArgument, BadValue, GradientError, NotSupported
 from ..graph import Leaf, Node, mode, next_order
 from ..random import default_generator
-from ..second_order import with_history
 from ..storage import TensorBase, memory_of, save
-from ..construct import window_or_none
+from ..where import describe
 from ..write import new_node
 from ._pytree import tree_flatten, tree_unflatten
+from .fence import Argument, Fence, Read, key_of, reads_outside, recorded_since, wrote_outside
+from .fingerprint import fingerprint, unchanged
+from .retrace import Trace
 
 __all__ = ["CheckpointPolicy", "checkpoint", "checkpoint_sequential", "create_selective_checkpoint_contexts", "noop_context_fn", "outer_writers",
            "set_checkpoint_debug_enabled", "set_checkpoint_early_stop"]
@@ -32,28 +39,17 @@ __all__ = ["CheckpointPolicy", "checkpoint", "checkpoint_sequential", "create_se
 
 def outer_writers(tensors: Iterable[Any], since: int) -> tuple[list[Any], bool]:
     """What the history of `tensors` reads that is older than `since`; and whether it wrote to a part of any of that."""
-    stack = [t._storage.writer for t in tensors]
-    seen: set[Any] = set()
-    found, wrote = [], False
-    while stack:
-        node = stack.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        if node.order > since:  # orders count downwards
-            found.append(node)
-        else:
-            stack.extend(node.inputs)
-            wrote = wrote or _writes_on(node, since)
-    return found, wrote
-
-
-def _writes_on(node: Any, since: int) -> bool:
-    return isinstance(node, Node) and node.written is not None and node[-1] is not None and node[-1].order > since
+    inner, outer = recorded_since(tensors, since)
+    return outer, wrote_outside(inner, since)
 
 
 def _tensors(leaves: Iterable[Any]) -> list[Any]:
     return [x for x in leaves if isinstance(x, TensorBase)]
+
+
+def _operations(nodes: list[Any]) -> list[Any]:
+    """Without the leaves that the function itself has made."""
+    return [node for node in nodes if isinstance(node, Node)]
 
 
 class Recomputed:
@@ -61,32 +57,47 @@ class Recomputed:
 
     adds, frees, promotes, name = False, True, "", "checkpoint"
 
-    def __init__(self, function: Callable[..., Any], leaves: list[Any], spec: Any, state: Any, outer: list[Any], outputs: list[Any]) -> None:
-        self.function, self.spec, self.state, self.outer = function, spec, state, outer
+    def __init__(self, function: Callable[..., Any], leaves: list[Any], spec: Any, state: Any, outputs: list[Any],
+                 nodes: list[Any], since: int, check: bool) -> None:
+        self.function, self.spec, self.state, self.check = function, spec, state, check
         self.kinds, self.lower = [_kind(o) for o in outputs], _lower()
         self.leaves = [None if isinstance(x, TensorBase) else x for x in leaves]
-        self.sources = [(x._storage.writer, window_or_none(x)) if isinstance(x, TensorBase) else None for x in leaves]
-        self.versions = [(leaf.tensor, _version(leaf.tensor())) for leaf in outer if isinstance(leaf, Leaf)]
-        self.saves = (("setting", 0),) * sum(source is not None for source in self.sources)  # as they are: `_again` gives them their history
+        self.given = [Argument.of(x) if isinstance(x, TensorBase) else None for x in leaves]
+        read = reads_outside(nodes, since)
+        self.outer = {r.writer for r in read}
+        arguments = [(was.writer, was.window) for was in self.given if was is not None and was.writer in self.outer]
+        self.inputs = {key_of(*source): source for source in (*arguments, *((r.writer, r.window) for r in read))}
+        self.versions = {leaf: _version(leaf.tensor()) for leaf in self.outer if isinstance(leaf, Leaf)}
+        self.traces = [Trace(node) for node in _operations(nodes)] if check else []
+        self.results = [fingerprint(o._array) for o in outputs] if check else []
+        # Arguments are saved as they are: `argument` gives them their history.
+        self.saves = (("setting", 0),) * sum(was is not None for was in self.given)
         self.places: list[int] = []
         self.count = 0
 
     def reverse(self, xp: Any, g: Any, saved: Any, links: Any) -> list[Any]:
         given = g if isinstance(g, dict) else {0: g}
-        since = next_order()
-        recorded = mode.grad
+        fence, recorded = Fence(), mode.grad
         with enable_grad():
-            outputs = self._again(saved)
-        self._check(outputs, since)
+            outputs = self._again(saved, fence)
+        nodes = recorded_since(outputs, fence.since)[0]
+        reads = reads_outside(nodes, fence.since)
+        self._compare(outputs, _operations(nodes), reads, fence)
+        fence.close(reads)
         found: dict[Any, Any] = {}
-        seeds = [(outputs[self.places[i]]._storage.writer, None, value) for i, value in given.items()]
-        run_sweep(seeds, recorded, recorded, None, {}, False, {writer: partial(found.__setitem__, writer) for writer in self.outer})
-        return [None if link is None else found.get(writer) for link, writer in zip(links, self.outer)]
 
-    def _again(self, saved: tuple[Any, ...]) -> list[Any]:
+        def arrived(key: Any, g: Any) -> None:
+            found[key] = found[key] + g if key in found else g
+
+        seeds = [(outputs[self.places[i]]._storage.writer, None, value) for i, value in given.items()]
+        edge = {end: partial(arrived, key) for end, key in fence.ends.items()}
+        run_sweep(seeds, recorded, recorded, None, {}, False, edge)
+        return [None if link is None else found.get(key) for link, key in zip(links, self.inputs)]
+
+    def _again(self, saved: tuple[Any, ...], fence: Fence) -> list[Any]:
         """The outputs once more: from the arguments as they were, and the same random numbers."""
         values = iter(saved)
-        leaves = [x if source is None else with_history(next(values), *source) for x, source in zip(self.leaves, self.sources)]
+        leaves = [x if was is None else fence.argument(next(values), was) for x, was in zip(self.leaves, self.given)]
         arguments, settings = tree_unflatten(leaves, self.spec)
         now = None if self.state is None else default_generator.get_state()
         try:
@@ -98,15 +109,32 @@ class Recomputed:
             if now is not None:
                 default_generator.set_state(now)
 
-    def _check(self, outputs: list[Any], since: int) -> None:
+    def _compare(self, outputs: list[Any], operations: list[Any], reads: list[Read], fence: Fence) -> None:
+        """Raises if this is not what the function did the first time."""
         if self.kinds != [_kind(o) for o in outputs]:
-            raise GradientError("checkpoint: Recomputed values for the following tensors have different metadata than during the forward pass",
-                                why=f"they were {self.kinds}, and are {[_kind(o) for o in outputs]}", fix="a function that computes the same each time")
-        changed = any(tensor() is not None and _version(tensor()) != version for tensor, version in self.versions)
-        if changed or set(outer_writers(outputs, since)[0]) != set(self.outer):
-            raise GradientError("checkpoint: what the function reads has changed since it ran, so it cannot be computed again",
-                                why="it was written to, by an optimizer's step for example, or the function took another way",
-                                fix="call backward() before changing parameters, or call the function without checkpoint")
+            raise GradientError("checkpoint: Recomputed values for the following tensors have different metadata than "
+                                "during the forward pass", fix="a function that computes the same each time",
+                                why=f"they were {self.kinds}, and are {[_kind(o) for o in outputs]}")
+        for node, _, leaf, _ in reads:  # those that it has not by way of an argument
+            tensor = leaf.tensor() if leaf in self.versions else None
+            if tensor is not None and _version(tensor) != self.versions[leaf]:
+                raise _changed(f"the leaf of shape {tensor._array.shape} that {node.op.name} reads at "
+                               f"{describe(node.where)} was written to, by an optimizer's step for example")
+        for node, trace in zip(operations, self.traces):
+            if not trace.matches(node, fence.arguments):
+                raise _changed(f"{node.op.name} at {describe(node.where)} computes with other values now")
+        read = dict(map(fence.source, reads))
+        more = self.check and len(operations) != len(self.traces)
+        if more or set(read.values()) != self.outer or not self.inputs.keys() >= read.keys():
+            raise _changed("it took another way this time")
+        if not all(unchanged(before, o._array) for before, o in zip(self.results, outputs)):
+            raise _changed("its result is another one now")
+
+
+def _changed(why: str) -> GradientError:
+    return GradientError("checkpoint: what the function reads has changed since it ran, so it cannot be computed again",
+                         why=why, fix="call backward() before changing it, or pass it as an argument: arguments are kept "
+                         "as they were. determinism_check='none' differentiates what the function computes now")
 
 
 def _lower() -> Any:
@@ -180,6 +208,10 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     >>> x = mg.ones(3, requires_grad=True)
     >>> checkpoint(lambda x: (x * x).exp().sum(), x, use_reentrant=False).backward(); x.grad
     tensor([5.4366, 5.4366, 5.4366])
+
+    Arguments count as they were. If anything else that the function reads has changed meanwhile, `backward()` raises: be
+    it a tensor, an array, a number, or a random number that is not the default generator's. `determinism_check="none"`
+    takes what the function computes then, unseen.
     """
     if context_fn not in (None, noop_context_fn):
         if use_reentrant:
@@ -198,10 +230,12 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     since = next_order()
     result = function(*args, **kwargs)
     outputs = _tensors(tree_flatten(result)[0])
-    outer, wrote = outer_writers(outputs, since)
-    if wrote or versions != [_version(t) for t in tensors] or any(_is_outer(o, since) for o in outputs):
+    nodes = recorded_since(outputs, since)[0]
+    changed = versions != [_version(t) for t in tensors]
+    if changed or wrote_outside(nodes, since) or any(_is_outer(o, since) for o in outputs):
         return result
-    _replace(outputs, Recomputed(function, leaves, spec, state, outer, outputs), tensors)
+    check = determinism_check != "none" and not any(Argument.of(t).overlaps for t in tensors)
+    _replace(outputs, Recomputed(function, leaves, spec, state, outputs, nodes, since, check), tensors)
     return result
 
 
@@ -219,7 +253,9 @@ def _replace(outputs: list[Any], op: Recomputed, tensors: list[Any]) -> None:
     if not first:
         return
     op.places, op.count = list(first.values()), len(first)
-    node = new_node(op, op.outer)
+    windows = [window for _, window in op.inputs.values()]
+    whole = all(window is None for window in windows)
+    node = new_node(op, [writer for writer, _ in op.inputs.values()], None if whole else windows)
     node.saved = tuple(save(t, node, slot) for slot, t in enumerate(tensors))
     for number, storage in enumerate(first):
         storage.writer = node

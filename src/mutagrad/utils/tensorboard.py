@@ -120,13 +120,13 @@ class SummaryWriter:
         if new_style or double_precision:
             raise NotSupported("SummaryWriter.add_scalar: new_style and double_precision are not supported", why="numbers are written in 32 bits",
                                fix="add_scalar(tag, value, step)")
-        self._add(tag, single(2, float(scalar_value)), global_step, walltime)
+        self._add(tag, single(2, float(_array(scalar_value))), global_step, walltime)
 
     def add_scalars(self, main_tag: str, tag_scalar_dict: Mapping[str, Any], global_step: Any = None, walltime: float | None = None) -> None:
         """Adds several numbers that are shown in one plot, each in a folder of its own."""
         for tag, value in tag_scalar_dict.items():
             folder = f"/{main_tag.replace('/', '_')}_{tag.replace('/', '_')}"
-            self._add(main_tag, single(2, float(value)), global_step, walltime, folder)
+            self._add(main_tag, single(2, float(_array(value))), global_step, walltime, folder)
 
     def add_histogram(self, tag: str, values: Any, global_step: Any = None, bins: Any = "tensorflow", walltime: float | None = None,
                       max_bins: int | None = None) -> None:

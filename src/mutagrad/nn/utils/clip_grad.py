@@ -23,26 +23,26 @@ def _listed(tensors: Any, name: str) -> list[Any]:
     return found
 
 
+@no_grad()
 def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None) -> Any:
     """The norm of all elements of all tensors together. (`foreach` chooses a kernel in PyTorch; here there is one.)"""
     found, order = _listed(tensors, "get_total_norm"), float(norm_type)
     if not found:
         return zeros(())
-    with no_grad():
-        total = vector_norm(stack([vector_norm(t, order) for t in found]), order)
+    total = vector_norm(stack([vector_norm(t, order) for t in found]), order)
     if error_if_nonfinite and not math.isfinite(total.item()):
         raise BadValue(f"get_total_norm: the total norm of order {order} for gradients is non-finite: {total.item()}",
                        why="some gradient is infinite or no number", fix="error_if_nonfinite=False, or a smaller learning rate")
     return total
 
 
+@no_grad()
 def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, foreach: bool | None = None) -> None:
     """Makes the gradients smaller, all by one factor, so that what was `total_norm` is at most `max_norm`."""
     factor = (float(max_norm) / (total_norm.detach() + 1e-6)).clamp(max=1.0)
-    with no_grad():
-        for p in _listed(parameters, "clip_grads_with_norm_"):
-            if p.grad is not None:
-                p.grad.mul_(factor.to(p.grad.dtype))
+    for p in _listed(parameters, "clip_grads_with_norm_"):
+        if p.grad is not None:
+            p.grad.mul_(factor.to(p.grad.dtype))
 
 
 def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None) -> Any:
@@ -70,10 +70,10 @@ def clip_grad_norm(parameters: Any, max_norm: float, norm_type: float = 2.0, err
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
 
+@no_grad()
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
     """Cuts every element of the gradients off at `clip_value` and its negative."""
     bound = float(clip_value)
-    with no_grad():
-        for p in _listed(parameters, "clip_grad_value_"):
-            if p.grad is not None:
-                p.grad.clamp_(min=-bound, max=bound)
+    for p in _listed(parameters, "clip_grad_value_"):
+        if p.grad is not None:
+            p.grad.clamp_(min=-bound, max=bound)

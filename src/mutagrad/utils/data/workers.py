@@ -27,9 +27,9 @@ from typing import Any, NamedTuple
 
 from ..._tensor import Tensor
 from ...backends import np
-from ...backends.large import set_num_threads
+from ...backends.threads import set_num_threads
 from ...copying import attributes_of
-from ...errors import WorkerError
+from ...errors import CannotPickle, WorkerError
 from ...random import manual_seed
 from .fetch import Recipe
 
@@ -95,6 +95,14 @@ def _pickled(value: Any) -> bytes:
     return target.getvalue()
 
 
+def _sent(batch: Any, number: int) -> bytes:
+    try:
+        return _pickled(batch)
+    except Exception as error:  # of whatever class, in the words of this or that Python
+        raise CannotPickle(f"DataLoader: what worker {number} fetched, {type(batch).__name__}, cannot be pickled: {error}",
+                           why="it goes to the main process through a pipe", fix="return tensors and plain data, or num_workers=0") from error
+
+
 def _failure(error: BaseException, number: int) -> bytes:
     """The most faithful form of an exception that survives the journey."""
     name = type(error).__name__
@@ -146,7 +154,7 @@ def _prepare(recipe: Recipe, number: int, init: Callable[[int], None] | None) ->
 
 def _answer(recipe: Recipe, number: int, fetch: Callable[[Any], Any], task: Any) -> bytes:
     try:
-        return _pickled(fetch(task))
+        return _sent(fetch(task), number)
     except StopIteration as error:
         return _pickled(Ended()) if recipe.streams else _failure(error, number)
     except Exception as error:

@@ -1,0 +1,24 @@
+"""What needs a library that is not installed is skipped, by the name of the extra that would bring it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+
+from mutagrad.errors import MissingExtra
+
+LIBRARIES = {"scipy": "scipy", "bfloat16": "ml_dtypes", "files": "safetensors"}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Generator[None, Any, Any]:
+    """The package's own error says what is missing. Where it is not missing, the error is a failure like any other."""
+    try:
+        return (yield)
+    except MissingExtra as error:
+        if all(find_spec(library) for extra, library in LIBRARIES.items() if f"[{extra}]" in error.fix):
+            raise
+        pytest.skip(f"{error.what}: {error.fix}")

@@ -1,0 +1,75 @@
+"""The engine set so that small programs go ways that are meant for large ones."""
+
+from __future__ import annotations
+
+import random
+import sys
+from contextlib import ExitStack, contextmanager
+from itertools import pairwise
+from unittest.mock import patch
+
+import mutagrad.storage
+from mutagrad.backends import large
+from mutagrad.construct import SCOPE
+
+# Constants of `backends/large.py`, and what stands for them when three elements are many.
+LOWERED = {"LARGE": 2, "VERY_LARGE": 2, "BLOCK": 3, "PIECE": 3}
+
+
+@contextmanager
+def by_reference():
+    """Small values are copied when they are saved; let them be saved as large ones are, and protected."""
+    with patch.object(mutagrad.storage, "SMALL", -1), patch.dict(SCOPE, SMALL=-1):
+        yield
+
+
+@contextmanager
+def in_pieces(seed):
+    """Work that large arrays share among threads is cut up for small ones, too, and the spans are done in an order that the seed
+    says, one after the other: whatever depends on the order comes out differently, and always does. Yields the sizes of the work."""
+    r, sizes = random.Random(seed), []
+
+    def in_spans(size, work):
+        sizes.append(size)
+        spans = cut(size)
+        order = list(range(len(spans)))
+        r.shuffle(order)
+        found = {i: work(spans[i]) for i in order}
+        return [found[i] for i in range(len(spans))]
+
+    with set_everywhere(LOWERED), everywhere("in_spans", large.in_spans, in_spans):
+        yield sizes
+
+
+@contextmanager
+def in_one_piece():
+    """Large arrays are worked on as small ones are."""
+    with set_everywhere({"LARGE": 1 << 60, "VERY_LARGE": 1 << 60}):
+        yield
+
+
+@contextmanager
+def set_everywhere(constants):
+    with ExitStack() as stack:
+        for name, value in constants.items():
+            stack.enter_context(everywhere(name, getattr(large, name), value))
+        yield
+
+
+@contextmanager
+def everywhere(name, old, new):
+    """Exchange what a name means in every module that has imported it, and in generated code."""
+    spaces = [vars(m) for module, m in list(sys.modules.items()) if module.partition(".")[0] == "mutagrad"]
+    with ExitStack() as stack:
+        for space in (*spaces, SCOPE):
+            if space.get(name) is old or isinstance(old, int) and space.get(name) == old:
+                stack.enter_context(patch.dict(space, {name: new}))
+        yield
+
+
+def cut(size):
+    """Where the cuts are depends on the size alone, as it does with a fixed number of threads."""
+    middle = random.Random(size).sample(range(1, size), min(size - 1, 2)) if size > 1 else []
+    ends = [0, *sorted(middle), size]
+    return [slice(start, stop) for start, stop in pairwise(ends)]
+
