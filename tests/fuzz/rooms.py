@@ -335,22 +335,22 @@ def complex_write(g):
 # Numbers given as tensors, and regions that are computed again.
 
 
-@kind(2, rooms=True)
+@kind(2, family="rooms")
 def number_changed_later(g):
     """A recorded operation keeps the number it was given."""
     x = g.variable(lambda a: a.size)
     if x is None:
         return None
     y = g.value(g.shape(x))
-    form = g.r.choice([f"{x}.add({y}, alpha=number)", f"{x}.sub({y}, alpha=number)", f"{x}.add_({y}, alpha=number)",
-                       f"{x}.clamp(-0.9, number)"])
+    form = g.r.choice([f"{x}.add({y}, alpha=amount)", f"{x}.sub({y}, alpha=amount)", f"{x}.add_({y}, alpha=amount)",
+                       f"{x}.clamp(-0.9, amount)"])
     call = form if "_(" in form else f"{g.new()} = {form}"
     later = g.r.choice(["zero_()", "mul_(3.0)", "data.fill_(7.0)"])
-    return f"number = f64({abs(g.scalar())})\n{call}\nnumber.{later}"
+    return f"amount = f64({abs(g.scalar())})\n{call}\namount.{later}"
 
 
-@kind(4, rooms=True)
-def checkpointed(g):
+@kind(4, family="rooms")
+def region(g):
     """What is computed again in the sweep has its arguments as they were, whatever is written to them later."""
     x = g.variable(lambda a: a.size)
     if x is None:
