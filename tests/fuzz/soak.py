@@ -57,7 +57,7 @@ class Job(NamedTuple):
     def label(self) -> str:
         if self.module:
             return self.module
-        return " ".join([*(self.families or ("core",)), f"order {self.order}" if not self.setting == "forward" else "", self.setting]).replace("  ", " ").strip()
+        return " ".join([*(self.families or ("core",)), f"order {self.order}" if self.setting != "forward" else "", self.setting]).replace("  ", " ").strip()
 
 
 JOBS = [
