@@ -119,4 +119,24 @@ def test_the_alarm_is_free_where_nothing_is_singular() -> None:
         x.log().sum().backward()
     finally:
         op.reverse = original
-    assert len(calls) == 1 and not mg.backends.host.ALARM.rung
+    assert len(calls) == 1 and not mg.backends.host.fp_error.raised
+
+
+@pytest.mark.parametrize("strong", [True, False])
+@pytest.mark.parametrize("place", [0, -1])
+def test_they_do_not_depend_on_which_thread_meets_the_singularity(strong: bool, place: int) -> None:
+    """Of a large array the caller computes the first part, and a helper the last; both under the caller's error state."""
+    before = mg.get_num_threads()
+    mg.set_num_threads(2)
+    try:
+        x = mg.ones(1_000_000, dtype=mg.float64)
+        x[place] = 0.0
+        x.requires_grad_()
+        for _ in range(5):
+            x.grad = None
+            with mg.autograd.strong_zeros(strong):
+                mg.where(x > 0, mg.sqrt(x), 0.0).sum().backward()
+            assert x.grad[place].isnan().item() is not strong
+            assert x.grad[1].item() == 0.5
+    finally:
+        mg.set_num_threads(before)

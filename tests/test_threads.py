@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -32,28 +33,62 @@ def threads() -> Iterator[Callable[[int], None]]:
 @needs_openblas
 def test_one_thread_gives_the_others_back(threads: Callable[[int], None]) -> None:
     threads(2)
-    with blas.one_thread() as free:
-        assert free and count() == 1
-        with blas.one_thread() as free:
-            assert free and count() == 1
-        assert count() == 1
+
+    def inside(free: bool) -> tuple[bool, int]:
+        return free, count()
+
+    def nested(free: bool) -> list[tuple[bool, int]]:
+        return [inside(free), blas.on_one_thread(inside), inside(free)]
+
+    assert blas.on_one_thread(nested)[::2] == [(True, 1), (True, 1)]
     assert count() == 2
-    with pytest.raises(KeyError), blas.one_thread():
-        raise KeyError
+    with pytest.raises(ZeroDivisionError):
+        blas.on_one_thread(lambda free: 1 // 0)
     assert count() == 2
+
+
+@needs_openblas
+def test_a_second_thread_leaves_openblas_as_the_first_has_set_it(threads: Callable[[int], None]) -> None:
+    threads(2)
+    inside, over = threading.Event(), threading.Event()
+    found: list[tuple[bool, int]] = []
+
+    def first(free: bool) -> None:
+        inside.set()
+        over.wait(60)
+
+    thread = threading.Thread(target=blas.on_one_thread, args=(first,))
+    thread.start()
+    inside.wait(60)
+    blas.on_one_thread(lambda free: found.append((free, count())))
+    assert count() == 1
+    over.set()
+    thread.join(60)
+    assert found == [(True, 1)] and count() == 2
 
 
 @needs_openblas
 def test_one_thread_offers_none_where_openblas_has_one(threads: Callable[[int], None]) -> None:
     threads(1)
-    with blas.one_thread() as free:
-        assert not free
+    assert not blas.on_one_thread(lambda free: free)
     assert count() == 1
 
 
-@pytest.mark.parametrize(("before", "wanted"), [("", "14"), ("import os; os.environ['OPENBLAS_THREAD_TIMEOUT'] = '20'", "20"), ("import numpy", None)])
+@pytest.mark.parametrize(("before", "wanted"), [("", "14"), ("os.environ['OPENBLAS_THREAD_TIMEOUT'] = '20'", "20"), ("import numpy", None)])
 def test_openblas_is_asked_to_rest_soon_unless_somebody_has_said_otherwise(before: str, wanted: str | None) -> None:
-    program = f"{before}\nimport mutagrad, os\nprint(os.environ.get('OPENBLAS_THREAD_TIMEOUT'))"
+    """While it is loaded; then the environment is as it was."""
+    program = f"""
+import os, sys
+class Watch:
+    def find_spec(self, name, path=None, target=None):
+        if name == "numpy":
+            print(os.environ.get("OPENBLAS_THREAD_TIMEOUT"))
+sys.meta_path.insert(0, Watch())
+{before}
+before = dict(os.environ)
+import mutagrad
+assert dict(os.environ) == before
+"""
     environment = {k: v for k, v in os.environ.items() if k != "OPENBLAS_THREAD_TIMEOUT"}
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment, timeout=60)
     assert found.stdout.strip() == str(wanted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 
 from .backends import np
-from .backends.large import get_num_threads
+from .backends.threads import get_num_threads
 
 
 def show() -> str:

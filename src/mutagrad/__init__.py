@@ -14,7 +14,7 @@ from . import autograd, rooms
 from ._size import Size
 from ._tensor import Tensor, is_tensor, numel
 from .autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
-from .backends.large import get_num_threads, keep_memory, set_num_threads
+from .backends.threads import get_num_threads, set_num_threads
 from .device import device
 from .dtypes import bool_ as bool
 from .dtypes import (
@@ -241,7 +241,6 @@ from .stats import stats
 
 __version__ = "0.1.0"
 
-keep_memory()
 
 # PyTorch's other names for the same.
 absolute, arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh = abs, acos, acosh, asin, asinh, atan, atan2, atanh

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from weakref import ref
 
 from .backends import np
-from .backends.host import ALARM, QUIET, hush, unhush
+from .backends.host import SILENT, fp_state, set_fp_state
 from .construct import detached, make, window_or_none
 from .engine import Arithmetic, reaching, sweep
 from .errors import BadArgument, BadValue, DTypeError, GradientError, ShapeError
@@ -200,16 +200,16 @@ def run_sweep(seeds: list[tuple[Any, Any, Any]], create_graph: bool, retain: boo
     roots = [node for node, _, _ in seeds]
     useful = reaching(roots, wanted) if only else None
     run = Run(roots, useful)
-    before = mode.now
-    token = hush(ALARM.setting if before.strong_zeros else QUIET)
+    before, errors = mode.now, fp_state()
     try:
         mode.now = Modes(before, recorded=create_graph, sweep=run)
+        set_fp_state(SILENT)
         sweep(seeds, arithmetic, where=here(), retain=retain, deposit=deposit, wanted=wanted, useful=useful, edge=edge)
         for callback in run.callbacks or ():  # which may add another
             callback()
     finally:
         mode.now = before
-        unhush(token)
+        set_fp_state(errors)
         tidy()
 
 

@@ -12,12 +12,11 @@ without keyword arguments or inner calls, because for small arrays the call path
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from .backends import large, np
-from .backends.host import ALARM, KNOWN, QUIET, constant, hush, unhush
+from .backends.host import KNOWN, constant, silent, silently
 from .backends.short import in_single, rounded, widened
 from .construct import SCOPE, make, window_as
 from .errors import BadArgument
@@ -140,16 +139,18 @@ def _number_code(op: Op) -> list[str]:
     return [f"    if {s}.__class__ not in PLAIN: {s} = number({s})" for s in op.numbers]
 
 
-def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: bool, elementwise: bool) -> str:
+def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: bool, elementwise: bool, warns: bool) -> str:
     names = ARGUMENTS[:len(op.inputs)]
     arguments = ", ".join([*names, *op.settings])
-    forward, widening = f"forward({', '.join([*arrays, *op.settings])})", []
-    if not op.into and op.name not in ABOUT_TYPES:  # what is not NumPy's own computes bfloat16 in float32
-        forward = forward.replace("forward", "f", 1)
+    given, widening, operator = ", ".join([*arrays, *op.settings]), [], _OPERATORS.get(op.forward)  # type: ignore[call-overload]
+    forward = f"forward({given})"
+    if operator and differentiable:
+        forward += f" if z != 1 or a0.ndim or a1.ndim else a0[()] {operator} a1[()]"
+    elif not op.into:
+        f = "forward" if op.name in ABOUT_TYPES else "f"  # what is not NumPy's own computes bfloat16 in float32
+        forward = f"silent().run({f}, {given})" if warns else f"{f}({given})"
         widening = [f"    d = {arrays[-1] if elementwise else arrays[0]}.dtype",
-                    "    f = forward if d is FLOAT32 or d is FLOAT64 or d.kind != 'V' else in_single(forward)"]
-    operator = _OPERATORS.get(op.forward)  # type: ignore[call-overload]
-    alone = f" if z != 1 or a0.ndim or a1.ndim else a0[()] {operator} a1[()]" if operator and differentiable else ""
+                    "    f = forward if d is FLOAT32 or d is FLOAT64 or d.kind != 'V' else in_single(forward)"] if f == "f" else []
     lines = [
         f"def call({arguments}{', *, out=None' if elementwise else ''}):",
         *_number_code(op),
@@ -161,13 +162,13 @@ def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: boo
           if elementwise and differentiable else []),
         *widening,
         "    try:",
-        f"        r = {forward}{alone}",
+        f"        r = {forward}",
         "    except ValueError as error:",
         f"        raise shape_error(OP, ({', '.join(arrays)},), error) from None",
         "    except TypeError as error:",
         f"        raise dtype_error(OP, ({', '.join(arrays)},), error) from None",
-        "    except (RuntimeWarning, FloatingPointError):",
-        f"        r = quietly({forward.partition('(')[0]}, ({', '.join([*arrays, *op.settings])},))",
+        *(["    except FloatingPointError:",  # np.seterr(all="raise") is for the user's own arrays
+           f"        r = silent().run(forward, {given})"] if op.into else []),
         "    if r.__class__ is not ndarray:",
         "        r = r.__array__()",  # NumPy's scalar as a 0-d array, at a third of the cost of np.array
         "    elif r.ndim > 1 and not r.flags.c_contiguous:",
@@ -224,12 +225,13 @@ def _coerce_code(op: Op, otherwise: str = "return answered(OP, given, error)") -
 
 
 def elementwise(name: str, forward: Callable[..., Any], *, promotes: str = "any", settings: Sequence[str] = (),
-                inputs: Sequence[str] | None = None, **rules: Rule | None) -> Any:
+                inputs: Sequence[str] | None = None, warns: bool = True, **rules: Rule | None) -> Any:
     """Declares an operation on corresponding elements; inputs broadcast and promote.
 
     `promotes`: "any" keeps integers, "float" turns them into the default float type, "mask" leaves the first input out, "real"
     refuses complex numbers (which have no order, though NumPy gives them one).
-    Without rules the result has no derivative (comparisons, integer operations).
+    Without rules the result has no derivative (comparisons, integer operations). `warns` is False for a forward of our own that
+    never makes NumPy warn, and need not be silenced.
     """
     names = tuple(inputs or rules)
     op = Op(name, forward, names, settings, rules, promotes, into=isinstance(forward, np.ufunc))
@@ -237,14 +239,14 @@ def elementwise(name: str, forward: Callable[..., Any], *, promotes: str = "any"
     differentiable = bool(rules)
     if any(rule is not None for rule in rules.values()):
         op.declared = True
-    return _function(op, _coerce_code(op), [f"a{i}" for i in range(len(names))], differentiable, True)
+    return _function(op, _coerce_code(op), [f"a{i}" for i in range(len(names))], differentiable, True, warns)
 
 
 _LOCALS = {"OP", "forward", "t", "s", "r", "n", "f", "c", "d", "k", "l", "z"}
 
 
 def primitive(name: str, forward: Callable[..., Any], *, settings: Sequence[str] = (), numbers: Sequence[str] = (),
-              inputs: Sequence[str] | None = None, **rules: Rule | None) -> Any:
+              inputs: Sequence[str] | None = None, warns: bool = True, **rules: Rule | None) -> Any:
     """Declares any other operation: inputs are tensors of the right types, settings follow by position.
 
     `numbers` are those among the settings that are the user's numbers, as all settings of an elementwise operation are.
@@ -257,12 +259,12 @@ def primitive(name: str, forward: Callable[..., Any], *, settings: Sequence[str]
     if any(rule is not None for rule in rules.values()):
         op.declared = True
     arrays = [f"{x}._array" for x in ARGUMENTS[:len(names)]]
-    return _function(op, [], arrays, bool(rules), False)
+    return _function(op, [], arrays, bool(rules), False, warns)
 
 
-def _function(op: Op, coerce: list[str], arrays: list[str], differentiable: bool, elementwise: bool) -> Any:
+def _function(op: Op, coerce: list[str], arrays: list[str], differentiable: bool, elementwise: bool, warns: bool) -> Any:
     arguments = [*ARGUMENTS[:len(op.inputs)], *op.settings]
-    function = define_later(lambda: _call_code(op, coerce, arrays, differentiable, elementwise), op.name, arguments, elementwise,
+    function = define_later(lambda: _call_code(op, coerce, arrays, differentiable, elementwise, warns), op.name, arguments, elementwise,
                             OP=op, forward=op.forward)
     function.__module__, function.op = "mutagrad", op
     op.function = function
@@ -299,9 +301,7 @@ def _in_place_code(op: Op) -> str:
         *(f"    {line}" for line in _coerce_code(op, "raise")),
         f"        if {fits}:",
         f"            n = begin_write(OP, target, ({inputs},), ({', '.join(arrays)},), ())",
-        "            token = hush(QUIET)",
-        f"            forward({', '.join(arrays)}, out=a0)",
-        "            unhush(token)",
+        f"            silent().run(forward, {', '.join(arrays)}, out=a0)",
         "            return end_write(target, n)",
         f"    return into(OP, target, given, ({settings}))"]) + "\n"
 
@@ -336,21 +336,20 @@ def _widened(op: Op) -> Op:
 
 # ---------------------------------------------------------------------------------------------------------- large arrays
 
+def _forward_large(forward: Any, arrays: tuple[Any, ...], settings: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+    out = np.empty(shape, arrays[-1].dtype)
+    return out if out.dtype.kind != "c" and large.apply(forward, arrays, settings, out) else forward(*arrays, *settings)
+
+
 def _large(op: Op, tensors: tuple[Any, ...], arrays: tuple[Any, ...], settings: tuple[Any, ...]) -> Any:
     """The same as the generated code for arrays that are worth splitting: there the call path does not matter."""
-    token = hush(ALARM.setting)
     try:
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
-        out = np.empty(shape, arrays[-1].dtype)
-        forward = forward_for(op, out.dtype)
-        if out.dtype.kind == "c" or not large.apply(forward, arrays, settings, out):
-            out = forward(*arrays, *settings)
+        out = silently(_forward_large, forward_for(op, arrays[-1].dtype), arrays, settings, shape)
     except ValueError as error:
         raise shape_error(op, arrays, error) from None
     except TypeError as error:
         raise dtype_error(op, arrays, error) from None
-    finally:
-        unhush(token)
     result = make(out)
     if mode.grad and any(t._storage.writer is not None for t in tensors):
         writers = tuple(t._storage.writer for t in tensors)
@@ -407,25 +406,12 @@ VARIANTS.update(conjugate=_conjugated, threaded=_threaded, widened=_widened)
 
 # ------------------------------------------------------------------------------------------- what the generated code names
 
-def _quietly(forward: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """Once more without floating point warnings, for users who have made errors of them."""
-    token = hush(QUIET)
-    try:
-        return forward(*arguments)
-    finally:
-        unhush(token)
-
-
-# PyTorch computes inf and nan without a word, and so do we. Silencing NumPy around each call would take longer than many
-# calls; a filter costs nothing until there is something to silence.
-warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"mutagrad(\.|$)")
-
-
+# NumPy warns of inf and nan in the name of the function that calls it. Those that are generated have no module's name, and what
+# has none does not warn: the interpreter asks no filter then, and none has to be installed in the user's program.
 SCOPE.update(
     BadArgument=BadArgument, FLOAT32=np.dtype("float32"), FLOAT64=np.dtype("float64"), KNOWN=KNOWN, LARGE=large.LARGE, Leaf=Leaf, NOTHING=NOTHING,
-    NOT_RECORDING=NOT_RECORDING, Node=Node, OURS=OURS, PLAIN=PLAIN, QUIET=QUIET, SMALL=SMALL, Storage=Storage, UNSEEN=UNSEEN, __name__="mutagrad.call",
+    NOT_RECORDING=NOT_RECORDING, Node=Node, OURS=OURS, PLAIN=PLAIN, SMALL=SMALL, Storage=Storage, UNSEEN=UNSEEN, __name__=None,
     answered=answered, begin_write=begin_write, constant=constant, contiguous=np.ascontiguousarray, dtype_error=dtype_error, end_write=end_write,
-    getframe=sys._getframe,
-    hush=hush, in_single=in_single, into=into, keep=keep, large=_large, mode=mode, ndarray=ndarray, new=object.__new__, next_order=next_order,
-    number=number, promote=promote, quietly=_quietly, save=save, shape_error=shape_error, unhush=unhush, variant=variant, window_as=window_as,
+    getframe=sys._getframe, in_single=in_single, into=into, keep=keep, large=_large, mode=mode, ndarray=ndarray, new=object.__new__,
+    next_order=next_order, number=number, promote=promote, save=save, shape_error=shape_error, silent=silent, variant=variant, window_as=window_as,
     window_of=window_of)

@@ -35,7 +35,7 @@ from sys import getrefcount
 from typing import Any
 
 from .backends import large, np
-from .backends.host import ALARM, add_at
+from .backends.host import add_at, fp_error
 from .errors import GradientError
 from .graph import Freed, Hooks, Leaf, Node
 from .modes import mode
@@ -276,7 +276,7 @@ class Sweep:
         if node not in self.mine:
             holder.append(self.arithmetic.own(holder, node.whole[1]))
         buffer = holder[0]
-        flat, item, alarm = buffer.reshape(-1), buffer.itemsize, ALARM.rung
+        flat, item, alarm = buffer.reshape(-1), buffer.itemsize, fp_error.raised if mode.now.strong_zeros else ()
         count = touched = 0
         while True:
             op, windows, saved, before, place = node.op, node.windows, node.saved, node[-1], node.written // item  # type: ignore[operator]
@@ -358,11 +358,12 @@ def sweep(seeds: list[tuple[Any, Window | None, Any]], arithmetic: Arithmetic, *
     adjoints, mine, heap, accumulate = state.adjoints, state.mine, state.heap, state.accumulate
     xp, restore, small = arithmetic.xp, arithmetic.restore, arithmetic.small
     freed, nodes = Freed(where), 0
-    anomaly = mode.now.anomaly and mode.now.anomaly_checks_nan
-    alarm, look = ([True], _no_nan) if anomaly else (ALARM.rung, strong_zeros)
+    now = mode.now
+    anomaly = now.anomaly and now.anomaly_checks_nan
+    alarm, look = ([True], _no_nan) if anomaly else (fp_error.raised if now.strong_zeros else (), strong_zeros)
     asked = bool(wanted or edge)
     elements = restore is None and useful is None and not asked and not anomaly
-    ALARM.rung.clear()
+    fp_error.raised.clear()
     g = gx = grads = found = None  # type: Any
     while seeds:
         accumulate(*seeds.pop())
@@ -454,12 +455,12 @@ def strong_zeros(node: Any, xp: Any, g: Any, saved: Any, inputs: Any, grads: Any
     """What nothing depends on has no influence, however steep the function is there: 0 times infinite or undefined is 0.
 
     So `where(x > 0, sqrt(x), 0.)` has a finite gradient. Only elementwise operations are looked at, and only when a
-    division by zero or something undefined occurred (`ALARM`). Finite values are left alone: a recorded sweep differentiates
+    division by zero or something undefined occurred (`fp_error`). Finite values are left alone: a recorded sweep differentiates
     them, and must not find a constant where the adjoint happens to be zero. What a recorded rule has computed out of the
     undefined would be undefined again in the next sweep, so there the rule is applied once more to harmless numbers.
     """
     op = node.op
-    ALARM.rung.clear()
+    fp_error.raised.clear()
     wrong = [~xp.isfinite(gx) for gx in grads if gx is not None and gx.shape == g.shape] if op.promotes else []
     if not wrong:
         return grads
@@ -467,15 +468,15 @@ def strong_zeros(node: Any, xp: Any, g: Any, saved: Any, inputs: Any, grads: Any
     for harmless in (0.5, 1.5) if saved is not node.saved else ():
         kept = [v if v is None or kind in ("setting", "shape") else xp.where(wrong, harmless, v) for (kind, _), v in zip(op.saves, saved)]
         grads = op.reverse(xp, g, kept, inputs)
-        if not ALARM.rung:
+        if not fp_error.raised:
             break
-        ALARM.rung.clear()
+        fp_error.raised.clear()
     return [gx if gx is None or gx.shape != g.shape else xp.where(wrong, xp.zeros_like(gx), gx) for gx in grads]
 
 
 def _no_nan(node: Any, xp: Any, g: Any, saved: Any, inputs: Any, grads: Any) -> Any:
     """Where anomalies are to be detected: the first nan that a rule makes is an error that names the operation."""
-    if ALARM.rung:
+    if fp_error.raised and mode.now.strong_zeros:
         grads = strong_zeros(node, xp, g, saved, inputs, grads)
     for i, gx in enumerate(grads):
         if gx is not None and not bool((gx == gx).all()):

@@ -9,7 +9,7 @@ import warnings
 from typing import Any
 
 from .backends import np
-from .backends.host import QUIET, hush, unhush
+from .backends.host import silently
 from .errors import BadSeed
 from .graph import Leaf, Node
 from .modes import mode
@@ -47,17 +47,12 @@ def origin(writer: Any) -> str:
     """Where the first nan was made that led to what `writer` wrote, as far as its history still knows."""
     if not isinstance(writer, Node):
         return ""
-    nodes = _history(writer)
-    token = hush(QUIET)
-    try:
-        for node in nodes:
-            maker, certain = _maker(node)
-            if isinstance(maker, Node):
-                return f"the first nan was {'made by' if certain else 'seen in'} {maker.op.name} at {describe(maker.where)}; "
-            if maker is not None:
-                return f"{maker}, which {node.op.name} read at {describe(node.where)}, has nan in it; "
-    finally:
-        unhush(token)
+    for node in _history(writer):
+        maker, certain = silently(_maker, node)
+        if isinstance(maker, Node):
+            return f"the first nan was {'made by' if certain else 'seen in'} {maker.op.name} at {describe(maker.where)}; "
+        if maker is not None:
+            return f"{maker}, which {node.op.name} read at {describe(node.where)}, has nan in it; "
     return f"it was computed by {writer.op.name} at {describe(writer.where)}; "
 
 

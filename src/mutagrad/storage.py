@@ -342,6 +342,17 @@ def share_memory(a: Any, b: Any) -> bool:
         return True
 
 
+def is_foreign(memory: Storage) -> bool:
+    """Whether memory came from NumPy for good: another storage may be over the same."""
+    return memory.ledger is not None and memory.ledger.exports is None
+
+
+def aliased(a: TensorBase, b: TensorBase) -> bool:
+    """Whether two tensors may share memory, as windows of one storage or by way of NumPy."""
+    x, y = a._storage.root or a._storage, b._storage.root or b._storage
+    return x is y or (x.ledger is not None and is_foreign(x) or y.ledger is not None and is_foreign(y)) and bool(np.may_share_memory(a._array, b._array))
+
+
 def move_aside(memory: Storage, tensor: TensorBase | None) -> None:
     """Before a write to the window of `tensor` (None: all of the memory): copies the saved values that it would destroy.
 

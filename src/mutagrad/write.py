@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .backends import large, np
-from .backends.host import QUIET, hush, unhush
+from .backends.host import silent
 from .construct import make, window_or_none
 from .dtypes import of_array
 from .errors import BadArgument, DTypeError, NotSupported, ShapeError, WriteError
@@ -224,23 +224,22 @@ def into(op: Op, target: Any, arguments: tuple[Any, ...], settings: tuple[Any, .
         make_room(target, _common_shape(op, arrays))
     array = target._array
     _check_shape(op, arrays, array.shape)
-    token = hush(QUIET)
     try:
         direct = op.into and all(a.dtype is array.dtype for a in arrays)
         if not direct:
-            result = forward_for(op, arrays[-1].dtype)(*arrays, *settings)
+            result = silent().run(forward_for(op, arrays[-1].dtype), *arrays, *settings)
             check_cast(op.name, result.dtype, array.dtype)
         node = begin_write(op, target, tensors, arrays, settings) if op.rules else begin_write(_CONSTANT, target, (), (), ())
-        if direct:
-            if array.size < large.LARGE or not large.apply(op.forward, arrays, (), array):  # type: ignore[arg-type]
-                op.forward(*arrays, out=array)  # type: ignore[misc]
-        else:
-            array[...] = result
+        if not direct:
+            if result.dtype is array.dtype:
+                array[...] = result
+            else:
+                silent().run(array.__setitem__, ..., result)
+        elif array.size < large.LARGE or not silent().run(large.apply, op.forward, arrays, (), array):  # type: ignore[arg-type]
+            silent().run(op.forward, *arrays, out=array)  # type: ignore[arg-type]
         return end_write(target, node)
     except TypeError as error:
         raise dtype_error(op, arrays, error) from None
-    finally:
-        unhush(token)
 
 
 def make_room(out: Any, shape: tuple[int, ...]) -> None:

@@ -332,44 +332,6 @@ def complex_write(g):
         f"{c}.copy_({c}.real)", f"{c}.fill_(0.5-0.3j)"])
 
 
-# Numbers given as tensors, and regions that are computed again.
-
-
-@kind(2, family="rooms")
-def number_changed_later(g):
-    """A recorded operation keeps the number it was given."""
-    x = g.variable(lambda a: a.size)
-    if x is None:
-        return None
-    y = g.value(g.shape(x))
-    form = g.r.choice([f"{x}.add({y}, alpha=amount)", f"{x}.sub({y}, alpha=amount)", f"{x}.add_({y}, alpha=amount)",
-                       f"{x}.clamp(-0.9, amount)"])
-    call = form if "_(" in form else f"{g.new()} = {form}"
-    later = g.r.choice(["zero_()", "mul_(3.0)", "data.fill_(7.0)"])
-    return f"amount = f64({abs(g.scalar())})\n{call}\namount.{later}"
-
-
-@kind(4, family="rooms")
-def region(g):
-    """What is computed again in the sweep has its arguments as they were, whatever is written to them later."""
-    x = g.variable(lambda a: a.size)
-    if x is None:
-        return None
-    x = x if g.chance(0.5) else g.window(x, g.r.choice([1, 2]))
-    shape = g.shape(x)
-    if 0 in shape:
-        return None
-    y, s = g.tensor_value(shape), g.scalar()
-    forms = [f"mg.sin(p) * q + {s}", "p * q - p.tanh()", f"mg.exp((p * {s}).tanh()) * q"]
-    blocks = [f"r = p * q\n    r.mul_({s}).add_(p.sin())\n    return r"]
-    if shape:
-        forms += ["(p * q).cumsum(0)", "p.sum(0) * q", "mg.stack([p, q]).square()"]
-        blocks += ["r = p * q\n    r[0] = r[-1] * q[0]\n    return r + p"]
-    if g.chance(0.3):
-        return f"def region(p, q):\n    {g.r.choice(blocks)}\n{g.new()} = checkpoint(region, {x}, {y})"
-    return f"{g.new()} = checkpoint(lambda p, q: {g.r.choice(forms)}, {x}, {y})"
-
-
 # Sweeps and hooks between the statements.
 
 

@@ -1,14 +1,14 @@
 """OpenBLAS, which multiplies NumPy's matrices on threads of its own.
 
-Where many small products are part of work that is spread over our threads, `one_thread` keeps OpenBLAS from spreading each
+Where many small products are part of work that is spread over our threads, `on_one_thread` keeps OpenBLAS from spreading each
 of them again. It speaks to the library that comes with NumPy's wheels; elsewhere it does nothing.
 """
 from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,32 +27,32 @@ def _library() -> Any:
     return None
 
 
-class _State:
-    """How many are inside `one_thread`, and how many threads OpenBLAS had before the first of them."""
-
-    def __init__(self) -> None:
-        self.lock, self.inside, self.before = threading.Lock(), 0, 1
+_turn = threading.RLock()  # whose owner has changed OpenBLAS's number of threads
 
 
-_state = _State()
+def on_one_thread(work: Callable[[bool], Any]) -> Any:
+    """`work(free)` while OpenBLAS uses one thread; `free` says whether its work may be spread over ours instead.
 
-
-@contextmanager
-def one_thread() -> Iterator[bool]:
-    """While it lasts OpenBLAS uses one thread; gives whether its work may be spread over ours instead."""
+    The number is one for the whole process. Who comes while another thread has changed it leaves it alone. An interrupt at any
+    place finds it as it was, or a `finally` that sets it back: what must not be interrupted is one call of a C function each.
+    """
     library = _library()
     if library is None:
-        yield False
-        return
-    with _state.lock:
-        if not _state.inside:
-            _state.before = library.scipy_openblas_get_num_threads64_()
-            library.scipy_openblas_set_num_threads64_(1)
-        _state.inside += 1
+        return work(False)
+    get, put = library.scipy_openblas_get_num_threads64_, library.scipy_openblas_set_num_threads64_
+    mine, before = False, 0
     try:
-        yield _state.before > 1
+        mine = _turn.acquire(blocking=False)
+        if mine:
+            before = get()
+            put(1)
+        return work(not mine or before > 1)
     finally:
-        with _state.lock:
-            _state.inside -= 1
-            if not _state.inside:
-                library.scipy_openblas_set_num_threads64_(_state.before)
+        try:
+            if before:
+                put(before)
+        finally:
+            try:  # noqa: SIM105  suppress() runs Python code before the call
+                _turn.release()
+            except RuntimeError:  # another thread has it, or nobody yet
+                pass

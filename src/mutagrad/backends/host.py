@@ -1,69 +1,73 @@
 """NumPy, set up for this library.
 
-`token = hush(QUIET); ...; unhush(token)` computes without floating point warnings, as PyTorch does. With `ALARM.setting` instead
-it is as quiet, but `ALARM.rung` is no longer empty once something was divided by zero or undefined: the processor
-notices that for free.
+PyTorch computes inf and nan without a word, and so does this, whatever the host program has told NumPy to do about them and
+without changing that. `silent().run(f, *arguments)` calls f so; entering a copy of a context costs a fifth of setting the error
+state and setting it back, and no interrupt can leave it behind. (`silently` is the same where one more call does not matter.)
+What calls the user's own code must not hide the user's context from it, and sets the state instead:
+
+    before = fp_state()
+    try:
+        set_fp_state(SILENT)
+        ...
+    finally:
+        set_fp_state(before)
+
+All three are C functions, and the state is read before the `try`: a signal handler that raises right after one of them finds
+nothing to undo yet, or the `finally` that undoes it.
+
+Either way `fp_error.raised` is no longer empty once something was divided by zero or undefined: the processor notices that for
+free, and a sweep asks for it.
 """
 from __future__ import annotations
 
-from threading import local
-from functools import cache
+from collections.abc import Callable
+from contextvars import Context
+from functools import cache, wraps
 from importlib import import_module
+from threading import local
 from typing import Any
 
-from . import rest  # noqa: F401, I001, RUF100  before NumPy
-import numpy  # noqa: E402, RUF100
+from .rest import numpy
 
 np: Any = numpy  # untyped on purpose: other array libraries will stand here, and their stubs differ
 
-__all__ = ["ALARM", "KNOWN", "QUIET", "add_at", "choose", "constant", "hush", "np", "unhush"]
+__all__ = ["KNOWN", "SILENT", "add_at", "choose", "constant", "fp_error", "fp_state", "np", "set_fp_state", "silenced", "silent", "silently"]
 
 
-_CALL: dict[str, Any] = {"divide": "call", "invalid": "call", "over": "ignore", "under": "ignore"}
-
-try:
-    # A context variable of NumPy's holds the error state; setting it directly costs a tenth of `np.errstate`, which is more
-    # than a small operation itself. The user's own NumPy code keeps its settings: every use is reset at once.
-    from numpy._core.umath import _extobj_contextvar, _make_extobj
-
-    QUIET: Any = _make_extobj(all="ignore")
-    hush: Any = _extobj_contextvar.set
-    unhush: Any = _extobj_contextvar.reset
-except ImportError:  # a NumPy that keeps it elsewhere
-    QUIET, _make_extobj = {"all": "ignore"}, dict  # type: ignore[assignment]
-
-    def hush(setting: Any) -> Any:
-        state = np.errstate(**setting)
-        state.__enter__()
-        return state
-
-    def unhush(state: Any) -> None:
-        state.__exit__()
-
-
-class _Alarm(local):
-    """Of one thread: the setting that rings, and whether it has rung."""
+class _FPError(local):
+    """Of one thread: `raised`, which is not empty after something was divided by zero or undefined."""
 
     def __init__(self) -> None:
-        self.rung: list[bool] = []
-        self.setting = _make_extobj(**_CALL, call=lambda *_: self.ring())
+        self.raised: list[bool] = []
 
-    def ring(self) -> None:
-        self.rung[:] = (True,)
-
-
-ALARM = _Alarm()
+    def flag(self, *_: Any) -> None:
+        self.raised[:] = (True,)
 
 
-def _wrapped(value: bool | int | float | complex, dtype: Any) -> Any:
-    """A number in a type that may be too small for it: integers wrap and floats become inf, as in PyTorch."""
-    token = hush(QUIET)
-    try:
-        return np.array(value, dtype)
-    except OverflowError:
-        return np.array(value).astype(dtype)
-    finally:
-        unhush(token)
+fp_error = _FPError()
+
+# NumPy keeps its error state in a context variable: the one that this sets in an empty context.
+_silent = Context()
+_silent.run(np.seterr, divide="call", invalid="call", over="ignore", under="ignore")
+_silent.run(np.seterrcall, fp_error.flag)
+((_variable, SILENT),) = _silent.items()
+fp_state: Callable[[], Any] = _variable.get
+set_fp_state: Callable[[Any], Any] = _variable.set
+silent: Callable[[], Any] = _silent.copy
+
+
+def silently(function: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
+    """`function(*arguments, **settings)` without floating point warnings or errors."""
+    return silent().run(function, *arguments, **settings)
+
+
+def silenced(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, computing so; for one that no operation is declared with, and that calls none of the user's code."""
+    @wraps(function)
+    def run(*arguments: Any) -> Any:
+        return silent().run(function, *arguments)
+
+    return run
 
 
 # Python numbers as 0-d arrays, remembered: NumPy takes twice as long over a Python number as over an array. By the size of
@@ -74,7 +78,7 @@ KNOWN: dict[int, dict[float, Any]] = {2: {}, 4: {}, 8: {}}
 def constant(value: bool | int | float | complex, dtype: Any) -> Any:
     """A Python number as a read-only 0-d array; one beyond an integer type's range wraps around, as in PyTorch."""
     try:
-        made = np.array(value if dtype.kind != "V" else float(value), dtype)  # type: ignore[arg-type]
+        made = silent().run(np.array, value if dtype.kind != "V" else float(value), dtype)  # type: ignore[arg-type]
     except OverflowError:
         if not -2**63 <= value < 2**64:  # type: ignore[operator]
             raise
@@ -119,8 +123,11 @@ def add_at(array: Any, index: tuple[Any, ...], values: Any) -> None:
     """`array[index] += values` with every duplicate counted; `index` has an array or a full slice for each dimension.
 
     NumPy is ten times as fast over positions in a vector as over several indices or over rows, so it is given those; SciPy
-    adds rows ten times as fast again, and elements twice as fast.
+    adds rows ten times as fast again, and elements twice as fast. They read the values while they add; NumPy's own check for
+    shared memory is none of theirs.
     """
+    if np.may_share_memory(array, values):
+        values = values.copy()
     if array.flags.c_contiguous and array.ndim > 1 and (len(index) == array.ndim or values.size > 256):
         if values.size >= MANY and _picks_rows(index) and _add_rows(array, index[0], values):
             return

@@ -1,120 +1,24 @@
-"""Large arrays: memory that stays mapped, and several threads.
+"""Large arrays: elementwise work, copies and sums that are cut into spans for several threads.
 
-For a million elements the arithmetic is the smallest part. First, fresh memory costs a page fault for every 4 KiB: glibc
-gives large blocks back to the system when they are freed, and the next array pays again. `keep_memory` tells it not to
-(MUTAGRAD_KEEP_MEMORY=0 in the environment leaves glibc as it is); that alone makes a chain of operations three times as
-fast. Second, NumPy uses one core. Elementwise work can be cut anywhere, and NumPy lets other threads run while it
-computes, so each thread takes one span (`set_num_threads`). A function of several steps goes over its span in pieces, so
-that what lies between two steps needs little memory.
+A function of several steps goes over its span in pieces, so that what lies between two steps needs little memory. Whoever cuts
+has to ask what NumPy asks for one call: whether writing one part changes what another has yet to read (`read_first`).
 """
 from __future__ import annotations
 
-import ctypes
-import os
-import threading
 from collections.abc import Callable
-from functools import partial
-from queue import SimpleQueue
 from typing import Any
 
-from ..errors import BadValue
-from .host import ALARM, hush, np
+from .allocator import keep_memory
+from .host import np
+from .threads import get_num_threads, in_spans, in_steps, set_num_threads
+
+__all__ = ["BLOCK", "LARGE", "PIECE", "apply", "compute", "copy", "flat", "get_num_threads", "in_blocks", "in_spans", "in_steps", "pieces",
+           "reverse", "set_num_threads", "total"]
 
 LARGE = 1 << 18  # elements from which an operation is worth splitting: below, waking a thread costs more than it saves
 # Operations that do little more than move memory, and from how many elements on they are worth it.
 PLAIN = {np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute, np.square, np.maximum, np.minimum}
 VERY_LARGE = 3 << 18
-HEAD_START = 0.1  # how much more the calling thread does: the others have to wake first
-
-
-def keep_memory() -> None:
-    """Asks glibc to keep blocks of up to 32 MiB for reuse, by all threads alike, instead of unmapping them; does nothing elsewhere."""
-    if os.environ.get("MUTAGRAD_KEEP_MEMORY", "1") == "0":
-        return
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):  # not glibc
-        return
-    trim_threshold, mmap_threshold, arena_max = -1, -3, -8
-    mallopt(mmap_threshold, 32 << 20)
-    mallopt(trim_threshold, 1 << 30)
-    mallopt(arena_max, 1)  # what one thread has freed would otherwise be of no use to another
-
-
-_threads = 0
-
-
-def get_num_threads() -> int:
-    """How many threads share the work on a large array: as many as there are cores, unless set."""
-    global _threads
-    if not _threads:
-        _threads = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 8)
-    return _threads
-
-
-def set_num_threads(count: int) -> None:
-    """Sets how many threads share the work on a large array; 1 switches sharing off."""
-    global _threads
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise BadValue(f"set_num_threads: the number of threads must be a positive integer, not {count!r}", fix="mutagrad.set_num_threads(1)")
-    _threads = count
-
-
-class _Helper:
-    """A thread that waits for work. It is a daemon: it never keeps a program from ending."""
-
-    def __init__(self) -> None:
-        self.tasks: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self.results: SimpleQueue[BaseException | None] = SimpleQueue()
-        self.rung: list[bool] = []  # the alarm of that thread
-        threading.Thread(target=self._loop, daemon=True, name="mutagrad").start()
-
-    def _loop(self) -> None:
-        hush(ALARM.setting)
-        self.rung = ALARM.rung
-        while True:
-            task = self.tasks.get()
-            try:
-                task()
-            except BaseException as error:  # handed to whoever asked
-                self.results.put(error)
-            else:
-                self.results.put(None)
-            del task
-
-
-_pool: list[_Helper] = []
-_busy = threading.Lock()
-if hasattr(os, "register_at_fork"):  # threads do not survive a fork
-    os.register_at_fork(after_in_child=_pool.clear)
-
-
-def in_spans(size: int, work: Callable[[slice], None]) -> None:
-    """Calls `work` with slices that together cover range(size), each on a thread of its own."""
-    count = get_num_threads()
-    if count == 1 or not _busy.acquire(blocking=False):  # a second thread of the user's works alone
-        return work(slice(0, size))
-    try:
-        while len(_pool) < count - 1:
-            _pool.append(_Helper())
-        first = int(size * (1 + HEAD_START) / count)
-        step = -(-(size - first) // (count - 1))
-        used = _pool[: count - 1]
-        for k, helper in enumerate(used):
-            helper.tasks.put(partial(work, slice(min(first + k * step, size), min(first + (k + 1) * step, size))))
-        try:
-            work(slice(0, first))
-        finally:
-            errors = [helper.results.get() for helper in used]
-        for helper, error in zip(used, errors):
-            if helper.rung:
-                helper.rung.clear()
-                ALARM.ring()
-            if error is not None:
-                raise error
-    finally:
-        _busy.release()
-
 
 # Elements that work of several steps is given at once, measured with normalisation, attention and gelu: they lie in the cache
 # that the cores share. With fewer, threads spend their time handing the interpreter lock over.
@@ -122,23 +26,14 @@ BLOCK = 1 << 17
 PIECE = BLOCK  # the same for elementwise functions of several steps
 
 
-def in_blocks(count: int, size: int, work: Callable[[slice], None], threads: bool = True, parts: int = 1) -> None:
-    """Calls `work` with slices that cover range(count), each of about BLOCK elements where an item has `size`; on threads if that pays.
+def in_blocks(count: int, size: int, work: Callable[[slice], Any], threads: bool = True, parts: int = 1) -> list[Any]:
+    """What `work` gives for slices that cover range(count), each of about BLOCK elements where an item has `size`, in their order.
 
     For work that goes over the same items several times: what one step leaves in the cache, the next finds there. (If it goes over
     an item in `parts`, blocks are that much larger.) Its many steps make the threads wait for each other, so there has to be more
     of it than of a single step.
     """
-    step = max(BLOCK * parts // max(size, 1), 1)
-
-    def span(part: slice) -> None:
-        for start in range(part.start, part.stop, step):
-            work(slice(start, min(start + step, part.stop)))
-
-    if threads and count > 1 and count * size >= 2 * LARGE:
-        in_spans(count, span)
-    else:
-        span(slice(0, count))
+    return in_steps(count, max(BLOCK * parts // max(size, 1), 1), work, threads and count * size >= 2 * LARGE)
 
 
 def flat(array: Any, shape: tuple[int, ...]) -> Any | None:
@@ -159,28 +54,41 @@ def pieces(part: slice) -> list[slice]:
     return [slice(start, min(start + PIECE, part.stop)) for start in range(part.start, part.stop, PIECE)]
 
 
-def cut(value: Any, part: slice) -> Any:
+def part_of(value: Any, part: slice) -> Any:
     return value[part] if isinstance(value, np.ndarray) and value.ndim else value
 
 
+def read_first(vector: Any, target: Any) -> Any:
+    """An operand that can be read after parts of `target` have been written: a copy, where it shares memory with other parts."""
+    if not isinstance(vector, np.ndarray) or not np.may_share_memory(vector, target):
+        return vector
+    same = vector.nbytes == target.nbytes and vector.__array_interface__["data"] == target.__array_interface__["data"]
+    return vector if same else vector.copy()
+
+
 def apply(function: Callable[..., Any], arrays: tuple[Any, ...], settings: tuple[Any, ...], out: Any) -> bool:
-    """`out[...] = function(*arrays, *settings)` on several threads; False, with nothing done, where they cannot be cut."""
+    """`out[...] = function(*arrays, *settings)` on several threads; False, with nothing done, where they cannot be cut.
+
+    Operands may share memory with `out` in any way: all is as if they were read before anything is written.
+    """
     shape = out.shape
     vectors = [flat(a, shape) for a in arrays]
     if any(v is None for v in vectors) or not out.flags.c_contiguous:
         return False
+    keep_memory()
     target = out.reshape(-1)
     direct = isinstance(function, np.ufunc)
     if direct and out.size < VERY_LARGE and function in PLAIN:
         function(*arrays, out=out)
         return True
+    vectors = [read_first(v, target) for v in vectors]
 
     def work(part: slice) -> None:
         if direct:
-            function(*[cut(v, part) for v in vectors], out=target[part])
+            function(*[part_of(v, part) for v in vectors], out=target[part])
             return
         for piece in pieces(part):
-            target[piece] = function(*[cut(v, piece) for v in vectors], *settings)
+            target[piece] = function(*[part_of(v, piece) for v in vectors], *settings)
 
     in_spans(target.size, work)
     return True
@@ -223,7 +131,7 @@ def reverse(rules: Callable[..., tuple[Any, ...]], xp: Any, g: Any, saved: tuple
 
     def work(part: slice) -> None:
         for piece in pieces(part):
-            for target, found in zip(targets, rules(xp, cut(incoming, piece), [cut(v, piece) for v in vectors], inputs)):
+            for target, found in zip(targets, rules(xp, part_of(incoming, piece), [part_of(v, piece) for v in vectors], inputs)):
                 if target is not None:
                     target[piece] = found
 
@@ -236,15 +144,13 @@ ROW = 1024  # elements that a sum takes in one go; the sums of such rows are sum
 
 def total(array: Any) -> Any:
     """The sum of all elements of a C-contiguous array of floats: rows of them by BLAS, in a third of the time that NumPy takes."""
-    vector, parts = array.reshape(-1), []
+    vector = array.reshape(-1)
 
-    def work(part: slice) -> None:
+    def work(part: slice) -> Any:
         end = part.start + (part.stop - part.start) // ROW * ROW
         rows = np.matmul(vector[part.start:end].reshape(-1, ROW), np.ones(ROW, array.dtype))
-        parts.append(np.add.reduce(rows, dtype=array.dtype) + np.add.reduce(vector[end:part.stop], dtype=array.dtype))
+        return np.add.reduce(rows, dtype=array.dtype) + np.add.reduce(vector[end:part.stop], dtype=array.dtype)
 
     if array.size < VERY_LARGE:
-        work(slice(0, array.size))
-        return parts[0]
-    in_spans(array.size, work)
-    return np.add.reduce(np.stack(parts), dtype=array.dtype)
+        return work(slice(0, array.size))
+    return np.add.reduce(np.stack(in_spans(array.size, work)), dtype=array.dtype)

@@ -5,6 +5,7 @@ from typing import Any
 
 from ..autograd.function import Function, once_differentiable
 from ..backends import np
+from ..backends.host import silenced
 from ..backends.science import special
 from ..construct import make
 from ..dtypes import finfo
@@ -37,6 +38,7 @@ class _StandardGamma(Function):
         return g * make(gamma_gradient(concentration._array, drawn._array))
 
 
+@silenced
 def gamma_gradient(concentration: Any, drawn: Any) -> Any:
     """-(d cdf / d concentration) / density, by the power series of the incomplete gamma function, each term over the density."""
     a, x = concentration.astype(np.float64), drawn.astype(np.float64)

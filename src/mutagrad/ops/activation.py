@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from ..backends import np
+from ..backends.host import silently
 from ..backends.science import erf as _erf
 from ..call import elementwise
 from ..construct import make
@@ -441,7 +442,7 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
     array = floating(logits, "gumbel_softmax")._array
     if eps != 1e-10:
         warnings.warn("gumbel_softmax: eps has no effect", stacklevel=2)
-    noise = make((-np.log(source(generator).standard_exponential(array.shape))).astype(array.dtype))
+    noise = make((-silently(np.log, source(generator).standard_exponential(array.shape))).astype(array.dtype))
     soft = softmaxes.softmax((logits + noise) / tau, dim)
     if not hard:
         return soft

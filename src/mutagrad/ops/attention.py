@@ -184,8 +184,11 @@ def _heads(inputs: Sequence[Any], masks: Sequence[Any], results: Sequence[Any], 
 def _by_heads(heads: list[Any], size: int, stripes: int, work: Any) -> None:
     """Calls `work` with the matrices of some heads at a time, until all are done. (A mask may be one for all heads.)"""
     first = heads[0].shape
-    with blas.one_thread() as free:
-        large.in_blocks(first[0], size * prod(first[1:-2]), lambda part: work(*(a if a is None or a.ndim < 3 else a[part] for a in heads)), free, stripes)
+
+    def some(part: slice) -> None:
+        work(*(a if a is None or a.ndim < 3 else a[part] for a in heads))
+
+    blas.on_one_thread(lambda free: large.in_blocks(first[0], size * prod(first[1:-2]), some, free, stripes))
 
 
 def _reverse_stripe(g: Any, q: Any, k: Any, v: Any, kept: Any, weights: Any, scale: Any, targets: Sequence[Any], first: bool) -> None:

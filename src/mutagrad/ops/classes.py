@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from ..backends import np
-from ..backends.host import QUIET, hush, unhush
+from ..backends.host import silently
 from ..call import primitive
 from ..construct import make
 from ..dtypes import of_array
@@ -85,10 +85,7 @@ class _Picks:
         if not count or weight is None and self.places is None:
             return 1.0 if not mean else 1 / count if count else float("nan")
         each = np.ones(count, dtype) if weight is None else weight[self.index[1]]
-        token = hush(QUIET)  # the weights may sum to zero
-        each = each / each.sum() if mean else each
-        unhush(token)
-        return each
+        return silently(np.divide, each, each.sum()) if mean else each  # the weights may sum to zero
 
     def reduce(self, found: Any) -> Any:
         """The loss out of what the picked elements give."""
@@ -282,9 +279,7 @@ def _smoothed(x: Any, target: Any, weight: Any, ignore_index: int, reduction: st
     np.put_along_axis(shares, np.expand_dims(np.where(t == ignore_index, 0, t), 1), 1 - smoothing, 1)
     shares += smoothing / a.shape[1]
     shares *= each.reshape(1, -1, *(1,) * (a.ndim - 2)) * kept
-    token = hush(QUIET)
-    scale = float(1 / each[t[kept[:, 0]]].sum()) if reduction == "mean" else 1.0
-    unhush(token)
+    scale = float(silently(np.divide, 1, each[t[kept[:, 0]]].sum())) if reduction == "mean" else 1.0
     found = cross_entropy_shares(x, make(shares), reduction != "none", scale)
     return reshape(found, shape) if reduction == "none" and found._array.shape != shape else found
 

@@ -154,18 +154,9 @@ def _blocks(matrices: Any, block: int) -> Any:
     return matrices.reshape(*matrices.shape[:-1], -1, block).swapaxes(-2, -3)
 
 
-def _over_samples(n: int, size: int, work: Callable[[slice], None]) -> None:
-    """Calls `work` for a few samples at a time, on several threads where there is enough to do; `size` elements for each."""
-    step = max(_CHUNK // max(size, 1), 1)
-
-    def span(part: slice) -> None:
-        for start in range(part.start, part.stop, step):
-            work(slice(start, min(start + step, part.stop)))
-
-    if n * size < large.LARGE or n == 1:
-        span(slice(0, n))
-    else:
-        large.in_spans(n, span)
+def _over_samples(n: int, size: int, work: Callable[[slice], Any]) -> list[Any]:
+    """What `work` gives for a few samples at a time, on several threads where there is enough to do; `size` elements for each."""
+    return large.in_steps(n, max(_CHUNK // max(size, 1), 1), work, n * size >= large.LARGE)
 
 
 def _in_single(forward: Callable[..., Any]) -> Callable[..., Any]:
@@ -236,21 +227,19 @@ def _conv_weight(g: Any, x: Any, kernel: Sizes, stride: Sizes, padding: Sizes, d
     w = windows(x.shape[2:], kernel, stride, padding, dilation, g.shape[2:])
     n, o = g.shape[:2]
     c = x.shape[1] // groups
-    sums: dict[int, Any] = {}
     if not g.size or not x.size:
         return np.zeros((o, c, *kernel), x.dtype)
     image = padded_image(x, w)
 
-    def work(part: slice) -> None:
+    def work(part: slice) -> Any:
         m = part.stop - part.start
         columns = _columns(image[part], w).reshape(m, groups, -1, w.length)
         rows = _rows(g[part], w).reshape(m, groups, -1, w.length).swapaxes(2, 3)
         products = np.empty((m, groups, columns.shape[2], rows.shape[3]), x.dtype)
         _multiply(columns, np.ascontiguousarray(rows) if rows.shape[3] >= 16 else rows, products)
-        sums[part.start] = np.add.reduce(products, 0)
+        return np.add.reduce(products, 0)
 
-    _over_samples(n, x.shape[1] * prod(kernel) * w.length, work)
-    total = np.add.reduce([sums[start] for start in sorted(sums)], 0)  # in the order of samples, whichever thread was first
+    total = np.add.reduce(_over_samples(n, x.shape[1] * prod(kernel) * w.length, work), 0)
     return np.ascontiguousarray(total.swapaxes(1, 2)).reshape(o, c, *kernel)
 
 

@@ -14,6 +14,8 @@ from typing import Any
 
 from .. import rooms
 from ..backends import np
+from ..backends.allocator import allocator, keep_memory
+from ..backends.host import silenced, silent, silently
 from ..construct import make, view
 from ..device import CPU, check_device, names_meta
 from ..dtypes import BOOL, COMPLEX, FLOAT, as_dtype, finfo, get_default_dtype, iinfo, of_array, promote_types, scalar_dtype
@@ -75,6 +77,8 @@ def _allocate(maker: Any, shape: tuple[int, ...], to: DType, name: str) -> Any:
     try:
         if need > MAX_BYTES:
             raise MemoryError
+        if need >= allocator.least:
+            keep_memory()
         return maker(shape, to.array_type)
     except (MemoryError, ValueError, OverflowError):
         raise ShapeError(f"{name}: a tensor of shape {shape} and type {to.name} needs {need / 2**30:,.1f} GiB",
@@ -86,10 +90,12 @@ def _allocate(maker: Any, shape: tuple[int, ...], to: DType, name: str) -> Any:
 def as_array(data: Any, to: DType | None, name: str = "tensor") -> Any:
     """A fresh array of `data`: numbers, nested sequences, arrays, tensors, or sequences of these."""
     if isinstance(data, TensorBase):
-        return _values(data).astype(to.array_type if to else data._array.dtype, copy=True, order="C")
+        return silent().run(_values(data).astype, to.array_type if to else data._array.dtype, copy=True, order="C")
     if isinstance(data, (np.ndarray, np.generic)):
+        if data.nbytes >= allocator.least:
+            keep_memory()
         found = np.array(data, order="C")
-        return _of_one_type(found.astype((to or of_array(found.dtype)).array_type, copy=False))
+        return _of_one_type(silent().run(found.astype, (to or of_array(found.dtype)).array_type, copy=False))
     try:
         found = np.array(_unwrapped(data))
     except ValueError as error:
@@ -204,6 +210,8 @@ def from_numpy(array: Any) -> Any:
         span = np.lib.stride_tricks.as_strided(corner, ((high - low) // array.itemsize + 1,), (array.itemsize,))
         shared = view(make(span), array.shape, array.strides, -low)
     export_for_good(shared)
+    if array.nbytes >= allocator.least:
+        keep_memory()
     return shared
 
 
@@ -310,6 +318,11 @@ def _number(value: Any, name: str) -> Any:
     return value
 
 
+@silenced
+def _scaled(drawn: Any, scale: Any, start: Any, dtype: Any) -> Any:
+    return (drawn * scale + start).astype(dtype)
+
+
 def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
            **settings: Any) -> Any:
     """Numbers from start (0 if left out) up to, not including, end."""
@@ -326,7 +339,7 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = No
     if to.category < FLOAT:
         first, step = int(first), int(step)
     wide = np.arange(count, dtype=np.float64 if to.category >= FLOAT else np.int64)
-    return in_order((first + wide * step).astype(to.array_type), requires_grad, device, "arange", **settings)
+    return in_order(_scaled(wide, step, first, to.array_type), requires_grad, device, "arange", **settings)
 
 
 def in_order(array: Any, requires_grad: bool, device: Any, name: str, **settings: Any) -> Any:
@@ -349,7 +362,8 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any
     if _has_history(start) or _has_history(end):
         return _between(start, end, steps, _wanted(dtype, settings), requires_grad, "linspace", settings.get("out"))
     first, last, to = _ends("linspace", start, end, steps, dtype, settings)
-    return in_order(np.linspace(first, last, int(steps)).astype(to.array_type), requires_grad, device, "linspace", **settings)
+    found = cast_array(silently(np.linspace, first, last, int(steps)), to.array_type)
+    return in_order(found, requires_grad, device, "linspace", **settings)
 
 
 def _has_history(bound: Any) -> bool:
@@ -399,7 +413,8 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any
     base = _number(base, "logspace")
     if isinstance(base, complex):
         raise BadArgument(f"logspace: the base must be a real number, got {base}", fix="base=10.0")
-    return in_order(np.logspace(first, last, int(steps), base=base).astype(to.array_type), requires_grad, device, "logspace", **settings)
+    found = cast_array(silently(np.logspace, first, last, int(steps), base=base), to.array_type)
+    return in_order(found, requires_grad, device, "logspace", **settings)
 
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
@@ -418,6 +433,8 @@ def _float_type(dtype: Any, settings: dict[str, Any], name: str) -> DType:
 
 
 def _draw(method: str, generator: Any, shape: tuple[int, ...], to: DType) -> Any:
+    if math.prod(shape) * to.itemsize >= allocator.least:
+        keep_memory()
     draw = getattr(source(generator), method)
     if to.is_complex:
         parts = draw((2, *shape)) / (math.sqrt(2) if method == "standard_normal" else 1)
@@ -519,7 +536,7 @@ def uniform_(x: Any, *bounds: float, generator: Any = None, **named: float) -> A
         raise BadValue(f"uniform_: no numbers between {low} and {high} in {kind.name}",
                        why=f"from must not exceed to, and it holds {limits.min} to {limits.max}", fix="x.uniform_(0, 1)")
     start = low * (1 + 1j) if kind.is_complex else low  # both parts of a complex number are drawn
-    return x.copy_(make((_draw("random", generator, x._array.shape, kind) * (high - low) + start).astype(x._array.dtype)))
+    return x.copy_(make(_scaled(_draw("random", generator, x._array.shape, kind), high - low, start, x._array.dtype)))
 
 
 def normal_(x: Any, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Any:
@@ -528,4 +545,4 @@ def normal_(x: Any, mean: float = 0.0, std: float = 1.0, *, generator: Any = Non
     if std < 0:
         raise BadValue(f"normal_: the standard deviation must not be negative, got {std}", fix=f"x.normal_({mean}, {-std})")
     to = _drawable(x, "normal_")
-    return x.copy_(make((_draw("standard_normal", generator, x._array.shape, to) * std + mean).astype(x._array.dtype)))
+    return x.copy_(make(_scaled(_draw("standard_normal", generator, x._array.shape, to), std, mean, x._array.dtype)))

@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from ..backends import np
+from ..backends.host import silently
 from ..call import primitive
 from ..construct import make
 from ..device import check_device
@@ -47,6 +48,11 @@ def _standard_normal(generator: Any, shape: tuple[int, ...], is_complex: bool = 
         return source(generator).standard_normal(shape)
     real, imaginary = source(generator).standard_normal((2, *shape)) / math.sqrt(2)
     return real + 1j * imaginary
+
+
+def _scaled(drawn: Any, scale: Any, start: Any, dtype: Any = None) -> Any:
+    found = start + scale * drawn
+    return found if dtype is None else found.astype(dtype)
 
 
 def _float_tensor(x: Any, name: str, complex_too: bool = False) -> Any:
@@ -152,7 +158,7 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
     to = as_dtype(dtype) if dtype is not None else get_default_dtype()
     if to.category < FLOAT:
         raise DTypeError(f"normal: needs a floating point type, not {to.name}", fix="dtype=mutagrad.float32")
-    drawn = (mean + std * _standard_normal(generator, sizes((size,)), to.is_complex)).astype(to.array_type)
+    drawn = silently(_scaled, _standard_normal(generator, sizes((size,)), to.is_complex), std, mean, to.array_type)
     return _out(make(drawn).requires_grad_(requires_grad), out)
 
 
@@ -216,8 +222,7 @@ def _with_replacement(weights: Any, count: int, generator: Any) -> Any:
 
 def _without_replacement(weights: Any, count: int, generator: Any) -> Any:
     """Each position waits for a time with its weight as the rate; the first to come are drawn."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        times = source(generator).standard_exponential(weights.shape) / weights
+    times = silently(np.divide, source(generator).standard_exponential(weights.shape), weights)
     return np.argsort(np.where(weights > 0, times, np.inf), -1, kind="stable")[:, :count].astype(np.int64)
 
 
@@ -230,7 +235,7 @@ def _target(x: Any, name: str) -> Any:
 
 
 def _write(x: Any, drawn: Any) -> Any:
-    return x.copy_(make(np.asarray(drawn).astype(x._array.dtype)))
+    return x.copy_(make(silently(np.asarray(drawn).astype, x._array.dtype)))
 
 
 def _positive(value: Any, name: str, what: str) -> Any:
@@ -244,7 +249,7 @@ def exponential_(x: Any, lambd: float = 1.0, *, generator: Any = None) -> Any:
     """Overwrites with exponential numbers of rate `lambd`; none of them is zero."""
     lambd = _positive(lambd, "exponential_", "the rate")
     _target(x, "exponential_")
-    drawn = source(generator).standard_exponential(x._array.shape) / lambd
+    drawn = silently(np.divide, source(generator).standard_exponential(x._array.shape), lambd)
     return _write(x, drawn if math.isinf(lambd) else np.maximum(drawn, finfo(x.dtype).tiny))
 
 
@@ -252,16 +257,14 @@ def cauchy_(x: Any, median: float = 0.0, sigma: float = 1.0, *, generator: Any =
     """Overwrites with Cauchy numbers."""
     median, sigma = number(median), _positive(sigma, "cauchy_", "sigma")
     _target(x, "cauchy_")
-    with np.errstate(over="ignore"):
-        return _write(x, median + sigma * source(generator).standard_cauchy(x._array.shape))
+    return _write(x, silently(_scaled, source(generator).standard_cauchy(x._array.shape), sigma, median))
 
 
 def log_normal_(x: Any, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Any:
     """Overwrites with numbers whose logarithm is normal with this mean and standard deviation."""
     mean, std = number(mean), _positive(std, "log_normal_", "the standard deviation")
     _target(x, "log_normal_")
-    with np.errstate(over="ignore"):
-        return _write(x, np.exp(mean + std * _standard_normal(generator, x._array.shape)))
+    return _write(x, silently(np.exp, silently(_scaled, _standard_normal(generator, x._array.shape), std, mean)))
 
 
 def geometric_(x: Any, p: float, *, generator: Any = None) -> Any:

@@ -10,7 +10,7 @@ from math import pi
 from typing import Any
 
 from ..backends import np
-from ..backends.host import QUIET, choose, hush, unhush
+from ..backends.host import choose, silent
 from ..backends.science import erf as _erf
 from ..call import elementwise, in_place, primitive
 from ..construct import make
@@ -29,11 +29,7 @@ _cast = primitive("cast_float", lambda a, to, source: cast_array(a, to), setting
 
 def cast_array(a: Any, to: Any) -> Any:
     """A copy of another element type; what is out of its range becomes inf or wraps, without a warning, as in PyTorch."""
-    token = hush(QUIET)
-    try:
-        return (a.real if a.dtype.kind == "c" and to.kind not in "cb" else a).astype(to)
-    finally:
-        unhush(token)
+    return silent().run((a.real if a.dtype.kind == "c" and to.kind not in "cb" else a).astype, to)
 
 
 def cast(x: Any, to: Any) -> Any:
@@ -195,7 +191,7 @@ def _over_square(xp: Any, part: Any, x: Any, y: Any) -> Any:
 # ---------------------------------------------------------------------------------------------- activations and the like
 
 sigmoid = elementwise("sigmoid", lambda a: 1 / (1 + np.exp(-a)), promotes="float", x=lambda g, out: g * out * (1 - out))
-relu = elementwise("relu", lambda a: np.maximum(a, 0), promotes="real", x=lambda g, out: g * (out != 0))
+relu = elementwise("relu", lambda a: np.maximum(a, 0), promotes="real", warns=False, x=lambda g, out: g * (out != 0))
 erf = elementwise("erf", _erf, promotes="float", x=lambda xp, g, x: g * xp.exp(-x * x) * (2 / pi**0.5))
 logit_values = elementwise("logit", lambda a: np.log(a / (1 - a)), promotes="float",
                            x=lambda xp, g, x: xp.where((x >= 0) & (x <= 1), g / (x * (1 - x)), float("nan")))
@@ -217,7 +213,7 @@ frac = elementwise("frac", lambda a: a - np.trunc(a), x=same)
 
 # ----------------------------------------------------------------------------------------------------- choosing, bounding
 
-where_values = elementwise("where", choose, promotes="mask", inputs=("mask", "x", "y"), mask=None,
+where_values = elementwise("where", choose, promotes="mask", warns=False, inputs=("mask", "x", "y"), mask=None,
                            x=lambda xp, g, mask: xp.where(mask, g, 0.0), y=lambda xp, g, mask: xp.where(mask, 0.0, g))
 maximum = elementwise("maximum", np.maximum, promotes="real", x=lambda xp, g, x, y: _share(xp, g, x < y, x == y),
                       y=lambda xp, g, x, y: _share(xp, g, y < x, x == y))
@@ -227,7 +223,7 @@ fmax = elementwise("fmax", np.fmax, promotes="real", x=lambda xp, g, x, y: xp.wh
                    y=lambda xp, g, x, y: xp.where((x >= y) | xp.isnan(y), 0.0, g))
 fmin = elementwise("fmin", np.fmin, promotes="real", x=lambda xp, g, x, y: xp.where((x <= y) | xp.isnan(y), g, 0.0),
                    y=lambda xp, g, x, y: xp.where((x <= y) | xp.isnan(y), 0.0, g))
-clamp_values = elementwise("clamp", lambda a, low, high: np.clip(a, low, high), promotes="real", settings=("low", "high"),
+clamp_values = elementwise("clamp", lambda a, low, high: np.clip(a, low, high), promotes="real", warns=False, settings=("low", "high"),
                            x=lambda xp, g, x, low, high: xp.where(_inside(x, low, high), g, 0.0))
 
 

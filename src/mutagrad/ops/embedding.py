@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..backends import np
+from ..backends.host import silently
 from ..call import primitive
 from ..construct import make
 from ..errors import BadArgument, BadIndex, BadIndexType, BadValue, DTypeError, NotSupported, ShapeError
@@ -75,11 +76,11 @@ def _limit_rows(weight: Any, index: Any, max_norm: float, norm_type: float) -> N
     max_norm, norm_type = number(max_norm), number(norm_type)
     rows = np.unique(index)
     values = weight._array[rows]
-    length = np.linalg.norm(values, norm_type, 1)
+    length = silently(np.linalg.norm, values, norm_type, 1)
     long = length > max_norm
     if not long.any():
         return
-    scaled = values[long] * (max_norm / (length[long] + 1e-7)).astype(values.dtype)[:, None]
+    scaled = silently(np.multiply, values[long], (max_norm / (length[long] + 1e-7)).astype(values.dtype)[:, None])
     call_with(UNRECORDED, put, weight, (rows[long],), make(scaled), "embedding")
 
 

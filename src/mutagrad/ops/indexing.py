@@ -9,7 +9,7 @@ from sys import _getframe, getrefcount
 from typing import Any
 
 from ..backends import np
-from ..backends.host import QUIET, add_at, hush, unhush
+from ..backends.host import add_at, silent
 from ..backends.large import LARGE
 from ..construct import SCOPE, make, view, view_of, window_or_none
 from ..dtypes import of_array
@@ -18,7 +18,7 @@ from ..graph import next_order, window_of
 from ..modes import NOT_RECORDING, mode
 from ..op import RECORDED, Op, same
 from ..promote import operand_dtype
-from ..storage import TensorBase, has_aliases, memory_of, move_aside, new_storage, share_memory
+from ..storage import TensorBase, aliased, has_aliases, memory_of, move_aside, new_storage, share_memory
 from ..window import Window, overlaps_itself
 from ..write import begin_write, check_cast, check_writable, compute_into, end_write, new_node, set_write
 from .elementwise import cast, where_values
@@ -71,16 +71,13 @@ def as_value(value: Any, target: Any, name: str) -> Any:
         if isinstance(value, (list, tuple)):
             value = _joined(value, target._array.dtype) if mode.grad and _has_history(value) else RECORDED.as_tensor(value, of_array(target._array.dtype))
         elif isinstance(value, (bool, int, float, complex, np.generic)):
-            token = hush(QUIET)  # a number too large for the type becomes inf without a word
             dtype = target._array.dtype
             if dtype.kind == "u" and isinstance(value, int) and -np.iinfo(dtype).max <= value < 0:
                 value = value % (int(np.iinfo(dtype).max) + 1)  # as in C, and so in PyTorch
             try:
-                return make(np.array(value, dtype))
+                return make(silent().run(np.array, value, dtype))  # a number too large for the type becomes inf without a word
             except (TypeError, OverflowError) as error:
                 raise DTypeError(f"{name}: {value!r} cannot be stored as {target._array.dtype.name}", why=str(error)) from None
-            finally:
-                unhush(token)
         else:
             value = make(np.array(value)) if isinstance(value, ndarray) else _no_value(name, value)
     return value if value._array.dtype is target._array.dtype else cast(value, target._array.dtype)
@@ -114,7 +111,7 @@ def put(target: Any, index: Any, value: Any, name: str, accumulate: bool = False
     if v.shape != shape and not _fits(v.shape, shape):
         raise ShapeError(f"{name}: a value of shape {v.shape} cannot be written into shape {shape}",
                          why="it must have that shape or broadcast to it", fix="value.reshape(...), or index the part that has its shape")
-    if memory_of(value) is memory_of(target) and share_memory(v, array):  # a statement reads before it writes
+    if aliased(value, target) and share_memory(v, array):  # a statement reads before it writes
         v = v.copy()
     if accumulate:
         return _put_accumulate(target, index, value, v, shape)
@@ -172,9 +169,9 @@ def _put_accumulate(target: Any, index: Any, value: Any, v: Any, shape: tuple[in
     array = target._array
     node = begin_write(_accumulate, target, (target, value), (array, v), (), index, shape)
     if index is None:
-        np.add(array, v, array)
+        silent().run(np.add, array, v, array)
     else:
-        add_at(array, index, v)
+        silent().run(add_at, array, index, v)
     return end_write(target, node)
 
 
@@ -208,7 +205,7 @@ def setitem(x: Any, key: Any, value: Any) -> None:
             else:
                 node = begin_write(_put, view, (value,), (), ())
                 end_write(view, node)
-            array[()] = v if memory_of(value) is not memory_of(view) else v.copy()  # NumPy's own care for overlaps has gaps
+            array[()] = v.copy() if aliased(value, view) else v  # NumPy's own care for overlaps has gaps
             return
     put(view, index, value, "setitem")
 

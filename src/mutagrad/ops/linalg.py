@@ -6,6 +6,7 @@ from string import ascii_letters, ascii_lowercase, ascii_uppercase
 from typing import Any
 
 from ..backends import np
+from ..backends.host import silenced, silent, silently
 from ..backends.short import rounded, widened
 from ..call import primitive
 from ..construct import make
@@ -53,9 +54,16 @@ def _right(xp: Any, g: Any, x: Any, shape: tuple[int, ...]) -> Any:
     return _sum_to(xp, xp.matmul(_swap(xp, x), g), shape)
 
 
+_matmul = np.matmul
+
+
 def product(a: Any, b: Any) -> Any:
     """`a @ b`; half precision is summed in single, as in PyTorch."""
-    return np.matmul(a, b) if a.dtype.char != "e" else np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
+    return silent().run(_matmul, a, b) if a.dtype.char != "e" else silently(_product_in_single, a, b)
+
+
+def _product_in_single(a: Any, b: Any) -> Any:
+    return _matmul(a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
 
 
 def _add_product(name: str, bias: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
@@ -83,7 +91,7 @@ def sum_with_product(name: str) -> Any:
                      y=lambda xp, g, x, y_shape, alpha: _right(xp, g if alpha == 1 else g * alpha, x, y_shape))
 
 
-matmul_values = primitive("matmul", product, x=lambda xp, g, y, x_shape: _left(xp, g, y, x_shape),
+matmul_values = primitive("matmul", product, warns=False, x=lambda xp, g, y, x_shape: _left(xp, g, y, x_shape),
                           y=lambda xp, g, x, y_shape: _right(xp, g, x, y_shape))
 addmm_values = sum_with_product("addmm")
 
@@ -222,6 +230,7 @@ def _einsum_reverse(xp: Any, g: Any, saved: Any, links: Any) -> list[Any]:
     return grads
 
 
+@silenced
 def _einsum_arrays(terms: tuple[str, ...], result: str, arrays: tuple[Any, ...]) -> Any:
     equation, plan = f"{','.join(terms)}->{result}", len(arrays) > 2 or "greedy"
     if arrays[0].dtype.kind == "V":  # bfloat16, which NumPy's has not

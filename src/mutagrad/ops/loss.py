@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from ..backends import np
+from ..backends.host import silently
 from ..call import elementwise
 from ..construct import make
 from ..dtypes import of_array
@@ -230,7 +231,7 @@ def poisson_nll_loss(input: Any, target: Any, log_input: bool = True, full: bool
 def at_least(x: Any, low: float) -> Any:
     """x, raised to at least `low` without taking its gradient away."""
     array = x._array
-    return add_values(x, make(np.maximum(array, array.dtype.type(low)) - array)) if (array < low).any() else x
+    return add_values(x, make(silently(np.subtract, np.maximum(array, array.dtype.type(low)), array))) if (array < low).any() else x
 
 
 def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Any:

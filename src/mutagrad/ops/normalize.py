@@ -10,6 +10,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from ..backends import large, np
+from ..backends.host import silenced, silently
 from ..call import primitive
 from ..construct import make
 from ..dtypes import FLOAT, of_array
@@ -175,17 +176,16 @@ def _reverse_groups(g: Any, x: Any, weight: Any, plan: Plan, moments: Any, wante
     gx = np.empty(g.shape, g.dtype) if wanted[0] else None
     target, source, incoming = None if gx is None else gx.reshape(rows), x.reshape(rows), g.reshape(wide)
     w = weight.reshape(affine) if weight is not None and weight.ndim else None
-    sums: list[tuple[Any, Any]] = []
     over = "ncs,ncs->c" if len(wide) > 2 else "nc,nc->c"
 
-    def work(part: slice) -> None:
+    def work(part: slice) -> tuple[Any, Any]:
         normal = source[part] - mean[part] if plan.centred else source[part].astype(g.dtype)
         normal *= scale[part]
         piece = incoming[part]
-        sums.append((np.einsum(over, piece, normal.reshape(piece.shape)) if wanted[1] else None,
-                     np.add.reduce(piece, (0, 2)[:len(wide) - 1]) if wanted[2] else None))
+        sums = (np.einsum(over, piece, normal.reshape(piece.shape)) if wanted[1] else None,
+                np.add.reduce(piece, (0, 2)[:len(wide) - 1]) if wanted[2] else None)
         if target is None:
-            return
+            return sums
         block = target[part]
         if w is None:
             block[...] = piece.reshape(block.shape)
@@ -198,8 +198,9 @@ def _reverse_groups(g: Any, x: Any, weight: Any, plan: Plan, moments: Any, wante
         if level is not None:
             block -= level
         block *= scale[part]
+        return sums
 
-    large.in_blocks(rows[0], rows[1] * rows[2], work)
+    sums = large.in_blocks(rows[0], rows[1] * rows[2], work)
     return gx, *(_added([s[k] for s in sums], g, wide[1]) if wanted[k + 1] else None for k in (0, 1))
 
 
@@ -436,21 +437,31 @@ def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None,
     plan = _groups_plan(shape, shape[1], eps)
     out, (mean, scale) = _run(_group_norm, input, weight, bias, plan)
     variance = _unbiased(scale, plan)
-    _follow(running_mean, mean.reshape(shape[:2]).mean(0), momentum)
-    _follow(running_var, variance.reshape(shape[:2]).mean(0), momentum)
+    _follow(running_mean, silently(mean.reshape(shape[:2]).mean, 0), momentum)
+    _follow(running_var, silently(variance.reshape(shape[:2]).mean, 0), momentum)
     return out
 
 
+@silenced
+def _reciprocal_deviation(variance: Any, eps: Any) -> Any:
+    return 1 / np.sqrt(variance + eps)
+
+
+@silenced
 def _unbiased(scale: Any, plan: Plan) -> Any:
     """The variance with n - 1 for n, out of the reciprocal deviation."""
     return (1 / (scale * scale) - scale.dtype.type(plan.eps)) * scale.dtype.type(plan.members / max(plan.members - 1, 1))
+
+
+def _times(value: Any, factor: float, dtype: Any) -> Any:
+    return value.astype(dtype) * dtype.type(factor)
 
 
 def _follow(running: Any, value: Any, momentum: float) -> None:
     """Moves running statistics towards those of this batch: no part of the differentiable program."""
     if running is None:
         return
-    step = make(value.astype(running._array.dtype) * running._array.dtype.type(momentum))
+    step = make(silently(_times, value, momentum, running._array.dtype))
     call_with(UNRECORDED, lambda: add_(mul_(running, 1 - momentum), step))
 
 
@@ -481,7 +492,7 @@ def _batch_normed(name: str, x: Any, running_mean: Any, running_var: Any, weight
         if running_mean is None or running_var is None:
             raise BadValue(f"{name}: outside training it needs running_mean and running_var", fix="training=True")
         wide = np.float32 if x._array.dtype.char in "eE" else x._array.dtype
-        given = running_mean._array.astype(wide), 1 / np.sqrt(running_var._array.astype(wide) + np.asarray(eps, wide))
+        given = running_mean._array.astype(wide), _reciprocal_deviation(running_var._array.astype(wide), np.asarray(eps, wide))
         return _run(_batch_norm, x, weight, bias, plan, tuple(v.reshape(1, -1, 1) for v in given))
     _several(name, x, plan.members)
     out, (mean, scale) = _run(_batch_norm, x, weight, bias, plan)

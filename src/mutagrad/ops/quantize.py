@@ -4,11 +4,19 @@ from __future__ import annotations
 from typing import Any
 
 from ..backends import np
+from ..backends.host import silenced
 from ..construct import make
 from ..errors import BadValue, DTypeError, NotSupported, ShapeError
 from ..storage import TensorBase
 from .elementwise import where
 from .shape import tensor_argument
+
+
+@silenced
+def _nearest_steps(array: Any, scale: Any, zero: Any, lowest: int, highest: int) -> tuple[Any, Any]:
+    """Which elements lie between the lowest and the highest step, and the values of their steps."""
+    steps = np.rint(array * (1 / np.asarray(scale, array.dtype))) + zero
+    return (steps >= lowest) & (steps <= highest), ((np.clip(steps, lowest, highest) - zero) * scale).astype(array.dtype)
 
 
 def _quantized(name: str, x: Any, scale: Any, zero: Any, lowest: int, highest: int) -> Any:
@@ -21,11 +29,9 @@ def _quantized(name: str, x: Any, scale: Any, zero: Any, lowest: int, highest: i
                        fix=f"{name}(x, scale, zero_point, -128, 127)")
     if np.any(zero < lowest) or np.any(zero > highest):
         raise BadValue(f"{name}: `zero_point` must be between `quant_min` and `quant_max`, {lowest} and {highest}", fix="zero_point=0")
-    steps = np.rint(array * (1 / np.asarray(scale, array.dtype))) + zero
-    inside = make((steps >= lowest) & (steps <= highest))
-    values = (np.clip(steps, lowest, highest) - zero) * scale
-    kept = where(inside, x, 0.0)
-    return kept - kept.detach() + make(values.astype(array.dtype))  # exactly the values, with the derivative of what was kept
+    inside, values = _nearest_steps(array, scale, zero, lowest, highest)
+    kept = where(make(inside), x, 0.0)
+    return kept - kept.detach() + make(values)  # exactly the values, with the derivative of what was kept
 
 
 def _setting(given: Any, name: str) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 
 from .. import return_types, rooms
 from ..backends import large, np
+from ..backends.host import silent, silently
 from ..call import primitive
 from ..construct import make
 from ..dtypes import FLOAT, as_dtype, of_array
@@ -47,7 +48,7 @@ def in_single(forward: Any) -> Any:
 
 SETTINGS = ("dims", "keepdim")
 
-sum_dims = primitive("sum", lambda a, dims, keepdim: _sum(a, dims, keepdim), settings=SETTINGS,
+sum_dims = primitive("sum", lambda a, dims, keepdim: _sum(a, dims, keepdim), settings=SETTINGS, warns=False,
                      x=lambda xp, g, x_shape, dims: back(xp, g, x_shape, dims))
 mean_dims = primitive("mean", in_single(lambda a, dims, keepdim: _sum(a, dims, keepdim) / count(a.shape, dims)),
                       settings=SETTINGS, x=lambda xp, g, x_shape, dims: back(xp, g / count(x_shape, dims), x_shape, dims))
@@ -71,12 +72,15 @@ cumprod_dim = primitive("cumprod", in_single(lambda a, dim: np.multiply.accumula
                         x=lambda xp, g, x, out, dim: _cumprod_rule(xp, g, x, out, dim))
 
 
+_add = np.add.reduce
+
+
 def _sum(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
     if a.dtype.char == "e":
-        return np.add.reduce(a, dims, np.float32, keepdims=keepdim).astype(a.dtype)
-    if a.size >= _MANY and a.dtype.char in "fd" and a.flags.c_contiguous and (found := _sum_by_product(a, dims)) is not None:
+        return silently(np.add.reduce(a, dims, np.float32, keepdims=keepdim).astype, a.dtype)
+    if a.size >= _MANY and a.dtype.char in "fd" and a.flags.c_contiguous and (found := silently(_sum_by_product, a, dims)) is not None:
         return found.reshape(kept_shape(a.shape, dims)) if keepdim else found
-    return np.add.reduce(a, dims, a.dtype, keepdims=keepdim)
+    return silent().run(_add, a, dims, a.dtype, None, keepdim)
 
 
 _MANY = 4096  # elements from which a faster way is worth looking for

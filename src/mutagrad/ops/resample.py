@@ -8,6 +8,7 @@ from math import floor, isfinite, prod
 from typing import Any
 
 from ..backends import np
+from ..backends.host import silenced
 from ..call import primitive
 from ..construct import make
 from ..errors import BadArgument, BadValue, DTypeError, NotSupported, ShapeError
@@ -275,15 +276,20 @@ def _pixels(coordinate: Any, n: int, align: bool) -> Any:
     return (coordinate + 1) * ((n - 1) / 2) if align else ((coordinate + 1) * n - 1) * 0.5
 
 
+@silenced
+def _turns(distance: Any, span: float) -> tuple[Any, Any]:
+    """Of positions that are reflected at the ends of a span: the sign that they get, and from where they are counted then."""
+    turns = np.floor(np.abs(distance) / span)
+    even = turns % 2 == 0
+    return np.where(distance < 0, -1, 1) * np.where(even, 1, -1), np.where(even, -turns * span, (turns + 1) * span)
+
+
 def _mirrored(at: Any, n: int, align: bool) -> Any:
     """Positions outside reflected at the borders as often as it takes; slopes change sign with each."""
     low, span = (0.0, n - 1.0) if align else (-0.5, float(n))
     if span <= 0:
         return at * 0
-    distance = at._array - low
-    turns = np.floor(np.abs(distance) / span)
-    sign = np.where(distance < 0, -1, 1) * np.where(turns % 2 == 0, 1, -1)
-    start = np.where(turns % 2 == 0, -turns * span, (turns + 1) * span)
+    sign, start = _turns(at._array - low, span)
     return (at - low) * _constant(sign, at) + _constant(start + low, at)
 
 

@@ -36,21 +36,10 @@ def by_rows(work: Any, arrays: tuple[Any, ...], dim: int, dims: int = 1, kept: b
     outer, n, inner = product(shape[:dim]), product(shape[dim:end]), product(shape[end:])
     cubes = [a.reshape(outer, product(a.shape[dim:end]), *((inner,) if inner > 1 else ())) for a in (*arrays, out)]
     if inner == 1 and n <= SHORT:
-        _in_blocks(outer, n, lambda rows: _by_columns(work, [c[rows] for c in cubes]))
+        large.in_steps(outer, BLOCK // n + 1, lambda rows: _by_columns(work, [c[rows] for c in cubes]))
     else:  # rows side by side are not cut apart: NumPy takes twice as long over pieces of a row of memory
-        _in_blocks(outer, n * inner, lambda rows: work(1, *(c[rows] for c in cubes)))
+        large.in_steps(outer, BLOCK // (n * inner) + 1, lambda rows: work(1, *(c[rows] for c in cubes)))
     return out
-
-
-def _in_blocks(count: int, size: int, work: Any) -> None:
-    """Calls `work` with slices that cover range(count), of about BLOCK elements where an item has `size`, on several threads."""
-    step = BLOCK // size + 1
-
-    def span(part: slice) -> None:
-        for start in range(part.start, part.stop, step):
-            work(slice(start, start + step if start + step < part.stop else part.stop))
-
-    large.in_spans(count, span) if count > 1 else span(slice(0, count))
 
 
 def _is_matrix(a: Any, axis: Any) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import return_types
 from ..backends import np
-from ..backends.host import QUIET, hush, unhush
+from ..backends.host import silently
 from ..backends.short import widened
 from ..construct import make
 from ..dtypes import of_array
@@ -239,9 +239,7 @@ def _count(columns: list[Any], edges: list[Any], weight: Any, density: bool, dty
         volume = np.ones((), dtype)
         for e in edges:
             volume = np.multiply.outer(volume, np.diff(e))
-        token = hush(QUIET)  # nothing counted makes nan, without a word
-        counted = counted / (counted.sum() * volume)
-        unhush(token)
+        counted = silently(np.divide, counted, counted.sum() * volume)  # nothing counted makes nan, without a word
     return counted
 
 

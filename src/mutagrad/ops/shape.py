@@ -18,7 +18,7 @@ from ..window import dense_strides, infer_size
 from ..write import linked, new_node
 from .outs import write_out
 
-clone = primitive("clone", lambda a: a.copy() if a.size < large.LARGE else large.copy(a), x=same)
+clone = primitive("clone", lambda a: a.copy() if a.size < large.LARGE else large.copy(a), warns=False, x=same)
 
 
 def tensor_argument(value: Any, name: str) -> Any:
@@ -512,7 +512,7 @@ def tile(input: Any, *times: Any, dims: Any = None) -> Any:
     return repeat(input, *((1,) * (tensor_argument(input, "tile")._array.ndim - len(counts)) + counts))
 
 
-flip_dims = primitive("flip", lambda a, dims: np.flip(a, dims).copy(), settings=("dims",), x=lambda xp, g, dims: xp.flip(g, dims))
+flip_dims = primitive("flip", lambda a, dims: np.flip(a, dims).copy(), settings=("dims",), warns=False, x=lambda xp, g, dims: xp.flip(g, dims))
 
 
 def flip(input: Any, *axes: Any, dims: Any = ()) -> Any:

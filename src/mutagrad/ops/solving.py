@@ -11,6 +11,7 @@ from typing import Any
 
 from .. import return_types
 from ..backends import np
+from ..backends.host import silenced
 from ..backends.science import has_scipy, lapack, scipy
 from ..call import primitive
 from ..construct import make
@@ -147,6 +148,7 @@ USE_PINV = "mutagrad.linalg.pinv(A) or lstsq(A, B), or add a little to the diago
 # -------------------------------------------------------------------------------------------------------- LU by LAPACK
 
 
+@silenced
 def lu_arrays(a: Any) -> tuple[Any, Any, Any]:
     """L and U in one array, LAPACK's pivots counted from 1, and for each matrix the first zero pivot or 0."""
     size = min(a.shape[-2:])

@@ -20,6 +20,7 @@ from .._size import Size
 from .._tensor import Tensor
 from ..autograd.function import Function
 from ..backends import np
+from ..backends.host import silenced
 from ..backends.science import has_scipy, scipy
 from ..construct import make
 from ..device import CPU, check_device
@@ -235,6 +236,7 @@ def to_dense(x: Any, dtype: Any = None, *, masked_grad: Any = None) -> Any:
 
 # ------------------------------------------------------------------------------------------------------------- the product
 
+@silenced
 def _product(rows: Any, columns: Any, values: Any, dense: Any, count: int) -> Any:
     """On arrays: SciPy's where it is installed."""
     if has_scipy() and values.dtype.kind in "fc" and values.dtype.itemsize >= 4:

@@ -10,6 +10,7 @@ from math import pi, sqrt
 from typing import Any
 
 from ..backends import np
+from ..backends.host import silenced
 from ..dtypes import as_dtype, float32, float64, get_default_dtype
 from ..errors import BadArgument, BadValue, DTypeError
 from ..layout import check_layout, strided
@@ -60,6 +61,18 @@ def _triangle(M: int, sym: bool) -> Any:
     return np.ones(1) if M == 1 else 1 - np.abs(2 / _steps(M, sym) * np.arange(M) - 1)
 
 
+@silenced
+def _decay(M: int, middle: float, tau: float) -> Any:
+    return np.exp(-np.abs(np.arange(M) - middle) / tau)
+
+
+@silenced
+def _bell(M: int, middle: float, std: float) -> Any:
+    t = (np.arange(M) - middle) / (std * sqrt(2))
+    return np.exp(-t * t)
+
+
+@silenced
 def _kaiser(M: int, beta: float, sym: bool) -> Any:
     t = np.ones(1) * 0 if M == 1 else 2 / _steps(M, sym) * np.arange(M) - 1
     return np.i0(beta * np.sqrt(np.maximum(1 - t * t, 0))) / np.i0(beta)
@@ -96,15 +109,14 @@ def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: b
     if sym and center is not None:
         raise BadValue("exponential: a symmetric window has its centre in the middle", fix="sym=False, or leave center out")
     middle = (M if not sym and M > 1 else M - 1) / 2 if center is None else center
-    return _made(np.exp(-np.abs(np.arange(M) - middle) / tau), dtype, layout, device, requires_grad)
+    return _made(_decay(M, middle, tau), dtype, layout, device, requires_grad)
 
 
 def gaussian(M: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
     """A bell curve."""
     M = _points("gaussian", M, dtype, layout)
     std = _positive("gaussian", "std", std)
-    t = (np.arange(M) - (M if not sym and M > 1 else M - 1) / 2) / (std * sqrt(2))
-    return _made(np.exp(-t * t), dtype, layout, device, requires_grad)
+    return _made(_bell(M, (M if not sym and M > 1 else M - 1) / 2, std), dtype, layout, device, requires_grad)
 
 
 def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ..backends import np
-from ..backends.host import QUIET, hush, unhush
+from ..backends.host import silently
 from ..backends.large import LARGE, get_num_threads, in_spans
 
 # Elements of a block, measured with Adam: its arrays then lie in the cache that the cores share. Those nearer to a core would
@@ -61,10 +61,11 @@ def run(jobs: list[Job]) -> None:
     """Does them all, on several threads if there is enough to do."""
     total = sum([job.vectors[0].size for job in jobs])
     if total < LARGE:
-        return _work(_blocks(jobs, BLOCK))
+        silently(_work, _blocks(jobs, BLOCK))
+        return
     threads = get_num_threads()
     blocks = _blocks(jobs, min(BLOCK, max(LEAST_BLOCK, total // (2 * threads))))
-    in_spans(threads, lambda _: _work(blocks))
+    silently(in_spans, threads, lambda _: _work(blocks))
 
 
 def _blocks(jobs: list[Job], most: int) -> Iterator[tuple[Job, int, int]]:
@@ -80,19 +81,15 @@ def _blocks(jobs: list[Job], most: int) -> Iterator[tuple[Job, int, int]]:
 
 
 def _work(blocks: Iterator[tuple[Job, int, int]]) -> None:
-    token = hush(QUIET)
-    try:
-        for job, start, stop in blocks:
-            update, numbers, vectors = job
-            if stop - start < vectors[0].size:
-                vectors = tuple([v[start:stop] for v in vectors])
-            dtype = vectors[0].dtype
-            if dtype.itemsize > 2:
-                update(numbers, _scratch.blocks(dtype, stop - start), *vectors)
-            else:
-                _in_single(update, numbers, vectors)
-    finally:
-        unhush(token)
+    for job, start, stop in blocks:
+        update, numbers, vectors = job
+        if stop - start < vectors[0].size:
+            vectors = tuple([v[start:stop] for v in vectors])
+        dtype = vectors[0].dtype
+        if dtype.itemsize > 2:
+            update(numbers, _scratch.blocks(dtype, stop - start), *vectors)
+        else:
+            _in_single(update, numbers, vectors)
 
 
 def _in_single(update: Callable[..., None], numbers: tuple[Any, ...], vectors: tuple[Any, ...]) -> None:

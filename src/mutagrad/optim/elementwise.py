@@ -1,7 +1,9 @@
 """Optimizers that treat each element of a parameter by itself: all but a few."""
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from .._tensor import Tensor
@@ -9,11 +11,13 @@ from ..autograd import no_grad
 from ..backends import np
 from ..construct import make
 from ..errors import ShapeError
-from ..storage import before_write, memory_of
+from ..storage import aliased, before_write, is_foreign, memory_of
 from ..write import check_writable, end_write
 from .blocks import Job, computing_type, run, vector
 from .optimizer import Optimizer, count_tensor, evaluated
 from .settings import plain
+
+byte_bounds = np.lib.array_utils.byte_bounds
 
 
 class Elementwise(Optimizer):
@@ -50,21 +54,21 @@ class Elementwise(Optimizer):
         found = [(group, p) for group in self.param_groups for p in group["params"] if p._grad is not None]
         for group, p in found:
             _check(p, [self.state[p].get(name) for name in self.kept(group)] if p in self.state else (), type(self).__name__)
-        jobs: list[Job] = []
-        back: list[tuple[Any, Any]] = []
         known: dict[Any, tuple[Any, ...]] = {}
-        for group, p in found:
-            jobs.append(self._job(group, p, known, back))
-        if len(set(map(id, (p for _, p in found)))) == len(found):
-            run(jobs)
-        else:  # one that is listed twice is updated twice, not by two threads at once
-            for job in jobs:
-                run([job])
+        if _apart([p for _, p in found]):
+            self._update(found, known)
+        else:  # one after the other, as they are listed: one that is listed twice is updated twice
+            for one in found:
+                self._update([one], known)
+        return loss
+
+    def _update(self, found: list[tuple[dict[str, Any], Any]], known: dict[Any, tuple[Any, ...]]) -> None:
+        back: list[tuple[Any, Any]] = []
+        run([self._job(group, p, known, back) for group, p in found])
         for array, changed in back:
             array[...] = changed
         for _, p in found:
             end_write(p, None)
-        return loss
 
     def _job(self, group: dict[str, Any], p: Any, known: dict[Any, tuple[Any, ...]], back: list[tuple[Any, Any]]) -> Job:
         kept = self.kept(group)
@@ -102,12 +106,27 @@ def _check(p: Tensor, kept: Any, name: str) -> None:
     check_writable(p, name)
 
 
+def _apart(params: list[Any]) -> bool:
+    """Whether no parameter shares memory with another one or its gradient, so that they can be updated in any order."""
+    memories, others = [memory_of(p) for p in params], [memory_of(p._grad) for p in params]
+    known = set(map(id, memories))
+    if len(known) == len(params) and not any(map(is_foreign, (*memories, *others))) and all(
+            g is m or id(g) not in known for m, g in zip(memories, others)):
+        return True
+    bounds = sorted((*byte_bounds(p._array), k) for k, p in enumerate(params))
+    if any(start < end for (_, end, _), (start, _, _) in pairwise(bounds)):
+        return False
+    starts, ends = [b[0] for b in bounds], [b[1] for b in bounds]
+    return not any(bounds[i][2] != k for k, p in enumerate(params) for low, high in (byte_bounds(p._grad._array),)
+                   for i in range(bisect_right(ends, low), bisect_left(starts, high)))
+
+
 def _read(grad: Any, p: Any) -> Any:
     """The gradient's array, row by row; a copy where the update would change it."""
     array = grad._array
     if array.dtype is not p._array.dtype and array.dtype != p._array.dtype:
         array = array.astype(p._array.dtype)
-    if memory_of(grad) is memory_of(p):
+    if aliased(grad, p):
         return array.copy()
     return array if array.flags.c_contiguous else np.ascontiguousarray(array).reshape(array.shape)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..autograd import no_grad
 from ..backends import np
-from ..backends.host import QUIET, hush, unhush
+from ..backends.host import silently
 from ..construct import make
 from ..storage import before_write
 from ..write import check_writable, end_write
@@ -35,12 +35,8 @@ class Whole(Optimizer):
         for _, p in found:
             self.check(p)
             check_writable(p, type(self).__name__)
-        token = hush(QUIET)
-        try:
-            for group, p in found:
-                self._step_of(group, p)
-        finally:
-            unhush(token)
+        for group, p in found:
+            silently(self._step_of, group, p)
         return loss
 
     def _step_of(self, group: dict[str, Any], p: Any) -> None:

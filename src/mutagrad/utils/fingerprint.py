@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..backends import np
-from ..backends.host import QUIET, hush, unhush
+from ..backends.host import silently
 
 BLOCK = 1024
 _WEIGHTS = np.random.Generator(np.random.PCG64(0)).standard_normal(BLOCK)
@@ -23,13 +23,9 @@ def fingerprint(array: Any, most: int | None = None) -> Any:
     flat = _numbers(_picked(array, most))
     weights = _BY_TYPE[flat.dtype]
     whole = flat.size // BLOCK * BLOCK
-    token = hush(QUIET)  # infinities have sums without meaning, which are then equal or not
-    try:
-        sums = flat[:whole].reshape(-1, BLOCK) @ weights
-        rest = flat[whole:]
-        return np.append(sums, rest @ weights[:rest.size]) if rest.size or not whole else sums
-    finally:
-        unhush(token)
+    rest = flat[whole:]
+    sums = silently(np.matmul, flat[:whole].reshape(-1, BLOCK), weights)  # of infinities without meaning: then equal, or not
+    return np.append(sums, silently(np.matmul, rest, weights[:rest.size])) if rest.size or not whole else sums
 
 
 def unchanged(before: Any, array: Any, most: int | None = None) -> bool:
@@ -39,14 +35,14 @@ def unchanged(before: Any, array: Any, most: int | None = None) -> bool:
         return False
     if np.array_equal(before, now, equal_nan=True):
         return True
-    values = _numbers(_picked(array, most))
-    token = hush(QUIET)
-    try:
-        scale = np.abs(values[np.isfinite(values)]).max(initial=0.0)
-        off = np.abs(before - now)
-        return bool(((off <= _ROUNDINGS * np.finfo(now.dtype).eps * scale) | (np.isnan(before) & np.isnan(now))).all())
-    finally:
-        unhush(token)
+    return bool(silently(_nearly, before, now, _numbers(_picked(array, most))))
+
+
+def _nearly(before: Any, now: Any, values: Any) -> Any:
+    """Whether sums differ by rounding alone."""
+    scale = np.abs(values[np.isfinite(values)]).max(initial=0.0)
+    off = np.abs(before - now)
+    return ((off <= _ROUNDINGS * np.finfo(now.dtype).eps * scale) | (np.isnan(before) & np.isnan(now))).all()
 
 
 def _picked(array: Any, most: int | None) -> Any:

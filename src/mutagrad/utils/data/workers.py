@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 from ..._tensor import Tensor
 from ...backends import np
-from ...backends.large import set_num_threads
+from ...backends.threads import set_num_threads
 from ...copying import attributes_of
 from ...errors import CannotPickle, WorkerError
 from ...random import manual_seed

@@ -1,0 +1,51 @@
+"""Infinite and undefined results come without a word, and the host program's settings for NumPy stay its own."""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mutagrad as mg
+from samples import SAMPLES, Sample
+
+SPECIAL = np.array([0.0, np.inf, -0.0, 1e38, np.nan, -1e38, 1e-45, -np.inf, 1.0, 0.0, -1.0])
+
+
+def special(shape: tuple[int, ...], dtype: Any) -> Any:
+    return np.resize(SPECIAL, shape).astype(dtype)
+
+
+def whatever(call: Callable[[], Any]) -> Any:
+    """What the call gives; None where it refuses such values."""
+    try:
+        return call()
+    except (Warning, FloatingPointError):
+        raise
+    except (mg.MutagradError, ValueError, RuntimeError, OverflowError, np.linalg.LinAlgError):
+        return None
+
+
+def run(sample: Sample, dtype: Any) -> None:
+    xs = [mg.tensor(special(d.shape, dtype), requires_grad=True) for d in sample.draws]
+    results = whatever(lambda: sample.call(mg, xs))
+    for result in results or ():
+        if isinstance(result, mg.Tensor):
+            repr(result)
+            if result.requires_grad:
+                whatever(lambda result=result: result.sum().abs().backward(retain_graph=True))  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+def test_every_operation_is_silent(sample: Sample) -> None:
+    state = np.geterr()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(sample, np.float32)
+    with np.errstate(all="raise"):
+        before = np.geterr()
+        run(sample, np.float64)
+        assert np.geterr() == before
+    assert np.geterr() == state
