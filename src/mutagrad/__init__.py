@@ -19,6 +19,7 @@ from .device import device
 from .dtypes import bool_ as bool
 from .dtypes import (
                      bfloat16,
+                     can_cast,
                      cdouble,
                      cfloat,
                      complex64,
@@ -47,7 +48,7 @@ from .dtypes import (
 )
 from .dtypes import float_ as float
 from .dtypes import int_ as int
-from .element_types import can_cast, is_complex, is_floating_point, result_type
+from .element_types import is_complex, is_floating_point, result_type
 from .errors import MutagradError
 from .layout import channels_last, channels_last_3d, contiguous_format, layout, memory_format, preserve_format, sparse_coo, strided
 from .ops.create import (

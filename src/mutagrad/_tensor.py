@@ -16,7 +16,7 @@ from .call import in_place
 from .construct import become, detached, results_are
 from .device import CPU, check_device, device
 from .dtypes import dtype, float32, get_default_dtype, of_array
-from .errors import BadArgument, NotSupported
+from .errors import BadArgument, BadData, NotSupported
 from .layout import layout, strided
 from .ops import create, elementwise, indexing, linalg, reduce, selecting, sorting
 from .ops import shape as shapes
@@ -185,6 +185,8 @@ class Tensor(TensorBase):
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
+        if wanted.__class__ is not bool:
+            raise BadData(f"requires_grad must be a bool, not {type(wanted).__name__}", why=f"got {wanted!r}", fix="x.requires_grad = True")
         self.requires_grad_(wanted)
 
     requires_grad_ = history.requires_grad_

@@ -19,12 +19,12 @@ from .backends import large, np
 from .backends.host import KNOWN, constant, silent, silently
 from .backends.short import in_single, rounded, widened
 from .construct import SCOPE, make, window_as
-from .errors import BadArgument
+from .errors import BadArgument, OutOfMemory
 from .graph import UNSEEN, Leaf, Node, next_order, window_of
 from .modes import NOT_RECORDING, mode
 from .number import PLAIN, number
 from .op import ABOUT_TYPES, RAW, VARIANTS, Op, Rule, define_later, forward_for, parameters, register, same, variant
-from .promote import NOTHING, answered, dtype_error, promote, shape_error
+from .promote import EXACT, NOTHING, answered, dtype_error, promote, shape_error
 from .storage import SMALL, Storage, keep, ndarray, save
 from .where import OURS
 from .write import begin_write, end_write, into, new_node, save_all, save_out
@@ -147,10 +147,10 @@ def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: boo
     if operator and differentiable:
         forward += f" if z != 1 or a0.ndim or a1.ndim else a0[()] {operator} a1[()]"
     elif not op.into:
-        f = "forward" if op.name in ABOUT_TYPES else "f"  # what is not NumPy's own computes bfloat16 in float32
+        f = "forward" if op.name in ABOUT_TYPES else "f"  # what is not NumPy's own computes short floats in float32
         forward = f"silent().run({f}, {given})" if warns else f"{f}({given})"
         widening = [f"    d = {arrays[-1] if elementwise else arrays[0]}.dtype",
-                    "    f = forward if d is FLOAT32 or d is FLOAT64 or d.kind != 'V' else in_single(forward)"] if f == "f" else []
+                    "    f = forward if d is FLOAT32 or d is FLOAT64 or d.char not in 'eE' else in_single(forward, d)"] if f == "f" else []
     lines = [
         f"def call({arguments}{', *, out=None' if elementwise else ''}):",
         *_number_code(op),
@@ -169,6 +169,8 @@ def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: boo
         f"        raise dtype_error(OP, ({', '.join(arrays)},), error) from None",
         *(["    except FloatingPointError:",  # np.seterr(all="raise") is for the user's own arrays
            f"        r = silent().run(forward, {given})"] if op.into else []),
+        "    except MemoryError as error:",
+        "        raise no_memory(OP.name, error) from None",
         "    if r.__class__ is not ndarray:",
         "        r = r.__array__()",  # NumPy's scalar as a 0-d array, at a third of the cost of np.array
         "    elif r.ndim > 1 and not r.flags.c_contiguous:",
@@ -185,7 +187,7 @@ def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: boo
     return "\n".join(lines) + "\n"
 
 
-def _coerce_code(op: Op, otherwise: str = "return answered(OP, given, error)") -> list[str]:
+def _coerce_code(op: Op, otherwise: str = "return answered(OP, given, error)", in_place: bool = False) -> list[str]:
     """Lines that leave tensors (or NOTHING) in the inputs' names and their arrays, of one type, in a0, a1, ...
 
     `otherwise` is what to do about an operand that is neither: `x * obj` may be known to `obj.__rmul__`.
@@ -208,18 +210,20 @@ def _coerce_code(op: Op, otherwise: str = "return answered(OP, given, error)") -
             f"        a1 = {y}._array",
             f"        {checked}",
             f"            {promote}",
-            f"    elif ({y}.__class__ is float or {y}.__class__ is int) and isinstance({x}, Tensor) and {x}._array.dtype.kind == 'f':",
+            f"    elif ({y}.__class__ is float or {y}.__class__ is int) and isinstance({x}, Tensor) and {x}._array.dtype.char in 'fd':",
             f"        a0 = {x}._array",
             f"        a1 = KNOWN[a0.itemsize].get({y})",
             "        if a1 is None:",
             f"            a1 = constant({y}, a0.dtype)",
             f"        {y} = NOTHING",
-            f"    elif ({x}.__class__ is float or {x}.__class__ is int) and isinstance({y}, Tensor) and {y}._array.dtype.kind == 'f':",
+            f"    elif ({x}.__class__ is float or {x}.__class__ is int) and isinstance({y}, Tensor) and {y}._array.dtype.char in 'fd':",
             f"        a1 = {y}._array",
             f"        a0 = constant({x}, a1.dtype)",
             f"        {x} = NOTHING",
             "    else:",
             *(f"        {line}" for line in promoted),
+            *([] if in_place or op.forward not in EXACT else [  # a number that a short type does not hold
+                "        if a0.dtype is not a1.dtype:", f"            return large(OP, {given[:-2]}), (a0, a1), ())"]),
         ]
     return [f"    {line}" for line in promoted]
 
@@ -298,7 +302,7 @@ def _in_place_code(op: Op) -> str:
                          *(f"({x} is NOTHING or a{i}.shape == a0.shape)" for i, x in enumerate(names) if i)])
     return "\n".join([
         head, "    target = input", f"    given = ({inputs},)", "    if isinstance(target, Tensor):",
-        *(f"    {line}" for line in _coerce_code(op, "raise")),
+        *(f"    {line}" for line in _coerce_code(op, "raise", True)),
         f"        if {fits}:",
         f"            n = begin_write(OP, target, ({inputs},), ({', '.join(arrays)},), ())",
         f"            silent().run(forward, {', '.join(arrays)}, out=a0)",
@@ -319,7 +323,7 @@ def _conjugated(op: Op) -> Op:
 
 
 def _widened(op: Op) -> Op:
-    """The same for bfloat16: rules compute in float32, and what they give is rounded once. (On tensors, operations do that.)"""
+    """The same for floats of two bytes: rules compute in float32, and what they give is rounded once. (On tensors, operations do that.)"""
     if op.name in ABOUT_TYPES:
         return op
     other = Op(op.name, op.forward, op.inputs, op.settings, op.rules, op.promotes)
@@ -328,7 +332,7 @@ def _widened(op: Op) -> Op:
     def reverse(xp: Any, g: Any, s: Any, i: Any) -> tuple[Any, ...]:
         if xp is not RAW:
             return single(xp, g, s, i)  # type: ignore[no-any-return]
-        return tuple(None if gx is None else rounded(gx) for gx in single(xp, widened(g), [widened(v) for v in s], i))
+        return tuple(None if gx is None else rounded(gx, g.dtype) for gx in single(xp, widened(g), [widened(v) for v in s], i))
 
     other.reverse = reverse
     return other
@@ -336,8 +340,8 @@ def _widened(op: Op) -> Op:
 
 # ---------------------------------------------------------------------------------------------------------- large arrays
 
-def _forward_large(forward: Any, arrays: tuple[Any, ...], settings: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
-    out = np.empty(shape, arrays[-1].dtype)
+def _forward_large(forward: Any, arrays: tuple[Any, ...], settings: tuple[Any, ...], shape: tuple[int, ...], kind: Any) -> Any:
+    out = np.empty(shape, kind)
     return out if out.dtype.kind != "c" and large.apply(forward, arrays, settings, out) else forward(*arrays, *settings)
 
 
@@ -345,16 +349,20 @@ def _large(op: Op, tensors: tuple[Any, ...], arrays: tuple[Any, ...], settings: 
     """The same as the generated code for arrays that are worth splitting: there the call path does not matter."""
     try:
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
-        out = silently(_forward_large, forward_for(op, arrays[-1].dtype), arrays, settings, shape)
+        kind = arrays[0 if tensors[-1] is NOTHING else -1].dtype
+        forward = forward_for(op, kind) if arrays[0].dtype is arrays[-1].dtype else in_single(op.forward, kind)
+        out = silently(_forward_large, forward, arrays, settings, shape, kind)
     except ValueError as error:
         raise shape_error(op, arrays, error) from None
     except TypeError as error:
         raise dtype_error(op, arrays, error) from None
+    except MemoryError as error:
+        raise OutOfMemory.found_by(op.name, error) from None
     result = make(out)
     if mode.grad and any(t._storage.writer is not None for t in tensors):
         writers = tuple(t._storage.writer for t in tensors)
         windows = tuple(None if w is None else window_as(t, shape) for t, w in zip(tensors, writers))
-        chosen = op.threaded if arrays[-1].dtype.kind == "f" and out.dtype.kind != "c" else variant(op, out.dtype)
+        chosen = op.threaded if kind.char in "fd" and out.dtype.kind != "c" else variant(op, out.dtype)
         node = new_node(chosen, writers, None if windows.count(None) == len(windows) else windows)
         if op.saves:
             node.saved = save_all(op, node, tensors, arrays, settings)
@@ -413,5 +421,6 @@ SCOPE.update(
     NOT_RECORDING=NOT_RECORDING, Node=Node, OURS=OURS, PLAIN=PLAIN, SMALL=SMALL, Storage=Storage, UNSEEN=UNSEEN, __name__=None,
     answered=answered, begin_write=begin_write, constant=constant, contiguous=np.ascontiguousarray, dtype_error=dtype_error, end_write=end_write,
     getframe=sys._getframe, in_single=in_single, into=into, keep=keep, large=_large, mode=mode, ndarray=ndarray, new=object.__new__,
-    next_order=next_order, number=number, promote=promote, save=save, shape_error=shape_error, silent=silent, variant=variant, window_as=window_as,
+    next_order=next_order, no_memory=OutOfMemory.found_by, number=number, promote=promote, save=save, shape_error=shape_error, silent=silent, variant=variant,
+    window_as=window_as,
     window_of=window_of)

@@ -16,7 +16,7 @@ from typing import Any
 from .backends import np
 from .backends.short import bfloat16_type
 from .called import called
-from .errors import BadArgument, DTypeError
+from .errors import BadArgument, BadData, DTypeError
 
 BOOL, INTEGER, FLOAT, COMPLEX = range(4)
 _CATEGORY = {"b": BOOL, "u": INTEGER, "i": INTEGER, "f": FLOAT, "c": COMPLEX}
@@ -107,7 +107,7 @@ _BY_CHAR = {d.array_type.char: d for d in ALL} | {"E": bfloat16}
 CLASS_NAMES = {float32: "FloatTensor", float64: "DoubleTensor", float16: "HalfTensor", bfloat16: "BFloat16Tensor", bool_: "BoolTensor", uint8: "ByteTensor",
                int8: "CharTensor", int16: "ShortTensor", int32: "IntTensor", int64: "LongTensor", complex64: "ComplexFloatTensor",
                complex128: "ComplexDoubleTensor"}
-_BY_CLASS = {name: d for d, name in CLASS_NAMES.items()} | {"bfloat16": bfloat16}
+_BY_CLASS = {name: d for d, name in CLASS_NAMES.items()}
 _PYTHON_TYPES: dict[type, dtype] = {bool: bool_, int: int64, float: float64, complex: complex128}
 
 _default_float = float32
@@ -141,26 +141,51 @@ def of_array(array_type: Any) -> dtype:
 
 
 def as_dtype(d: Any) -> dtype:
-    """Any spelling of an element type: ours, a Python type, a NumPy type or its name."""
+    """An element type, for which one of Python's can stand."""
     if isinstance(d, dtype):
         return d
     if isinstance(d, type) and d in _PYTHON_TYPES:
         return _PYTHON_TYPES[d]
-    if isinstance(d, str) and (d == "bfloat16" or d.endswith("Tensor")):
-        return _BY_CLASS.get(d.rpartition(".")[2]) or _not_a_type(d)
+    raise not_a_type(d)
+
+
+def not_a_type(d: Any) -> BadArgument:
+    name = d if isinstance(d, str) else getattr(d, "__name__", None) or getattr(d, "name", None)
+    meant = next((known.name for known in (*ALL, bfloat16) if known.name == name), "float32")
+    return BadArgument(f"{d!r} is not an element type", why="names, and NumPy's types, do not stand for ours", fix=f"dtype=mutagrad.{meant}")
+
+
+def dtype_of_class(d: Any) -> dtype:
+    """The element type of a class of tensors in PyTorch's older way, or of its name: `"torch.FloatTensor"`; or an element type."""
+    if isinstance(d, str):
+        found = _BY_CLASS.get(d.rpartition(".")[2])
+        if found is None:
+            raise BadData(f"invalid type: {d!r}", fix="'mutagrad.FloatTensor'")
+        return found
     if isinstance(d, type) and isinstance(getattr(d, "dtype", None), dtype):  # mutagrad.FloatTensor
         return d.dtype  # type: ignore[attr-defined,no-any-return]
-    try:
-        return of_array(np.dtype(d))
-    except TypeError:
-        return _not_a_type(d)
+    return as_dtype(d)
 
 
-def _not_a_type(d: Any) -> dtype:
-    raise BadArgument(f"{d!r} is not an element type", fix="dtype=mutagrad.float32") from None
+def _check_types(name: str, *types: Any) -> None:
+    for d in types:
+        if not isinstance(d, dtype):
+            raise BadArgument(f"{name}: expects element types, got {type(d).__name__}", fix=f"mutagrad.{name}(mutagrad.float32{', ...' * (len(types) - 1)})")
 
 
 def promote_types(type1: dtype, type2: dtype) -> dtype:
+    """The smallest type that PyTorch converts both to."""
+    _check_types("promote_types", type1, type2)
+    return wider(type1, type2)
+
+
+def can_cast(from_: dtype, to: dtype) -> bool:
+    """Whether a write of one type into the other is allowed."""
+    _check_types("can_cast", from_, to)
+    return from_.category <= to.category
+
+
+def wider(type1: dtype, type2: dtype) -> dtype:
     """The smallest type that PyTorch converts both to."""
     a, b = (type2, type1) if type1.category < type2.category else (type1, type2)
     if a is b:
@@ -190,7 +215,7 @@ def _combine(higher: dtype | None, lower: dtype | None) -> dtype | None:
         return higher or lower
     if lower.category <= higher.category:
         return higher
-    return higher.to_complex() if higher.is_floating_point else promote_types(higher, lower)
+    return higher.to_complex() if higher.is_floating_point else wider(higher, lower)
 
 
 def result_dtype(dimensioned: list[dtype], zero_dim: list[dtype], scalars: list[dtype]) -> dtype:
@@ -199,7 +224,7 @@ def result_dtype(dimensioned: list[dtype], zero_dim: list[dtype], scalars: list[
     for group in (dimensioned, zero_dim, scalars):
         total: dtype | None = None
         for d in group:
-            total = d if total is None else promote_types(total, d)
+            total = d if total is None else wider(total, d)
         found = _combine(found, total)
     assert found is not None
     return found
@@ -220,7 +245,8 @@ class finfo:
     """Limits of a floating point type: `finfo(mutagrad.float32).eps`."""
 
     def __init__(self, d: dtype | None = None) -> None:
-        d = d or _default_float
+        d = _default_float if d is None else d
+        _check_types("finfo", d)
         if d.category < FLOAT:
             raise BadArgument(f"finfo: {d} is not a floating point type", fix=f"mutagrad.iinfo({d})")
         if d is bfloat16:
@@ -253,6 +279,7 @@ class iinfo:
     """Limits of an integer type: `iinfo(mutagrad.int8).max`."""
 
     def __init__(self, d: dtype) -> None:
+        _check_types("iinfo", d)
         if d.category != INTEGER:
             raise BadArgument(f"iinfo: {d} is not an integer type", fix="mutagrad.iinfo(mutagrad.int64)")
         info = np.iinfo(d.array_type)

@@ -17,6 +17,7 @@ from .dtypes import (
     complex64,
     complex128,
     dtype,
+    dtype_of_class,
     float16,
     float32,
     float64,
@@ -55,7 +56,7 @@ def to_type(tensor: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The name of the tensor's class in PyTorch's older way, `'torch.FloatTensor'`; the tensor in another type if one is given."""
     if dtype is None:
         return called(CLASS_NAMES.get(tensor.dtype, tensor.dtype.name + "Tensor"))
-    return tensor.to(get_default_dtype() if dtype is SCOPE["Tensor"] else as_dtype(dtype))
+    return tensor.to(get_default_dtype() if dtype is SCOPE["Tensor"] else dtype_of_class(dtype))
 
 
 def type_as(tensor: Any, other: Any) -> Any:
@@ -102,8 +103,3 @@ def is_complex(input: Any) -> bool:
 def result_type(tensor: Any, other: Any) -> dtype:
     """The type in which an operation on these two computes."""
     return operand_dtype([as_operand(tensor, "result_type"), as_operand(other, "result_type")])
-
-
-def can_cast(from_: dtype, to: dtype) -> bool:
-    """Whether a write of one type into the other is allowed."""
-    return from_.category <= to.category

@@ -71,7 +71,7 @@ class Arithmetic:
     def sum_to(self, g: Any, shape: Shape) -> Any:
         axes, squeeze = broadcast_axes(g.shape, shape)
         if g.dtype.char in "eE":  # in a short type a running sum sticks: 2048 + 1 is 2048, or 256 + 1 is 256
-            g = np.add.reduce(g.astype(np.float32), axes, keepdims=True).astype(g.dtype)
+            g = self.xp.sum(g.astype(np.float32), axes, True).astype(g.dtype)
         else:
             g = self.xp.sum(g, axes, True)
         return g.reshape(shape) if squeeze else g

@@ -9,7 +9,10 @@ add: shapes (3,) and (4,) do not broadcast
 
 Each class is also the built-in class that PyTorch raises in the same place, so existing `except` clauses keep working.
 """
+from collections.abc import Callable
+from functools import wraps
 from pickle import PicklingError, UnpicklingError
+from typing import Any
 
 from .where import Where, describe, here
 
@@ -31,6 +34,31 @@ class MutagradError(Exception):
 
 class ShapeError(MutagradError, RuntimeError):
     """Shapes that do not fit each other or the operation."""
+
+
+class OutOfMemory(MutagradError, RuntimeError, MemoryError):
+    """More memory than there is. PyTorch raises RuntimeError, Python MemoryError."""
+
+    @classmethod
+    def found_by(cls, name: str, error: BaseException) -> "OutOfMemory":
+        """Of an operation, from what NumPy raised: it says how much was asked for."""
+        return cls(f"{name}: not enough memory", why=str(error), fix="smaller sizes, a smaller type such as mutagrad.float16, or a part at a time")
+
+
+def may_need_much(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorates a function that allocates as much as its arguments say: NumPy's error becomes ours. (Declared operations do that themselves.)"""
+    @wraps(function)
+    def allocating(*arguments: Any, **settings: Any) -> Any:
+        try:
+            return function(*arguments, **settings)
+        except MemoryError as error:
+            raise error if isinstance(error, OutOfMemory) else OutOfMemory.found_by(function.__name__, error) from None
+
+    return allocating
+
+
+class DivisionByZero(MutagradError, RuntimeError, ZeroDivisionError):
+    """An integer divided by zero. PyTorch raises RuntimeError, Python ZeroDivisionError."""
 
 
 class DTypeError(MutagradError, NotImplementedError, TypeError):

@@ -35,6 +35,9 @@ class ViewOfLeaf:
 def requires_grad_(tensor: AnyTensor, requires_grad: bool = True) -> AnyTensor:
     """Makes this a leaf, whose `.grad` will be the derivative with respect to the value it has now."""
     storage = tensor._storage
+    if requires_grad.__class__ is not bool:
+        raise BadArgument(f"requires_grad: must be True or False, not {type(requires_grad).__name__}", why=f"got {requires_grad!r}",
+                          fix="x.requires_grad_(True)")
     if requires_grad:
         if storage.writer is None:
             if tensor._array.dtype.kind not in "fcV":

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from .backends.short import in_single
+from .backends.short import SHORT, in_single
 from .construct import SCOPE
 from .engine import Arithmetic
 from .errors import GradientError
@@ -96,21 +96,21 @@ class Op:
         return f"<op {self.name}>"
 
 
-# How to make the forms of a declared operation for complex results, for large arrays and for bfloat16; call.py knows.
+# How to make the forms of a declared operation for complex results, for large arrays and for short floats; call.py knows.
 VARIANTS: dict[str, Callable[[Op], Op]] = {}
 
 
 def variant(op: Op, dtype: Any) -> Op:
     """The form of an operation whose rules are right for results of this array type."""
-    return op.conjugate if dtype.kind == "c" else op.widened if dtype.kind == "V" else op
+    return op.conjugate if dtype.kind == "c" else op.widened if dtype.char in SHORT else op
 
 
 ABOUT_TYPES = {"cast_float", "nextafter"}  # operations that depend on the very type they are given
 
 
 def forward_for(op: Op, dtype: Any) -> Any:
-    """The forward for arrays of this type: what is not NumPy's own computes bfloat16 in float32."""
-    return in_single(op.forward) if dtype.kind == "V" and not op.into and op.name not in ABOUT_TYPES else op.forward
+    """The forward for arrays of this type: what is not NumPy's own computes short floats in float32."""
+    return in_single(op.forward, dtype) if dtype.char in SHORT and not op.into and op.name not in ABOUT_TYPES else op.forward
 
 
 def parameters(rule: Rule) -> tuple[str, ...]:

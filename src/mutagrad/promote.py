@@ -7,9 +7,10 @@ from typing import Any
 from . import rooms
 from .backends import np
 from .backends.host import constant
+from .backends.short import SHORT
 from .construct import SCOPE
 from .dtypes import COMPLEX, FLOAT, dtype, get_default_dtype, of_array, result_dtype, scalar_dtype
-from .errors import BadArgument, DTypeError, MutagradError, ShapeError
+from .errors import BadArgument, DTypeError, MutagradError, OutOfMemory, ShapeError
 from .op import RECORDED, Op
 from .storage import TensorBase, ndarray, new_storage
 
@@ -76,6 +77,7 @@ def promote(op: Op, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         common = get_default_dtype()
     if op.promotes == "real" and common.category == COMPLEX:
         raise DTypeError(f"{op.name}: not defined for {common.name}", why="complex numbers have no order", fix="x.abs() or x.real first")
+    wide = common.array_type.char in SHORT and op.forward in EXACT
     tensors, arrays = [], []
     for k, v in enumerate(operands):
         if isinstance(v, TensorBase):
@@ -85,8 +87,14 @@ def promote(op: Op, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
             arrays.append(v._array)
         else:
             tensors.append(NOTHING)
-            arrays.append(constant(v, common.array_type if k >= free else np.dtype(bool)))
+            number = constant(v, common.array_type if k >= free else np.dtype(bool))
+            arrays.append(constant(v, _SINGLE) if wide and float(number) != v else number)
     return (*tensors, *arrays)
+
+
+# Of a short tensor and a number these take the number as it is, as in PyTorch, and round the result: in float16 1e-8 is 0 and 1e5 infinite.
+EXACT = {np.multiply, np.true_divide}
+_SINGLE = np.dtype(np.float32)
 
 
 def dtype_error(op: Op, arrays: Sequence[Any], error: TypeError) -> Exception:
@@ -105,6 +113,8 @@ def shape_error(op: Op, arrays: tuple[Any, ...], error: ValueError) -> Exception
     except ValueError:
         return ShapeError(f"{op.name}: shapes {shapes} do not broadcast",
                           why="counted from the right, sizes must be equal or one of them 1", fix=_broadcast_fix(arrays))
+    if "maximum" in str(error).lower():  # "... allowed size", "... possible size": NumPy raises this where not even the count of bytes is a number
+        return OutOfMemory.found_by(op.name, error)
     return ShapeError(f"{op.name}: shapes {shapes} do not fit", why=str(error))
 
 

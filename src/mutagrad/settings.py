@@ -5,7 +5,7 @@ import warnings
 from typing import Any
 
 from .device import CPU, META, device, names_meta
-from .dtypes import as_dtype, set_default_dtype
+from .dtypes import dtype_of_class, set_default_dtype
 from .errors import BadArgument, BadValue
 from .modes import amend, mode
 
@@ -66,7 +66,7 @@ def get_default_device() -> device:
 
 def set_default_tensor_type(t: Any) -> None:
     """The type of new float tensors by the name of its class: `set_default_tensor_type(mutagrad.DoubleTensor)`."""
-    wanted = as_dtype(t)
+    wanted = dtype_of_class(t)
     if not wanted.is_floating_point:
         raise BadArgument(f"set_default_tensor_type: {wanted.name} is not a floating point type", fix="mutagrad.set_default_tensor_type(mutagrad.DoubleTensor)")
     set_default_dtype(wanted)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ._tensor import Tensor
 from .backends import np
-from .dtypes import FLOAT, as_dtype, dtype, finfo, iinfo, of_array
+from .dtypes import FLOAT, as_dtype, dtype, finfo, float64, iinfo, of_array
 from .errors import BadArgument, BadValue
 from .ops import create
 
@@ -180,7 +180,7 @@ def make_tensor(*shape: Any, dtype: Any, device: Any = "cpu", low: float | None 
                        fix="make_tensor(2, 3, dtype=mutagrad.float32)")
     low, high = _bounds(to, low, high)
     size = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
-    wide = create.rand(*size, dtype=to.to_complex() if to.is_complex else as_dtype("float64"), device=device)
+    wide = create.rand(*size, dtype=to.to_complex() if to.is_complex else float64, device=device)
     values = wide._array * (high - low) + (low * (1 + 1j) if to.is_complex else low)
     if to.category < FLOAT:
         values = np.floor(values)

@@ -9,7 +9,7 @@ from .backends import large, np
 from .backends.host import silent
 from .construct import make, window_or_none
 from .dtypes import of_array
-from .errors import BadArgument, DTypeError, NotSupported, ShapeError, WriteError
+from .errors import BadArgument, DTypeError, MutagradError, NotSupported, OutOfMemory, ShapeError, WriteError
 from .graph import UNSEEN, Node, Writer, mode, next_order, positions_in, window_of
 from .op import Op, forward_for, same, variant
 from .promote import NOTHING, dtype_error, promote, shape_error
@@ -98,7 +98,7 @@ def _write_node(op: Op, target: Any, tensors: Sequence[Any], index: Any, shape: 
         else:
             windows.append(None if writer is None or t._offset is None and t._array.shape == shape else window_of(t))
     array = target._array
-    chosen = op.threaded if array.size >= large.LARGE and array.dtype.kind == "f" else variant(op, array.dtype)
+    chosen = op.threaded if array.size >= large.LARGE and array.dtype.char in "fd" else variant(op, array.dtype)
     node = new_node(chosen, inputs, tuple(windows))
     if window is not None:
         set_write(node, target._storage, window)
@@ -240,12 +240,17 @@ def into(op: Op, target: Any, arguments: tuple[Any, ...], settings: tuple[Any, .
         return end_write(target, node)
     except TypeError as error:
         raise dtype_error(op, arrays, error) from None
+    except MemoryError as error:
+        raise error if isinstance(error, MutagradError) else OutOfMemory.found_by(op.name, error) from None
 
 
 def make_room(out: Any, shape: tuple[int, ...]) -> None:
     """Gives an `out` without elements the shape of what will be written into it, as PyTorch does; any other keeps its own."""
     if isinstance(out, TensorBase) and not out._array.size and out._array.shape != shape and out._storage.writer is None:
-        room = make(np.empty(shape, out._array.dtype))
+        try:
+            room = make(np.empty(shape, out._array.dtype))
+        except MemoryError as error:
+            raise OutOfMemory.found_by("out", error) from None
         out._array, out._storage, out._offset = room._array, room._storage, None
 
 

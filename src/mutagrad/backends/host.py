@@ -128,6 +128,8 @@ def add_at(array: Any, index: tuple[Any, ...], values: Any) -> None:
     """
     if np.may_share_memory(array, values):
         values = values.copy()
+    if array.dtype.char in "eE" and values.size > 1:
+        return _add_short(array, index, values)
     if array.flags.c_contiguous and array.ndim > 1 and (len(index) == array.ndim or values.size > 256):
         if values.size >= MANY and _picks_rows(index) and _add_rows(array, index[0], values):
             return
@@ -135,6 +137,18 @@ def add_at(array: Any, index: tuple[Any, ...], values: Any) -> None:
         array, index, values = array.reshape(-1), (places.reshape(-1),), np.broadcast_to(values, places.shape).reshape(-1)
     if values.size < MANY or array.ndim > 1 or not array.flags.c_contiguous or not _add_elements(array, index[0], values):
         np.add.at(array, index, values)
+
+
+def _add_short(array: Any, index: tuple[Any, ...], values: Any) -> None:
+    """`array[index] += values` for floats of two bytes: what goes to one place is added in double, and the sum is rounded once.
+
+    In float16 2048 + 1 is 2048, and in bfloat16 256 + 1 is 256: one after the other, a sum would stick.
+    """
+    places = _places(array.shape, index)
+    unique, numbers = np.unique(places, return_inverse=True)
+    total = np.bincount(numbers.reshape(-1), np.broadcast_to(values, places.shape).astype(np.float64).reshape(-1))
+    at = np.unravel_index(unique, array.shape)
+    array[at] = (array[at].astype(np.float64) + total).astype(array.dtype)
 
 
 def _add_elements(array: Any, places: Any, values: Any) -> bool:

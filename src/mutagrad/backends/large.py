@@ -139,18 +139,19 @@ def reverse(rules: Callable[..., tuple[Any, ...]], xp: Any, g: Any, saved: tuple
     return outs
 
 
-ROW = 1024  # elements that a sum takes in one go; the sums of such rows are summed in pairs, which keeps rounding small
+ROW = 128  # elements that a sum takes in one go; the sums of such rows are added in double, which keeps rounding small
 
 
 def total(array: Any) -> Any:
-    """The sum of all elements of a C-contiguous array of floats: rows of them by BLAS, in a third of the time that NumPy takes."""
+    """The sum of all elements of a C-contiguous array of floats, in double: rows of them by BLAS, in a third of the time that NumPy takes."""
     vector = array.reshape(-1)
 
     def work(part: slice) -> Any:
         end = part.start + (part.stop - part.start) // ROW * ROW
         rows = np.matmul(vector[part.start:end].reshape(-1, ROW), np.ones(ROW, array.dtype))
-        return np.add.reduce(rows, dtype=array.dtype) + np.add.reduce(vector[end:part.stop], dtype=array.dtype)
+        rest = np.add.reduce(vector[end:part.stop], dtype=np.float64) if end < part.stop else 0.0
+        return np.add.reduce(rows, dtype=np.float64) + rest
 
     if array.size < VERY_LARGE:
         return work(slice(0, array.size))
-    return np.add.reduce(np.stack(in_spans(array.size, work)), dtype=array.dtype)
+    return np.add.reduce(np.stack(in_spans(array.size, work)), dtype=np.float64)

@@ -1,8 +1,9 @@
-"""bfloat16, which NumPy does not have: float32 without the last 16 bits of its fraction.
+"""Floats of two bytes: float16, and bfloat16, which is float32 without the last 16 bits of its fraction.
 
-Its arrays come from ml_dtypes, which is looked for when first used. Their kind is "V" where that of other floats is "f", and
-NumPy's functions of them mix badly with Python's numbers (bfloat16 times 2.5 is float32), so but for plain arithmetic they are
-computed in float32 and rounded once, as PyTorch does.
+But for plain arithmetic they are computed in float32 and rounded once, as PyTorch does: in float16 2048 + 1 is 2048 and 300 * 300
+infinite, and a result of several steps would be rounded several times. NumPy does not have bfloat16. Its arrays come from ml_dtypes,
+which is looked for when first used; their kind is "V" where that of other floats is "f", and NumPy's functions of them mix badly
+with Python's numbers (bfloat16 times 2.5 is float32).
 """
 from __future__ import annotations
 
@@ -13,6 +14,9 @@ from typing import Any
 
 from ..errors import MissingExtra
 from .host import np
+
+
+SHORT = "eE"  # the characters of their array types
 
 
 @cache
@@ -26,15 +30,15 @@ def bfloat16_type() -> Any:
 
 
 def widened(value: Any) -> Any:
-    """A bfloat16 array in float32; anything else as it is."""
-    return value.astype(np.float32) if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind == "V" else value
+    """A short array in float32; anything else as it is."""
+    return value.astype(np.float32) if isinstance(value, (np.ndarray, np.generic)) and value.dtype.char in SHORT else value
 
 
-def rounded(value: Any) -> Any:
-    """A float32 array in bfloat16; anything else as it is."""
-    return value.astype(bfloat16_type()) if isinstance(value, (np.ndarray, np.generic)) and value.dtype == np.float32 else value
+def rounded(value: Any, dtype: Any) -> Any:
+    """A float32 array in a short type; anything else as it is."""
+    return value.astype(dtype) if isinstance(value, (np.ndarray, np.generic)) and value.dtype == np.float32 else value
 
 
-def in_single(forward: Any) -> Callable[..., Any]:
-    """`forward` for bfloat16 arrays: computed in float32 and rounded."""
-    return lambda *arguments: rounded(forward(*map(widened, arguments)))
+def in_single(forward: Any, dtype: Any) -> Callable[..., Any]:
+    """`forward` for arrays of a short type: computed in float32 and rounded."""
+    return lambda *arguments: rounded(forward(*map(widened, arguments)), dtype)

@@ -11,7 +11,7 @@ from .. import __future__ as conversion
 from .._tensor import Tensor
 from ..autograd import no_grad
 from ..device import device as Device
-from ..dtypes import as_dtype, bfloat16, float16, float32, float64
+from ..dtypes import as_dtype, bfloat16, dtype_of_class, float16, float32, float64
 from ..dtypes import dtype as element_type
 from ..errors import BadArgument, BadValue, NoDevice, NotSupported
 from ..ops.create import empty_like
@@ -384,7 +384,7 @@ class Module(Stateful):
         return self.to(bfloat16)
 
     def type(self: M, dst_type: Any) -> M:
-        return self._apply(lambda t: t.to(as_dtype(dst_type)))
+        return self._apply(lambda t: t.to(dtype_of_class(dst_type)))
 
     def cpu(self: M) -> M:
         return self

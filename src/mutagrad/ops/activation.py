@@ -327,12 +327,9 @@ def _normal_share(a: Any) -> Any:
 
 
 def _with_dimensions(compute: Any) -> Any:
-    """`compute` may work in place, which NumPy's scalars cannot; half precision is computed in single."""
+    """`compute` may work in place, which NumPy's scalars cannot."""
     def wide(*values: Any) -> Any:
-        arrays = [np.atleast_1d(a) for a in values]
-        dtype = arrays[0].dtype
-        found = compute(*(a if dtype.char != "e" else a.astype(np.float32) for a in arrays))
-        return found.astype(dtype, copy=False).reshape(np.shape(values[0]))
+        return compute(*map(np.atleast_1d, values)).reshape(np.shape(values[0]))
 
     return wide
 

@@ -14,7 +14,7 @@ from ..backends import np
 from ..construct import become, detached, make, view
 from ..device import check_device
 from ..dtypes import as_dtype, get_default_dtype, of_array
-from ..errors import BadArgument, BadData, BadValue, DTypeError, GradientError, ShapeError
+from ..errors import BadArgument, BadData, BadValue, DTypeError, GradientError, ShapeError, may_need_much
 from ..graph import mode
 from ..layout import check_format, check_layout
 from ..number import number, whole_number
@@ -91,6 +91,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
     return tuple(transpose(g, 0, 1) for g in grids) if indexing == "xy" and len(axes) > 1 else tuple(grids)
 
 
+@may_need_much
 def cartesian_prod(*tensors: Any) -> Any:
     """Every way to pick one element of each vector, a row each."""
     axes = _given(tensors, "cartesian_prod")
@@ -99,6 +100,7 @@ def cartesian_prod(*tensors: Any) -> Any:
     return axes[0] if len(axes) == 1 else stack([reshape(g, -1) for g in meshgrid(*axes)], 1)
 
 
+@may_need_much
 def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
     """Every way to pick r elements of a vector, a row each."""
     if tensor_argument(input, "combinations")._array.ndim != 1:
@@ -139,6 +141,7 @@ def _matrix(x: Any) -> Any:
     return atleast_2d(x)
 
 
+@may_need_much
 def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Any:
     """Every element so many times in a row; of one argument alone, its positions as often as it says.
 
@@ -388,6 +391,7 @@ def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any 
     return finish(cast(make(np.array(s)), to.array_type)._array, requires_grad, device)
 
 
+@may_need_much
 def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
                   requires_grad: bool = False) -> Any:
     """A tensor of whatever the memory held, with these strides."""
@@ -402,6 +406,7 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
     return view(memory, shape, tuple(s * to.itemsize for s in steps), 0).requires_grad_(requires_grad)
 
 
+@may_need_much
 def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
                    requires_grad: bool = False) -> Any:
     """A tensor of whatever the memory held, whose dimensions lie in memory in this order, outermost first."""
@@ -427,6 +432,7 @@ def _without_history(x: Any, name: str) -> None:
         raise GradientError(f"{name}: this tensor requires a gradient, which has no meaning for another shape", fix="y = x.detach().clone(), then y." + name)
 
 
+@may_need_much
 def resize_(x: Any, *shape: Any, size: Any = None, memory_format: Any = None) -> Any:
     """Gives the tensor another size: of its own memory where that is enough, else of new memory that begins with its elements."""
     wanted = sizes(shape if size is None else (size,))

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..backends import np
 from ..backends.host import silently
+from ..backends.short import SHORT, widened
 from ..call import primitive
 from ..construct import make
 from ..dtypes import of_array
@@ -84,7 +85,7 @@ class _Picks:
         count = self.index[1].size
         if not count or weight is None and self.places is None:
             return 1.0 if not mean else 1 / count if count else float("nan")
-        each = np.ones(count, dtype) if weight is None else weight[self.index[1]]
+        each = np.ones(count, np.float32 if dtype.char in SHORT else dtype) if weight is None else widened(weight)[self.index[1]]
         return silently(np.divide, each, each.sum()) if mean else each  # the weights may sum to zero
 
     def reduce(self, found: Any) -> Any:
@@ -139,14 +140,6 @@ RAW.subtract, RECORDED.subtract = _subtract, _subtract_recorded
 RAW.class_shares, RECORDED.class_shares = _class_shares, lambda x, factor: softmax_dim(x, 1) * factor
 
 
-def _in_single(forward: Any) -> Any:
-    """Half precision is computed in single, as in PyTorch."""
-    def wide(a: Any, *rest: Any) -> Any:
-        return forward(a, *rest) if a.dtype.char != "e" else np.asarray(forward(a.astype(np.float32), *rest)).astype(a.dtype)
-
-    return wide
-
-
 def _cross_entropy(a: Any, picks: _Picks) -> Any:
     shifted = a - np.maximum.reduce(a, 1, keepdims=True) if a.size else a.copy()
     picked = shifted[picks.index]
@@ -164,8 +157,8 @@ def _cross_entropy_rule(xp: Any, g: Any, x: Any, picks: _Picks) -> Any:
     return xp.subtract(xp.class_shares(x, wide), picks.index, shares)
 
 
-cross_entropy_indices = primitive("cross_entropy", _in_single(_cross_entropy), settings=("picks",), x=_cross_entropy_rule)
-nll_indices = primitive("nll_loss", _in_single(lambda a, picks: picks.reduce(-a[picks.index])), settings=("picks",),
+cross_entropy_indices = primitive("cross_entropy", _cross_entropy, settings=("picks",), x=_cross_entropy_rule)
+nll_indices = primitive("nll_loss", lambda a, picks: picks.reduce(-a[picks.index]), settings=("picks",),
                         x=lambda xp, g, x_shape, picks: xp.filled(picks.index, -_coefficients(xp, g, picks), x_shape))
 
 
@@ -279,7 +272,7 @@ def _smoothed(x: Any, target: Any, weight: Any, ignore_index: int, reduction: st
     np.put_along_axis(shares, np.expand_dims(np.where(t == ignore_index, 0, t), 1), 1 - smoothing, 1)
     shares += smoothing / a.shape[1]
     shares *= each.reshape(1, -1, *(1,) * (a.ndim - 2)) * kept
-    scale = float(silently(np.divide, 1, each[t[kept[:, 0]]].sum())) if reduction == "mean" else 1.0
+    scale = float(silently(np.divide, 1, widened(each)[t[kept[:, 0]]].sum())) if reduction == "mean" else 1.0
     found = cross_entropy_shares(x, make(shares), reduction != "none", scale)
     return reshape(found, shape) if reduction == "none" and found._array.shape != shape else found
 

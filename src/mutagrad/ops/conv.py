@@ -159,16 +159,6 @@ def _over_samples(n: int, size: int, work: Callable[[slice], Any]) -> list[Any]:
     return large.in_steps(n, max(_CHUNK // max(size, 1), 1), work, n * size >= large.LARGE)
 
 
-def _in_single(forward: Callable[..., Any]) -> Callable[..., Any]:
-    """Half precision is multiplied in single, as in PyTorch."""
-    def wide(a: Any, b: Any, *rest: Any) -> Any:
-        if a.dtype.char != "e":
-            return forward(a, b, *rest)
-        return forward(a.astype(np.float32), b.astype(np.float32), *rest).astype(a.dtype)
-
-    return wide
-
-
 def _with_bias(forward: Callable[..., Any]) -> Callable[..., Any]:
     def biased(a: Any, b: Any, bias: Any, *settings: Any) -> Any:
         out = forward(a, b, *settings)
@@ -259,9 +249,7 @@ def _first(xp: Any, x: Any, size: Sizes) -> Any:
     return x
 
 
-RAW.conv_weight, RECORDED.conv_weight = _in_single(_conv_weight), _conv_weight_recorded
-RAW.channel_sum = lambda g: np.add.reduce(np.add.reduce(g.reshape(*g.shape[:2], prod(g.shape[2:])), 2, g.dtype), 0, g.dtype)
-RECORDED.channel_sum = lambda g: RECORDED.sum(g, (0, *range(2, len(g.shape))), False)
+RAW.conv_weight, RECORDED.conv_weight = _conv_weight, _conv_weight_recorded
 
 _SETTINGS = ("stride", "padding", "dilation", "groups")
 
@@ -274,6 +262,10 @@ def _weight_rule(xp: Any, g: Any, x: Any, weight_shape: Sizes, stride: Sizes, pa
     return xp.conv_weight(g, x, weight_shape[2:], stride, padding, dilation, groups)
 
 
+def _bias_rule(xp: Any, g: Any) -> Any:
+    return xp.sum(g, (0, *range(2, len(g.shape))), False)
+
+
 def _transposed_input_rule(xp: Any, g: Any, weight: Any, x_shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
     return _first(xp, xp.conv(g, weight, stride, padding, dilation, groups), x_shape[2:])
 
@@ -282,13 +274,13 @@ def _transposed_weight_rule(xp: Any, g: Any, x: Any, weight_shape: Sizes, stride
     return xp.conv_weight(x, g, weight_shape[2:], stride, padding, dilation, groups)
 
 
-conv_values = primitive("conv", _in_single(_conv), settings=_SETTINGS, x=_input_rule, weight=_weight_rule)
-conv_biased = primitive("conv_bias", _with_bias(_in_single(_conv)), settings=_SETTINGS, x=_input_rule, weight=_weight_rule,
-                        bias=lambda xp, g: xp.channel_sum(g))
-conv_transpose_values = primitive("conv_transpose", _in_single(_conv_transpose), settings=("size", *_SETTINGS),
+conv_values = primitive("conv", _conv, settings=_SETTINGS, x=_input_rule, weight=_weight_rule)
+conv_biased = primitive("conv_bias", _with_bias(_conv), settings=_SETTINGS, x=_input_rule, weight=_weight_rule,
+                        bias=_bias_rule)
+conv_transpose_values = primitive("conv_transpose", _conv_transpose, settings=("size", *_SETTINGS),
                                   x=_transposed_input_rule, weight=_transposed_weight_rule)
-conv_transpose_biased = primitive("conv_transpose_bias", _with_bias(_in_single(_conv_transpose)), settings=("size", *_SETTINGS),
-                                  x=_transposed_input_rule, weight=_transposed_weight_rule, bias=lambda xp, g: xp.channel_sum(g))
+conv_transpose_biased = primitive("conv_transpose_bias", _with_bias(_conv_transpose), settings=("size", *_SETTINGS),
+                                  x=_transposed_input_rule, weight=_transposed_weight_rule, bias=_bias_rule)
 
 
 # ----------------------------------------------------------------------------------------------------------------- arguments

@@ -18,9 +18,9 @@ from ..backends.allocator import allocator, keep_memory
 from ..backends.host import silenced, silent, silently
 from ..construct import make, view
 from ..device import CPU, check_device, names_meta
-from ..dtypes import BOOL, COMPLEX, FLOAT, as_dtype, finfo, get_default_dtype, iinfo, of_array, promote_types, scalar_dtype
+from ..dtypes import BOOL, COMPLEX, FLOAT, as_dtype, finfo, get_default_dtype, iinfo, int64, of_array, promote_types, scalar_dtype
 from ..dtypes import dtype as DType
-from ..errors import BadArgument, BadData, BadValue, DTypeError, ShapeError
+from ..errors import BadArgument, BadData, BadValue, DTypeError, OutOfMemory, ShapeError, may_need_much
 from ..graph import mode
 from ..layout import check_format, check_layout
 from ..number import number
@@ -51,7 +51,7 @@ def finish(array: Any, requires_grad: bool, device: Any = None, name: str = "ten
             return copied(make(array), memory_format=memory_format).requires_grad_(requires_grad)
         check_format(name, memory_format)
     result = write_out(name, make(array), out)
-    return result.requires_grad_() if requires_grad else result
+    return result if requires_grad is False or requires_grad is None else result.requires_grad_(requires_grad)
 
 
 def _wanted(dtype: Any, settings: dict[str, Any]) -> DType:
@@ -71,8 +71,8 @@ def _shape(arguments: tuple[Any, ...], name: str) -> tuple[int, ...]:
     return shape
 
 
-def _allocate(maker: Any, shape: tuple[int, ...], to: DType, name: str) -> Any:
-    """Huge shapes get an error that says how much they would need."""
+def allocate(maker: Any, shape: tuple[int, ...], to: DType, name: str) -> Any:
+    """`maker(shape, type)`; huge shapes get an error that says how much they would need."""
     need = math.prod(shape) * to.itemsize
     try:
         if need > MAX_BYTES:
@@ -80,9 +80,11 @@ def _allocate(maker: Any, shape: tuple[int, ...], to: DType, name: str) -> Any:
         if need >= allocator.least:
             keep_memory()
         return maker(shape, to.array_type)
-    except (MemoryError, ValueError, OverflowError):
-        raise ShapeError(f"{name}: a tensor of shape {shape} and type {to.name} needs {need / 2**30:,.1f} GiB",
-                         why="that much memory cannot be allocated", fix="smaller sizes, or a smaller type: dtype=mutagrad.float16") from None
+    except (MemoryError, OverflowError):
+        raise OutOfMemory(f"{name}: a tensor of shape {shape} and type {to.name} needs {need / 2**30:,.1f} GiB",
+                          why="that much memory cannot be allocated", fix="smaller sizes, or a smaller type: dtype=mutagrad.float16") from None
+    except ValueError as error:
+        raise ShapeError(f"{name}: no tensor has the shape {shape}", why=str(error), fix=f"mutagrad.{name}(3, 4)") from None
 
 
 # -------------------------------------------------------------------------------------------------------------- from data
@@ -165,6 +167,7 @@ def _check_range_of(found: Any, to: DType, name: str) -> None:
                           fix="dtype=mutagrad.int64")
 
 
+@may_need_much
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Any:
     """A tensor of data, always copied.
 
@@ -220,7 +223,7 @@ def from_numpy(array: Any) -> Any:
 def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """A tensor whose values are whatever the memory held."""
     to = _wanted(dtype, settings)
-    return finish(_allocate(np.empty, _shape(_size(size, settings), "empty"), to, "empty"), requires_grad, device, "empty", **settings)
+    return finish(allocate(np.empty, _shape(_size(size, settings), "empty"), to, "empty"), requires_grad, device, "empty", **settings)
 
 
 def _size(arguments: tuple[Any, ...], settings: dict[str, Any]) -> tuple[Any, ...]:
@@ -232,20 +235,20 @@ def _size(arguments: tuple[Any, ...], settings: dict[str, Any]) -> tuple[Any, ..
 def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Zeros: `zeros(2, 3)` or `zeros((2, 3))`."""
     to = _wanted(dtype, settings)
-    return finish(_allocate(np.zeros, _shape(_size(size, settings), "zeros"), to, "zeros"), requires_grad, device, "zeros", **settings)
+    return finish(allocate(np.zeros, _shape(_size(size, settings), "zeros"), to, "zeros"), requires_grad, device, "zeros", **settings)
 
 
 def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Ones: `ones(2, 3)` or `ones((2, 3))`."""
     to = _wanted(dtype, settings)
-    return finish(_allocate(np.ones, _shape(_size(size, settings), "ones"), to, "ones"), requires_grad, device, "ones", **settings)
+    return finish(allocate(np.ones, _shape(_size(size, settings), "ones"), to, "ones"), requires_grad, device, "ones", **settings)
 
 
 def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """One value everywhere; the type is that of the value."""
     value = _number(fill_value, "full")
     to = _wanted(dtype, settings) if dtype is not None or settings.get("out") is not None else inferred(value)
-    array = _allocate(np.empty, _shape((size,), "full"), to, "full")
+    array = allocate(np.empty, _shape((size,), "full"), to, "full")
     array.fill(as_array(value, to, "full"))
     return finish(array, requires_grad, device, "full", **settings)
 
@@ -330,7 +333,7 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = No
     first, last, step = (_number(v, "arange") for v in (first, last, step))
     _check_range(first, last, step)
     if dtype is None and settings.get("out") is None:
-        dtype = get_default_dtype() if any(isinstance(v, float) for v in (first, last, step)) else as_dtype("int64")
+        dtype = get_default_dtype() if any(isinstance(v, float) for v in (first, last, step)) else int64
     to = _wanted(dtype, settings)
     if to.name == "int64":  # where PyTorch drops the fractions first; for other integers it counts with them
         first, last, step = int(first), int(last), int(step)
@@ -338,8 +341,9 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = No
     count = math.ceil((last - first) / step)
     if to.category < FLOAT:
         first, step = int(first), int(step)
-    wide = np.arange(count, dtype=np.float64 if to.category >= FLOAT else np.int64)
-    return in_order(_scaled(wide, step, first, to.array_type), requires_grad, device, "arange", **settings)
+    wide = np.float64 if to.category >= FLOAT else np.int64
+    array = allocate(lambda shape, kind: _scaled(np.arange(*shape, dtype=wide), step, first, kind), (count,), to, "arange")
+    return in_order(array, requires_grad, device, "arange", **settings)
 
 
 def in_order(array: Any, requires_grad: bool, device: Any, name: str, **settings: Any) -> Any:
@@ -362,8 +366,8 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any
     if _has_history(start) or _has_history(end):
         return _between(start, end, steps, _wanted(dtype, settings), requires_grad, "linspace", settings.get("out"))
     first, last, to = _ends("linspace", start, end, steps, dtype, settings)
-    found = cast_array(silently(np.linspace, first, last, int(steps)), to.array_type)
-    return in_order(found, requires_grad, device, "linspace", **settings)
+    array = allocate(lambda shape, kind: cast_array(silently(np.linspace, first, last, *shape), kind), (int(steps),), to, "linspace")
+    return in_order(array, requires_grad, device, "linspace", **settings)
 
 
 def _has_history(bound: Any) -> bool:
@@ -413,14 +417,15 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any
     base = _number(base, "logspace")
     if isinstance(base, complex):
         raise BadArgument(f"logspace: the base must be a real number, got {base}", fix="base=10.0")
-    found = cast_array(silently(np.logspace, first, last, int(steps), base=base), to.array_type)
-    return in_order(found, requires_grad, device, "logspace", **settings)
+    array = allocate(lambda shape, kind: cast_array(silently(np.logspace, first, last, *shape, base=base), kind), (int(steps),), to, "logspace")
+    return in_order(array, requires_grad, device, "logspace", **settings)
 
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Ones on the diagonal, zeros elsewhere."""
     to = _wanted(dtype, settings)
-    return finish(np.eye(*_shape((n, n if m is None else m), "eye"), dtype=to.array_type), requires_grad, device, "eye", **settings)
+    array = allocate(lambda shape, kind: np.eye(*shape, dtype=kind), _shape((n, n if m is None else m), "eye"), to, "eye")
+    return finish(array, requires_grad, device, "eye", **settings)
 
 
 # ----------------------------------------------------------------------------------------------------------------- random
@@ -448,13 +453,15 @@ def _draw(method: str, generator: Any, shape: tuple[int, ...], to: DType) -> Any
 
 def rand(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Uniform in [0, 1)."""
-    array = _draw("random", generator, _shape(_size(size, settings), "rand"), _float_type(dtype, settings, "rand"))
+    to = _float_type(dtype, settings, "rand")
+    array = allocate(lambda shape, _: _draw("random", generator, shape, to), _shape(_size(size, settings), "rand"), to, "rand")
     return finish(array, requires_grad, device, "rand", **settings)
 
 
 def randn(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Normal with mean 0 and variance 1."""
-    array = _draw("standard_normal", generator, _shape(_size(size, settings), "randn"), _float_type(dtype, settings, "randn"))
+    to = _float_type(dtype, settings, "randn")
+    array = allocate(lambda shape, _: _draw("standard_normal", generator, shape, to), _shape(_size(size, settings), "randn"), to, "randn")
     return finish(array, requires_grad, device, "randn", **settings)
 
 
@@ -470,13 +477,14 @@ def randint(low: Any = None, high: Any = None, size: Any = None, *, generator: A
     low, high = sizes((low or 0, high), "randint")
     if low >= high:
         raise BadValue(f"randint: needs low < high, got low={low} and high={high}", fix="mutagrad.randint(0, 10, (2, 3))")
-    drawn = source(generator).integers(low, high, _shape((size,), "randint"))
-    return finish(drawn.astype(_holding("randint", low, high - 1, dtype, settings)), requires_grad, device, "randint", **settings)
+    to = _holding("randint", low, high - 1, dtype, settings)
+    array = allocate(lambda shape, kind: source(generator).integers(low, high, shape).astype(kind), _shape((size,), "randint"), to, "randint")
+    return finish(array, requires_grad, device, "randint", **settings)
 
 
-def _holding(name: str, least: int, most: int, dtype: Any, settings: dict[str, Any]) -> Any:
+def _holding(name: str, least: int, most: int, dtype: Any, settings: dict[str, Any]) -> DType:
     """The type asked for, int64 if none, which must hold these whole numbers exactly."""
-    to = as_dtype("int64") if dtype is None and settings.get("out") is None else _wanted(dtype, settings)
+    to = int64 if dtype is None and settings.get("out") is None else _wanted(dtype, settings)
     if to.is_complex:
         raise DTypeError(f"{name}: complex numbers are not whole", fix="dtype=mutagrad.int64")
     bound = int(2 / finfo(to).eps) if to.category >= FLOAT else 1
@@ -484,13 +492,15 @@ def _holding(name: str, least: int, most: int, dtype: Any, settings: dict[str, A
     if not low <= least <= most <= high and least <= most:
         raise BadValue(f"{name}: numbers from {least} to {most} do not fit into {to.name}", why=f"it holds those from {low} to {high}",
                        fix="dtype=mutagrad.int64")
-    return to.array_type
+    return to
 
 
 def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """The numbers from 0 to n - 1 in random order."""
-    array = source(generator).permutation(*_shape((n,), "randperm"))
-    return finish(array.astype(_holding("randperm", 0, n - 1, dtype, settings)), requires_grad, device, "randperm", **settings)
+    shape = _shape((n,), "randperm")
+    to = _holding("randperm", 0, n - 1, dtype, settings)
+    array = allocate(lambda shape, kind: source(generator).permutation(*shape).astype(kind), shape, to, "randperm")
+    return finish(array, requires_grad, device, "randperm", **settings)
 
 
 def rand_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, generator: Any = None, **settings: Any) -> Any:

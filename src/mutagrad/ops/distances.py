@@ -8,7 +8,6 @@ from ..backends import np
 from ..call import primitive
 from ..errors import BadArgument, BadValue, DTypeError, ShapeError
 from ..number import number
-from ..op import RAW, RECORDED
 from ..promote import operand_dtype
 from .elementwise import cast, where
 from .indexing import copy_
@@ -58,14 +57,16 @@ def _distances(a: Any, b: Any, p: float, fast: bool) -> Any:
     return np.add.reduce(apart, -1) if p == 1 else np.power(np.add.reduce(np.power(apart, p), -1), 1 / p)
 
 
-def _distance_rule(xp: Any, g: Any, x: Any, y: Any, out: Any, p: float) -> Any:
+def _distance_rule(xp: Any, g: Any, x: Any, y: Any, out: Any, p: float, fast: bool) -> Any:
     """The adjoint of x; y's is the same with the distances transposed. Where a distance is zero, its slope is taken as zero."""
-    if p == 2:
-        w = xp.where(out == 0, 0.0, g / xp.where(out == 0, 1.0, out))
+    w: Any = xp.where(out == 0, 0.0, g / xp.where(out == 0, 1.0, out)) if p == 2 else None
+    if fast and p == 2:
         return x * xp.sum(w, (len(w.shape) - 1,), True) - xp.matmul(w, y)
     if p == 0:
         return xp.zeros_like(x)
     apart = xp.unsqueeze(x, -2) - xp.unsqueeze(y, -3)
+    if p == 2:
+        return xp.sum(xp.unsqueeze(w, -1) * apart, (len(w.shape) - 1,), False)
     wide, size = xp.unsqueeze(out, -1), xp.abs(apart)
     slope = xp.sgn(apart)
     if p == float("inf"):
@@ -73,7 +74,7 @@ def _distance_rule(xp: Any, g: Any, x: Any, y: Any, out: Any, p: float) -> Any:
     elif p != 1:
         near = size == 0
         ratio = xp.where(near, 1.0, size) / xp.where(wide == 0, 1.0, wide)
-        slope = xp.where(near, 0.0, slope * xp.pow_number(ratio, p - 1))
+        slope = xp.where(near, 0.0, slope * xp.power(ratio, p - 1))
     return xp.sum(xp.unsqueeze(g, -1) * slope, (len(g.shape) - 1,), False)
 
 
@@ -82,10 +83,8 @@ def _turned(xp: Any, x: Any) -> Any:
     return xp.transpose(x, n - 2, n - 1)
 
 
-cdist_values = primitive("cdist", _distances, settings=("p", "fast"), x=lambda xp, g, x, y, out, p: _distance_rule(xp, g, x, y, out, p),
-                         y=lambda xp, g, x, y, out, p: _distance_rule(xp, _turned(xp, g), y, x, _turned(xp, out), p))
-
-RAW.pow_number, RECORDED.pow_number = lambda a, p: np.power(a, a.dtype.type(p)), lambda x, p: x ** p
+cdist_values = primitive("cdist", _distances, settings=("p", "fast"), x=lambda xp, g, x, y, out, p, fast: _distance_rule(xp, g, x, y, out, p, fast),
+                         y=lambda xp, g, x, y, out, p, fast: _distance_rule(xp, _turned(xp, g), y, x, _turned(xp, out), p, fast))
 
 _COMPUTE_MODES = {"use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": True, "donot_use_mm_for_euclid_dist": False}
 _FEW_ROWS = 25  # up to so many, differences are as fast as a product of matrices, and more exact

@@ -13,8 +13,8 @@ from ..backends.host import silently
 from ..call import primitive
 from ..construct import make
 from ..device import check_device
-from ..dtypes import FLOAT, INTEGER, as_dtype, finfo, get_default_dtype, iinfo, of_array
-from ..errors import BadArgument, BadValue, DTypeError, ShapeError
+from ..dtypes import FLOAT, INTEGER, as_dtype, finfo, get_default_dtype, iinfo, int64, of_array
+from ..errors import BadArgument, BadValue, DTypeError, ShapeError, may_need_much
 from ..number import number
 from ..op import zero
 from ..random import source, uniform
@@ -82,6 +82,7 @@ def _probabilities(p: Any, name: str) -> Any:
     return p
 
 
+@may_need_much
 def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = None) -> Any:
     """Ones with the probabilities that `input` holds, or all with probability `p`, and zeros.
 
@@ -139,6 +140,7 @@ def _common_shape(name: str, x: Any, y: Any) -> tuple[int, ...]:
     return found
 
 
+@may_need_much
 def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: Any = None, device: Any = None,
            requires_grad: bool = False, layout: Any = None, pin_memory: bool = False) -> Any:
     """Normal numbers with this mean and standard deviation: tensors, a tensor and a number, or two numbers and a size.
@@ -300,7 +302,7 @@ def random_(x: Any, *bounds: Any, generator: Any = None, **named: Any) -> Any:
     if first > last:
         raise BadValue(f"random_ expects 'from' to be less than 'to', but got from={first} >= to={end}", fix="x.random_(0, 10)")
     _check_range(x, first, last)
-    wide = np.uint64 if last > iinfo(as_dtype("int64")).max else np.int64
+    wide = np.uint64 if last > iinfo(int64).max else np.int64
     return _write(x, source(generator).integers(first, last, x._array.shape, wide, endpoint=True))
 
 

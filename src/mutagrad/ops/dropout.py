@@ -6,7 +6,7 @@ from typing import Any
 
 from ..backends import np
 from ..construct import make
-from ..errors import BadValue, ShapeError
+from ..errors import BadValue, ShapeError, may_need_much
 from ..number import number
 from ..op import RECORDED
 from ..random import source
@@ -26,6 +26,7 @@ def _probability(p: float, name: str) -> float:
     return p
 
 
+@may_need_much
 def _kept(shape: tuple[int, ...], p: float, dtype: Any, generator: Any) -> Any:
     """1 where an element is kept, 0 where it is dropped, which it is with probability p."""
     return (source(generator).random(shape, np.float32) >= p).astype(dtype)

@@ -15,7 +15,7 @@ from ..backends.science import erf as _erf
 from ..call import elementwise, in_place, primitive
 from ..construct import make
 from ..dtypes import BOOL, FLOAT
-from ..errors import BadValue, DTypeError
+from ..errors import BadArgument, BadValue, DTypeError, DivisionByZero
 from ..number import PLAIN, number
 from ..op import RAW, RECORDED, same, zero
 from ..promote import as_operand, operand_dtype
@@ -46,11 +46,14 @@ RAW.zeros_like = np.zeros_like
 # ------------------------------------------------------------------------------------------------------------- arithmetic
 
 
-def _divisible(function: Any) -> Any:
-    """Integers have no infinity to give: PyTorch refuses what NumPy makes 0."""
+def _divisible(name: str, function: Any) -> Any:
+    """Integers have no infinity to give: PyTorch refuses what NumPy makes 0. Booleans are not divided."""
     def forward(a: Any, b: Any) -> Any:
-        if a.size and b.dtype.kind in "iu" and not b.all():
-            raise DTypeError("division: an integer was divided by zero", why="integers have no infinity", fix="x.float() / y")
+        if b.dtype.kind in "iu" and a.size and not b.all():
+            raise DivisionByZero(f"{name}: ZeroDivisionError: an integer was divided by zero", why="integers have no infinity",
+                                 fix="x.float() / y, or y.clamp(min=1)")
+        if b.dtype.kind == "b":
+            raise TypeError  # it becomes the usual error about types
         return function(a, b)
 
     return forward
@@ -105,10 +108,10 @@ pow_values = elementwise(
     x=lambda xp, g, x, y: xp.where(y == 0, 0.0, g * y * xp.pow(x, y - 1)),
     y=lambda xp, g, x, y, out: _power_of_base(xp, g, out, x, (x == 0) & xp.not_negative(y)))
 RAW.not_negative, RECORDED.not_negative = lambda a: a.real >= 0, lambda x: make(x._array.real >= 0)  # of a complex number, its real part
-remainder = elementwise("remainder", _divisible(np.remainder), x=same, y=lambda xp, g, x, y: -g * xp.floor_divide(x, y))
-fmod = elementwise("fmod", _divisible(np.fmod), x=same, y=lambda xp, g, x, y: -g * xp.trunc(x / y))
-floor_divide = elementwise("floor_divide", _divisible(np.floor_divide), x=zero, y=zero)
-trunc_divide = elementwise("trunc_divide", _divisible(lambda a, b: _trunc_quotient(a, b)), x=zero, y=zero)
+remainder = elementwise("remainder", _divisible("remainder", np.remainder), x=same, y=lambda xp, g, x, y: -g * xp.floor_divide(x, y))
+fmod = elementwise("fmod", _divisible("fmod", np.fmod), x=same, y=lambda xp, g, x, y: -g * xp.trunc(x / y))
+floor_divide = elementwise("floor_divide", _divisible("floor_divide", np.floor_divide), x=zero, y=zero)
+trunc_divide = elementwise("trunc_divide", _divisible("trunc_divide", lambda a, b: _trunc_quotient(a, b)), x=zero, y=zero)
 neg = elementwise("neg", np.negative, x=lambda g: -g)
 # NumPy 2.4's np.negative(a, out=b) is wrong for some strides (x[:, 0] of eight doubles a row); into fresh memory it is right.
 neg.op.into = False
@@ -442,6 +445,9 @@ def allclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equ
 
 def equal(input: Any, other: Any) -> bool:
     """Whether two tensors have the same shape and elements."""
+    for x in (input, other):
+        if not isinstance(x, TensorBase):
+            raise BadArgument(f"equal: expects two tensors, got {type(x).__name__}", fix="mutagrad.equal(x, mutagrad.as_tensor(y))")
     return bool(input._array.shape == other._array.shape and np.array_equal(input._array, other._array))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..backends import np
 from ..construct import view_of
-from ..errors import BadIndex, BadIndexType, BadValue
+from ..errors import BadIndex, BadIndexType, BadValue, OutOfMemory
 from ..storage import TensorBase
 
 ndarray = np.ndarray
@@ -145,7 +145,10 @@ def positions(part: Any, size: int, dim: int, from_end: bool = True) -> Any:
                            fix=f"indices from {least} to {size - 1}")
         if low < 0:
             return np.where(part < 0, part + size, part)
-    return part.astype(np.int64)
+    try:
+        return part.astype(np.int64)
+    except MemoryError as error:
+        raise OutOfMemory.found_by("index", error) from None
 
 
 def basic_view(x: Any, parts: tuple[Any, ...]) -> Any:

@@ -13,7 +13,7 @@ from ..backends.host import add_at, silent
 from ..backends.large import LARGE
 from ..construct import SCOPE, make, view, view_of, window_or_none
 from ..dtypes import of_array
-from ..errors import BadArgument, DTypeError, ShapeError
+from ..errors import BadArgument, DTypeError, OutOfMemory, ShapeError
 from ..graph import next_order, window_of
 from ..modes import NOT_RECORDING, mode
 from ..op import RECORDED, Op, same
@@ -37,7 +37,10 @@ _accumulate = Op("accumulate", None, ("x", "value"), (), {"x": same, "value": sa
 def read(x: Any, index: tuple[Any, ...]) -> Any:
     """A copy of the elements that `index` picks."""
     array = x._array
-    result = make(array.take(index[0], 0) if len(index) == 1 and array.size >= LARGE else array[index])
+    try:
+        result = make(array.take(index[0], 0) if len(index) == 1 and array.size >= LARGE else array[index])
+    except MemoryError as error:
+        raise OutOfMemory.found_by("index", error) from None
     node = x._storage.writer
     if mode.grad and node is not None:
         result._storage.writer = new_node(_read, (node,), (window_of(x, index),))
@@ -61,7 +64,10 @@ def getitem(x: Any, key: Any) -> Any:
         key = plain_slice(key)
         start, stop, _ = key.indices(array.shape[0])
         return view_of(x, array[key], (x._offset or 0) + (start * array.strides[0] if start < stop else 0))
-    view, index = split_index(x, key)
+    try:
+        view, index = split_index(x, key)
+    except MemoryError as error:
+        raise OutOfMemory.found_by("index", error) from None
     return view if index is None else read(view, index)
 
 

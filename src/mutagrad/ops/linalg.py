@@ -5,13 +5,13 @@ from math import prod
 from string import ascii_letters, ascii_lowercase, ascii_uppercase
 from typing import Any
 
-from ..backends import np
+from ..backends import np, sums
 from ..backends.host import silenced, silent, silently
-from ..backends.short import rounded, widened
+from ..backends.short import SHORT, rounded, widened
 from ..call import primitive
 from ..construct import make
 from ..dtypes import BOOL, FLOAT, of_array
-from ..errors import BadArgument, BadValue, DTypeError, ShapeError
+from ..errors import BadArgument, BadValue, DTypeError, OutOfMemory, ShapeError
 from ..graph import mode
 from ..number import number
 from ..op import RAW, RECORDED
@@ -58,12 +58,25 @@ _matmul = np.matmul
 
 
 def product(a: Any, b: Any) -> Any:
-    """`a @ b`; half precision is summed in single, as in PyTorch."""
-    return silent().run(_matmul, a, b) if a.dtype.char != "e" else silently(_product_in_single, a, b)
+    """`a @ b`."""
+    if a.shape[-1] < _LONG or a.ndim != 2 or b.ndim != 2 or 1 in (len(a), b.shape[1]) or a.size * b.shape[1] > _SMALL:
+        return silent().run(_matmul, a, b)
+    return silently(_long_product, a, b)
 
 
-def _product_in_single(a: Any, b: Any) -> Any:
-    return _matmul(a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
+_LONG = 1024  # products to be added that are worth adding in groups
+_SMALL = 1 << 22  # products up to which this is as fast, and OpenBLAS adds all of an element's one after the other
+
+
+def _long_product(a: Any, b: Any) -> Any:
+    """`a @ b` of long rows and columns, such as the gradient of a few weights over a large batch: as the sum of products of parts."""
+    groups = a.shape[1] // sums.GROUP
+    each = a.shape[1] // groups
+    whole = groups * each
+    parts = np.matmul(a[:, :whole].reshape(len(a), groups, each).swapaxes(0, 1), b[:whole].reshape(groups, each, -1))
+    if whole < a.shape[1]:
+        parts[0] += np.matmul(a[:, whole:], b[whole:])
+    return sums.add(parts, (0,))
 
 
 def _add_product(name: str, bias: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
@@ -230,12 +243,18 @@ def _einsum_reverse(xp: Any, g: Any, saved: Any, links: Any) -> list[Any]:
     return grads
 
 
+_ROOM = 1 << 24  # elements that what lies between two products may have: all in one go NumPy adds them one after the other
+
+
 @silenced
 def _einsum_arrays(terms: tuple[str, ...], result: str, arrays: tuple[Any, ...]) -> Any:
-    equation, plan = f"{','.join(terms)}->{result}", len(arrays) > 2 or "greedy"
-    if arrays[0].dtype.kind == "V":  # bfloat16, which NumPy's has not
-        return rounded(np.einsum(equation, *map(widened, arrays), optimize=plan))
-    return np.einsum(equation, *arrays, optimize=plan)
+    equation, plan = f"{','.join(terms)}->{result}", ("greedy", max(_ROOM, *(a.size for a in arrays)))
+    try:
+        if arrays[0].dtype.char in SHORT:
+            return rounded(np.einsum(equation, *map(widened, arrays), optimize=plan), arrays[0].dtype)
+        return np.einsum(equation, *arrays, optimize=plan)
+    except MemoryError as error:
+        raise OutOfMemory.found_by("einsum", error) from None
 
 
 _einsum = variadic("einsum", None, _einsum_reverse, True)

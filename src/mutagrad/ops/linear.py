@@ -8,7 +8,7 @@ from ..backends import np
 from ..call import primitive
 from ..construct import make
 from ..dtypes import of_array
-from ..errors import BadValue, DTypeError, ShapeError
+from ..errors import BadValue, DTypeError, ShapeError, may_need_much
 from ..op import RAW, RECORDED
 from .linalg import einsum, matmul
 from .shape import tensor_argument
@@ -98,6 +98,7 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     return result if bias is None else result + bias
 
 
+@may_need_much
 def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     """A row for each class index: 1 at the index, 0 elsewhere; as many classes as the largest index needs, if not told.
 

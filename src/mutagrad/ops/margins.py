@@ -17,7 +17,7 @@ from .reduce import sum as total
 from .selecting import gather
 from .shape import broadcast_tensors, reshape, tensor_argument, unsqueeze, whole_dim
 from .classes import check_indices, constant_weight, with_batch
-from .loss import at_least, binary_logits_values, check_float, check_tensors, reduced, reduction_of
+from .loss import at_least, check_float, check_tensors, reduced, reduction_of
 
 __all__ = [
     "cosine_embedding_loss", "cosine_similarity", "hinge_embedding_loss", "margin_ranking_loss", "multi_margin_loss", "multilabel_margin_loss",
@@ -116,7 +116,7 @@ def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, siz
     check_float("multilabel_soft_margin_loss", input)
     if not input._array.ndim:
         raise BadIndex("multilabel_soft_margin_loss: a 0-d x has no classes", fix="x.reshape(1, -1)")
-    loss = binary_logits_values(input, target)
+    loss = -(target * logsigmoid_values(input) + (1 - target) * logsigmoid_values(-input))  # small slopes stay exact on either side
     loss = loss if weight is None else loss * tensor_argument(weight, "multilabel_soft_margin_loss")
     return reduced(mean_dims(loss, (loss._array.ndim - 1,), False), reduction)
 

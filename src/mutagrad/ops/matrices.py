@@ -9,7 +9,7 @@ from ..call import primitive
 from ..construct import make
 from ..device import check_device
 from ..dtypes import as_dtype
-from ..errors import BadIndex, BadValue, DTypeError, ShapeError
+from ..errors import BadIndex, BadValue, DTypeError, ShapeError, may_need_much
 from ..layout import check_layout
 from ..op import RAW, RECORDED
 from ..storage import memory_offset
@@ -66,11 +66,13 @@ def _indices(name: str, find: Any, row: int, col: int, offset: int, dtype: Any, 
     return make(np.stack(find(row, offset, col)).astype(to))
 
 
+@may_need_much
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None, pin_memory: bool = False) -> Any:
     """The rows and the columns of the elements on and below a diagonal."""
     return _indices("tril_indices", np.tril_indices, row, col, offset, dtype, device, layout, pin_memory)
 
 
+@may_need_much
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None, pin_memory: bool = False) -> Any:
     """The rows and the columns of the elements on and above a diagonal."""
     return _indices("triu_indices", np.triu_indices, row, col, offset, dtype, device, layout, pin_memory)

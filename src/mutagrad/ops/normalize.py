@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ..backends import large, np
 from ..backends.host import silenced, silently
+from ..backends.sums import channel_sums, row_sums
 from ..call import primitive
 from ..construct import make
 from ..dtypes import FLOAT, of_array
@@ -91,7 +92,7 @@ RAW.constants, RECORDED.constants = lambda values, x: values, lambda values, x: 
 def _declare(name: str, forward: Any, reverse: Any) -> Any:
     """A normalisation: its rules are for recorded sweeps, and on raw arrays `reverse` serves all inputs in one pass."""
     function = primitive(
-        name, _in_single(forward), settings=("plan", "moments"),
+        name, forward, settings=("plan", "moments"),
         x=lambda xp, g, x, weight, plan, moments: _slope_of_input(xp, g, x, weight, plan, moments),
         weight=lambda xp, g, x, weight_shape, plan, moments: _slope_of_weight(xp, g, x, weight_shape, plan, moments),
         bias=lambda xp, g, bias_shape, plan: _slope_of_bias(xp, g, bias_shape, plan))
@@ -103,8 +104,7 @@ def _declare(name: str, forward: Any, reverse: Any) -> Any:
         if xp is not RAW or s[slots[0]] is None:
             return rules(xp, g, s, i)
         x, weight, plan, moments, weight_shape, bias_shape = (s[slot] for slot in slots)
-        wide = g.astype(np.float32) if g.dtype.char == "e" else g
-        found = reverse(wide, x, weight, plan, moments, tuple(k is not None for k in i[:3]))
+        found = reverse(g, x, weight, plan, moments, tuple(k is not None for k in i[:3]))
         return tuple(None if f is None else f.reshape(shape).astype(g.dtype, copy=False)
                      for f, shape in zip(found, (x.shape, weight_shape, bias_shape)))
 
@@ -112,31 +112,13 @@ def _declare(name: str, forward: Any, reverse: Any) -> Any:
     return function
 
 
-def _in_single(forward: Any) -> Any:
-    """Half precision is computed in single, as in PyTorch."""
-    def wide(x: Any, weight: Any, bias: Any, plan: Plan, moments: Any) -> Any:
-        if x.dtype.char != "e":
-            return forward(x, weight, bias, plan, moments)
-        return forward(x.astype(np.float32), weight, bias, plan, moments).astype(x.dtype)
-
-    return wide
-
-
 # ------------------------------------------------------------------------------------------------- rows of one array: raw
-
-_SHORT = 2048  # longer rows are summed in pairs, which rounds less
-
 
 def _folded(plan: Plan) -> tuple[tuple[int, int, int], tuple[int, ...], tuple[int, ...]]:
     """Of a plan over groups of channels: an item as (samples, groups, elements of one), and as weights see it, and those."""
     samples, groups, channels, inner = plan.shape
     wide = (samples, groups * channels, inner) if inner > 1 else (samples, groups * channels)
     return (samples, groups, channels * inner), wide, (groups * channels, 1) if inner > 1 else (groups * channels,)
-
-
-def _row_sums(a: Any) -> Any:
-    """Sums along the last of three dimensions, for rows so short that NumPy's reduction takes twice the time of einsum's."""
-    return np.einsum("ngm->ng", a)[..., None] if a.shape[2] <= _SHORT else np.add.reduce(a, 2, keepdims=True)
 
 
 def _normalise_groups(x: Any, weight: Any, bias: Any, plan: Plan, moments: Any) -> Any:
@@ -150,11 +132,11 @@ def _normalise_groups(x: Any, weight: Any, bias: Any, plan: Plan, moments: Any) 
     def work(part: slice) -> None:
         block = target[part]
         if plan.centred:
-            np.divide(_row_sums(source[part]), rows[2], out=mean[part])
+            mean[part, :, 0] = row_sums(source[part]) / rows[2]
             np.subtract(source[part], mean[part], out=block)
-            squares = np.einsum("ngm,ngm->ng", block, block)
+            squares = row_sums(block, block)
         else:
-            squares = np.einsum("ngm,ngm->ng", source[part], source[part])
+            squares = row_sums(source[part], source[part])
         scale[part, :, 0] = 1 / np.sqrt(squares / x.dtype.type(rows[2]) + x.dtype.type(plan.eps))
         if w is not None and len(wide) > 2:  # the same for all elements of a channel: one factor with the scale
             factor = scale[part] * w.reshape(groups, -1)
@@ -176,14 +158,12 @@ def _reverse_groups(g: Any, x: Any, weight: Any, plan: Plan, moments: Any, wante
     gx = np.empty(g.shape, g.dtype) if wanted[0] else None
     target, source, incoming = None if gx is None else gx.reshape(rows), x.reshape(rows), g.reshape(wide)
     w = weight.reshape(affine) if weight is not None and weight.ndim else None
-    over = "ncs,ncs->c" if len(wide) > 2 else "nc,nc->c"
 
     def work(part: slice) -> tuple[Any, Any]:
         normal = source[part] - mean[part] if plan.centred else source[part].astype(g.dtype)
         normal *= scale[part]
         piece = incoming[part]
-        sums = (np.einsum(over, piece, normal.reshape(piece.shape)) if wanted[1] else None,
-                np.add.reduce(piece, (0, 2)[:len(wide) - 1]) if wanted[2] else None)
+        sums = (channel_sums(piece, normal.reshape(piece.shape)) if wanted[1] else None, channel_sums(piece) if wanted[2] else None)
         if target is None:
             return sums
         block = target[part]
@@ -191,8 +171,8 @@ def _reverse_groups(g: Any, x: Any, weight: Any, plan: Plan, moments: Any, wante
             block[...] = piece.reshape(block.shape)
         else:
             np.multiply(piece, w, out=block.reshape(piece.shape))
-        along = np.einsum("ngm,ngm->ng", block, normal)[..., None] / g.dtype.type(rows[2])
-        level = _row_sums(block) / g.dtype.type(rows[2]) if plan.centred else None
+        along = (row_sums(block, normal)[..., None] / rows[2]).astype(g.dtype, copy=False)
+        level = (row_sums(block)[..., None] / rows[2]).astype(g.dtype, copy=False) if plan.centred else None
         normal *= along
         block -= normal
         if level is not None:
@@ -205,13 +185,10 @@ def _reverse_groups(g: Any, x: Any, weight: Any, plan: Plan, moments: Any, wante
 
 
 def _added(parts: list[Any], g: Any, count: int) -> Any:
-    return np.add.reduce(parts, 0, dtype=g.dtype) if parts else np.zeros(count, g.dtype)
+    return np.add.reduce(parts, 0).astype(g.dtype) if parts else np.zeros(count, g.dtype)
 
 
 # --------------------------------------------------------------------------------------------- channels of all items: raw
-
-_CHANNELS = "ncs,ncs->c"
-
 
 def _normalise_channels(x: Any, weight: Any, bias: Any, plan: Plan, moments: Any) -> Any:
     out = np.empty(x.shape, x.dtype)
@@ -222,11 +199,10 @@ def _normalise_channels(x: Any, weight: Any, bias: Any, plan: Plan, moments: Any
     def work(part: slice) -> None:
         piece, block = source[:, part], target[:, part]
         if not plan.given:
-            np.divide(np.add.reduce(piece, (0, 2), keepdims=True), plan.members, out=mean[:, part])
+            mean[0, part, 0] = channel_sums(piece) / plan.members
         np.subtract(piece, mean[:, part], out=block)
         if not plan.given:
-            variance = np.einsum(_CHANNELS, block, block) / x.dtype.type(plan.members)
-            scale[0, part, 0] = 1 / np.sqrt(variance + x.dtype.type(plan.eps))
+            scale[0, part, 0] = 1 / np.sqrt(channel_sums(block, block) / plan.members + plan.eps)
         np.multiply(block, scale[0, part] if w is None else scale[0, part] * w[part], out=block)
         if b is not None:
             np.add(block, b[part], out=block)
@@ -247,8 +223,8 @@ def _reverse_channels(g: Any, x: Any, weight: Any, plan: Plan, moments: Any, wan
         piece = incoming[:, part]
         normal = source[:, part] - mean[:, part]
         normal *= scale[:, part]
-        along[part] = np.einsum(_CHANNELS, piece, normal)
-        level[part] = np.add.reduce(piece, (0, 2))
+        along[part] = channel_sums(piece, normal)
+        level[part] = channel_sums(piece)
         if target is None:
             return
         block = target[:, part]

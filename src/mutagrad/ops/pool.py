@@ -435,8 +435,6 @@ def _spread(a: Any, size: Sizes, w: Windows, divisor: Any) -> Any:
 
 def _avg_pool_values(a: Any, w: Windows, divisor: Any, size: Sizes | None) -> Any:
     """Averages, or with a `size` shares for images of it: one operation, which is its own transpose."""
-    if a.dtype.char == "e":
-        return _avg_pool_values(a.astype(np.float32), w, divisor, size).astype(a.dtype)
     return _average(a, w, divisor) if size is None else _spread(a, size, w, divisor)
 
 

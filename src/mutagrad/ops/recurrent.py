@@ -187,28 +187,22 @@ def _rnn_reverse(xp: Any, act: Any, slope: Any, g: Any, x: Any, h: Any, w: Any, 
 # ---------------------------------------------------------------------------------------------------------- declarations
 
 def _with_memory(steps: Callable[..., tuple[Any, ...]], results: int) -> Callable[..., Any]:
-    """The forward: results in one array, and what the reverse needs in the list `memory`. Half precision is computed in single."""
+    """The forward: results in one array, and what the reverse needs in the list `memory`."""
     def forward(*arguments: Any) -> Any:
         *arrays, plan, memory = arguments
-        narrow = arrays[0].dtype
-        found = steps(RAW, *map(_single, arrays), plan)
+        found = steps(RAW, *arrays, plan)
         memory[:] = found[results:]
-        return pack(found[:results]).astype(narrow, copy=False)
+        return pack(found[:results])
 
     return forward
-
-
-def _single(array: Any) -> Any:
-    return array.astype(np.float32) if array.dtype.char == "e" else array
 
 
 def _all_at_once(function: Any, reverse: Callable[..., tuple[Any, ...]]) -> Any:
     """One pass serves all inputs."""
     def joint(xp: Any, g: Any, s: Any, i: Any) -> tuple[Any, ...]:
         *values, plan, memory = s
-        wide = xp is RAW and g.dtype.char == "e"
-        found = reverse(xp, *(map(_single, (g, *values)) if wide else (g, *values)), plan, memory)
-        return tuple(None if wanted is None else f.astype(g.dtype) if wide else f for f, wanted in zip(found, i))
+        found = reverse(xp, g, *values, plan, memory)
+        return tuple(None if wanted is None else f for f, wanted in zip(found, i))
 
     function.op.reverse = joint
     return function

@@ -4,11 +4,12 @@ from __future__ import annotations
 from typing import Any
 
 from .. import return_types, rooms
-from ..backends import large, np
+from ..backends import large, np, sums
 from ..backends.host import silent, silently
+from ..backends.short import SHORT
 from ..call import primitive
 from ..construct import make
-from ..dtypes import FLOAT, as_dtype, of_array
+from ..dtypes import FLOAT, as_dtype, complex128, float64, of_array
 from ..errors import BadArgument, BadIndex, DTypeError, NotSupported
 from ..number import number
 from ..op import RAW, RECORDED
@@ -38,37 +39,29 @@ def back(xp: Any, g: Any, shape: tuple[int, ...], dims: tuple[int, ...]) -> Any:
     return xp.spread(g, kept_shape(shape, dims), shape)
 
 
-def in_single(forward: Any) -> Any:
-    """Half precision is reduced in single, as in PyTorch: in half 2048 + 1 is 2048, and sums of 65520 are infinite."""
-    def wide(a: Any, *settings: Any) -> Any:
-        return forward(a, *settings) if a.dtype.char != "e" else forward(a.astype(np.float32), *settings).astype(a.dtype)
-
-    return wide
-
-
 SETTINGS = ("dims", "keepdim")
 
 sum_dims = primitive("sum", lambda a, dims, keepdim: _sum(a, dims, keepdim), settings=SETTINGS, warns=False,
                      x=lambda xp, g, x_shape, dims: back(xp, g, x_shape, dims))
-mean_dims = primitive("mean", in_single(lambda a, dims, keepdim: _sum(a, dims, keepdim) / count(a.shape, dims)),
-                      settings=SETTINGS, x=lambda xp, g, x_shape, dims: back(xp, g / count(x_shape, dims), x_shape, dims))
-prod_dims = primitive("prod", in_single(lambda a, dims, keepdim: _product(a, dims, keepdim)), settings=SETTINGS,
+mean_dims = primitive("mean", lambda a, dims, keepdim: _mean(a, dims, keepdim), settings=SETTINGS,
+                      x=lambda xp, g, x_shape, dims: back(xp, g / count(x_shape, dims), x_shape, dims))
+prod_dims = primitive("prod", lambda a, dims, keepdim: _product(a, dims, keepdim), settings=SETTINGS,
                       x=lambda xp, g, x, dims: back(xp, g, x.shape, dims) * _product_of_others(xp, x, dims))
 amax_dims = primitive("amax", lambda a, dims, keepdim: _reduced(np.maximum, a, dims, keepdim), settings=SETTINGS,
                       x=lambda xp, g, x, out, dims: to_extremes(xp, g, x, out, dims))
 amin_dims = primitive("amin", lambda a, dims, keepdim: _reduced(np.minimum, a, dims, keepdim), settings=SETTINGS,
                       x=lambda xp, g, x, out, dims: to_extremes(xp, g, x, out, dims))
-var_dims = primitive("var", in_single(lambda a, dims, keepdim, correction: _variance(a, dims, keepdim, correction)),
+var_dims = primitive("var", lambda a, dims, keepdim, correction: _variance(a, dims, keepdim, correction),
                      settings=(*SETTINGS, "correction"),
                      x=lambda xp, g, x, dims, correction: back(xp, g, x.shape, dims) * (x - xp.mean(x, dims, True))
                      * (2 * _per_degree(count(x.shape, dims), correction)))
-std_dims = primitive("std", in_single(lambda a, dims, keepdim, correction: np.sqrt(_variance(a, dims, keepdim, correction))),
+std_dims = primitive("std", lambda a, dims, keepdim, correction: np.sqrt(_variance(a, dims, keepdim, correction)),
                      settings=(*SETTINGS, "correction"),
                      x=lambda xp, g, x, out, dims, correction: back(xp, xp.where(out == 0, 0.0, g / out), x.shape, dims)
                      * (x - xp.mean(x, dims, True)) * _per_degree(count(x.shape, dims), correction))
-cumsum_dim = primitive("cumsum", in_single(lambda a, dim: np.add.accumulate(a, dim, a.dtype)), settings=("dim",),
+cumsum_dim = primitive("cumsum", lambda a, dim: sums.accumulate(np.add, a, dim), settings=("dim",),
                        x=lambda xp, g, dim: xp.flip(xp.cumsum(xp.flip(g, (dim,)), dim), (dim,)))
-cumprod_dim = primitive("cumprod", in_single(lambda a, dim: np.multiply.accumulate(a, dim, a.dtype)), settings=("dim",),
+cumprod_dim = primitive("cumprod", lambda a, dim: sums.accumulate(np.multiply, a, dim), settings=("dim",),
                         x=lambda xp, g, x, out, dim: _cumprod_rule(xp, g, x, out, dim))
 
 
@@ -76,43 +69,36 @@ _add = np.add.reduce
 
 
 def _sum(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
-    if a.dtype.char == "e":
-        return silently(np.add.reduce(a, dims, np.float32, keepdims=keepdim).astype, a.dtype)
-    if a.size >= _MANY and a.dtype.char in "fd" and a.flags.c_contiguous and (found := silently(_sum_by_product, a, dims)) is not None:
-        return found.reshape(kept_shape(a.shape, dims)) if keepdim else found
-    return silent().run(_add, a, dims, a.dtype, None, keepdim)
+    if a.size < sums.MANY and (len(dims) == a.ndim or dims[0] == a.ndim - 1 or a.shape[dims[0]] <= 64) or a.dtype.kind not in "fc":
+        return silent().run(_add, a, dims, a.dtype, None, keepdim)
+    return silently(sums.add, a, dims, keepdim)
+
+
+def _mean(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+    """The sum, divided and only then rounded: beside values far from zero an error in their mean is large."""
+    n = count(a.shape, dims)
+    if n <= 64:
+        return _sum(a, dims, keepdim) / n
+    return (sums.add(a, dims, keepdim, np.complex128 if a.dtype.kind == "c" else np.float64) / n).astype(a.dtype)
 
 
 _MANY = 4096  # elements from which a faster way is worth looking for
 
 
-def _sum_by_product(a: Any, dims: tuple[int, ...]) -> Any | None:
-    """Sums along the first or the last dimensions as products with ones, which BLAS does in a third of the time; None for others.
-
-    Rows are summed in one go, so long ones are left to NumPy, which sums in pairs and so rounds less.
-    """
-    along = tuple(sorted(dims))
-    if not along:
-        return None
-    if len(along) == a.ndim:
-        return large.total(a)
-    if along == tuple(range(len(along))):
-        n = count(a.shape, along)
-        return np.matmul(np.ones(n, a.dtype), a.reshape(n, -1)).reshape(a.shape[len(along):])
-    if along == tuple(range(a.ndim - len(along), a.ndim)) and (n := count(a.shape, along)) <= 2048:
-        return np.matmul(a.reshape(-1, n), np.ones(n, a.dtype)).reshape(a.shape[:along[0]])
-    return None
-
-
 def _product(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
-    """Along the last dimension, halves are multiplied with each other until little is left: NumPy goes from element to element."""
-    if dims == (a.ndim - 1,) and a.size >= _MANY and a.dtype.kind == "f":
+    """Along the last dimension, halves are multiplied with each other until little is left: NumPy goes from element to element.
+
+    Many are multiplied in double: products of numbers on either side of 1 are cut off more often than not, and that adds up.
+    """
+    dtype = a.dtype
+    wide = np.float64 if a.shape and a.shape[-1] >= _MANY else dtype
+    if dims == (a.ndim - 1,) and a.size >= _MANY and dtype.kind == "f":
         while (n := a.shape[-1]) >= 16:
-            half = a[..., : n // 2] * a[..., n // 2 : n // 2 * 2]
+            half = np.multiply(a[..., : n // 2], a[..., n // 2 : n // 2 * 2], dtype=wide)
             if n % 2:
                 half[..., 0] *= a[..., -1]
             a = half
-    return np.multiply.reduce(a, dims, a.dtype, keepdims=keepdim)
+    return np.multiply.reduce(a, dims, a.dtype, keepdims=keepdim).astype(dtype, copy=False)
 
 
 def _reduced(ufunc: Any, a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
@@ -167,9 +153,13 @@ def _per_degree(n: int, correction: float) -> float:
 
 def _variance(a: Any, dims: tuple[int, ...], keepdim: bool, correction: float) -> Any:
     n = count(a.shape, dims)
-    centred = a - np.add.reduce(a, dims, keepdims=True) / n if n else a
-    squares = (centred * centred.conj()).real if a.dtype.kind == "c" else centred * centred
-    return np.add.reduce(squares, dims, keepdims=keepdim) / a.dtype.type(n - correction if n > correction else 0).real
+    centred = a - _mean(a, dims, True) if n else a
+    squares = _squared_size(centred)
+    return _sum(squares, dims, keepdim) / a.dtype.type(n - correction if n > correction else 0).real
+
+
+def _squared_size(a: Any) -> Any:
+    return a.real * a.real + a.imag * a.imag if a.dtype.kind == "c" else a * a
 
 
 def _cumprod_rule(xp: Any, g: Any, x: Any, out: Any, dim: int) -> Any:
@@ -199,6 +189,15 @@ def floating(x: Any, dtype: Any, name: str) -> Any:
     if of_array(x._array.dtype).category < FLOAT:
         raise DTypeError(f"{name}: expects a floating point tensor, got {of_array(x._array.dtype).name}", fix=f"x.float().{name}()")
     return x
+
+
+def in_single(function: Any) -> Any:
+    """`function` of a tensor, in float32 where that is short; the result is of the tensor's type. (One operation does that by itself.)"""
+    def wide(x: Any, *arguments: Any) -> Any:
+        kind = x._array.dtype
+        return function(x, *arguments) if kind.char not in SHORT else cast(function(cast(x, np.dtype(np.float32)), *arguments), kind)
+
+    return wide
 
 
 def to_dtype(x: Any, dtype: Any) -> Any:
@@ -285,8 +284,10 @@ def std(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False
 
 
 def _with_mean(spread: Any, x: Any, dim: Any, keepdim: bool, axis: Any, keepdims: Any) -> tuple[Any, Any]:
+    """PyTorch finds both in double."""
     dim = axis if axis is not None else None if isinstance(dim, bool) else dim
-    return spread, mean(x, dim, keepdim, keepdims=keepdims)
+    own = of_array(x._array.dtype)
+    return spread, to_dtype(mean(x, dim, keepdim, keepdims=keepdims, dtype=complex128 if own.is_complex else float64), own)
 
 
 def var_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None, axis: Any = None,
@@ -450,8 +451,23 @@ def cumprod(input: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None,
     return _running(cumprod_dim, "cumprod", input, dim, dtype, axis, out)
 
 
-norm2_dims = primitive("norm2", in_single(lambda a, dims, keepdim: np.sqrt(np.add.reduce((a * a.conj()).real, dims, keepdims=keepdim))),
+norm2_dims = primitive("norm2", lambda a, dims, keepdim: np.sqrt(_sum(_squared_size(a), dims, keepdim)),
                        settings=SETTINGS, x=lambda xp, g, x, out, dims: x * back(xp, xp.where(out == 0, 0.0, g / out), x.shape, dims))
+
+
+norm_dims = primitive("norm", lambda a, dims, keepdim, p: RAW.power(_sum(RAW.power(np.abs(a), p), dims, keepdim), 1 / p), settings=(*SETTINGS, "p"),
+                      x=lambda xp, g, x, out, dims, p: _norm_rule(xp, g, x, out, dims, p))
+
+
+def _norm_rule(xp: Any, g: Any, x: Any, out: Any, dims: tuple[int, ...], p: float) -> Any:
+    """Each element's share of the norm, to the power p - 1: it cannot overflow. At zero it has no slope to follow, and gets zero."""
+    whole = back(xp, out, x.shape, dims)
+    flat = (x == 0) | (whole == 0)
+    share = xp.power(xp.where(flat, 1.0, xp.abs(x)) / xp.where(flat, 1.0, whole), p - 1)
+    return back(xp, g, x.shape, dims) * xp.where(flat, 0.0, xp.sgn(x) * share)
+
+
+RAW.power, RECORDED.power = lambda a, p: RAW.pow(a, np.array(p, a.dtype)), lambda x, p: pow_values(x, p)
 
 
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None, *, out: Any = None) -> Any:
@@ -478,9 +494,7 @@ def _norm(x: Any, p: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
         return sum_dims(RECORDED.sign(size), dims, keepdim)
     if p == 1:
         return sum_dims(size, dims, keepdim)
-    total = sum_dims(pow_values(size, float(p)), dims, keepdim)
-    safe = RECORDED.where(total == 0, 1.0, total)  # at zero the root has no slope to follow
-    return RECORDED.where(total == 0, 0.0, pow_values(safe, 1 / float(p)))
+    return norm_dims(x, dims, keepdim, float(p))
 
 
 def dist(input: Any, other: Any, p: float = 2) -> Any:

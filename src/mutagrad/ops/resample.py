@@ -11,7 +11,7 @@ from ..backends import np
 from ..backends.host import silenced
 from ..call import primitive
 from ..construct import make
-from ..errors import BadArgument, BadValue, DTypeError, NotSupported, ShapeError
+from ..errors import BadArgument, BadValue, DTypeError, NotSupported, ShapeError, may_need_much
 from ..number import number
 from .elementwise import clamp_values
 from .linalg import matmul
@@ -83,9 +83,6 @@ def _along(a: Any, dim: int, taps: Taps) -> Any:
 
 
 def _resample(a: Any, maps: tuple[tuple[int, Taps], ...]) -> Any:
-    """Half precision is computed in single, as in PyTorch."""
-    if a.dtype.char == "e" and any(taps.weights is not None for _, taps in maps):
-        return _resample(a.astype(np.float32), maps).astype(a.dtype)
     for dim, taps in maps:
         a = _along(a, dim, taps)
     return a if maps else a.copy()
@@ -226,6 +223,7 @@ def _check_interpolation(x: Any, mode: str, align: Any, antialias: bool, n: int)
         raise DTypeError(f"interpolate: expects a floating point tensor, got {x._array.dtype.name}", fix="x.float()")
 
 
+@may_need_much
 def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
                 recompute_scale_factor: bool | None = None, antialias: bool = False) -> Any:
     """Images (or sequences, or volumes) of another size.

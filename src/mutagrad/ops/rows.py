@@ -4,7 +4,7 @@ from __future__ import annotations
 from math import prod as product
 from typing import Any
 
-from ..backends import large, np
+from ..backends import large, np, sums
 from ..op import RAW
 
 BLOCK = 1 << 17  # elements of which several arrays fit the cache of one core, and which are worth a call
@@ -58,7 +58,7 @@ def row_sum(a: Any, axis: Any) -> Any:
     """The sum of each row, kept as a dimension; in a matrix with rows so short that their order does not matter, by the faster einsum."""
     if _is_matrix(a, axis) and a.shape[1] <= 4096:
         return np.einsum("ij->i", a)[:, None]
-    return np.add.reduce(a, axis, keepdims=True)
+    return sums.add(a, axis if axis.__class__ is tuple else (axis,), True)
 
 
 def _by_columns(work: Any, matrices: list[Any]) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 from typing import Any
 
 from .. import return_types
-from ..backends import np
+from ..backends import np, sums
 from ..call import primitive
 from ..construct import make
+from ..errors import may_need_much
 from ..op import RAW, RECORDED
 from .outs import write_out
 from .reduce import floating, ordered
@@ -29,11 +30,13 @@ def _running_extreme(name: str, extreme: Any, x: Any, dim: Any, out: Any) -> Any
     return write_out(name, found, out)
 
 
+@may_need_much
 def cummax(input: Any, dim: Any = None, *, axis: Any = None, out: Any = None) -> Any:
     """The largest so far along a dimension, and where it is."""
     return _running_extreme("cummax", np.maximum, input, dim if axis is None else axis, out)
 
 
+@may_need_much
 def cummin(input: Any, dim: Any = None, *, axis: Any = None, out: Any = None) -> Any:
     """The smallest so far along a dimension, and where it is."""
     return _running_extreme("cummin", np.minimum, input, dim if axis is None else axis, out)
@@ -41,7 +44,7 @@ def cummin(input: Any, dim: Any = None, *, axis: Any = None, out: Any = None) ->
 
 def _logcumsumexp(a: Any, dim: int) -> Any:
     if a.dtype.kind == "f":
-        return np.logaddexp.accumulate(a.astype(np.float32) if a.dtype.char == "e" else a, dim).astype(a.dtype)
+        return sums.accumulate(np.logaddexp, a, dim)
     out = np.moveaxis(a, dim, 0).copy()
     for i in range(1, len(out)):
         swap = out[i].real > out[i - 1].real

@@ -11,7 +11,7 @@ from ..backends.host import silently
 from ..backends.short import widened
 from ..construct import make
 from ..dtypes import of_array
-from ..errors import BadArgument, BadData, BadIndex, BadValue, DTypeError, ShapeError
+from ..errors import BadArgument, BadData, BadIndex, BadValue, DTypeError, ShapeError, may_need_much
 from ..number import whole_number
 from ..promote import as_operand, operand_dtype
 from ..storage import TensorBase
@@ -178,6 +178,7 @@ def _limits(name: str, low: float, high: float, values: Any) -> tuple[float, flo
     return low, high
 
 
+@may_need_much
 def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0, *, out: Any = None) -> Any:
     """How many elements fall into each of equally wide bins between min and max."""
     array = _countable(input, "histc")
@@ -186,7 +187,7 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0, *, out: A
         raise BadValue(f"histc: bins={bins} must be positive", fix="bins=100")
     low, high = _limits("histc", min, max, array)
     inside = array[(array >= low) & (array <= high)]
-    places = np.minimum(((inside - low) * (bins / (high - low))).astype(np.int64), bins - 1)
+    places = np.minimum(((inside - low) * bins / (high - low)).astype(np.int64), bins - 1)
     return write_out("histc", make(np.bincount(places, minlength=bins).astype(array.dtype)), out)
 
 
@@ -282,6 +283,7 @@ def histogramdd(input: Any, bins: Any, *, range: Sequence[float] | None = None, 
 
 
 
+@may_need_much
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     """How often each number from 0 on occurs, or the sum of its weights."""
     array = tensor_argument(input, "bincount")._array

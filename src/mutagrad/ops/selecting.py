@@ -10,7 +10,7 @@ from ..backends import np
 from ..backends.host import add_at
 from ..call import primitive
 from ..construct import make
-from ..errors import BadArgument, BadIndex, BadIndexType, BadValue, NotSupported, ShapeError
+from ..errors import BadArgument, BadIndex, BadIndexType, BadValue, NotSupported, ShapeError, may_need_much
 from ..number import number
 from ..op import RAW, RECORDED
 from ..storage import TensorBase
@@ -373,6 +373,7 @@ def _check_filling(x: Any, value: Any, name: str) -> None:
             raise ShapeError(f"{name}: the value must be a number or a 0-d tensor, not of shape {value._array.shape}", fix="x[mask] = value")
 
 
+@may_need_much
 def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
     """The elements where the mask holds, as a vector; both broadcast."""
     wide, where = map(_lifted, broadcast_tensors(input, mask))
@@ -422,6 +423,7 @@ def put_copy(input: Any, index: Any, source: Any, accumulate: bool = False) -> A
     return put_(clone(tensor_argument(input, "put")), index, source, accumulate)
 
 
+@may_need_much
 def nonzero(input: Any, *, as_tuple: bool = False, out: Any = None) -> Any:
     """Where elements are not zero: a row for each, or a tuple of index tensors."""
     tensor_argument(input, "nonzero")

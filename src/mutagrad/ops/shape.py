@@ -9,7 +9,7 @@ from typing import Any
 from ..backends import large, np
 from ..call import primitive
 from ..construct import make, view, view_of
-from ..errors import BadArgument, BadIndex, BadValue, ShapeError
+from ..errors import BadArgument, BadIndex, BadValue, OutOfMemory, ShapeError
 from ..graph import mode
 from ..layout import channels_last, channels_last_3d, check_format
 from ..op import RAW, RECORDED, Op, same
@@ -456,6 +456,8 @@ def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None, out: A
     except ValueError:
         raise ShapeError(f"cat: Sizes of tensors must match except in dimension {dim}, got shapes {[x._array.shape for x in joined]}",
                          fix="another dim, or x.reshape(...) first") from None
+    except MemoryError as error:
+        raise OutOfMemory.found_by("cat", error) from None
     result = make(array)
     if mode.grad and any(x._storage.writer is not None for x in joined):
         node = new_node(_cat, *linked(joined))

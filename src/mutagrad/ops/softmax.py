@@ -8,15 +8,15 @@ from ..call import primitive
 from ..errors import BadArgument
 from ..op import RECORDED
 from .outs import write_out
-from .reduce import SETTINGS, back, floating, in_single, kept_shape, numpy_names
+from .reduce import SETTINGS, back, floating, kept_shape, numpy_names
 from .rows import by_rows, is_large, one_dim, row_extreme, row_sum
 from .shape import reshape, tensor_argument, whole_dim, whole_dims
 
-logsumexp_dims = primitive("logsumexp", in_single(lambda a, dims, keepdim: _log_sum_exp(a, dims, keepdim)), settings=SETTINGS,
+logsumexp_dims = primitive("logsumexp", lambda a, dims, keepdim: _log_sum_exp(a, dims, keepdim), settings=SETTINGS,
                            x=lambda xp, g, x, out, dims: _log_sum_exp_rule(xp, g, x, out, dims))
-softmax_dim = primitive("softmax", in_single(lambda a, dim: _softmax(a, dim)), settings=("dim",),
+softmax_dim = primitive("softmax", lambda a, dim: _softmax(a, dim), settings=("dim",),
                         x=lambda xp, g, out, dim: _softmax_rule(xp, g, out, dim))
-log_softmax_dim = primitive("log_softmax", in_single(lambda a, dim: _log_softmax(a, dim)), settings=("dim",),
+log_softmax_dim = primitive("log_softmax", lambda a, dim: _log_softmax(a, dim), settings=("dim",),
                             x=lambda xp, g, out, dim: _log_softmax_rule(xp, g, out, dim))
 
 

@@ -7,7 +7,7 @@ from .. import return_types
 from ..backends import np
 from ..backends.short import widened
 from ..construct import make
-from ..errors import BadArgument, BadValue, DTypeError
+from ..errors import BadArgument, BadValue, DTypeError, OutOfMemory
 from ..number import whole_number
 from .outs import write_out
 from .selecting import gather
@@ -17,9 +17,12 @@ from .shape import clone, tensor_argument, whole_dim
 def order(array: Any, dim: int, descending: bool = False) -> Any:
     """The positions that sort an array: stable in both directions, as a descending sort is an ascending one of the mirror image."""
     array = widened(array)  # NumPy does not know which bfloat16 is nan
-    if not descending:
-        return np.argsort(array, dim, kind="stable")
-    return array.shape[dim] - 1 - np.flip(np.argsort(np.flip(array, dim), dim, kind="stable"), dim)
+    try:
+        if not descending:
+            return np.argsort(array, dim, kind="stable")
+        return array.shape[dim] - 1 - np.flip(np.argsort(np.flip(array, dim), dim, kind="stable"), dim)
+    except MemoryError as error:
+        raise OutOfMemory.found_by("sort", error) from None
 
 
 def _direction(name: str, **settings: Any) -> bool:

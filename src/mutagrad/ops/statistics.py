@@ -10,12 +10,12 @@ from ..construct import make
 from ..dtypes import of_array
 from ..errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError
 from ..number import whole_number
-from ..op import RECORDED
+from ..op import RAW, RECORDED
 from ..storage import TensorBase
 from .elementwise import cast, lerp, where
 from .linalg import matmul
 from .outs import write_out
-from .reduce import back, floating, mean, not_empty, numpy_names, ordered, pick, sum_dims, summable, to_extremes
+from .reduce import back, floating, in_single, mean, not_empty, numpy_names, ordered, pick, sum_dims, summable, to_extremes
 from .reduce import sum as total
 from .selecting import gather
 from .shape import expand, flatten, movedim, reshape, sizes, squeeze, tensor_argument, unsqueeze, whole_dim, whole_dims
@@ -23,7 +23,7 @@ from .sorting import order, sort
 
 # --------------------------------------------------------------------------------------------------- without what is nan
 
-nansum_dims = primitive("nansum", lambda a, dims, keepdim: np.add.reduce(np.where(np.isnan(a), a.dtype.type(0), a), dims, a.dtype, keepdims=keepdim),
+nansum_dims = primitive("nansum", lambda a, dims, keepdim: RAW.sum(np.where(np.isnan(a), a.dtype.type(0), a), dims, keepdim),
                         settings=("dims", "keepdim"), x=lambda xp, g, x, dims: xp.where(x == x, back(xp, g, x.shape, dims), 0.0))
 
 
@@ -46,10 +46,14 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
     """The average of what is not nan."""
     floating(input, None, "nanmean")
     dim, keepdim = numpy_names("nanmean", dim, keepdim, axis, keepdims)
-    total = nansum(input, dim, keepdim, dtype=dtype)
     dims = whole_dims(dim, input._array.ndim, "nanmean")
-    count = np.add.reduce(~np.isnan(input._array), dims, np.int64, keepdims=keepdim)
-    return write_out("nanmean", total / make(np.asarray(count)), out)
+    return write_out("nanmean", _nanmean(summable(input, dtype, "nanmean"), dims, keepdim), out)
+
+
+@in_single
+def _nanmean(x: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+    count = np.add.reduce(~np.isnan(x._array), dims, np.int64, keepdims=keepdim)
+    return nansum(x, dims, keepdim) / make(np.asarray(count))
 
 
 # ---------------------------------------------------------------------------------------------- medians, modes, quantiles
@@ -231,8 +235,13 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
     x = reshape(input, 1, -1) if len(shape) < 2 else input
     n = x._array.shape[1]
     frequency, importance = _weights("fweights", fweights, "iu", n), _weights("aweights", aweights, "fV", n)
+    return _covariance(x if x._array.dtype.kind in "fcV" else x * 1.0, frequency, importance, correction)
+
+
+@in_single
+def _covariance(x: Any, frequency: Any, importance: Any, correction: int) -> Any:
+    n = x._array.shape[1]
     w = frequency if importance is None else importance if frequency is None else frequency * importance
-    x = x if x._array.dtype.kind in "fcV" else x * 1.0
     if w is None:
         centred, degrees = x - (mean(x, 1, True) if n else 0), make(np.array(n - correction, x._array.real.dtype))
     else:

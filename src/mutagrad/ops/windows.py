@@ -12,7 +12,7 @@ from typing import Any
 from ..backends import np
 from ..backends.host import silenced
 from ..dtypes import as_dtype, float32, float64, get_default_dtype
-from ..errors import BadArgument, BadValue, DTypeError
+from ..errors import BadArgument, BadValue, DTypeError, may_need_much
 from ..layout import check_layout, strided
 from ..number import number
 from .create import finish
@@ -169,6 +169,7 @@ def _length(name: str, window_length: Any, dtype: Any) -> int:
     return _points(name, window_length, None)
 
 
+@may_need_much
 def bartlett_window(window_length: int, periodic: bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
                     requires_grad: bool = False) -> Any:
     """A triangle."""
@@ -176,6 +177,7 @@ def bartlett_window(window_length: int, periodic: bool = True, *, dtype: Any = N
     return _made(_triangle(M, not periodic), dtype, layout, device, requires_grad, pin_memory)
 
 
+@may_need_much
 def blackman_window(window_length: int, periodic: bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
                     requires_grad: bool = False) -> Any:
     """Three cosines."""
@@ -183,6 +185,7 @@ def blackman_window(window_length: int, periodic: bool = True, *, dtype: Any = N
     return _made(_cosines(M, (0.42, 0.5, 0.08), not periodic), dtype, layout, device, requires_grad, pin_memory)
 
 
+@may_need_much
 def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: Any = None, layout: Any = None,
                    device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Any:
     """alpha - beta cos(t), for t once round."""
@@ -190,6 +193,7 @@ def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.5
     return _made(_cosines(M, (alpha, beta), not periodic), dtype, layout, device, requires_grad, pin_memory)
 
 
+@may_need_much
 def hann_window(window_length: int, periodic: bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
                 requires_grad: bool = False) -> Any:
     """One cosine, zero at the ends.
@@ -202,6 +206,7 @@ def hann_window(window_length: int, periodic: bool = True, *, dtype: Any = None,
     return _made(_cosines(M, (0.5, 0.5), not periodic), dtype, layout, device, requires_grad, pin_memory)
 
 
+@may_need_much
 def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: Any = None, layout: Any = None, device: Any = None,
                   pin_memory: bool = False, requires_grad: bool = False) -> Any:
     """Nearly all of its spectrum in the middle; the more the larger `beta`."""
