@@ -602,8 +602,8 @@ def test_types_of_results(name: str, dtype: str, expected: str) -> None:
 @pytest.mark.parametrize("method", CASTS)
 def test_casts(method: str, dtype: str) -> None:
     x = mg.tensor((np.arange(35).reshape(5, 7) / 4).astype(dtype))
-    results = [getattr(x, method)(), x.to(getattr(mg, CASTS[method])), x.to(dtype=CASTS[method]), x.type(getattr(mg, CASTS[method]))]
-    results.append(x.type_as(mg.zeros(1, dtype=CASTS[method])))
+    results = [getattr(x, method)(), x.to(getattr(mg, CASTS[method])), x.to(dtype=getattr(mg, CASTS[method])), x.type(getattr(mg, CASTS[method]))]
+    results.append(x.type_as(mg.zeros(1, dtype=getattr(mg, CASTS[method]))))
     for y in results:
         assert y.dtype.name == CASTS[method]
         assert (y is x) == (dtype == CASTS[method])

@@ -185,9 +185,9 @@ def unrecorded_leaf_write(g):
     return g.r.choice(forms)
 
 
-@kind(8, writes=True, family="aliases")
+@kind(8, writes=True, unrecorded=True, family="aliases")
 def buffer_write(g):
-    """To the buffer that leaves are views of: it is a write to them."""
+    """To the buffer that leaves are views of: it is a write to them, recorded once the buffer has a history."""
     if "flat" not in g.env:
         return None
     start = g.r.randrange(g.array("flat").size)

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from ..errors import MissingExtra
-from .host import np
+from .host import np, silent
 
 
 SHORT = "eE"  # the characters of their array types
@@ -36,7 +36,7 @@ def widened(value: Any) -> Any:
 
 def rounded(value: Any, dtype: Any) -> Any:
     """A float32 array in a short type; anything else as it is."""
-    return value.astype(dtype) if isinstance(value, (np.ndarray, np.generic)) and value.dtype == np.float32 else value
+    return silent().run(value.astype, dtype) if isinstance(value, (np.ndarray, np.generic)) and value.dtype == np.float32 else value
 
 
 def in_single(forward: Any, dtype: Any) -> Callable[..., Any]:

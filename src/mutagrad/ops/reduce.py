@@ -69,7 +69,7 @@ _add = np.add.reduce
 
 
 def _sum(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
-    if a.size < sums.MANY and (len(dims) == a.ndim or dims[0] == a.ndim - 1 or a.shape[dims[0]] <= 64) or a.dtype.kind not in "fc":
+    if a.size < sums.MANY and (len(dims) in (0, a.ndim) or dims[0] == a.ndim - 1 or a.shape[dims[0]] <= 64) or a.dtype.kind not in "fc":
         return silent().run(_add, a, dims, a.dtype, None, keepdim)
     return silently(sums.add, a, dims, keepdim)
 
