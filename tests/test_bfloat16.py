@@ -158,7 +158,7 @@ def test_casts() -> None:
     assert y.long().tolist() == [1, 0, -2] and y.bool().tolist() == [True, False, True] and y.half().tolist() == [1.5, 0, -2.5]
     assert y.to(mg.complex64).tolist() == [1.5, 0, -2.5] and y.bfloat16() is y
     assert mg.tensor([1, 2]).bfloat16().tolist() == [1, 2] and mg.tensor([True]).bfloat16().item() == 1.0
-    assert mg.tensor([1, 2.5], dtype="bfloat16").dtype is mg.bfloat16 and mg.tensor([y[0], y[2]]).dtype is mg.bfloat16
+    assert mg.tensor([1, 2.5], dtype=mg.bfloat16).dtype is mg.bfloat16 and mg.tensor([y[0], y[2]]).dtype is mg.bfloat16
     assert mg.stack([y, y]).dtype is mg.cat([y, y]).dtype is mg.bfloat16 and mg.cat([y, y.half()]).dtype is mg.float32
 
 
