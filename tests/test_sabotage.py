@@ -1,20 +1,28 @@
 """Does a broken engine get caught? Each mechanism is switched off in turn, and the fuzz programs must then come out wrong."""
 import itertools
+from types import SimpleNamespace
 
 import pytest
 
+import mutagrad.autograd.function
+import mutagrad.autograd.nodes
+import mutagrad.backends.large
+import mutagrad.backward
 import mutagrad.engine
 import mutagrad.ops.complex
 import mutagrad.ops.indexing
 import mutagrad.storage
+import mutagrad.utils.checkpoint
 import mutagrad.write
 from fuzz.judge import count_failures
+from fuzz.settings import in_pieces
 from mutagrad.construct import SCOPE, view_of
 from mutagrad.modes import Modes, mode
 from mutagrad.op import TABLE
 
 SEEDS = range(300)
 ROOMS_SEEDS = range(100)  # programs with all operations are longer
+FAMILY_SEEDS = range(150)
 
 
 def patch(monkeypatch, name, value, *modules):
@@ -73,9 +81,78 @@ def no_conjugation(monkeypatch):
     monkeypatch.setattr(TABLE["mul"], "conjugate", TABLE["mul"])
 
 
+def lists_without_history(monkeypatch):
+    """What is assigned as a list is written as data."""
+    monkeypatch.setattr(mutagrad.ops.indexing, "_has_history", lambda values: False)
+
+
+def aliases_untold(monkeypatch):
+    """Histories over one memory do not hear of each other's writes, and leaves that were written without a record do not begin anew."""
+    patch(monkeypatch, "tell_aliases", lambda target, node: None, mutagrad.write, mutagrad.autograd.function)
+
+
+def saved_values_handed_out(monkeypatch):
+    """Who asks for a saved value gets it, and not a copy."""
+    save_everything_by_reference(monkeypatch)
+    patch(monkeypatch, "snapshot", lambda node, slot: node.saved[slot], mutagrad.autograd.function, mutagrad.autograd.nodes)
+
+
+def saved_views_without_history(monkeypatch):
+    """A saved value comes back as a constant, where it was seen through a window."""
+    restored = mutagrad.autograd.function.with_history
+
+    def with_history(value, writer, window, shared=True):
+        return restored(value, writer if window is None else None, None, shared)
+
+    monkeypatch.setattr(mutagrad.autograd.function, "with_history", with_history)
+
+
+def windows_turned_without_their_leaf(monkeypatch):
+    """A leaf is looked at otherwise, and its gradient is not."""
+    def become(tensor, view):
+        other = view(tensor)
+        tensor._array, tensor._offset = other._array, other._offset
+        return tensor
+
+    monkeypatch.setattr(mutagrad._tensor, "become", become)
+
+
+def hooks_in_place_unheard(monkeypatch):
+    """In a recorded sweep, a hook is shown a copy, and only what it returns counts."""
+    monkeypatch.setattr(mutagrad.backward, "memory_of", lambda tensor: SimpleNamespace(version=0))
+
+
+def added_to_expanded_gradients(monkeypatch):
+    monkeypatch.setattr(mutagrad.backward, "overlaps_itself", lambda *geometry: False)
+
+
+def regions_not_compared(monkeypatch):
+    """What is computed again is taken for what was computed."""
+    monkeypatch.setattr(mutagrad.utils.checkpoint.Recomputed, "_compare", lambda self, *given: None)
+
+
+def operands_read_too_late(monkeypatch):
+    """Operands that overlap the target are read after parts of it were written."""
+    monkeypatch.setattr(mutagrad.backends.large, "read_first", lambda vector, target: vector)
+
+
+# Of which programs some must fail; unbroken, none does (fuzz/test_fuzz.py).
+FAMILIES = {
+    lists_without_history: {"families": ("aliases",)}, aliases_untold: {"families": ("aliases",)}, saved_values_handed_out: {"families": ("aliases",)},
+    saved_views_without_history: {"families": ("aliases",), "order": 2}, windows_turned_without_their_leaf: {"families": ("aliases",)},
+    hooks_in_place_unheard: {"families": ("hooks",), "order": 2}, added_to_expanded_gradients: {"families": ("hooks",)},
+    regions_not_compared: {"families": ("regions",)}, operands_read_too_late: {"around": lambda: in_pieces(0)}}
+
+
 def test_nothing_fails_unbroken():
     assert count_failures(SEEDS) == 0
     assert count_failures(ROOMS_SEEDS, families=("rooms",)) == 0
+
+
+@pytest.mark.parametrize("sabotage", FAMILIES, ids=lambda f: f.__name__)
+def test_each_sabotage_is_caught_by_its_family(monkeypatch, sabotage):
+    sabotage(monkeypatch)
+    assert count_failures(FAMILY_SEEDS, **FAMILIES[sabotage]) >= 3
 
 
 def test_nothing_fails_with_everything_saved_by_reference(monkeypatch):

@@ -253,9 +253,10 @@ def described(verdict):
 # Many programs.
 
 
-def count_failures(seeds, order=1, library=None, families=()):
+def count_failures(seeds, order=1, library=None, families=(), around=nullcontext):
     """How many of these seeds' programs get a wrong gradient, or none."""
-    return sum(n for kind, n in tally(seeds, library or mutagrad, order=order, families=families).items() if kind in FAILURES)
+    verdicts = tally(seeds, library or mutagrad, order=order, families=families, around=around)
+    return sum(n for kind, n in verdicts.items() if kind in FAILURES)
 
 
 FAILURES = ("wrong", "error", "diverged")

@@ -132,6 +132,18 @@ def number(g, texts):
     return x and f"{g.new()} = number({text!r}, x={x}, y={bare(g.tensor_value(g.shape(x)))}, s={s})"
 
 
+@kind(6, writes=True, family="scalars")
+def number_changed_later(g):
+    """A recorded operation keeps the number it was given."""
+    x = g.variable(lambda a: a.size)
+    if x is None:
+        return None
+    y, made = g.value(g.shape(x)), g.new()
+    call = g.r.choice([f"{x}.add({y}, alpha=amount)", f"{x}.sub({y}, alpha=amount)", f"{x}.clamp(-0.9, amount)", f"{x}.clone().add_({y}, alpha=amount)"])
+    later = g.r.choice(["zero_()", "mul_(3.0)", "data.fill_(7.0)"])
+    return f"amount = f64({abs(g.scalar())})\n{made} = {call}\namount.{later}"
+
+
 # Regions that are computed once more. One that cannot be is declined, when it is differentiated.
 
 @kind(20, writes=True, family="regions", refuses=("GradientError: checkpoint",))
@@ -148,6 +160,8 @@ def checkpointed(g):
         lambda: f"{g.new()} = checkpoint(lambda t: t.mul_({s}).sin(), {x})",
         lambda: f"{g.new()}, {g.new()} = checkpoint(lambda t: (mg.sin(t), mg.cos(t * {s})), {x})",
         lambda: f"{g.new()} = checkpoint(lambda t: checkpoint(lambda u: mg.sin(u) * u, t) * t, {x})",
+        lambda: f"def region(p, q):\n    r = p * q\n    r.mul_({s}).add_(p.sin())\n    return r\n{g.new()} = checkpoint(region, {x}, {y})",
+        lambda: f"{g.new()} = checkpoint(lambda p, q: mg.stack([p, q]).square(), {g.window(x, 1)}, {g.window(x, 1)})",
         lambda: f"read = {y}\n{g.new()} = checkpoint(lambda t, c=read: mg.sin(t * c), {x})",
         lambda: f"read = ({y}) * {s}\n{g.new()} = checkpoint(lambda t, c=read: mg.sin(t * c), {x})",
     ])()

@@ -3,8 +3,8 @@
     PYTHONPATH=tests python -m fuzz.soak [--programs 1000000] [--minutes 600] [--workers 2] [--seed 0] [--every 60] [--fresh]
 
 Work comes in chunks that their numbers determine, and what is done is kept in a small file: Ctrl-C, or SIGTERM in the
-background, stops it, and the same command goes on from there. A program that fails is made as small as it can be, and written to a folder with what was expected. The
-status is 1 if anything has failed.
+background, stops it, and the same command goes on from there. A program that fails is made as small as it can be, and
+written to a folder with what was expected. The status is 1 if anything has failed.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Job(NamedTuple):
     def label(self) -> str:
         if self.module:
             return self.module
-        return " ".join([*(self.families or ("core",)), f"order {self.order}" if not self.setting == "forward" else "", self.setting]).replace("  ", " ").strip()
+        return " ".join([*(self.families or ("core",)), f"order {self.order}" if self.setting != "forward" else "", self.setting]).replace("  ", " ").strip()
 
 
 JOBS = [

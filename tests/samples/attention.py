@@ -21,7 +21,7 @@ def attend(q: Array, k: Array, v: Array, attn_mask: Any = None, is_causal: bool 
         blocked = ~attn_mask
     elif attn_mask is not None:
         scores = scores + attn_mask
-    e = np.where(blocked, 0, np.exp(scores))
+    e = np.where(blocked, 0, np.exp(scores - scores.max(-1, keepdims=True, initial=-np.inf)))
     return e / np.maximum(e.sum(-1, keepdims=True), 1e-300 if q.dtype == np.float64 else 1e-30) @ v
 
 
