@@ -30,6 +30,15 @@ def test_a_long_sum_rounds_little() -> None:
     assert abs(x.sum().item() - 300000.1) < 1 and abs(x.mean().item() - 0.1) < 1e-6
 
 
+@pytest.mark.parametrize("dtype", [mg.float32, mg.float16, mg.float64])
+def test_choices_between_a_tensor_and_a_number(dtype: Any) -> None:
+    x = mg.tensor(drawn(large.LARGE + 1)).to(dtype).requires_grad_()
+    for found, expected in ((mg.where(x > 0, x, 0.0), x.detach().clamp(min=0)), (mg.where(x > 0, 0.0, x), x.detach().clamp(max=0))):
+        assert found.dtype is dtype and mg.equal(found.detach(), expected)
+        grad, = mg.autograd.grad(found, x, mg.ones_like(found))
+        assert grad.dtype is dtype and mg.equal(grad, (expected != 0).to(dtype))
+
+
 @pytest.mark.parametrize("n", [16, 17, 31, 33, 100, 257])
 def test_products(n: int) -> None:
     a = 1 + 0.01 * drawn(300, n)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from weakref import ref
 
 from .backends import np
-from .backends.host import SILENT, fp_state, set_fp_state
+from .backends.host import SILENT, fp_state, set_fp_state, silently
 from .construct import detached, make, window_or_none
 from .engine import Arithmetic, reaching, sweep
 from .errors import BadArgument, BadValue, DTypeError, GradientError, ShapeError
@@ -95,7 +95,7 @@ def _seed(tensor: Any, gradient: Any, create_graph: bool) -> Any:
         raise DTypeError(f"backward: the gradient must be of a floating point type, not {gradient._array.dtype.name}", fix="gradient.float()")
     if np.isnan(gradient._array).any():
         nan_found("the gradient to start from has nan in it", None)
-    return gradient if gradient._array.dtype == array.dtype else make(gradient._array.astype(array.dtype))
+    return gradient if gradient._array.dtype == array.dtype else make(silently(gradient._array.astype, array.dtype))
 
 
 def _no_history(tensor: Any) -> GradientError:

@@ -349,12 +349,9 @@ def _large(op: Op, tensors: tuple[Any, ...], arrays: tuple[Any, ...], settings: 
     """The same as the generated code for arrays that are worth splitting: there the call path does not matter."""
     try:
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
-        kind = arrays[-1].dtype
-        if op.forward in EXACT and arrays[0].dtype is not kind:  # a short tensor and a number that is taken as it is
-            kind = arrays[0 if tensors[-1] is NOTHING else 1].dtype
-            forward = in_single(op.forward, kind)
-        else:
-            forward = forward_for(op, kind)
+        wide = op.forward in EXACT and arrays[0].dtype is not arrays[1].dtype  # a number that a short type does not hold
+        kind = arrays[tensors[0] is NOTHING if wide else -1].dtype
+        forward = in_single(op.forward, kind) if wide else forward_for(op, kind)
         out = silently(_forward_large, forward, arrays, settings, shape, kind)
     except ValueError as error:
         raise shape_error(op, arrays, error) from None

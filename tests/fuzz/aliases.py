@@ -185,7 +185,7 @@ def unrecorded_leaf_write(g):
     return g.r.choice(forms)
 
 
-@kind(8, writes=True, unrecorded=True, family="aliases")
+@kind(30, writes=True, unrecorded=True, family="aliases")
 def buffer_write(g):
     """To the buffer that leaves are views of: it is a write to them, recorded once the buffer has a history."""
     if "flat" not in g.env:
