@@ -95,7 +95,7 @@ def viewing(library):
         @staticmethod
         def forward(ctx, x, how):
             ctx.shape, ctx.how = x.shape, how
-            return VIEWS[how](x)
+            return VIEWS[how](x if getattr(x, "requires_grad", True) else x[...])  # a constant would be returned as it is
 
         @staticmethod
         def backward(ctx, g):

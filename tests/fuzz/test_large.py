@@ -22,7 +22,8 @@ VECTORS = [
     "x[:-1].mul_(x[1:])", "x[1:].mul_(x[:-1])", "mg.exp(x[1:], out=x[:-1])\nx.tanh_()", "mg.tanh(x[:-1], out=x[1:])", "x.div_(x[0])", "x.mul_(x[7:8])", "x.sub_(x[-1])",
     "x.add_(x.flip(0), alpha=0.3)", "x[::2] += x[1::2] * 0.5", "mg.sin(x, out=y)", "y.copy_(x)", "x.mul_(x)", "x[:x.shape[0] // 2].copy_(x[x.shape[0] // 2:])",
     "x[1:].copy_(x[:-1])", "x[3:].add_(y[:-3], alpha=0.4)", "y[1:].sub_(y[:-1] * x[1:])", "x.sin_()", "y *= x", "x[5:-5] = y[10:] * 0.7", "mg.cos(y[2:], out=y[:-2])",
-    "x = mg.sin(x) * y", "y = x.clone()", "y = mg.where(x > 0.7, x, y)", "x /= y * y + 1.0"]
+    "x = mg.sin(x) * y", "y = x.clone()", "y = mg.where(x > 0.7, x, y)", "y = mg.where(x > 0.7, x, 0.4)", "x = mg.where(x > 0.7, 0.6, x)", "x = mg.clamp(x, 0.1, 0.9)", "y = mg.maximum(x, y)",
+    "x /= y * y + 1.0", "x = mg.lerp(x, y, 0.3)", "x = x.softmax(0) * x.shape[0]", "x = x - x.mean()", "x = 0.5 / (x + 2.0)"]
 MATRICES = [
     "m.copy_(m.T)", "m.add_(m.T, alpha=0.3)", "m.mul_(m[0])", "m.sub_(m[:, :1])", "m[1:].copy_(m[:-1])", "m.T.tanh_()", "m[:-1] *= m[1:]", "m = m.T.clone()", "m = m.softmax(1) * 3.0",
     "m.div_(m[0, 0])", "mg.sin(m[1:], out=m[:-1])", "m.copy_(m.T.flip(0))", "m[:, 1:].add_(m[:, :-1])"]
@@ -35,6 +36,14 @@ def written(seed):
     lines = r.choices(MATRICES if matrix else VECTORS, k=r.randint(2, 6))
     name, shape = ("m", r.choice(SIDES)) if matrix else ("x", (r.choice(SIZES),))
     return [*(["m = z * 1.0"] if matrix else ["x = z * 1.0", "y = z * z"]), *lines, f"loss = ({name} * w).sum()"], shape
+
+
+def test_a_number_takes_the_place_of_a_tensor():
+    """Of an operation with three operands, the first of which is of another type."""
+    x = np.random.default_rng(0).uniform(-1, 1, SIZES[0])
+    for found, expected in ((mg.where(mg.tensor(x) > 0, mg.tensor(x), -0.5), np.where(x > 0, x, -0.5)),
+                            (mg.where(mg.tensor(x) > 0, 0.25, mg.tensor(x)), np.where(x > 0, 0.25, x))):
+        assert found.dtype is mg.float64 and np.array_equal(found.numpy(), expected)
 
 
 def run(library, lines, values):
