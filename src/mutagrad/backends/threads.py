@@ -17,12 +17,13 @@ caller may be stopped at any of these places, also while it waits, and must not 
 from __future__ import annotations
 
 import os
+from _thread import start_new_thread
 from collections.abc import Callable
 from contextvars import copy_context
 from itertools import pairwise
 from operator import methodcaller
 from queue import SimpleQueue
-from threading import RLock, Thread
+from threading import RLock
 from typing import Any
 
 from ..errors import BadValue
@@ -92,16 +93,15 @@ class _Helpers:
 
     def __init__(self) -> None:
         self.offered: SimpleQueue[_Span] = SimpleQueue()
-        self.threads: list[Thread] = []
+        self.started = 0
 
     def offer(self, spans: list[_Span]) -> None:
-        while len(self.threads) < len(spans):
-            thread = Thread(target=_help_with, args=(self.offered,), daemon=True, name="mutagrad")
-            try:
-                thread.start()
+        while self.started < len(spans):
+            try:  # not by threading.Thread, whose start() waits for ever for a thread that an exception has met at its birth
+                start_new_thread(_help_with, (self.offered,))
             except RuntimeError:  # no more threads can be started, or the interpreter is ending: the caller does it all
                 return
-            self.threads.append(thread)
+            self.started += 1
         for span in spans:
             self.offered.put(span)
 
