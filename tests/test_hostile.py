@@ -238,7 +238,8 @@ def lying() -> dict[str, bytes]:
     programs = {f"length after {code!r}": code.encode("latin1") + big[size] for code, size in lengths.items()} | {
         "digits": b"I" + b"9" * 2_000_000 + b"\n", "long digits": b"L" + b"9" * 2_000_000 + b"L\n",
         "a huge size": call(SIZE, group(number(1 << 100_000))), "many sizes": call(SIZE, numbers(*[HUGE] * 50_000)),
-        "a device": call(CLASSES["device"], text("cuda:" + "9" * 2_000_000)), "a huge storage": tensor(tail=b"N", count=HUGE)}
+        "a device": call(CLASSES["device"], text("cuda:" + "9" * 2_000_000)),
+        "a huge storage": tensor(tail=b"N", count=HUGE)}
     storages = listed(*[tensor(tail=b"N", key=str(k), count=40, size=(1,), stride=(1,)) for k in range(2000)])
     places = [(0, HUGE), (-16, 0), (HUGE, HUGE + 16), (16, 32), (0.0, 16.0), (None, 16), ("0", "16"), (0, 10**4000),
               (0, 16, 32), (True, 17)]
