@@ -26,7 +26,7 @@ LOADED, REFUSED = "loaded", "refused"
 
 
 def load_all(cases: Sequence[bytes], seconds: int = SECONDS, megabytes: int = MEGABYTES, **settings: Any) -> list[str]:
-    """For each file `LOADED`, `REFUSED`, or what went wrong."""
+    """Return for each file `LOADED`, `REFUSED`, or what went wrong. `recursion` is Python's limit."""
     outcomes: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "cases").write_bytes(pickle.dumps((cases, settings)))
@@ -67,10 +67,13 @@ def _outcome(source: Any, name: str, settings: Any) -> str:
 
 
 def main(folder: str, first: int, seconds: int, megabytes: int) -> None:
-    """Loads the files from number `first` on, and prints what came of each. Every other one is read from memory."""
+    """Load the files from number `first` on, and print what came of each. Every other one is read from memory."""
     import mutagrad as mg
 
     cases, settings = pickle.loads((Path(folder) / "cases").read_bytes())
+    sys.setrecursionlimit(settings.pop("recursion", 1000))
+    if hasattr(sys, "set_int_max_str_digits"):  # not in the first releases of Python 3.10
+        sys.set_int_max_str_digits(0)  # as programs do that write long integers
     path = Path(folder) / "a file.pt"
     mg.save({"x": mg.ones(2)}, path)
     mg.load(path)  # so that everything that is imported late is

@@ -139,7 +139,9 @@ def _size(sizes: Any) -> Size:
 
 
 def _device(kind: Any, index: Any = None) -> device:
-    return device(kind, index) if type(kind) is str and (index is None or whole(index)) else refuse("a device is not named by text")
+    if type(kind) is not str or len(kind) > LONGEST_NAME or not (index is None or whole(index)):
+        refuse(f"{shown(kind)} is no device")
+    return device(kind, index)
 
 
 def _layout(name: Any) -> Any:

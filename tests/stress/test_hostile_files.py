@@ -14,7 +14,7 @@ import struct
 import zipfile
 from collections import OrderedDict, deque, namedtuple
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -187,7 +187,7 @@ def change_instructions(program: bytes, r: Draw) -> bytes:
     return b"".join(made)
 
 
-@cache
+@lru_cache(maxsize=16)
 def spans(program: bytes) -> list[tuple[int, int]]:
     """Where each value of a program is made: from its first part to the end of the instruction that makes it."""
     found: list[tuple[int, int]] = []
