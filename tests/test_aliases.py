@@ -385,5 +385,7 @@ def test_the_storage_of_a_leaf_that_is_a_view_is_that_of_its_base():
     p.storage()[2] = 9.0
     assert p[0].item() == 9.0 and p._is_view() and p._base.tolist() == flat.tolist()
     assert p.detach().as_strided((2,), (1,)).tolist() == [9.0, 3.0] and p.detach().as_strided((2,), (1,), 3).tolist() == [3.0, 4.0]
+    (p.as_strided((2, 2), (1, 2), 1) * mg.tensor([[1.0, 10.0], [100.0, 1000.0]])).sum().backward()  # reaches beyond it
+    assert grad_of(p) == [100.0, 10.0, 1000.0]
     with pytest.raises(RuntimeError, match="as_strided"):
-        p.as_strided((2,), (1,), 0)
+        p.as_strided((2,), (1,), 5)

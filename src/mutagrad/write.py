@@ -7,7 +7,7 @@ from typing import Any
 
 from .backends import large, np
 from .backends.host import silent
-from .construct import make, window_or_none
+from .construct import make, whole_memory, window_or_none
 from .dtypes import of_array
 from .errors import BadArgument, DTypeError, MutagradError, NotSupported, OutOfMemory, ShapeError, WriteError
 from .graph import UNSEEN, Node, Writer, mode, next_order, positions_in, window_of
@@ -174,6 +174,15 @@ def _follow(other: Storage, storage: Storage, writer: Writer, window: Window | N
         copy = new_node(_FOLLOW, (writer,), ((0, (mine.size,), (item,), (here[inside],)),))
         set_write(copy, other, (0, (other.buffer.size,), (item,), (there[inside],)))
         other.writer = copy
+
+
+def memory_around(tensor: Any) -> Any:
+    """All of the memory that a tensor's storage is part of, as a tensor in whose history that part is."""
+    storage = tensor._storage
+    found = whole_memory(storage.root or storage)
+    if mode.grad and storage.writer is not None:
+        _follow(found._storage, storage, storage.writer, None)
+    return found
 
 
 def save_out(node: Node, result: Any) -> None:

@@ -98,7 +98,6 @@ DELIBERATE = (
       for name in ("airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1")),
     Deliberate("special.log_ndtr", "gradient", "PyTorch's cancels far to the left"),
     Deliberate("special.zeta", "values [0.0], not [nan]", "the limit"),
-    Deliberate("stft", "float32 (float32[10, 100], n_fft=16, window=float32[16]", "the gradient of a window is a sum of hundreds of terms that cancel, and differs as much between PyTorch's types"),
     Deliberate("digamma", "gradient", "PyTorch's trigamma is right to eight digits"),
     *(Deliberate(f"polygamma-polygamma_n_{n}", "values [-0.0, -0.0, -0.0], not [nan", "the limit at infinity") for n in (1, 2, 3, 4)),
     *(Deliberate(entry, "values [nan, nan], not [", "nan in, nan out, beside infinity too") for entry in ("igamma", "igammac")),

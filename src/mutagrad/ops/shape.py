@@ -13,9 +13,9 @@ from ..errors import BadArgument, BadIndex, BadValue, OutOfMemory, ShapeError
 from ..graph import mode
 from ..layout import channels_last, channels_last_3d, check_format
 from ..op import RAW, RECORDED, Op, same
-from ..storage import TensorBase
+from ..storage import TensorBase, memory_of
 from ..window import dense_strides, infer_size
-from ..write import linked, new_node
+from ..write import linked, memory_around, new_node
 from .outs import write_out
 
 clone = primitive("clone", lambda a: a.copy() if a.size < large.LARGE else large.copy(a), warns=False, x=same)
@@ -416,6 +416,9 @@ def as_strided(input: Any, size: Sequence[int], stride: Sequence[int], storage_o
     begin = input._storage.start
     offset = (input._offset or 0) if storage_offset is None else storage_offset * item - begin
     end = offset + sum((n - 1) * s * item for n, s in zip(shape, steps)) + item
+    within, around = input._storage.buffer.nbytes, memory_of(input).buffer.nbytes
+    if within < around and (offset < 0 <= offset + begin or end > within):
+        return as_strided(memory_around(input), size, stride, (offset + begin) // item)  # beyond the part that it has a history of
     if len(shape) != len(steps) or min(steps, default=0) < 0 or min(shape, default=0) < 0 or offset + begin < 0:
         raise BadValue(f"as_strided: size {shape}, stride {steps} and offset {offset // item} do not make a window",
                        fix="sizes, strides and an offset of 0 or more, one size and stride for each dimension")
