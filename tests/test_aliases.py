@@ -389,3 +389,47 @@ def test_the_storage_of_a_leaf_that_is_a_view_is_that_of_its_base():
     assert grad_of(p) == [100.0, 10.0, 1000.0]
     with pytest.raises(RuntimeError, match="as_strided"):
         p.as_strided((2,), (1,), 5)
+
+
+# Complex numbers and their parts.
+
+
+def test_a_complex_write_is_part_of_a_real_alias():
+    x = leaf(1.0, 2.0, 3.0, 4.0)
+    y = x * 1
+    z, w = mg.view_as_complex(y.view(2, 2)), Same.apply(y)
+    z.mul_(2.0)
+    (w * w).sum().backward()
+    assert grad_of(x) == [8.0, 16.0, 24.0, 32.0]
+
+
+def test_a_complex_write_to_the_base_of_a_real_leaf():
+    flat = mg.tensor([1.0, 2.0, 3.0, 4.0])
+    a = flat[0:2].requires_grad_()
+    mg.view_as_complex(flat.view(2, 2)).mul_(a[0])
+    (a**2).sum().backward()
+    assert grad_of(a) == [10.0, 0.0]
+
+
+def test_a_leaf_that_straddles_complex_numbers():
+    flat = mg.tensor([1.0, 2.0, 3.0, 4.0])
+    a = flat[1:3].requires_grad_()
+    mg.view_as_complex(flat.view(2, 2)).mul_(a[0])
+    (a**3).sum().backward()
+    assert grad_of(a) == [420.0, 0.0]
+
+
+def test_a_write_to_the_parts_of_a_complex_leaf():
+    flat = mg.tensor([1 + 2j, 3 + 4j])
+    a = flat[:1].requires_grad_()
+    flat.real.mul_(a.imag[0])
+    mg.view_as_real(a).pow(2).sum().backward()
+    assert a.tolist() == [2 + 2j] and grad_of(a) == [8j]
+
+
+def test_a_real_write_to_the_base_of_a_complex_leaf():
+    flat, z = mg.tensor([1.0, 2.0, 3.0, 4.0]), leaf(5.0)
+    a = mg.view_as_complex(flat.view(2, 2)).requires_grad_()
+    flat[1] = z.float()[0] * 2
+    mg.view_as_real(a).pow(2).sum().backward()
+    assert grad_of(z) == [40.0] and grad_of(a) == [2 + 0j, 6 + 8j]

@@ -77,7 +77,7 @@ print([key for key, value in look().items() if before[key] != value])
 mg.set_num_threads(2)
 mg.exp(mg.ones(1_000_000)).sum().item()
 print([key for key, value in look().items() if before[key] != value])
-""") == "[]\n['threads', 'all threads']\n"
+""") == "[]\n['all threads']\n"
 
 
 def test_the_hosts_own_warnings_are_shown_and_ours_are_none() -> None:

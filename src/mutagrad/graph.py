@@ -197,19 +197,31 @@ def _positions(offset: int, shape: Shape, strides: Shape, item: int) -> Any:
     return places
 
 
-def positions_in(window: Window | None, buffer: Any) -> Any:
-    """Which elements of a storage lie in a window, in order and each once."""
+def element_type(window: Window | None, buffer: Any) -> Any:
+    """Of what type the elements in a window on a storage are."""
+    index = window[3] if window.__class__ is tuple else None  # type: ignore[index]
+    return index.dtype if index.__class__ is As else buffer.dtype
+
+
+def positions_in(window: Window | None, buffer: Any, unit: Any) -> Any:
+    """Which elements of a storage, counted in elements of the type `unit`, lie in a window; in order and each once."""
+    size, item = element_type(window, buffer).itemsize, unit.itemsize
     if window is None:
-        return np.arange(buffer.size)
+        return np.arange(buffer.nbytes // item)
     if window.__class__ is int:
-        return np.array([window // buffer.itemsize])  # type: ignore[operator]
-    offset, shape, strides, index = window  # type: ignore[misc]
-    if index.__class__ is As:  # elements of another type: those of the storage that they are in
-        size = buffer.itemsize
-        places = _positions(offset, shape, strides, 1) // size
-        return np.unique(places if index.index is None else places[index.index])
-    places = _positions(offset, shape, strides, buffer.itemsize)
-    return np.unique(places if index is None else places[index])
+        first: Any = np.array([window])
+    else:
+        offset, shape, strides, index = window  # type: ignore[misc]
+        index = index.index if index.__class__ is As else index
+        first = _positions(offset, shape, strides, 1)
+        first = first.reshape(-1) if index is None else first[index].reshape(-1)
+    return np.unique(first[:, None] // item + np.arange(size // item))
+
+
+def picking(buffer: Any, places: Any, unit: Any) -> Window:
+    """The window of what is at these places of a storage, so counted."""
+    index = (places,)
+    return 0, (buffer.nbytes // unit.itemsize,), (unit.itemsize,), index if buffer.dtype == unit else As(unit, index)
 
 
 # What PyTorch calls the derivatives of operations that have other names here.

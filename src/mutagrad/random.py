@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from .backends import np
+from .backends.host import silently
 from .construct import make
 from .device import CPU, check_device
 from .errors import BadArgument, BadData, BadValue
@@ -33,7 +34,7 @@ class Generator:
     @cached_property
     def source(self) -> Any:
         """NumPy's generator, made when first asked for: importing numpy.random takes longer than all of this package."""
-        return np.random.default_rng(self._seed)
+        return silently(np.random.default_rng, self._seed)  # NumPy sets its error state meanwhile, by `with`
 
     def manual_seed(self, seed: int) -> Generator:
         """The same numbers follow each time; a negative seed counts from 2^64 down."""

@@ -9,8 +9,8 @@ from .backends import large, np
 from .backends.host import silent
 from .construct import make, whole_memory, window_or_none
 from .dtypes import of_array
-from .errors import BadArgument, DTypeError, MutagradError, NotSupported, OutOfMemory, ShapeError, WriteError
-from .graph import UNSEEN, Node, Writer, mode, next_order, positions_in, window_of
+from .errors import BadArgument, DTypeError, MutagradError, OutOfMemory, ShapeError, WriteError
+from .graph import UNSEEN, Node, Writer, element_type, mode, next_order, picking, positions_in, window_of
 from .op import Op, forward_for, same, variant
 from .promote import NOTHING, dtype_error, promote, shape_error
 from .storage import Storage, TensorBase, aliases_near, has_aliases, histories, move_aside, same_group, save
@@ -161,18 +161,16 @@ def _complete(memory: Storage) -> None:
 
 def _follow(other: Storage, storage: Storage, writer: Writer, window: Window | None) -> None:
     """Records in the history of `other` that the elements in a window on `storage` are now what they are there, since `writer`."""
-    mine, item = storage.buffer, storage.buffer.itemsize
-    if other.buffer.dtype != mine.dtype:
-        raise NotSupported("a write through memory that is also a leaf of another element type is not supported",
-                           why="the two histories count in different elements", fix="y = x.clone() before writing")
+    mine, theirs = storage.buffer, other.buffer
+    unit = min(mine.dtype, theirs.dtype, element_type(window, mine), key=lambda kind: kind.itemsize)  # parts, where one is complex
     if writer.whole is UNSEEN:
         writer.whole = mine.shape, mine.dtype
-    here = positions_in(window, mine)
-    there = here + (storage.start - other.start) // item
-    inside = (there >= 0) & (there < other.buffer.size)
+    here = positions_in(window, mine, unit)
+    there = here + (storage.start - other.start) // unit.itemsize
+    inside = (there >= 0) & (there < theirs.nbytes // unit.itemsize)
     if inside.any():
-        copy = new_node(_FOLLOW, (writer,), ((0, (mine.size,), (item,), (here[inside],)),))
-        set_write(copy, other, (0, (other.buffer.size,), (item,), (there[inside],)))
+        copy = new_node(_FOLLOW, (writer,), (picking(mine, here[inside], unit),))
+        set_write(copy, other, picking(theirs, there[inside], unit))
         other.writer = copy
 
 

@@ -13,11 +13,13 @@ from ..construct import make
 from ..dtypes import of_array
 from ..errors import BadArgument, BadData, BadIndex, BadValue, DTypeError, ShapeError, bad_choice, may_need_much
 from ..number import whole_number
+from ..modes import mode
 from ..promote import as_operand, operand_dtype
 from ..storage import TensorBase
+from .elementwise import cast
 from .indexing import copy_
 from .outs import write_out
-from .selecting import scatter_reduce
+from .selecting import index_add, scatter_reduce
 from .shape import clone, expand, reshape, tensor_argument, whole_dim
 from .sorting import sort
 
@@ -299,7 +301,10 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     w = tensor_argument(weights, "bincount")._array
     if w.shape != array.shape:
         raise BadValue(f"bincount: weights of shape {w.shape} for numbers of shape {array.shape}", fix="a weight for each number")
-    return make(np.bincount(array.astype(np.int64), w, minlength).astype(w.dtype if w.dtype.char == "f" else np.float64))
+    found = make(np.bincount(array.astype(np.int64), w, minlength).astype(w.dtype if w.dtype.char == "f" else np.float64))
+    if weights._storage.writer is None or not mode.grad:
+        return found
+    return index_add(make(np.zeros_like(found._array)), 0, input, cast(weights, found._array.dtype))
 
 
 # --------------------------------------------------------------------------------------------------------------- positions
