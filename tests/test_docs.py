@@ -127,7 +127,7 @@ def test_the_versions_that_are_claimed_are_those_that_are_run() -> None:
     table = [line.split("|")[1:3] for line in (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8").splitlines() if re.match(r"\| 3\.\d+ \|", line)]
     assert tuple(version.strip() for version, _ in table) == matrix.PYTHONS
     oldest, newest = min(numbers(cell)[0] for _, cell in table), max(numbers(cell)[-1] for _, cell in table)
-    assert f"NumPy {oldest[0]}.{oldest[1]} to {newest[0]}.{newest[1]}" in readme and f'"numpy>={oldest[0]}.{oldest[1]}"' in project
+    assert f"NumPy from {oldest[0]}.{oldest[1]} to {newest[0]}.{newest[1]}" in readme and f'"numpy>={oldest[0]}.{oldest[1]}"' in project
 
 
 def numbers(cell: str) -> list[tuple[int, ...]]:
