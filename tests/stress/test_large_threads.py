@@ -260,24 +260,25 @@ class Interrupts:
     """A timer whose signal raises somewhere in the work that `run` is given."""
 
     def __init__(self, seed: int) -> None:
-        self.source, self.count = random.Random(seed), 0
+        self.source, self.count, self.armed = random.Random(seed), 0, False
+
+    def ring(self, *_: Any) -> None:
+        if self.armed:  # else the signal was under way when the work had ended
+            raise Interrupt
 
     def run(self, work: Callable[[], Any], longest: float) -> bool:
         """Whether the work was interrupted."""
         try:
             try:
+                self.armed = True
                 signal.setitimer(signal.ITIMER_REAL, self.source.uniform(1e-6, longest), self.source.choice([0, 2e-4]))
                 work()
             finally:
+                self.armed = False
                 signal.setitimer(signal.ITIMER_REAL, 0)
         except Interrupt:
             self.count += 1
-            while True:
-                try:
-                    signal.setitimer(signal.ITIMER_REAL, 0)
-                    return True
-                except Interrupt:
-                    continue
+            return True
         return False
 
 
@@ -286,11 +287,9 @@ def interrupts(request: Any) -> Iterator[Interrupts]:
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         pytest.skip("signals come to the main thread of a POSIX system")
 
-    def handler(*_: Any) -> None:
-        raise Interrupt
-
-    before = signal.signal(signal.SIGALRM, handler)
-    yield Interrupts(7)
+    made = Interrupts(7)
+    before = signal.signal(signal.SIGALRM, made.ring)
+    yield made
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)
 
@@ -345,8 +344,10 @@ def test_interrupts_while_the_caller_waits(interrupts: Interrupts) -> None:
             over.clear()
             with pytest.raises(Interrupt):
                 try:
+                    interrupts.armed = True
                     threads.in_spans(2, work)
                 finally:
+                    interrupts.armed = False
                     assert over.is_set()
     finally:
         mg.set_num_threads(before)
