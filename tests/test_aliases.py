@@ -348,6 +348,38 @@ def test_what_a_hook_keeps_is_not_changed_afterwards(create_graph):
     assert seen[0].tolist() == [1.0] * 4 and grad_of(x) == [20.0, 20.0, 2.0, 2.0]
 
 
+@pytest.mark.parametrize("view", [False, True])
+def test_of_two_versions_the_newer_keeps_its_gradient(view):
+    x = leaf(1.0, 2.0, 3.0)
+    y = x * 2
+    v = y[1:] if view else y
+    v.retain_grad()
+    v *= 3
+    v.retain_grad()
+    (y**2).sum().backward()
+    assert grad_of(v) == (2 * v).tolist()
+
+
+def test_a_written_leaf_reports_as_a_leaf_whether_or_not_it_shall_retain():
+    x = leaf(1.0, 2.0)
+    x *= 2
+    x.retain_grad()
+    (x * x).sum().backward()
+    assert grad_of(x) == [8.0, 16.0]
+
+
+def test_out_of_memory_in_a_sweep_says_so():
+    def hook(g):
+        raise MemoryError("no room")
+
+    x = leaf(1.0, 2.0)
+    y = x * 2
+    y.register_hook(hook)
+    with pytest.raises(RuntimeError, match="backward") as caught:
+        y.sum().backward()
+    assert isinstance(caught.value, MemoryError)
+
+
 # Forward mode.
 
 

@@ -12,7 +12,7 @@ from .backends import np
 from .backends.host import SILENT, fp_state, set_fp_state, silently
 from .construct import detached, make, window_or_none
 from .engine import Arithmetic, reaching, sweep
-from .errors import BadArgument, BadValue, DTypeError, GradientError, ShapeError
+from .errors import BadArgument, BadValue, DTypeError, GradientError, OutOfMemory, ShapeError
 from .graph import Hooks, Leaf, Node
 from .modes import Modes, mode, tidy
 from .ops.indexing import put
@@ -207,6 +207,8 @@ def run_sweep(seeds: list[tuple[Any, Any, Any]], create_graph: bool, retain: boo
         sweep(seeds, arithmetic, where=here(), retain=retain, deposit=deposit, wanted=wanted, useful=useful, edge=edge)
         for callback in run.callbacks or ():  # which may add another
             callback()
+    except MemoryError as error:
+        raise error if isinstance(error, OutOfMemory) else OutOfMemory.found_by("backward", error) from None
     finally:
         mode.now = before
         set_fp_state(errors)
@@ -467,21 +469,27 @@ class _Keeper:
 
     def __call__(self, g: Any) -> None:
         tensor = self.tensor()
-        if tensor is not None:
+        if tensor is not None and _keeper_of(tensor) in (None, self):  # else it was asked to keep that of a newer version
             _add_grad(tensor, clone(g), mode.grad)
 
 
 def retain_grad(tensor: Any) -> None:
-    writer = _writer(tensor, "retain_grad")
-    if not tensor.is_leaf and not retains_grad(tensor):
+    """Keeps the gradient of a computed tensor as it is now, and of no older version; a leaf that was written reports as a leaf."""
+    writer, leaf = _writer(tensor, "retain_grad"), tensor._storage.leaf
+    if (leaf is None or leaf.tensor() is not tensor) and not retains_grad(tensor):
         check_separate(tensor, "retain_grad")
         enter_hook(writer, _Keeper(tensor), window_or_none(tensor), _keeper_key(tensor))
 
 
 def retains_grad(tensor: Any) -> bool:
+    return _keeper_of(tensor) is not None
+
+
+def _keeper_of(tensor: Any) -> _Keeper | None:
+    """What keeps the gradient of a tensor as it is now."""
     hooks = getattr(tensor._storage.writer, "hooks", None)
     keeper, _ = hooks.get(_keeper_key(tensor), (None, None)) if hooks else (None, None)
-    return keeper is not None and keeper.tensor() is tensor
+    return keeper if keeper is not None and keeper.tensor() is tensor else None
 
 
 def _keeper_key(tensor: Any) -> Any:
