@@ -293,3 +293,11 @@ def test_the_order_of_bytes_can_be_said() -> None:
 def test_a_real_read_error_is_an_oserror() -> None:
     with pytest.raises(OSError, match="Input/output"):
         mg.load(Broken(archive(tensor())))
+
+
+def test_what_map_location_raises_is_no_damage_of_the_file() -> None:
+    def refuse(storage: Any, location: str) -> Any:
+        raise LookupError("not here")
+
+    with pytest.raises(LookupError, match="not here"):
+        mg.load(io.BytesIO(archive(tensor())), map_location=refuse)

@@ -199,3 +199,10 @@ def test_a_shared_block_on_two_threads_at_once():
     go.set()
     thread.join()
     assert found == [False, True] and clean()
+
+
+@pytest.mark.parametrize("wanted", [1, "a", None])
+def test_set_grad_enabled_takes_a_bool(wanted):
+    with pytest.raises(TypeError, match="set_grad_enabled"):
+        mg.set_grad_enabled(wanted)
+    clean()

@@ -632,3 +632,8 @@ def test_a_measure_may_have_a_history() -> None:
     for _ in range(2):
         scheduler.step((mg.ones(1, requires_grad=True) * 3).sum())
     assert optimizer.param_groups[0]["lr"] == 0.1
+
+
+def test_a_pad_of_what_is_no_number_is_a_type_error():
+    with pytest.raises(TypeError, match="value must be a number"):
+        mg.nn.functional.pad(mg.ones(3), (1, 1), value="a")

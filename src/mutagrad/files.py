@@ -27,7 +27,7 @@ from .archive import Run, fill, read_archive
 from .backends import np
 from .device import device
 from .errors import BadArgument, BadFile, BadTarget, BadValue, NoDevice, NotSupported
-from .limits import Looked, damage, parsed, refuse
+from .limits import Looked, UsersError, damage, parsed, refuse
 from .old_archive import read_old_archive
 from .pickled import Machine, unsafe_names
 from .pickling import archive_of, unpickle
@@ -90,7 +90,7 @@ class Source:
 
 @contextmanager
 def _named(f: Any) -> Iterator[None]:
-    """Errors name the file as the user does."""
+    """Errors name the file as the user does; the user's own are as they were raised."""
     name = os.fspath(f) if isinstance(f, (str, os.PathLike)) else getattr(f, "name", None)
     try:
         yield
@@ -103,6 +103,8 @@ def _named(f: Any) -> Iterator[None]:
         if error.filename is None and isinstance(name, (str, bytes)):
             error.filename = name
         raise
+    except UsersError as error:
+        raise error.raised from None
 
 
 def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = None, mmap: bool | None = None,
@@ -183,7 +185,10 @@ def _arrival(map_location: Any) -> Callable[[Any, str], None]:
         if isinstance(map_location, dict):
             place = map_location.get(location, location)
         elif callable(map_location):
-            moved = map_location(storage, location)
+            try:
+                moved = map_location(storage, location)
+            except Exception as error:
+                raise UsersError(error) from None
             place = location if moved is None else moved if isinstance(moved, (str, device)) else "cpu"
         elif map_location is not None:
             place = map_location

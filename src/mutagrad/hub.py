@@ -54,7 +54,7 @@ def set_dir(d: str | os.PathLike[str]) -> None:
 
 
 def load_state_dict_from_url(url: str, model_dir: str | None = None, map_location: Any = None, progress: bool = True, check_hash: bool = False,
-                             file_name: str | None = None, weights_only: bool = False) -> Any:
+                             file_name: str | None = None, weights_only: bool | None = None) -> Any:
     """What `load` reads from the file of that name, if it is in the cache.
 
     `check_hash=True` compares it with its name, which has the first digits of its SHA-256 (`resnet18-f37072fd.pth`),
@@ -66,7 +66,7 @@ def load_state_dict_from_url(url: str, model_dir: str | None = None, map_locatio
         raise NotSupported(f"hub: {url} is not downloaded, and {path} is not there", fix="put the file there")
     if check_hash:
         _check_hash(path, name)
-    return load_file(path, map_location=map_location)
+    return load_file(path, map_location=map_location, weights_only=weights_only)
 
 
 def _check_hash(path: str, name: str) -> None:

@@ -46,6 +46,13 @@ class Looked(Exception):
     """Raised when enough of a file has been read."""
 
 
+class UsersError(Exception):
+    """Carries, past the readers, what a function of the user's has raised: that is no damage of the file."""
+
+    def __init__(self, raised: Exception) -> None:
+        self.raised = raised
+
+
 def shown(value: Any) -> str:
     """Show a value of a file in an error: itself if it is short, else its class. (`str` of nested lists can hang.)"""
     if type(value) in (str, bytes):
@@ -69,7 +76,7 @@ def damage(kind: str, trusted: bool = False) -> Iterator[None]:
     """
     try:
         yield
-    except (BadFile, NotSupported, MissingExtra, Looked, MemoryError):
+    except (BadFile, NotSupported, MissingExtra, Looked, UsersError, MemoryError):
         raise
     except Exception as error:
         check_disk(error)

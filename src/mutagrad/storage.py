@@ -117,9 +117,9 @@ def part_history(tensor: TensorBase, linked: bool) -> tuple[Part, int | None]:
     part.writer = part.leaf = part.ledger = None
     part.version = 0
     ledger = ledger_of(memory)
-    if ledger.aliases is None:
-        ledger.aliases = Places()
     with ledger.lock:
+        if ledger.aliases is None:
+            ledger.aliases = Places()
         ledger.aliases.add((ref(part), array, span_of(tensor)))
     return part, None if dense else tensor._offset
 
@@ -188,12 +188,11 @@ class Places:
 
     def __init__(self) -> None:
         self.crowded = 64
-        self.records: dict[tuple[int, int, int], list[Record]] = {}
-        self.levels: dict[int, set[int]] = {}  # by pitch
-        self.count, self.low, self.high = 0, 1 << 62, -1
+        self.clear()
 
     def clear(self) -> None:
-        self.records, self.levels = {}, {}
+        self.records: dict[tuple[int, int, int], list[Record]] = {}
+        self.levels: dict[int, set[int]] = {}  # by pitch
         self.count, self.low, self.high = 0, 1 << 62, -1
 
     def add(self, record: Record) -> None:
@@ -235,8 +234,8 @@ class Places:
         return found
 
 
-# A thread may write while another saves, or a sweep frees what was saved. Making a lock for every ledger would cost as much as the rest
-# of it, so they share these.
+# A thread may write while another saves, or a sweep frees what was saved. Making a lock for every memory would cost as much as the rest
+# of its ledger, so they share these: that of a memory is number `id(memory) >> 4 & 63`.
 _LOCKS = [RLock() for _ in range(64)]
 
 
@@ -245,12 +244,13 @@ class Ledger(Places):
 
     __slots__ = ("exports", "aliases", "complete", "lock")
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, lock: Any) -> None:
+        self.lock = lock
         self.exports: list[ref[Any]] | None = []  # None: memory that came from NumPy, which may write to it at any time
         self.aliases: Places | None = None
         self.complete = False  # the leaves among the aliases are part of the memory's own history
-        self.lock = _LOCKS[id(self) >> 4 & 63]
+        self.crowded, self.records, self.levels = 64, {}, {}  # as Places does, at half the cost: every result that is saved has one
+        self.count, self.low, self.high = 0, 1 << 62, -1
 
     def exported(self) -> bool:
         """Whether NumPy or another library may write to this memory without our knowing."""
@@ -298,9 +298,10 @@ def histories(tensor: TensorBase) -> list[Storage]:
 
 
 def ledger_of(memory: Storage) -> Ledger:
-    if memory.ledger is None:
-        memory.ledger = Ledger()
-    return memory.ledger
+    with (lock := _LOCKS[id(memory) >> 4 & 63]):
+        if memory.ledger is None:
+            memory.ledger = Ledger(lock)
+        return memory.ledger
 
 
 def _alive(record: Record) -> Any | None:
@@ -315,13 +316,13 @@ def save(tensor: TensorBase, node: Any, slot: int) -> Any:
     if array.size <= SMALL:
         return array.copy() if array.ndim else array[()]
     memory = tensor._storage.root or tensor._storage
-    ledger = memory.ledger
-    if ledger is None:
-        ledger = memory.ledger = Ledger()
-    elif ledger.exports != [] and ledger.exported():
-        counters.protected += array.nbytes
-        return array.copy()
-    with ledger.lock:
+    with (lock := _LOCKS[id(memory) >> 4 & 63]):
+        ledger = memory.ledger
+        if ledger is None:
+            ledger = memory.ledger = Ledger(lock)
+        elif ledger.exports != [] and ledger.exported():
+            counters.protected += array.nbytes
+            return array.copy()
         ledger.add((ref(node), slot, span_of(tensor)))
     return array
 
@@ -424,12 +425,11 @@ def export(tensor: TensorBase) -> Any:
     memory, array = memory_of(tensor), tensor._array
     if array.size == 0:
         return array
-    ledger = ledger_of(memory)
-    if ledger.records:
+    ledger, handed = ledger_of(memory), Handed(array)
+    with ledger.lock:  # nothing is saved by reference from here on
+        if ledger.exports is not None:
+            ledger.exports.append(ref(handed))
         move_aside(memory, None)
-    handed = Handed(array)
-    if ledger.exports is not None:
-        ledger.exports.append(ref(handed))
     return np.asarray(handed)
 
 
@@ -437,6 +437,6 @@ def export_for_good(tensor: TensorBase) -> None:
     """Marks memory whose writes cannot be seen: it came from NumPy, or is saved memory under another storage."""
     memory = memory_of(tensor)
     ledger = ledger_of(memory)
-    if ledger.records:
+    with ledger.lock:
+        ledger.exports = None
         move_aside(memory, None)
-    ledger.exports = None

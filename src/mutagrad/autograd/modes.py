@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..errors import BadValue, NotSupported
+from ..errors import BadArgument, BadValue, NotSupported
 from ..modes import Block, amend, call_with, mode as current
 from ..where import OURS
 
@@ -153,6 +153,8 @@ class set_grad_enabled(_Setting):
     """Sets recording at once; as a context manager, for the block alone; as a decorator, inside the function."""
 
     def __init__(self, mode: bool) -> None:
+        if not isinstance(mode, bool):
+            raise BadArgument(f"set_grad_enabled: mode must be True or False, not {type(mode).__name__}", fix="set_grad_enabled(True)")
         self.grad = bool(mode)
         self._set()
 

@@ -72,16 +72,16 @@ def apply(function: Callable[..., Any], arrays: tuple[Any, ...], settings: tuple
     Operands may share memory with `out` in any way: all is as if they were read before anything is written.
     """
     shape = out.shape
-    vectors = [flat(a, shape) for a in arrays]
+    target = out.reshape(-1)
+    vectors = [target if a is out else flat(a, shape) for a in arrays]
     if any(v is None for v in vectors) or not out.flags.c_contiguous:
         return False
     keep_memory()
-    target = out.reshape(-1)
     direct = isinstance(function, np.ufunc)
     if direct and out.size < VERY_LARGE and function in PLAIN:
         function(*arrays, out=out)
         return True
-    vectors = [read_first(v, target) for v in vectors]
+    vectors = [v if v is target else read_first(v, target) for v in vectors]
 
     def work(part: slice) -> None:
         if direct:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 from _thread import start_new_thread
 from collections.abc import Callable
-from contextvars import copy_context
+from functools import lru_cache
 from itertools import pairwise
 from operator import methodcaller
 from queue import SimpleQueue
@@ -27,7 +27,7 @@ from threading import RLock
 from typing import Any
 
 from ..errors import BadValue
-from .host import fp_error
+from .host import SILENT, fp_error, set_fp_state
 
 HEAD_START = 0.1  # how much more the calling thread does: the others have to wake first
 
@@ -58,28 +58,29 @@ _close = methodcaller("_acquire_restore", (1, 0))
 class _Span:
     """A part of somebody's work."""
 
-    __slots__ = ("claim", "context", "error", "found", "fp_error", "lock", "part")
+    __slots__ = ("claim", "error", "found", "fp_error", "lock", "part")
 
     def __init__(self, work: Callable[[slice], Any], part: slice) -> None:
-        self.claim, self.part = [work], part  # whoever pops the work does it
-        self.context, self.lock = copy_context(), RLock()
+        self.claim, self.part, self.lock = [work], part, RLock()  # whoever pops the work does it
         self.found: Any = None
         self.error: BaseException | None = None
         self.fp_error = False
 
     def take(self) -> None:
         """Does the work, unless somebody else has begun it."""
+        if not self.claim:
+            return
         try:
             work = self.claim.pop()
-        except IndexError:
+        except IndexError:  # begun just now
             return
         self.found = work(self.part)
 
     def help(self) -> None:
-        """The same on a helper, in the context of the caller, who is told what is raised."""
+        """The same on a helper; the caller is told what is raised."""
         if self.lock.acquire(blocking=False):
             try:
-                self.context.run(self.take)
+                self.take()
             except BaseException as error:
                 self.error = error
             finally:
@@ -107,6 +108,7 @@ class _Helpers:
 
 
 def _help_with(offered: SimpleQueue[_Span]) -> None:
+    set_fp_state(SILENT)  # as wherever we compute; the work is never the user's own code
     while True:
         span = offered.get()
         span.help()
@@ -130,6 +132,7 @@ def _forget_helpers() -> None:
         _helpers = _Helpers()
 
 
+@lru_cache(1024)
 def cut(size: int, count: int) -> list[slice]:
     """At most `count` slices that together cover range(size), and at least one."""
     if count == 1 or size < 2:

@@ -198,7 +198,7 @@ def setitem(x: Any, key: Any, value: Any) -> None:
             offset = _element_offset(x, key)
         if offset is not None and value._array.dtype is array.dtype:
             return _set_element(x, key, offset, value, unnamed)
-    view, index = split_index(x, key)
+    view, index = (getitem(x, key), None) if key.__class__ in (int, slice) else split_index(x, key)
     if index is None and isinstance(value, TensorBase):
         array, v = view._array, value._array
         if value._storage is view._storage and _is_same_window(view, value):

@@ -6,7 +6,7 @@ from string import ascii_letters, ascii_lowercase, ascii_uppercase
 from typing import Any
 
 from ..backends import np, sums
-from ..backends.host import silenced, silent, silently
+from ..backends.host import silenced
 from ..backends.short import SHORT, rounded, widened
 from ..call import primitive
 from ..construct import make
@@ -60,8 +60,8 @@ _matmul = np.matmul
 def product(a: Any, b: Any) -> Any:
     """`a @ b`."""
     if a.shape[-1] < _LONG or a.ndim != 2 or b.ndim != 2 or 1 in (len(a), b.shape[1]) or a.size * b.shape[1] > _SMALL:
-        return silent().run(_matmul, a, b)
-    return silently(_long_product, a, b)
+        return _matmul(a, b)
+    return _long_product(a, b)
 
 
 _LONG = 1024  # products to be added that are worth adding in groups
@@ -104,7 +104,7 @@ def sum_with_product(name: str) -> Any:
                      y=lambda xp, g, x, y_shape, alpha: _right(xp, g if alpha == 1 else g * alpha, x, y_shape))
 
 
-matmul_values = primitive("matmul", product, warns=False, x=lambda xp, g, y, x_shape: _left(xp, g, y, x_shape),
+matmul_values = primitive("matmul", product, x=lambda xp, g, y, x_shape: _left(xp, g, y, x_shape),
                           y=lambda xp, g, x, y_shape: _right(xp, g, x, y_shape))
 addmm_values = sum_with_product("addmm")
 

@@ -10,6 +10,7 @@ from ..backends import np
 from ..backends.host import silently
 from ..call import primitive
 from ..errors import BadArgument, BadValue, NotSupported, ShapeError
+from ..number import number
 from .resample import Taps, resample, whole_numbers
 from .shape import clone, permute, reshape, tensor_argument
 
@@ -54,7 +55,7 @@ def constant_pad_nd(input: Any, pad: Sequence[int], value: Any = 0) -> Any:
         if n + before + after < 0 or before < -n or after < -n:
             raise ShapeError(f"pad: {(before, after)} leaves nothing of dimension {d} of size {n}", why=f"the shape is {x._array.shape}",
                              fix="smaller negative pads")
-    return pad_values(x, pairs, silently(x._array.dtype.type, value))
+    return pad_values(x, pairs, silently(x._array.dtype.type, number(value)))
 
 
 # --------------------------------------------------------------------------------------------- by what the tensor itself holds

@@ -5,7 +5,6 @@ from typing import Any
 
 from .. import return_types, rooms
 from ..backends import large, np, sums
-from ..backends.host import silent, silently
 from ..backends.short import SHORT
 from ..call import primitive
 from ..construct import make
@@ -41,7 +40,7 @@ def back(xp: Any, g: Any, shape: tuple[int, ...], dims: tuple[int, ...]) -> Any:
 
 SETTINGS = ("dims", "keepdim")
 
-sum_dims = primitive("sum", lambda a, dims, keepdim: _sum(a, dims, keepdim), settings=SETTINGS, warns=False,
+sum_dims = primitive("sum", lambda a, dims, keepdim: _sum(a, dims, keepdim), settings=SETTINGS,
                      x=lambda xp, g, x_shape, dims: back(xp, g, x_shape, dims))
 mean_dims = primitive("mean", lambda a, dims, keepdim: _mean(a, dims, keepdim), settings=SETTINGS,
                       x=lambda xp, g, x_shape, dims: back(xp, g / count(x_shape, dims), x_shape, dims))
@@ -70,8 +69,8 @@ _add = np.add.reduce
 
 def _sum(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
     if a.size < sums.MANY and (len(dims) in (0, a.ndim) or dims[0] == a.ndim - 1 or a.shape[dims[0]] <= 64) or a.dtype.kind not in "fc":
-        return silent().run(_add, a, dims, a.dtype, None, keepdim)
-    return silently(sums.add, a, dims, keepdim)
+        return _add(a, dims, a.dtype, None, keepdim)
+    return sums.add(a, dims, keepdim)
 
 
 def _wide_sum(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
@@ -157,8 +156,9 @@ def _per_degree(n: int, correction: float) -> float:
 def _variance(a: Any, dims: tuple[int, ...], keepdim: bool, correction: float) -> Any:
     n = count(a.shape, dims)
     centred = a - _mean(a, dims, True) if n else a
-    squares = _squared_size(centred)
-    return _sum(squares, dims, keepdim) / a.dtype.type(n - correction if n > correction else 0).real
+    left = _wide_sum(centred, dims, keepdim)  # not zero: the mean was rounded, and far from zero that shows
+    squares = _wide_sum(_squared_size(centred), dims, keepdim) - _squared_size(left) / (n or 1)
+    return (squares / left.dtype.type(n - correction if n > correction else 0).real).astype(a.real.dtype, copy=False)
 
 
 def _squared_size(a: Any) -> Any:
