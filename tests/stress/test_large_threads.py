@@ -262,8 +262,8 @@ class Interrupts:
     def __init__(self, seed: int) -> None:
         self.source, self.count, self.armed = random.Random(seed), 0, False
 
-    def ring(self, *_: Any) -> None:
-        if self.armed:  # else the signal was under way when the work had ended
+    def ring(self, _: int, frame: Any) -> None:
+        if self.armed and frame.f_code is not Interrupts.run.__code__:  # else the signal was under way when the work had ended
             raise Interrupt
 
     def run(self, work: Callable[[], Any], longest: float) -> bool:
