@@ -27,7 +27,7 @@ from threading import RLock
 from typing import Any
 
 from ..errors import BadValue
-from .host import SILENT, fp_error, set_fp_state
+from .host import SILENT, fp_error, set_fp_state, silent
 
 HEAD_START = 0.1  # how much more the calling thread does: the others have to wake first
 
@@ -68,11 +68,9 @@ class _Span:
 
     def take(self) -> None:
         """Does the work, unless somebody else has begun it."""
-        if not self.claim:
-            return
         try:
             work = self.claim.pop()
-        except IndexError:  # begun just now
+        except IndexError:
             return
         self.found = work(self.part)
 
@@ -144,17 +142,21 @@ def cut(size: int, count: int) -> list[slice]:
 
 
 def in_spans(size: int, work: Callable[[slice], Any]) -> list[Any]:
-    """What `work` gives for slices that together cover range(size), in their order; each on a thread of its own if that can be."""
+    """What `work` gives for slices that together cover range(size), in their order; each on a thread of its own if that can be.
+
+    It computes silently on all of them: which error state of NumPy's is in force must not depend on who does the work.
+    """
     first, *others = cut(size, get_num_threads())
     if not others:
-        return [work(first)]
+        return [silent().run(work, first)]
     spans = [_Span(work, part) for part in others]
     closing = map(_close, [span.lock for span in spans])
     try:
         (_helpers or _start_helpers()).offer(spans)
-        found = work(first)
+        found = silent().run(work, first)
         for span in spans:
-            span.take()
+            if span.claim:
+                silent().run(span.take)
     finally:
         any(closing)  # in one call: see above
     if any(span.fp_error for span in spans):
