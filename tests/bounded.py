@@ -51,7 +51,7 @@ def _limit_memory(megabytes: int) -> None:
 
 def _outcome(source: Any, name: str, settings: Any) -> str:
     import mutagrad as mg
-    from mutagrad.errors import BadFile, NotSupported
+    from mutagrad.base.errors import BadFile, NotSupported
 
     try:
         found = mg.load(source, **settings)

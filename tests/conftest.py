@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mutagrad.errors import MissingExtra
+from mutagrad.base.errors import MissingExtra
 
 LIBRARIES = {"scipy": "scipy", "bfloat16": "ml_dtypes", "files": "safetensors"}
 

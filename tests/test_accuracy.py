@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from accuracy_table import FLOOR, TIMES, Case, errors, evaluate, sampled
 
 import mutagrad as mg
+from accuracy_table import FLOOR, TIMES, Case, errors, evaluate, sampled
 
 RECORDED: dict[str, list[float]] = json.loads((Path(__file__).parent / "accuracy.json").read_text())
 

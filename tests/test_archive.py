@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import mutagrad as mg
-from mutagrad.errors import BadFile
+from mutagrad.base.errors import BadFile
 from pickles import EMPTY, REBUILD, archive, call, group, name, number, numbers, storage, tensor, text
 from tools import Broken, survive
 

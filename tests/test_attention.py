@@ -9,7 +9,7 @@ import pytest
 
 import mutagrad as mg
 from mutagrad.nn.attention import SDPBackend, bias, sdpa_kernel
-from mutagrad.ops import attention as attention_room
+from mutagrad.ops.nn import attention as attention_room
 
 F = mg.nn.functional
 attention = F.scaled_dot_product_attention

@@ -10,7 +10,13 @@ import pytest
 
 import mutagrad as mg
 from mutagrad import nn
-from mutagrad.utils.checkpoint import checkpoint, checkpoint_sequential, noop_context_fn, set_checkpoint_debug_enabled, set_checkpoint_early_stop
+from mutagrad.utils.checkpoint import (
+    checkpoint,
+    checkpoint_sequential,
+    noop_context_fn,
+    set_checkpoint_debug_enabled,
+    set_checkpoint_early_stop,
+)
 from samples import SAMPLES, Sample
 from test_ops import BY_MEMORY, NEEDS_ORDER, base_for, weighted, weights, window
 from tools import same

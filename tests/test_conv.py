@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mutagrad as mg
-from mutagrad.ops import conv as room
+from mutagrad.ops.nn import conv as room
 from samples import conv as reference
 
 F = mg.nn.functional

@@ -154,7 +154,7 @@ def test_large_matrices_with_and_without_scipy(installed: bool, monkeypatch: pyt
     """From a certain size on SciPy, where there is one, computes what NumPy does in steps."""
     if installed:
         pytest.importorskip("scipy", reason="pip install 'mutagrad[scipy]'")
-    monkeypatch.setattr("mutagrad.ops.solving.has_scipy", lambda: installed)
+    monkeypatch.setattr("mutagrad.ops.linalg.solving.has_scipy", lambda: installed)
     a = RNG.normal(size=(40, 40)) + 10 * np.eye(40)
     p, lower, upper = mg.linalg.lu(mg.tensor(a))
     close((p @ lower @ upper).numpy(), a)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import mutagrad as mg
-from mutagrad.backends import large, threads
+from mutagrad.arrays import parallel as large, threads
 
 F = mg.nn.functional
 ROWS = 1024 * 1024  # elements: more than any operation needs to be split

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mutagrad as mg
-from mutagrad.backends import host
+from mutagrad.arrays import numpy as host
 
 F = mg.nn.functional
 INDEX = [[0, 2, 0], [5, 2, 0]]

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import mutagrad as mg
-from mutagrad.backends import large
-from mutagrad.errors import DivisionByZero, OutOfMemory
+from mutagrad.arrays import parallel as large
+from mutagrad.base.errors import DivisionByZero, OutOfMemory
 
 MANY = 10**13
 F = mg.nn.functional

@@ -25,8 +25,8 @@ import numpy as np
 import pytest
 
 import mutagrad as mg
-from mutagrad import streams
-from mutagrad.errors import BadFile
+from mutagrad.base.errors import BadFile
+from mutagrad.files import streams
 from tools import Broken, survive
 
 TYPES = ["bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
@@ -211,7 +211,7 @@ def test_a_full_disk_leaves_the_old_file(where: str, tmp_path: Any, monkeypatch:
 
 
 def child(tmp_path: Any, body: str) -> subprocess.CompletedProcess[str]:
-    code = "import os, resource, signal, sys, mutagrad as mg\nfrom mutagrad import streams\n" + textwrap.dedent(body)
+    code = "import os, resource, signal, sys, mutagrad as mg\nfrom mutagrad.files import streams\n" + textwrap.dedent(body)
     return subprocess.run([sys.executable, "-c", code, str(tmp_path / "x")], capture_output=True, text=True, timeout=60)
 
 
@@ -273,7 +273,7 @@ def test_parts_that_are_not_what_they_should_be(part: Any) -> None:
 
 
 def test_what_files_need_is_loaded_when_first_used() -> None:
-    names = ("safetensors", "mutagrad.files", "mutagrad.pickled", "mutagrad.streams")
+    names = ("safetensors", "mutagrad.files", "mutagrad.files.safe_unpickler", "mutagrad.files.streams")
     code = f"import sys, mutagrad; print([n for n in {names} if n in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
 

@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 import mutagrad as mg
-from mutagrad.errors import BadFile
-from pickles import EMPTY, REBUILD, archive, call, get, group, keyed, listed, name, number, numbers, old_archive
-from pickles import put, storage, tensor, text
+from mutagrad.base.errors import BadFile
+from pickles import EMPTY, REBUILD, archive, call, get, group, keyed, listed, name, number, numbers, old_archive, put, storage, tensor, text
 
 pytest.importorskip("resource", reason="limits of processes")
 bounded = pytest.importorskip("bounded", reason="limits of processes")
@@ -59,14 +58,14 @@ SIZE, SET = name("torch", "Size"), name("builtins", "set")
 ORDERED, COUNTER = name("collections", "OrderedDict"), name("collections", "Counter")
 ENCODE, BYTEARRAY, PARAMETER = (name("_codecs", "encode"), name("builtins", "bytearray"),
                                 name("torch._utils", "_rebuild_parameter"))
-OF_TYPE, OURS = name("torch._tensor", "_rebuild_from_type_v2"), name("mutagrad.pickled", "rebuilt")
+OF_TYPE, OURS = name("torch._tensor", "_rebuild_from_type_v2"), name("mutagrad.files.safe_unpickler", "rebuilt")
 LAYOUT = name("torch.serialization", "_get_layout")
 CLASSES = {"Size": SIZE, "OrderedDict": ORDERED, "Counter": COUNTER, "set": SET, "encode": ENCODE,
            "bytearray": BYTEARRAY, "parameter": PARAMETER, "of_type": OF_TYPE, "ours": OURS, "layout": LAYOUT,
            "tensor": REBUILD, "device": name("torch", "device"), "complex": name("builtins", "complex"),
-           "typed": name("mutagrad.pickled", "typed_storage"), "v3": name("torch._utils", "_rebuild_tensor_v3"),
+           "typed": name("mutagrad.files.safe_unpickler", "typed_storage"), "v3": name("torch._utils", "_rebuild_tensor_v3"),
            "with_state": name("torch._utils", "_rebuild_parameter_with_state")}
-FLOATS, PLAIN_TENSOR = name("torch", "FloatStorage"), name("mutagrad._tensor", "Tensor")
+FLOATS, PLAIN_TENSOR = name("torch", "FloatStorage"), name("mutagrad", "Tensor")
 TENSOR_ARGUMENTS = group(storage(), number(0), numbers(6), numbers(1), b"\x89", EMPTY)
 
 

@@ -26,7 +26,7 @@ def look():
         "threads": threading.active_count(), "all threads": len(os.listdir("/proc/self/task")) if os.path.exists("/proc/self/task") else 0,
         "locale": locale.setlocale(locale.LC_ALL), "recursion": sys.getrecursionlimit(), "switching": sys.getswitchinterval(),
         "hooks": (sys.excepthook, sys.displayhook, sys.unraisablehook, threading.excepthook, sys.breakpointhook, warnings.showwarning),
-        "finders": (list(sys.meta_path), list(sys.path_hooks)), "path": list(sys.path), "collector": (gc.get_threshold(), gc.isenabled(), gc.get_freeze_count()),
+        "finders": ([f for f in sys.meta_path if type(f).__module__ != "mutagrad._lazy"], list(sys.path_hooks)), "path": list(sys.path), "collector": (gc.get_threshold(), gc.isenabled(), gc.get_freeze_count()),
         "at exit": atexit._ncallbacks(), "loggers": (list(logging.root.handlers), logging.root.level), "pickling": set(copyreg.dispatch_table),
         "decimals": str(decimal.getcontext()), "builtins": set(vars(builtins)), "tracing": (sys.gettrace(), sys.getprofile(), tracemalloc.is_tracing()),
         "faults": faulthandler.is_enabled(), "streams": (sys.stdin, sys.stdout, sys.stderr), "integers": sys.get_int_max_str_digits() if
@@ -133,7 +133,7 @@ def test_every_way_of_making_one_counts(make: str) -> None:
 
 
 def test_mallopt_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mutagrad.backends import allocator
+    from mutagrad.arrays import allocator
 
     asked: list[tuple[int, int]] = []
     monkeypatch.setattr(allocator, "_mallopt", lambda: lambda *setting: asked.append(setting))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mutagrad as mg
-from mutagrad.backends import large
+from mutagrad.arrays import parallel as large
 
 
 def drawn(*shape: int, dtype: Any = np.float64) -> Any:

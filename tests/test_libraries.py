@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import mutagrad as mg
-from mutagrad.futures import Future, collect_all, wait_all
+from mutagrad.torch_api.futures import Future, collect_all, wait_all
 from tools import leaf, same
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import mutagrad as mg
-from mutagrad.backends.dlpack import borrow
+from mutagrad.arrays.dlpack import borrow
 from test_function import Multiply, Several, in_place_function
 from tools import N, ramp, same
 

@@ -6,8 +6,8 @@ import threading
 import pytest
 
 import mutagrad as mg
-from mutagrad.modes import DISPATCHING, NOT_RECORDING, mode
-from mutagrad.overrides import TorchFunctionMode
+from mutagrad.base.modes import DISPATCHING, NOT_RECORDING, mode
+from mutagrad.torch_api.overrides import TorchFunctionMode
 
 
 class Counting(TorchFunctionMode):

@@ -22,8 +22,7 @@ import numpy as np
 import pytest
 
 import mutagrad as mg
-from mutagrad import distributions as D
-from mutagrad import nn, optim
+from mutagrad import distributions as D, nn, optim
 from samples import ALIASES, SAMPLES, Sample, listed, named
 from test_modules import LAYERS
 from test_ops import public

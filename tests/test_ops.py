@@ -16,9 +16,10 @@ import numpy as np
 import pytest
 
 import mutagrad as mg
-from mutagrad.graph import Leaf
-from mutagrad.op import TABLE
-from mutagrad import rooms
+from mutagrad import _lazy
+from mutagrad.core.graph import Leaf
+from mutagrad.core.window import overlaps_itself
+from mutagrad.core.op import TABLE
 from samples import (
     ALIASES,
     CASTS,
@@ -123,8 +124,7 @@ def nodes(tensor: Any) -> set[str]:
 
 
 def test_every_declared_operation_has_a_sample() -> None:
-    for room in rooms.ROOMS:
-        rooms.load(room)
+    _lazy.load_all()
     sampled = {s.name for s in SAMPLES} | UNSAMPLED
     for s in SAMPLES:
         if s.grad:
@@ -153,8 +153,7 @@ def public(owner: Any) -> set[str]:
 
 
 def test_every_public_function_has_a_sample() -> None:
-    for room in rooms.ROOMS:
-        rooms.load(room)
+    _lazy.load_all()
     missing = public(mg) - {s.name for s in SAMPLES} - set(ALIASES) - NOT_OPERATIONS - UNSAMPLED - {"index_put_"}
     assert not missing, f"without a sample: {sorted(missing)}"
 
@@ -405,7 +404,7 @@ def test_values_overwritten_between_the_orders(sample: Sample) -> None:
 
 
 def _can_be_written(x: Any) -> bool:
-    return not mg.window.overlaps_itself(x._array.shape, x._array.strides, x._array.itemsize) if x.ndim else True
+    return not overlaps_itself(x._array.shape, x._array.strides, x._array.itemsize) if x.ndim else True
 
 
 # ---------------------------------------------------------------------------------------------------------------- in place

@@ -14,8 +14,8 @@ import pytest
 
 import mutagrad as mg
 from mutagrad import optim
-from mutagrad.backends.large import LARGE
-from mutagrad.errors import NotSupported
+from mutagrad.arrays.parallel import LARGE
+from mutagrad.base.errors import NotSupported
 from mutagrad.optim import blocks
 
 ELEMENTWISE: dict[str, Callable[[Any], Any]] = {

@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 
 import mutagrad as mg
-from mutagrad.overrides import TorchFunctionMode, get_overridable_functions, get_testing_overrides, has_torch_function, resolve_name, wrap_torch_function
+from mutagrad.torch_api.overrides import (
+    TorchFunctionMode,
+    get_overridable_functions,
+    get_testing_overrides,
+    has_torch_function,
+    resolve_name,
+    wrap_torch_function,
+)
 from tools import leaf, same
 
 

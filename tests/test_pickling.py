@@ -18,9 +18,10 @@ import numpy as np
 import pytest
 
 import mutagrad as mg
-from mutagrad import nn, streams
-from mutagrad.errors import BadFile
-from mutagrad.pickling import ours
+from mutagrad import nn
+from mutagrad.base.errors import BadFile
+from mutagrad.files import streams
+from mutagrad.files.torch_pickle import ours
 from pickles import listed, old_archive, storage, tensor, text
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import mutagrad as mg
 from mutagrad.autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg, _format_time
-from mutagrad.profiler import ProfilerActivity, profile, record_function, schedule, tensorboard_trace_handler
+from mutagrad.torch_api.profiler import ProfilerActivity, profile, record_function, schedule, tensorboard_trace_handler
 
 
 def names(profiler: profile) -> list[str]:

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 import mutagrad as mg
-from mutagrad.engine import SMALL, Arithmetic
-from mutagrad.second_order import Recorded
+from mutagrad.core.recorded_sweep import Recorded
+from mutagrad.core.sweep import SMALL, Arithmetic
 from tools import same
 
 # ------------------------------------------------------------------------------------------------------- unnamed results

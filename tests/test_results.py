@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import mutagrad as mg
-from mutagrad import return_types
+from mutagrad.base import return_types
 
 
 def eye() -> Any:

@@ -11,7 +11,13 @@ import mutagrad as mg
 from mutagrad import nn
 from mutagrad.autograd import gradcheck, gradgradcheck
 from mutagrad.nn.utils.rnn import (
-    PackedSequence, pack_padded_sequence, pack_sequence, pad_packed_sequence, pad_sequence, unpack_sequence, unpad_sequence,
+    PackedSequence,
+    pack_padded_sequence,
+    pack_sequence,
+    pad_packed_sequence,
+    pad_sequence,
+    unpack_sequence,
+    unpad_sequence,
 )
 
 KINDS = ["RNN", "LSTM", "GRU"]

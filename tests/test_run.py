@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import mutagrad as mg
-from mutagrad import stand_in
+from mutagrad.torch_api import import_hook as stand_in
 
 SOURCE = Path(mg.__file__).parents[1]
 

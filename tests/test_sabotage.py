@@ -4,21 +4,21 @@ from types import SimpleNamespace
 
 import pytest
 
+import mutagrad.arrays.parallel
 import mutagrad.autograd.function
 import mutagrad.autograd.nodes
-import mutagrad.backends.large
-import mutagrad.backward
-import mutagrad.engine
-import mutagrad.ops.complex
-import mutagrad.ops.indexing
-import mutagrad.storage
+import mutagrad.core.backward
+import mutagrad.core.indexing
+import mutagrad.core.storage
+import mutagrad.core.sweep
+import mutagrad.core.write
+import mutagrad.ops.math.complex
 import mutagrad.utils.checkpoint
-import mutagrad.write
 from fuzz.judge import count_failures
 from fuzz.settings import in_pieces
-from mutagrad.construct import SCOPE, view_of
-from mutagrad.modes import Modes, mode
-from mutagrad.op import TABLE
+from mutagrad.base.modes import Modes, mode
+from mutagrad.core.factory import SCOPE, view_of
+from mutagrad.core.op import TABLE
 
 SEEDS = range(300)
 ROOMS_SEEDS = range(100)  # programs with all operations are longer
@@ -35,31 +35,31 @@ def patch(monkeypatch, name, value, *modules):
 
 def save_everything_by_reference(monkeypatch):
     """Small values are copied when they are saved; the programs are small, so turn that off to let records do the work."""
-    patch(monkeypatch, "SMALL", -1, mutagrad.storage)
+    patch(monkeypatch, "SMALL", -1, mutagrad.core.storage)
 
 
 def no_clearing(monkeypatch):
-    take = mutagrad.engine.Arithmetic.take
-    monkeypatch.setattr(mutagrad.engine.Arithmetic, "take", lambda self, buffer, window, clear: take(self, buffer, window, False))
+    take = mutagrad.core.sweep.Arithmetic.take
+    monkeypatch.setattr(mutagrad.core.sweep.Arithmetic, "take", lambda self, buffer, window, clear: take(self, buffer, window, False))
 
 
 def no_moving_aside(monkeypatch):
     save_everything_by_reference(monkeypatch)
-    patch(monkeypatch, "move_aside", lambda memory, tensor: None, mutagrad.storage, mutagrad.write, mutagrad.ops.indexing)
+    patch(monkeypatch, "move_aside", lambda memory, tensor: None, mutagrad.core.storage, mutagrad.core.write, mutagrad.core.indexing)
 
 
 def no_program_order(monkeypatch):
-    patch(monkeypatch, "next_order", itertools.count().__next__, mutagrad.write)
+    patch(monkeypatch, "next_order", itertools.count().__next__, mutagrad.core.write)
 
 
 def no_constant_writes(monkeypatch):
-    begin = mutagrad.write.begin_write
+    begin = mutagrad.core.write.begin_write
 
     def begin_write(op, target, tensors, *rest, **settings):
         constant = all(t._storage.writer is None for t in tensors)
         return begin(op, target, tensors, *rest, **{**settings, "record": not constant})
 
-    patch(monkeypatch, "begin_write", begin_write, mutagrad.write, mutagrad.ops.indexing)
+    patch(monkeypatch, "begin_write", begin_write, mutagrad.core.write, mutagrad.core.indexing)
 
 
 def wrong_factor(monkeypatch):
@@ -74,7 +74,7 @@ def weak_zeros(monkeypatch):
 
 def the_wrong_part(monkeypatch):
     """The values are those of the imaginary parts; what becomes part of the graph is the window of the real ones."""
-    monkeypatch.setattr(mutagrad.ops.complex, "imag", lambda z: view_of(z, z._array.imag, z._offset or 0))
+    monkeypatch.setattr(mutagrad.ops.math.complex, "imag", lambda z: view_of(z, z._array.imag, z._offset or 0))
 
 
 def no_conjugation(monkeypatch):
@@ -83,12 +83,12 @@ def no_conjugation(monkeypatch):
 
 def lists_without_history(monkeypatch):
     """What is assigned as a list is written as data."""
-    monkeypatch.setattr(mutagrad.ops.indexing, "_has_history", lambda values: False)
+    monkeypatch.setattr(mutagrad.core.indexing, "_has_history", lambda values: False)
 
 
 def aliases_untold(monkeypatch):
     """Histories over one memory do not hear of each other's writes, and leaves that were written without a record do not begin anew."""
-    patch(monkeypatch, "tell_aliases", lambda target, node: None, mutagrad.write, mutagrad.autograd.function)
+    patch(monkeypatch, "tell_aliases", lambda target, node: None, mutagrad.core.write, mutagrad.autograd.function)
 
 
 def saved_values_handed_out(monkeypatch):
@@ -114,16 +114,16 @@ def windows_turned_without_their_leaf(monkeypatch):
         tensor._array, tensor._offset = other._array, other._offset
         return tensor
 
-    monkeypatch.setattr(mutagrad._tensor, "become", become)
+    monkeypatch.setattr(mutagrad.tensors.tensor, "become", become)
 
 
 def hooks_in_place_unheard(monkeypatch):
     """In a recorded sweep, a hook is shown a copy, and only what it returns counts."""
-    monkeypatch.setattr(mutagrad.backward, "memory_of", lambda tensor: SimpleNamespace(version=0))
+    monkeypatch.setattr(mutagrad.core.backward, "memory_of", lambda tensor: SimpleNamespace(version=0))
 
 
 def added_to_expanded_gradients(monkeypatch):
-    monkeypatch.setattr(mutagrad.backward, "overlaps_itself", lambda *geometry: False)
+    monkeypatch.setattr(mutagrad.core.backward, "overlaps_itself", lambda *geometry: False)
 
 
 def regions_not_compared(monkeypatch):
@@ -133,7 +133,7 @@ def regions_not_compared(monkeypatch):
 
 def operands_read_too_late(monkeypatch):
     """Operands that overlap the target are read after parts of it were written."""
-    monkeypatch.setattr(mutagrad.backends.large, "read_first", lambda vector, target: vector)
+    monkeypatch.setattr(mutagrad.arrays.parallel, "read_first", lambda vector, target: vector)
 
 
 # Of which programs some must fail; unbroken, none does (fuzz/test_fuzz.py).

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mutagrad as mg
-from mutagrad.ops import sparse as room
+from mutagrad.sparse import matrix as room
 from tools import same
 
 PLACES = [[0, 1, 1, 0], [2, 0, 2, 2]]

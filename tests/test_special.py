@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import mutagrad as mg
-from mutagrad.backends import science
-from mutagrad.rooms import WRITES
+from mutagrad._lazy import WRITES
+from mutagrad.arrays import scipy as science
 
 
 @pytest.mark.parametrize("name", sorted(WRITES))

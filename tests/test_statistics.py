@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mutagrad as mg
-from mutagrad.backends import large
+from mutagrad.arrays import parallel as large
 
 nan, inf = float("nan"), float("inf")
 

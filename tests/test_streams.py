@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 
 import mutagrad as mg
-from mutagrad import streams
-from mutagrad.errors import BadFile
+from mutagrad.base.errors import BadFile
+from mutagrad.files import streams
 from pickles import archive, tensor
 from tools import Broken
 
@@ -147,7 +147,7 @@ def test_loading_takes_no_second_copy(wrap: Any, tmp_path: Any) -> None:
 
 KILLED = """
     import os, signal, sys, mutagrad as mg
-    from mutagrad import streams
+    from mutagrad.files import streams
 
     def half(file, data):
         file.write(data[:len(data) // 2])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import mutagrad as mg
-from mutagrad.backends import blas, large
+from mutagrad.arrays import blas, parallel as large
 
 needs_openblas = pytest.mark.skipif(blas._library() is None, reason="NumPy has another BLAS here")
 

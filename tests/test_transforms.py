@@ -8,8 +8,7 @@ import pytest
 
 import mutagrad as mg
 from mutagrad import distributions as D
-from mutagrad.distributions import biject_to, constraints, transform_to
-from mutagrad.distributions import transforms as T
+from mutagrad.distributions import biject_to, constraints, transform_to, transforms as T
 from mutagrad.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
 
 

@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 import pytest
-from wrong_kinds import Mistake, expressions, mistakes, names
 
 import mutagrad as mg
+from wrong_kinds import Mistake, expressions, mistakes, names
 
 # Where PyTorch raises these, too: what was looked for is not there, and two things that should be alike are not.
 ITS_NATURE = {"get_parameter(": AttributeError, "assert_close(": AssertionError}

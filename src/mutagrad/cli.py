@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from . import __version__, run, tour
+from . import __version__, tour
+from .torch_api import run
 
 
 class Command(NamedTuple):

@@ -21,7 +21,7 @@ from typing import Any
 
 import mutagrad
 
-from .backends import np
+from .arrays import np
 
 SUMMARY = "differentiate short programs that mutate, and judge each by finite differences"
 STEP = 1e-6

@@ -8,18 +8,18 @@ from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from unittest.mock import patch
 
-import mutagrad.storage
-from mutagrad.backends import large
-from mutagrad.construct import SCOPE
+import mutagrad.core.storage
+from mutagrad.arrays import parallel as large
+from mutagrad.core.factory import SCOPE
 
-# Constants of `backends/large.py`, and what stands for them when three elements are many.
+# Constants of `arrays/parallel.py`, and what stands for them when three elements are many.
 LOWERED = {"LARGE": 2, "VERY_LARGE": 2, "BLOCK": 3, "PIECE": 3}
 
 
 @contextmanager
 def by_reference():
     """Small values are copied when they are saved; let them be saved as large ones are, and protected."""
-    with patch.object(mutagrad.storage, "SMALL", -1), patch.dict(SCOPE, SMALL=-1):
+    with patch.object(mutagrad.core.storage, "SMALL", -1), patch.dict(SCOPE, SMALL=-1):
         yield
 
 

@@ -134,7 +134,7 @@ def judged(job: Job, seeds: range) -> Result:
     import mutagrad
 
     from .generator import generate
-    from .judge import described, judge_forward, by_duals, by_function, judge, report
+    from .judge import by_duals, by_function, described, judge, judge_forward, report
     from .settings import by_reference, in_pieces
 
     counts: Counter[str] = Counter()

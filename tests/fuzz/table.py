@@ -11,9 +11,9 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from samples import SAMPLES, listed, named
 
 import mutagrad
+from samples import SAMPLES, listed, named
 
 LARGEST_INPUT = 64
 SCIPY = find_spec("scipy") is not None

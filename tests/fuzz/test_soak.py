@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import mutagrad
-from mutagrad.op import TABLE
+from mutagrad.core.op import TABLE
 
 from . import soak
 

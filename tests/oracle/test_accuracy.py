@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from accuracy_table import EXPRESSIONS, FLOOR, TIMES, Case, cases, errors, evaluate, sampled
 
 import mutagrad as mg
+from accuracy_table import EXPRESSIONS, FLOOR, TIMES, Case, cases, errors, evaluate, sampled
 
 torch = pytest.importorskip("torch", reason="make oracle installs it")
 pytestmark = pytest.mark.oracle

@@ -93,6 +93,6 @@ def test_program(program: str) -> None:
 
 
 def test_they_are_large_enough_to_be_split() -> None:
-    from mutagrad.backends import large
+    from mutagrad.arrays import parallel as large
 
     assert large.VERY_LARGE <= SIDE * SIDE

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-
 from .test_module_semantics import check_story, fill, net
 
 torch = pytest.importorskip("torch", reason="make oracle installs it")

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from wrong_kinds import WRONG, expressions, mistakes
 
 import mutagrad as mg
+from wrong_kinds import WRONG, expressions, mistakes
 
 from .compare import Unmapped, attempt, ours
 from .test_op_db import ADAPTERS

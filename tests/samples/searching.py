@@ -1,4 +1,4 @@
-"""Samples of ops/searching.py."""
+"""Samples of ops/select/searching.py."""
 
 from __future__ import annotations
 

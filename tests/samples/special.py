@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mutagrad.rooms import WRITES
+from mutagrad._lazy import WRITES
 
 from .base import ABOVE1, WITHIN01, P, R, U, Z, domain, each, elsewhere, op
 

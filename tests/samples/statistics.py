@@ -1,4 +1,4 @@
-"""Samples of ops/statistics.py, running.py, differences.py and distances.py."""
+"""Samples of statistics, cumulative operations, differences and distances."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .base import WITHIN01, Array, P, R, along, domain, op
+
 
 def at(find: Callable[[Array], Array]) -> Callable[..., Any]:
     """Values and where they are along a dimension; `find` names a place in each row."""

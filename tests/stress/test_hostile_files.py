@@ -21,8 +21,7 @@ from typing import Any
 import pytest
 
 import mutagrad as mg
-from pickles import EMPTY, REBUILD, archive, call, get, group, keyed, listed, name, number, numbers, old_archive
-from pickles import put, storage, tensor, text
+from pickles import EMPTY, REBUILD, archive, call, get, group, keyed, listed, name, number, numbers, old_archive, put, storage, tensor, text
 
 pytest.importorskip("resource", reason="limits of processes")
 bounded = pytest.importorskip("bounded", reason="limits of processes")
@@ -40,10 +39,10 @@ MADE = ["collections OrderedDict", "collections Counter", "builtins set", "built
         "torch._utils _rebuild_tensor", "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_tensor_v3",
         "torch._utils _rebuild_parameter",
         "torch._utils _rebuild_parameter_with_state", "torch._tensor _rebuild_from_type_v2", "mutagrad.device device",
-        "torch.nn.parameter Parameter", "mutagrad.pickled rebuilt", "mutagrad.pickled typed_storage"]
+        "torch.nn.parameter Parameter", "mutagrad.files.safe_unpickler rebuilt", "mutagrad.files.safe_unpickler typed_storage"]
 NAMED = [*MADE, "torch.nn.parameter Buffer", "torch Tensor", "torch FloatStorage", "torch BoolStorage", "torch float32",
-         "torch.storage UntypedStorage", "mutagrad._tensor Tensor", "mutagrad.nn.parameter UninitializedParameter",
-         "mutagrad.nn.parameter UninitializedBuffer", "mutagrad.dtypes bool_", "os system"]
+         "torch.storage UntypedStorage", "mutagrad Tensor", "mutagrad.nn.parameter UninitializedParameter",
+         "mutagrad.nn.parameter UninitializedBuffer", "mutagrad.core.dtypes bool_", "os system"]
 TEXTS = ["", "a", "storage", "cpu", "cuda:0", "0", "1", "2", "conj", "neg", "latin1", "torch.strided", "_metadata",
          "persistent", "weight", "grad", "__class__", "_array", "x" * 300]
 MARKS = [b"", b"", b"}" + text("neg") + b"\x88s", b"}" + text("conj") + b"\x88s"]

@@ -15,8 +15,8 @@ import pytest
 import mutagrad as mg
 from mutagrad.autograd import forward_ad
 from mutagrad.autograd.graph import disable_saved_tensors_hooks, saved_tensors_hooks
-from mutagrad.overrides import TorchFunctionMode
-from mutagrad.profiler import profile
+from mutagrad.torch_api.overrides import TorchFunctionMode
+from mutagrad.torch_api.profiler import profile
 
 from .isolation import isolated
 

@@ -12,11 +12,30 @@ keep PyTorch's ways where the two contradict each other: `x.size` is a method, a
 type of the other.
 """
 from math import e, inf, nan, pi
+from sys import modules as _modules
+from types import ModuleType as _ModuleType
 
-from ..dtypes import bool_ as bool
-from ..dtypes import complex64, complex128, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64
+from ..base.errors import BadValue as _BadValue
+from ..core.dtypes import bool_ as bool, complex64, complex128, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64
 from . import fft, linalg
-from .creation import arange, asarray, empty, empty_like, eye, from_dlpack, full, full_like, linspace, meshgrid, ones, ones_like, tril, triu, zeros, zeros_like
+from .creation import (
+    arange,
+    asarray,
+    empty,
+    empty_like,
+    eye,
+    from_dlpack,
+    full,
+    full_like,
+    linspace,
+    meshgrid,
+    ones,
+    ones_like,
+    tril,
+    triu,
+    zeros,
+    zeros_like,
+)
 from .elementwise import (
     abs,
     acos,
@@ -137,3 +156,10 @@ from .reductions import (
 newaxis = None
 __array_api_version__ = "2024.12"
 VERSIONS = frozenset(["2021.12", "2022.12", "2023.12", "2024.12"])
+
+
+def standard(version: str | None) -> _ModuleType:
+    """Return this namespace, for a version of the standard that it conforms to."""
+    if version is not None and version not in VERSIONS:
+        raise _BadValue(f"array API: version {version!r} is not among {', '.join(sorted(VERSIONS))}", fix="x.__array_namespace__()")
+    return _modules[__name__]

@@ -3,16 +3,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..backends import np
-from ..backends.dlpack import borrow
-from ..construct import make
-from ..device import check_device
-from ..dtypes import as_dtype, dtype, get_default_dtype, int64, scalar_dtype
-from ..errors import BadValue
-from ..ops import arrange, create, matrices
-from ..ops.shape import clone, tensor_argument
-from ..number import number
-from ..storage import TensorBase
+from ..arrays import np
+from ..arrays.dlpack import borrow
+from ..base.device import check_device
+from ..base.errors import BadValue
+from ..core.dtypes import as_dtype, dtype, get_default_dtype, int64, scalar_dtype
+from ..core.factory import make
+from ..core.number import number
+from ..core.storage import TensorBase
+from ..ops.create import create
+from ..ops.linalg import matrices
+from ..ops.shape import joining as arrange
+from ..ops.shape.shape import clone, tensor_argument
 from .kinds import as_type, type_of
 
 

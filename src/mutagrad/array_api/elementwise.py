@@ -4,12 +4,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..backends import np
-from ..construct import make
-from ..ops import complex as parts
-from ..ops import elementwise as ops
-from ..ops import special
-from ..ops.shape import clone, tensor_argument
+from ..arrays import np
+from ..core.factory import make
+from ..ops.math import complex as parts, elementwise as ops, special
+from ..ops.shape.shape import clone, tensor_argument
 from .kinds import common
 
 

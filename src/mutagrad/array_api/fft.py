@@ -4,9 +4,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..device import check_device
-from ..ops import fourier as ops
-from ..ops.shape import tensor_argument
+from ..base.device import check_device
+from ..ops.math import fourier as ops
+from ..ops.shape.shape import tensor_argument
 from .elementwise import named
 
 __all__ = ["fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft", "irfft", "irfftn", "rfft", "rfftfreq", "rfftn"]

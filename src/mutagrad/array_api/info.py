@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..device import CPU, check_device, device
-from ..dtypes import dtype, get_default_dtype, int64
+from ..base.device import CPU, check_device, device
+from ..core.dtypes import dtype, get_default_dtype, int64
 from .kinds import KINDS, isdtype
 
 

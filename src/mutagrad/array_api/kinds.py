@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..backends import np
-from ..device import check_device
-from ..dtypes import (
+from ..arrays import np
+from ..base.device import check_device
+from ..base.errors import BadArgument, BadValue, DTypeError
+from ..core.dtypes import (
     FLOAT,
     INTEGER,
     as_dtype,
@@ -32,11 +33,10 @@ from ..dtypes import (
     uint32,
     uint64,
 )
-from ..errors import BadArgument, BadValue, DTypeError
-from ..ops.elementwise import cast
-from ..ops.shape import broadcast_tensors, clone, expand, tensor_argument
-from ..promote import as_operand
-from ..storage import TensorBase
+from ..core.promote import as_operand
+from ..core.storage import TensorBase
+from ..ops.math.elementwise import cast
+from ..ops.shape.shape import broadcast_tensors, clone, expand, tensor_argument
 
 KINDS: dict[str, tuple[dtype, ...]] = {
     "bool": (bool_,), "signed integer": (int8, int16, int32, int64), "unsigned integer": (uint8, uint16, uint32, uint64),

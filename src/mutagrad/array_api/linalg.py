@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any
 
-from ..ops import norms, products, reduce, solving, spectral
-from ..ops import linalg as ops
-from ..ops.cholesky import linalg_cholesky
-from ..ops.elementwise import conj, mul
-from ..ops.qr import linalg_qr
-from ..ops.shape import broadcast_tensors, expand, tensor_argument
-from ..ops.shape import diagonal as diagonal_view
+from ..ops.linalg import more_products as products, norms, products as ops, solving, spectral
+from ..ops.linalg.cholesky import linalg_cholesky
+from ..ops.linalg.qr import linalg_qr
+from ..ops.math.elementwise import conj, mul
+from ..ops.reduce import reductions as reduce
+from ..ops.shape.shape import broadcast_tensors, diagonal as diagonal_view, expand, tensor_argument
 from .kinds import broadcast_shapes, common
 from .manipulation import axes_of, matrix_transpose
 from .reductions import sum

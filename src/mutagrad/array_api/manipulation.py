@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from ..backends import np
-from ..construct import make
-from ..dtypes import int64
-from ..errors import BadValue
-from ..ops import arrange, selecting
-from ..ops import shape as shapes
-from ..ops.shape import tensor_argument, whole_dim
-from ..storage import TensorBase
+from ..arrays import np
+from ..base.errors import BadValue
+from ..core.dtypes import int64
+from ..core.factory import make
+from ..core.storage import TensorBase
+from ..ops.select import selecting
+from ..ops.shape import joining as arrange, shape as shapes
+from ..ops.shape.shape import tensor_argument, whole_dim
 from .kinds import as_type, common
 
 

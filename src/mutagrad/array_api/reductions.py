@@ -3,13 +3,15 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..backends import np
-from ..construct import make
-from ..dtypes import as_dtype, bool_, int64, uint64
-from ..errors import BadValue
-from ..ops import differences, reduce, searching, sorting
-from ..ops.shape import cat, clone, tensor_argument, whole_dim
-from ..storage import TensorBase
+from ..arrays import np
+from ..base.errors import BadValue
+from ..core.dtypes import as_dtype, bool_, int64, uint64
+from ..core.factory import make
+from ..core.storage import TensorBase
+from ..ops.math import differences
+from ..ops.reduce import reductions as reduce
+from ..ops.select import searching, sorting
+from ..ops.shape.shape import cat, clone, tensor_argument, whole_dim
 from .creation import full
 from .kinds import KINDS, as_floating, as_type, common, type_of
 from .manipulation import axes_of, flat

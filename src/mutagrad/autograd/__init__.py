@@ -2,7 +2,7 @@
 from importlib import import_module
 from typing import Any
 
-from ..backward import backward, grad
+from ..core.backward import backward, grad
 from . import function, nodes
 from .function import Function
 from .modes import (

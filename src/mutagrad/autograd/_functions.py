@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import GradientError, ShapeError
-from ..graph import Leaf as AccumulateGrad
+from ..base.errors import GradientError, ShapeError
+from ..core.graph import Leaf as AccumulateGrad
 from .function import Function
 
 __all__ = ["AccumulateGrad", "DelayedError", "Resize", "UndefinedGrad"]

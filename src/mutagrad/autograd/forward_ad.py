@@ -17,16 +17,16 @@ from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from ..backward import RECORDED_SWEEP, run_sweep, grad
-from ..construct import detached, window_or_none
-from ..errors import BadArgument, BadValue, GradientError, ShapeError
-from ..graph import Leaf, Node
-from ..modes import FORWARD, call_with, mode
-from ..op import Op, same
-from ..ops.create import zeros_like
-from ..ops.shape import clone
-from ..storage import TensorBase
-from ..write import new_node
+from ..base.errors import BadArgument, BadValue, GradientError, ShapeError
+from ..base.modes import FORWARD, call_with, mode
+from ..core.backward import RECORDED_SWEEP, grad, run_sweep
+from ..core.factory import detached, window_or_none
+from ..core.graph import Leaf, Node
+from ..core.op import Op, same
+from ..core.storage import TensorBase
+from ..core.write import new_node
+from ..ops.create.create import zeros_like
+from ..ops.shape.shape import clone
 from .modes import _Mode, enable_grad
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]

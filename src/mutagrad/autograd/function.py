@@ -23,18 +23,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import ref
 
-from ..backends import np
-from ..construct import detached, linked_alias, make, window_or_none
-from ..engine import OUTPUT
-from ..errors import BadArgument, GradientError, ShapeError
-from ..graph import UNSEEN, Node
-from ..modes import UNRECORDED, call_with, mode
-from ..ops.elementwise import cast
-from ..ops.shape import expand, reshape
-from ..second_order import snapshot, source_of, with_history
-from ..storage import TensorBase, histories, memory_of, save
-from ..window import overlaps_itself
-from ..write import new_node, set_write, tell_aliases
+from ..arrays import np
+from ..base.errors import BadArgument, GradientError, ShapeError
+from ..base.modes import UNRECORDED, call_with, mode
+from ..core.factory import detached, linked_alias, make, window_or_none
+from ..core.graph import UNSEEN, Node
+from ..core.recorded_sweep import snapshot, source_of, with_history
+from ..core.storage import TensorBase, histories, memory_of, save
+from ..core.sweep import OUTPUT
+from ..core.window import overlaps_itself
+from ..core.write import new_node, set_write, tell_aliases
+from ..ops.math.elementwise import cast
+from ..ops.shape.shape import expand, reshape
 from . import forward_ad
 from .packing import Values, pack_function
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..backward import grad
-from ..errors import BadArgument, BadValue, GradientError, Mismatch, NotSupported, ShapeError
-from ..modes import FORWARD, call_with, keeps_modes
-from ..ops.create import ones_like, zeros_like
-from ..ops.shape import reshape, stack
-from ..storage import TensorBase
+from ..base.errors import BadArgument, BadValue, GradientError, Mismatch, NotSupported, ShapeError
+from ..base.modes import FORWARD, call_with, keeps_modes
+from ..core.backward import grad
+from ..core.storage import TensorBase
+from ..ops.create.create import ones_like, zeros_like
+from ..ops.shape.shape import reshape, stack
 from .modes import enable_grad
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]

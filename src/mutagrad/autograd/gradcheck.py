@@ -7,11 +7,11 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from ..backends import np
-from ..backward import check_separate, grad
-from ..construct import detached, make
-from ..errors import GradientError, Mismatch
-from ..storage import TensorBase
+from ..arrays import np
+from ..base.errors import GradientError, Mismatch
+from ..core.backward import check_separate, grad
+from ..core.factory import detached, make
+from ..core.storage import TensorBase
 from .forward_ad import dual_level, make_dual, unpack_dual
 from .modes import enable_grad
 

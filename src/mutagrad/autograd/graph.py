@@ -6,15 +6,14 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
-from ..history import ViewOfLeaf
-from ..backward import GradientEdge, get_gradient_edge, running
-from ..errors import BadValue, GradientError
-from ..graph import Leaf, next_order
-from ..graph import Node as Recorded
-from ..modes import Block, mode, push
-from ..rooms import part
-from ..storage import TensorBase, memory_of
-from ..utils._pytree import tree_flatten
+from ..base.errors import BadValue, GradientError
+from ..base.modes import Block, mode, push
+from ..base.pytree import tree_flatten
+from ..base.sockets import socket
+from ..core.backward import GradientEdge, get_gradient_edge, running
+from ..core.graph import Leaf, Node as Recorded, next_order
+from ..core.leaf import ViewOfLeaf
+from ..core.storage import TensorBase, memory_of
 from .function import Context
 from .packing import pack_since
 
@@ -65,7 +64,7 @@ class saved_tensors_hooks(Block):
     def __enter__(self) -> None:
         if mode.now.saved_hooks_refused:
             raise GradientError(mode.now.saved_hooks_refused[-1])
-        part("takeover").watch()
+        socket("torch_function").watch()
         self.enter()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -7,9 +7,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..errors import BadArgument, BadValue, NotSupported
-from ..modes import Block, amend, call_with, mode as current
-from ..where import OURS
+from ..base.errors import BadArgument, BadValue, NotSupported
+from ..base.modes import Block, amend, call_with, mode as current
+from ..base.provenance import OURS
 
 F = TypeVar("F", bound=Callable[..., Any])
 _GENERATOR = 0x20  # the flag of a generator's code object, as inspect names it

@@ -9,16 +9,17 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from weakref import ref
 
-from ..backward import RAW_SWEEP, RECORDED_SWEEP, RemovableHandle, enter_after, enter_hook
-from ..construct import make, window_or_none
-from ..dtypes import of_array
-from ..engine import OUTPUT, already_freed
-from ..errors import BadArgument, GradientError
-from ..graph import Freed, Hooks, Leaf, Node, mode
-from ..op import RAW
-from ..second_order import snapshot, source_of, with_history
-from ..storage import TensorBase
-from ..window import shape_of
+from ..base.errors import BadArgument, GradientError
+from ..base.modes import mode
+from ..core.backward import RAW_SWEEP, RECORDED_SWEEP, RemovableHandle, enter_after, enter_hook
+from ..core.dtypes import of_array
+from ..core.factory import make, window_or_none
+from ..core.graph import Freed, Hooks, Leaf, Node
+from ..core.op import RAW
+from ..core.recorded_sweep import snapshot, source_of, with_history
+from ..core.storage import TensorBase
+from ..core.sweep import OUTPUT, already_freed
+from ..core.window import shape_of
 
 
 def _shown(g: Any) -> Any:

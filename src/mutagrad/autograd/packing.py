@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 from weakref import ref
 
-from ..backends import np
-from ..construct import make
-from ..errors import BadArgument, GradientError
-from ..graph import Node
-from ..modes import UNRECORDED, call_with, mode
-from ..second_order import source_of, with_history
-from ..storage import TensorBase, memory_of
+from ..arrays import np
+from ..base.errors import BadArgument, GradientError
+from ..base.modes import UNRECORDED, call_with, mode
+from ..core.factory import make
+from ..core.graph import Node
+from ..core.recorded_sweep import source_of, with_history
+from ..core.storage import TensorBase, memory_of
 
 Hooks = tuple[Callable[[Any], Any], Callable[[Any], Any]]
 

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..errors import BadValue
+from ..base.errors import BadValue
 
 __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..backward import running
-from ..construct import detached
-from ..errors import BadArgument, NotSupported
-from ..storage import TensorBase
+from ..base.errors import BadArgument, NotSupported
+from ..core.backward import running
+from ..core.factory import detached
+from ..core.storage import TensorBase
 
 
 class _IsTensor(type):

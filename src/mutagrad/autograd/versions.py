@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..storage import TensorBase, memory_of
+from ..core.storage import TensorBase, memory_of
 
 
 class _unsafe_preserve_version_counter:

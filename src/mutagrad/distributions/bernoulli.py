@@ -4,11 +4,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..autograd import no_grad
-from ..ops.create import arange, full_like
-from ..ops.draws import bernoulli
-from ..ops.elementwise import where
 from ..nn.functional import binary_cross_entropy_with_logits
-from ..ops.shape import broadcast_tensors
+from ..ops.create.create import arange, full_like
+from ..ops.math.elementwise import where
+from ..ops.random.sampling import bernoulli
+from ..ops.shape.shape import broadcast_tensors
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 from .odds import BinaryOdds

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.shape import stack
+from ..ops.shape.shape import stack
 from . import constraints
 from .dirichlet import Dirichlet
 from .distribution import Distribution, numbers_or_tensors

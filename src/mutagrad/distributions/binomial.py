@@ -4,10 +4,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..autograd import no_grad
-from ..errors import NotSupported
-from ..ops.create import arange
-from ..ops.draws import binomial
-from ..ops.special import lgamma
+from ..base.errors import NotSupported
+from ..ops.create.create import arange
+from ..ops.math.special import lgamma
+from ..ops.random.sampling import binomial
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 from .odds import BinaryOdds

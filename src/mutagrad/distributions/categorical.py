@@ -4,10 +4,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..autograd import no_grad
-from ..dtypes import finfo, int64
-from ..ops.create import arange, full
-from ..ops.draws import multinomial
-from ..ops.shape import broadcast_tensors
+from ..core.dtypes import finfo, int64
+from ..ops.create.create import arange, full
+from ..ops.random.sampling import multinomial
+from ..ops.shape.shape import broadcast_tensors
 from . import constraints
 from .distribution import Distribution
 from .odds import Odds

@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..ops.create import empty, full_like
+from ..ops.create.create import empty, full_like
 from .location_scale import LocationScale
 
 __all__ = ["Cauchy"]

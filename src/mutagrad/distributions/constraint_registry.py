@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import BadArgument, NotSupported
+from ..base.errors import BadArgument, NotSupported
 from . import constraints
 from .constraints import Constraint
 from .transforms import (

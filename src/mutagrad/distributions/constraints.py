@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..dtypes import finfo
-from ..errors import BadValue, NotSupported
-from ..ops.spectral import eigvalsh
-from ..ops.matrices import tril
-from ..ops.reduce import all as all_of
-from ..ops.shape import cat as joined
-from ..ops.shape import stack as stacked
+from ..base.errors import BadValue, NotSupported
+from ..core.dtypes import finfo
+from ..ops.linalg.matrices import tril
+from ..ops.linalg.spectral import eigvalsh
+from ..ops.reduce.reductions import all as all_of
+from ..ops.shape.shape import cat as joined, stack as stacked
 
 __all__ = ["Constraint", "MixtureSameFamilyConstraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property", "greater_than",
            "greater_than_eq", "half_open_interval", "independent", "integer_interval", "interval", "is_dependent", "less_than", "lower_cholesky",

@@ -7,9 +7,9 @@ from typing import Any
 
 from ..autograd import enable_grad
 from ..nn.functional import binary_cross_entropy_with_logits
-from ..ops.create import rand
-from ..ops.elementwise import sigmoid, where
-from ..ops.shape import broadcast_tensors
+from ..ops.create.create import rand
+from ..ops.math.elementwise import sigmoid, where
+from ..ops.shape.shape import broadcast_tensors
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 from .odds import BinaryOdds

@@ -3,12 +3,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..dtypes import finfo, get_default_dtype
-from ..errors import BadValue
+from ..base.errors import BadValue
+from ..core.dtypes import finfo, get_default_dtype
 from ..nn.functional import one_hot
-from ..ops.create import zeros_like
-from ..ops.elementwise import where
-from ..ops.special import digamma, lgamma, xlogy
+from ..ops.create.create import zeros_like
+from ..ops.math.elementwise import where
+from ..ops.math.special import digamma, lgamma, xlogy
 from . import constraints
 from .distribution import Distribution
 from .gamma import standard_gamma

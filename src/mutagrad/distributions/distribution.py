@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from numbers import Real
 from typing import Any
 
-from .._size import Size
-from .._tensor import Tensor
 from ..autograd import no_grad
-from ..errors import BadData, BadValue, NotSupported
-from ..ops.create import as_tensor
-from ..ops.shape import broadcast_tensors
+from ..base.errors import BadData, BadValue, NotSupported
+from ..core.size import Size
+from ..ops.create.create import as_tensor
+from ..ops.shape.shape import broadcast_tensors
+from ..tensors.tensor import Tensor
 from .constraints import Constraint, is_dependent
 
 __all__ = ["Distribution", "numbers_or_tensors"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..autograd import enable_grad, grad
-from ..errors import NotSupported
+from ..base.errors import NotSupported
 from .distribution import Distribution
 
 __all__ = ["ExponentialFamily", "entropy_of"]

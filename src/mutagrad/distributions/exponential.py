@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.create import empty, zeros_like
+from ..ops.create.create import empty, zeros_like
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 

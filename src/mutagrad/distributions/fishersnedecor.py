@@ -4,9 +4,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..dtypes import finfo
-from ..ops.elementwise import where
-from ..ops.special import lgamma
+from ..core.dtypes import finfo
+from ..ops.math.elementwise import where
+from ..ops.math.special import lgamma
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 from .gamma import standard_gamma

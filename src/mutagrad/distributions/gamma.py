@@ -3,15 +3,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..arrays import np
+from ..arrays.numpy import silenced
+from ..arrays.scipy import special
 from ..autograd.function import Function, once_differentiable
-from ..backends import np
-from ..backends.host import silenced
-from ..backends.science import special
-from ..construct import make
-from ..dtypes import finfo
-from ..ops.create import as_tensor
-from ..ops.special import digamma, igamma, lgamma, xlogy
-from ..random import source
+from ..core.dtypes import finfo
+from ..core.factory import make
+from ..ops.create.create import as_tensor
+from ..ops.math.special import digamma, igamma, lgamma, xlogy
+from ..ops.random.generator import source
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..ops.create import full_like, rand
-from ..ops.elementwise import where
+from ..ops.create.create import full_like, rand
+from ..ops.math.elementwise import where
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 

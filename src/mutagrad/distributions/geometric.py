@@ -4,12 +4,12 @@ from __future__ import annotations
 from typing import Any
 
 from ..autograd import no_grad
-from ..dtypes import finfo
-from ..errors import BadValue
-from ..ops.create import rand, zeros_like
-from ..ops.elementwise import where
+from ..base.errors import BadValue
+from ..core.dtypes import finfo
 from ..nn.functional import binary_cross_entropy_with_logits
-from ..ops.shape import broadcast_tensors
+from ..ops.create.create import rand, zeros_like
+from ..ops.math.elementwise import where
+from ..ops.shape.shape import broadcast_tensors
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 from .odds import BinaryOdds

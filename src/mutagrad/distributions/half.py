@@ -4,8 +4,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..ops.create import zeros_like
-from ..ops.elementwise import where
+from ..ops.create.create import zeros_like
+from ..ops.math.elementwise import where
 from . import constraints
 from .distribution import Distribution
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..ops.create import full_like
+from ..ops.create.create import full_like
 from .cauchy import Cauchy
 from .half import Half
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._size import Size
-from ..errors import BadValue, NotSupported
+from ..base.errors import BadValue, NotSupported
+from ..core.size import Size
 from . import constraints
 from .distribution import Distribution
 

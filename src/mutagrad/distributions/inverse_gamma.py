@@ -4,8 +4,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..ops.elementwise import where
-from ..ops.special import digamma, lgamma
+from ..ops.math.elementwise import where
+from ..ops.math.special import digamma, lgamma
 from . import constraints
 from .gamma import Gamma
 from .transformed_distribution import TransformedDistribution

@@ -5,12 +5,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import BadArgument, NotSupported
+from ..base.errors import BadArgument, NotSupported
 from ..nn.functional import softplus
-from ..ops.elementwise import where
-from ..ops.cholesky import cholesky_solve
-from ..ops.special import digamma, lgamma, mvlgamma
-from ..linalg import solve_triangular
+from ..ops.linalg.cholesky import cholesky_solve
+from ..ops.linalg.solving import solve_triangular
+from ..ops.math.elementwise import where
+from ..ops.math.special import digamma, lgamma, mvlgamma
 from .bernoulli import Bernoulli
 from .beta import Beta
 from .binomial import Binomial

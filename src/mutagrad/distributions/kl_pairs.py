@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..nn.functional import softplus
-from ..ops.elementwise import erf, where
-from ..ops.create import full_like
-from ..ops.special import digamma, lgamma, xlogy
+from ..ops.create.create import full_like
+from ..ops.math.elementwise import erf, where
+from ..ops.math.special import digamma, lgamma, xlogy
 from .bernoulli import Bernoulli
 from .beta import Beta
 from .binomial import Binomial

@@ -4,9 +4,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..ops.create import full_like, zeros_like
-from ..ops.elementwise import where
-from ..ops.special import digamma, lgamma
+from ..ops.create.create import full_like, zeros_like
+from ..ops.math.elementwise import where
+from ..ops.math.special import digamma, lgamma
 from . import constraints
 from .distribution import numbers_or_tensors
 from .gumbel import EULER

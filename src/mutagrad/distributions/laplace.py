@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..dtypes import finfo
-from ..ops.create import rand
+from ..core.dtypes import finfo
+from ..ops.create.create import rand
 from .location_scale import LocationScale
 
 __all__ = ["Laplace"]

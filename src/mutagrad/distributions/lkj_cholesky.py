@@ -4,9 +4,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..errors import BadValue
-from ..ops.create import arange, randn
-from ..ops.special import mvlgamma
+from ..base.errors import BadValue
+from ..ops.create.create import arange, randn
+from ..ops.math.special import mvlgamma
 from . import constraints
 from .beta import Beta
 from .distribution import Distribution, numbers_or_tensors

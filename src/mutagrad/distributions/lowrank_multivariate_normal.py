@@ -6,10 +6,11 @@ from functools import cached_property
 from typing import Any
 
 from ..autograd import enable_grad
-from ..errors import BadValue
-from ..linalg import cholesky, solve_triangular
-from ..ops.arrange import broadcast_shapes
-from ..ops.create import eye, randn
+from ..base.errors import BadValue
+from ..ops.create.create import eye, randn
+from ..ops.linalg.cholesky import linalg_cholesky as cholesky
+from ..ops.linalg.solving import solve_triangular
+from ..ops.shape.joining import broadcast_shapes
 from . import constraints
 from .multivariate_normal import WithCovariance, half_log_det, squared_distance
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..autograd import no_grad
-from ..errors import BadArgument
-from ..ops.softmax import log_softmax, logsumexp
+from ..base.errors import BadArgument
+from ..ops.reduce.softmax import log_softmax, logsumexp
 from . import constraints
 from .categorical import Categorical
 from .distribution import Distribution

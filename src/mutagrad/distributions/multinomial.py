@@ -3,11 +3,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import NotSupported
-from ..ops.create import ones_like, tensor, zeros
-from ..ops.elementwise import where
-from ..ops.shape import broadcast_tensors
-from ..ops.special import lgamma
+from ..base.errors import NotSupported
+from ..ops.create.create import ones_like, tensor, zeros
+from ..ops.math.elementwise import where
+from ..ops.math.special import lgamma
+from ..ops.shape.shape import broadcast_tensors
 from . import constraints
 from .binomial import Binomial
 from .counts import Counts

@@ -6,11 +6,11 @@ from functools import cached_property
 from typing import Any
 
 from ..autograd import enable_grad
-from ..errors import BadValue
-from ..linalg import cholesky, solve_triangular
-from ..ops.arrange import broadcast_shapes
-from ..ops.cholesky import cholesky_inverse
-from ..ops.create import eye, randn
+from ..base.errors import BadValue
+from ..ops.create.create import eye, randn
+from ..ops.linalg.cholesky import cholesky_inverse, linalg_cholesky as cholesky
+from ..ops.linalg.solving import solve_triangular
+from ..ops.shape.joining import broadcast_shapes
 from . import constraints
 from .distribution import Distribution
 from .odds import one_of

@@ -5,8 +5,8 @@ from typing import Any
 
 from ..autograd import no_grad
 from ..nn.functional import logsigmoid
-from ..ops.draws import poisson
-from ..ops.special import lgamma, xlogy
+from ..ops.math.special import lgamma, xlogy
+from ..ops.random.sampling import poisson
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 from .gamma import Gamma

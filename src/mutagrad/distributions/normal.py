@@ -4,9 +4,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..ops.create import randn
-from ..ops.elementwise import erf
-from ..ops.special import erfinv
+from ..ops.create.create import randn
+from ..ops.math.elementwise import erf
+from ..ops.math.special import erfinv
 from .location_scale import LocationScale
 
 __all__ = ["Normal"]

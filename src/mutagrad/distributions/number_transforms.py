@@ -4,12 +4,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._tensor import Tensor
-from ..dtypes import finfo
+from ..core.dtypes import finfo
 from ..nn.functional import softplus
-from ..ops.arrange import broadcast_shapes
-from ..ops.elementwise import sigmoid
-from ..ops.shape import broadcast_to
+from ..ops.math.elementwise import sigmoid
+from ..ops.shape.joining import broadcast_shapes
+from ..ops.shape.shape import broadcast_to
+from ..tensors.tensor import Tensor
 from . import constraints
 from .transform import Transform
 

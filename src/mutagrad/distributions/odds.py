@@ -7,12 +7,12 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from .._tensor import Tensor
 from ..autograd import enable_grad
-from ..dtypes import finfo
-from ..errors import BadValue
-from ..ops.elementwise import sigmoid
-from ..ops.softmax import logsumexp, softmax
+from ..base.errors import BadValue
+from ..core.dtypes import finfo
+from ..ops.math.elementwise import sigmoid
+from ..ops.reduce.softmax import logsumexp, softmax
+from ..tensors.tensor import Tensor
 
 __all__ = ["BinaryOdds", "Odds", "one_of"]
 

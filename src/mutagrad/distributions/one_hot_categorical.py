@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.create import eye
 from ..nn.functional import one_hot
+from ..ops.create.create import eye
 from . import constraints
 from .counts import Counts
 

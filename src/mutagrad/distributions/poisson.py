@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..autograd import no_grad
-from ..ops.draws import poisson
-from ..ops.special import lgamma, xlogy
+from ..ops.math.special import lgamma, xlogy
+from ..ops.random.sampling import poisson
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..nn.functional import softplus
-from ..ops.create import rand
+from ..ops.create.create import rand
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 from .odds import BinaryOdds

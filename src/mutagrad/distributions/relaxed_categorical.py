@@ -4,8 +4,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..ops.create import rand
-from ..ops.softmax import log_softmax
+from ..ops.create.create import rand
+from ..ops.reduce.softmax import log_softmax
 from . import constraints
 from .categorical import Categorical
 from .distribution import Distribution, numbers_or_tensors

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import ref
 
-from .._size import Size
-from ..errors import BadValue, NotSupported
-from ..ops.create import zeros_like
+from ..base.errors import BadValue, NotSupported
+from ..core.size import Size
+from ..ops.create.create import zeros_like
 from . import constraints
 from .constraints import Constraint
 from .independent import sum_rightmost

@@ -4,9 +4,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._size import Size
 from ..autograd import no_grad
-from ..errors import BadData, BadValue
+from ..base.errors import BadData, BadValue
+from ..core.size import Size
 from . import constraints
 from .distribution import Distribution
 from .independent import Independent, sum_rightmost

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._tensor import Tensor
+from ..tensors.tensor import Tensor
 
 __all__ = ["tril_matrix_to_vec", "vec_to_tril_matrix"]
 

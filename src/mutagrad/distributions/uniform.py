@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import BadValue
-from ..ops.create import rand
+from ..base.errors import BadValue
+from ..ops.create.create import rand
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 

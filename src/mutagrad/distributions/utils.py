@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ..autograd import enable_grad
-from ..dtypes import finfo
+from ..core.dtypes import finfo
 from ..nn.functional import softmax
-from ..ops.create import randn
-from ..ops.elementwise import sigmoid
+from ..ops.create.create import randn
+from ..ops.math.elementwise import sigmoid
 from .distribution import numbers_or_tensors as broadcast_all
 from .independent import sum_rightmost
 from .triangles import tril_matrix_to_vec, vec_to_tril_matrix

@@ -5,14 +5,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..dtypes import finfo
-from ..errors import BadValue
+from ..base.errors import BadValue
+from ..core.dtypes import finfo
 from ..nn.functional import logsigmoid, pad, softplus
-from ..ops.create import arange, eye
-from ..ops.cholesky import cholesky
-from ..ops.elementwise import sigmoid
-from ..ops.softmax import softmax
-from ..ops.shape import cat, stack
+from ..ops.create.create import arange, eye
+from ..ops.linalg.cholesky import cholesky
+from ..ops.math.elementwise import sigmoid
+from ..ops.reduce.softmax import softmax
+from ..ops.shape.shape import cat, stack
 from . import constraints
 from .independent import sum_rightmost
 from .transform import Transform

@@ -4,11 +4,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..arrays import np
 from ..autograd import no_grad
-from ..backends import np
-from ..construct import make
-from ..ops.special import i0e, i1e
-from ..random import source
+from ..core.factory import make
+from ..ops.math.special import i0e, i1e
+from ..ops.random.generator import source
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.create import ones_like
-from ..ops.special import lgamma
+from ..ops.create.create import ones_like
+from ..ops.math.special import lgamma
 from . import constraints
 from .distribution import numbers_or_tensors
 from .exponential import Exponential

@@ -4,14 +4,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._tensor import Tensor
-from ..errors import BadValue
-from ..linalg import cholesky
-from ..ops.arrange import broadcast_shapes
-from ..ops.cholesky import cholesky_solve
-from ..ops.create import arange, as_tensor, randn
-from ..ops.elementwise import where
-from ..ops.special import digamma, mvlgamma
+from ..base.errors import BadValue
+from ..ops.create.create import arange, as_tensor, randn
+from ..ops.linalg.cholesky import cholesky_solve, linalg_cholesky as cholesky
+from ..ops.math.elementwise import where
+from ..ops.math.special import digamma, mvlgamma
+from ..ops.shape.joining import broadcast_shapes
+from ..tensors.tensor import Tensor
 from . import constraints
 from .gamma import standard_gamma
 from .multivariate_normal import WithCovariance, half_log_det

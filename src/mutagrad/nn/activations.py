@@ -4,8 +4,8 @@ from __future__ import annotations
 import warnings
 from typing import Any, ClassVar
 
-from ..errors import BadSetting, BadValue
-from ..ops.create import full
+from ..base.errors import BadSetting, BadValue
+from ..ops.create.create import full
 from . import functional as F
 from .common import check_count, described
 from .module import Module

@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..errors import BadIndex, BadValue, ShapeError
-from ..ops.shape import cat
+from ..base.errors import BadIndex, BadValue, ShapeError
+from ..ops.shape.shape import cat
 from . import functional as F
 from .common import check_count
 from .container import ModuleList, Sequential

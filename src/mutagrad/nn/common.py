@@ -4,9 +4,9 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from ..errors import BadArgument, BadValue
-from ..ops.create import empty
-from ..ops.resample import whole_numbers
+from ..base.errors import BadArgument, BadValue
+from ..ops.create.create import empty
+from ..ops.nn.resample import whole_numbers
 from .module import Module
 from .parameter import Parameter
 

@@ -1,7 +1,7 @@
 """Types of arguments, under the names that PyTorch has for them: so many sizes, or one for all dimensions."""
 from __future__ import annotations
 
-from .._tensor import Tensor
+from ..tensors.tensor import Tensor
 
 _size_1_t = int | tuple[int]
 _size_2_t = int | tuple[int, int]

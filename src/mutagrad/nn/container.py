@@ -6,8 +6,8 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from .._tensor import Tensor
-from ..errors import BadArgument, BadIndex, BadSetting, BadValue, NotSupported
+from ..base.errors import BadArgument, BadIndex, BadSetting, BadValue, NotSupported
+from ..tensors.tensor import Tensor
 from .module import Module
 from .parameter import Parameter
 

@@ -5,9 +5,8 @@ import math
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from ..errors import BadValue
-from . import functional as F
-from . import init
+from ..base.errors import BadValue
+from . import functional as F, init
 from .common import check_count, check_divides, described, each_dim, make_parameter
 from .module import Module
 

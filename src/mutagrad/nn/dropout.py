@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import BadValue
+from ..base.errors import BadValue
 from . import functional as F
 from .common import described
 from .module import Module

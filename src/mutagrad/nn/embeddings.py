@@ -3,11 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._tensor import Tensor
 from ..autograd import no_grad
-from ..errors import BadArgument, BadSetting, Mismatch
-from . import functional as F
-from . import init
+from ..base.errors import BadArgument, BadSetting, Mismatch
+from ..tensors.tensor import Tensor
+from . import functional as F, init
 from .common import check_count, make_parameter
 from .module import Module
 from .parameter import Parameter

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from inspect import signature
 from typing import Any, NamedTuple
 
-from ..errors import BadValue, NotSupported, ShapeError
-from ..ops.create import arange, ones, zeros
+from ..base.errors import BadValue, NotSupported, ShapeError
+from ..ops.create.create import arange, ones, zeros
 
 __all__ = ["AuxOutput", "AuxRequest", "BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention", "noop_mask", "or_masks"]
 

@@ -1,34 +1,36 @@
 """The functions that layers are made of, under PyTorch's names. Each room of `ops/` lists its own."""
 from __future__ import annotations
 
-from ..ops import activation as _activation
-from ..ops import attention as _attention
-from ..ops import classes as _classes
-from ..ops import conv as _conv
-from ..ops import ctc as _ctc
-from ..ops import dropout as _dropout
-from ..ops import embedding as _embedding
-from ..ops import linear as _linear
-from ..ops import loss as _loss
-from ..ops import margins as _margins
-from ..ops import normalize as _normalize
-from ..ops import pad as _pad
-from ..ops import pool as _pool
-from ..ops import resample as _resample
-from ..ops.activation import *
-from ..ops.attention import *
-from ..ops.classes import *
-from ..ops.conv import *
-from ..ops.ctc import *
-from ..ops.dropout import *
-from ..ops.embedding import *
-from ..ops.linear import *
-from ..ops.loss import *
-from ..ops.margins import *
-from ..ops.normalize import *
-from ..ops.pad import *
-from ..ops.pool import *
-from ..ops.resample import *
+from ..ops.nn import (
+    activation as _activation,
+    attention as _attention,
+    conv as _conv,
+    cross_entropy as _classes,
+    ctc as _ctc,
+    dropout as _dropout,
+    embedding as _embedding,
+    linear as _linear,
+    loss as _loss,
+    margins as _margins,
+    normalize as _normalize,
+    pad as _pad,
+    pool as _pool,
+    resample as _resample,
+)
+from ..ops.nn.activation import *
+from ..ops.nn.attention import *
+from ..ops.nn.conv import *
+from ..ops.nn.cross_entropy import *
+from ..ops.nn.ctc import *
+from ..ops.nn.dropout import *
+from ..ops.nn.embedding import *
+from ..ops.nn.linear import *
+from ..ops.nn.loss import *
+from ..ops.nn.margins import *
+from ..ops.nn.normalize import *
+from ..ops.nn.pad import *
+from ..ops.nn.pool import *
+from ..ops.nn.resample import *
 
 __all__: list[str] = []
 __all__ += _activation.__all__

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..autograd import enable_grad, grad
-from ..ops.conv import conv1d, conv2d, conv3d
-from ..ops.create import zeros
+from ..ops.create.create import zeros
+from ..ops.nn.conv import conv1d, conv2d, conv3d
 
 __all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input", "conv3d_weight"]
 

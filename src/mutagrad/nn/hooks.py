@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import ref
 
-from .._tensor import Tensor
 from ..autograd import Function
-from ..errors import BadValue
-from ..ops.create import zeros
+from ..base.errors import BadValue
+from ..ops.create.create import zeros
+from ..tensors.tensor import Tensor
 
 
 class Handle:

@@ -6,13 +6,13 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .._tensor import Tensor
+from ..arrays import np
 from ..autograd import no_grad
-from ..backends import np
-from ..construct import make
-from ..errors import BadArgument, BadValue
-from ..number import number
-from ..random import source, uniform as _uniform_numbers
+from ..base.errors import BadArgument, BadValue
+from ..core.factory import make
+from ..core.number import number
+from ..ops.random.generator import source, uniform as _uniform_numbers
+from ..tensors.tensor import Tensor
 
 __all__ = [
     "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_", "kaiming_uniform",

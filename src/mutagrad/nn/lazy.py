@@ -4,9 +4,9 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any, ClassVar
 
-from ..dtypes import int64
-from ..errors import BadValue
-from ..ops.create import tensor
+from ..base.errors import BadValue
+from ..core.dtypes import int64
+from ..ops.create.create import tensor
 from .common import check_count
 from .convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .linear import Linear

@@ -4,8 +4,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..errors import BadValue
-from ..ops.linear import bilinear, linear
+from ..base.errors import BadValue
+from ..ops.nn.linear import bilinear, linear
 from . import init
 from .common import check_count, make_parameter
 from .module import Module

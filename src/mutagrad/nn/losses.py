@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import BadArgument, BadValue, ShapeError
+from ..base.errors import BadArgument, BadValue, ShapeError
 from . import functional as F
 from .common import check_count, described
 from .linear import Linear

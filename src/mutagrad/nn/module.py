@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any, TypeVar
 
-from .. import __future__ as conversion
-from .._tensor import Tensor
 from ..autograd import no_grad
-from ..device import device as Device
-from ..dtypes import as_dtype, bfloat16, dtype_of_class, float16, float32, float64
-from ..dtypes import dtype as element_type
-from ..errors import BadArgument, BadValue, NoDevice, NotSupported
-from ..ops.create import empty_like
+from ..base.device import device as Device
+from ..base.errors import BadArgument, BadValue, NoDevice, NotSupported
+from ..core.dtypes import as_dtype, bfloat16, dtype as element_type, dtype_of_class, float16, float32, float64
+from ..ops.create.create import empty_like
+from ..tensors.tensor import Tensor
+from . import future as conversion
 from .hooks import BackwardHooks, Handle, put
 from .parameter import Buffer, Parameter, is_lazy
 from .state import IncompatibleKeys, Stateful

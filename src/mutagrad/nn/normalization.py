@@ -4,11 +4,10 @@ from __future__ import annotations
 import warnings
 from typing import Any, ClassVar
 
-from ..dtypes import int64
-from ..errors import BadValue, NotSupported
-from ..ops.create import ones, tensor, zeros
-from . import functional as F
-from . import init
+from ..base.errors import BadValue, NotSupported
+from ..core.dtypes import int64
+from ..ops.create.create import ones, tensor, zeros
+from . import functional as F, init
 from .common import check_count, check_divides, described, make_parameter
 from .module import Module
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from ..base.errors import BadArgument, NotSupported
 from ..distributed import is_initialized
-from ..errors import BadArgument, NotSupported
 from .module import Module
 
 __all__ = ["DataParallel", "DistributedDataParallel", "data_parallel", "gather", "scatter"]

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .._tensor import Tensor, answers_nothing
-from ..errors import BadArgument, BadValue
-from ..ops.create import empty
-from ..storage import TensorBase
+from ..base.errors import BadArgument, BadValue
+from ..core.storage import TensorBase
+from ..ops.create.create import empty
+from ..tensors.tensor import Tensor, answers_nothing
 
 
 class Parameter(Tensor):

@@ -6,11 +6,11 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from ..errors import BadArgument, BadValue, ShapeError
-from ..ops import recurrent
-from ..ops.create import zeros
-from ..ops.shape import tensor_argument
-from ..modes import mode
+from ..base.errors import BadArgument, BadValue, ShapeError
+from ..base.modes import mode
+from ..ops.create.create import zeros
+from ..ops.nn import recurrent
+from ..ops.shape.shape import tensor_argument
 from . import init
 from .common import make_parameter
 from .module import Module

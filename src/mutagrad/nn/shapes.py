@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ..errors import BadArgument, BadValue
+from ..base.errors import BadArgument, BadValue
 from . import functional as F
 from .common import check_count, described, each_dim
 from .module import Module

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
-from .._tensor import Tensor
 from ..autograd import no_grad
-from ..errors import BadArgument, BadValue, ShapeError
+from ..base.errors import BadArgument, BadValue, ShapeError
+from ..tensors.tensor import Tensor
 from .hooks import Handle, put
 from .parameter import Parameter, is_lazy
 

@@ -9,11 +9,10 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import BadSetting, BadValue, ShapeError
-from ..ops.create import full
-from ..ops.shape import tensor_argument
-from . import functional as F
-from . import init
+from ..base.errors import BadSetting, BadValue, ShapeError
+from ..ops.create.create import full
+from ..ops.shape.shape import tensor_argument
+from . import functional as F, init
 from .common import make_parameter
 from .container import ModuleList
 from .dropout import Dropout

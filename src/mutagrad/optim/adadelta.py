@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..backends import np
-from ..errors import BadValue
+from ..arrays import np
+from ..base.errors import BadValue
 from .blocks import average_square, seen_gradient
 from .elementwise import Elementwise, weight_decay_of
 from .settings import check_positive, number, plain

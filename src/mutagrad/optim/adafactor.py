@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..backends import np
-from ..errors import BadValue
+from ..arrays import np
+from ..base.errors import BadValue
 from .elementwise import stepped
 from .optimizer import count_tensor
 from .settings import check_positive, number, plain

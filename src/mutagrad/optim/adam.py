@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..backends import np
+from ..arrays import np
 from .blocks import average, average_square, divided_step, seen_gradient
 from .elementwise import Elementwise, weight_decay_of
 from .settings import check_betas, check_positive, plain

@@ -11,9 +11,9 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from ..backends import np
-from ..backends.host import silently
-from ..backends.large import LARGE, get_num_threads, in_spans
+from ..arrays import np
+from ..arrays.numpy import silently
+from ..arrays.parallel import LARGE, get_num_threads, in_spans
 
 # Elements of a block, measured with Adam: its arrays then lie in the cache that the cores share. Those nearer to a core would
 # hold blocks of 16,000, but then calling the operations, and handing the interpreter lock over after each, takes longer.

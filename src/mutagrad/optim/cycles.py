@@ -5,7 +5,7 @@ from collections.abc import Callable
 from math import cos, floor, pi
 from typing import Any
 
-from ..errors import BadValue
+from ..base.errors import BadValue
 from .optimizer import Optimizer
 from .scheduler import LRScheduler, check_optimizer, for_groups, saved_functions, set_in_group
 

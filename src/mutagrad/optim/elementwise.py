@@ -6,13 +6,13 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from .._tensor import Tensor
+from ..arrays import np
 from ..autograd import no_grad
-from ..backends import np
-from ..construct import make
-from ..errors import ShapeError
-from ..storage import aliased, before_write, is_foreign, memory_of
-from ..write import check_writable, end_write
+from ..base.errors import ShapeError
+from ..core.factory import make
+from ..core.storage import aliased, before_write, is_foreign, memory_of
+from ..core.write import check_writable, end_write
+from ..tensors.tensor import Tensor
 from .blocks import Job, computing_type, run, vector
 from .optimizer import Optimizer, count_tensor, evaluated
 from .settings import plain

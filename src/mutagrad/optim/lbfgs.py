@@ -5,9 +5,9 @@ from collections.abc import Callable
 from math import sqrt
 from typing import Any, NamedTuple
 
-from ..modes import RECORDED, UNRECORDED, call_with
-from ..errors import BadArgument, BadValue
-from ..ops.shape import cat
+from ..base.errors import BadArgument, BadValue
+from ..base.modes import RECORDED, UNRECORDED, call_with
+from ..ops.shape.shape import cat
 from .optimizer import Optimizer
 from .settings import check_positive, plain
 

@@ -21,8 +21,7 @@ from __future__ import annotations
 
 from .cycles import CyclicLR, OneCycleLR
 from .plateau import ReduceLROnPlateau
-from .scheduler import WITH_EPOCH as EPOCH_DEPRECATION_WARNING
-from .scheduler import LRScheduler
+from .scheduler import WITH_EPOCH as EPOCH_DEPRECATION_WARNING, LRScheduler
 from .schedules import (
     ConstantLR,
     CosineAnnealingLR,

@@ -4,8 +4,8 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from ..backends import np
-from ..errors import BadValue
+from ..arrays import np
+from ..base.errors import BadValue
 from .settings import check_positive, plain
 from .whole import Whole, move, zeros
 

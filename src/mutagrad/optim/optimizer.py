@@ -10,14 +10,14 @@ from itertools import chain
 from math import sqrt
 from typing import Any, TypeAlias
 
-from .._tensor import Tensor
+from ..arrays import np
 from ..autograd import no_grad
-from ..modes import RECORDED, call_with
-from ..backends import np
-from ..construct import make
-from ..dtypes import float64, get_default_dtype
-from ..errors import BadArgument, BadValue, NotSupported
+from ..base.errors import BadArgument, BadValue, NotSupported
+from ..base.modes import RECORDED, call_with
+from ..core.dtypes import float64, get_default_dtype
+from ..core.factory import make
 from ..nn.hooks import Handle, Hooks
+from ..tensors.tensor import Tensor
 
 StateDict = dict[str, Any]
 ParamsT: TypeAlias = "Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]"

@@ -5,7 +5,7 @@ import warnings
 from math import inf
 from typing import Any
 
-from ..errors import BadValue
+from ..base.errors import BadValue
 from .optimizer import Optimizer
 from .scheduler import WITH_EPOCH, LRScheduler, check_optimizer, for_groups, of_groups, set_in_group
 from .settings import plain

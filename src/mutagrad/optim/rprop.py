@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..backends import np
-from ..errors import BadValue
+from ..arrays import np
+from ..base.errors import BadValue
 from .elementwise import Elementwise
 from .settings import check_positive, plain
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .._tensor import Tensor
-from ..errors import BadArgument, BadValue
+from ..base.errors import BadArgument, BadValue
+from ..tensors.tensor import Tensor
 from .optimizer import Optimizer
 from .settings import plain
 

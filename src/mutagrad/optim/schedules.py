@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from math import cos, floor, log, pi
 from typing import Any
 
-from ..errors import BadArgument, BadValue
+from ..base.errors import BadArgument, BadValue
 from .optimizer import Optimizer
 from .scheduler import LRScheduler, check_optimizer, saved_functions
 

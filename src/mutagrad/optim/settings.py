@@ -4,8 +4,8 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any
 
-from .._tensor import Tensor
-from ..errors import BadArgument, BadValue, bad_choice
+from ..base.errors import BadArgument, BadValue, bad_choice
+from ..tensors.tensor import Tensor
 
 
 def plain(value: Any) -> Any:

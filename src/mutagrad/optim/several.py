@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import BadArgument, BadValue
+from ..base.errors import BadArgument, BadValue
 from .optimizer import Optimizer
 from .plateau import ReduceLROnPlateau
 from .scheduler import LRScheduler, of_groups, set_in_group

@@ -5,8 +5,8 @@ from math import sqrt
 from typing import Any
 
 from ..autograd import no_grad
-from ..errors import BadValue
-from ..ops.create import zeros_like
+from ..base.errors import BadValue
+from ..ops.create.create import zeros_like
 from .optimizer import Optimizer, evaluated
 from .settings import check_betas, check_positive, plain
 

@@ -8,12 +8,12 @@ from math import cos, pi
 from typing import Any
 
 from ..autograd import no_grad
-from ..errors import BadValue, Mismatch
+from ..base.errors import BadValue, Mismatch
 from ..nn.module import Module
 from ..nn.normalization import _BatchNorm
-from ..ops.create import tensor
-from .scheduler import LRScheduler, for_groups
+from ..ops.create.create import tensor
 from .optimizer import Optimizer
+from .scheduler import LRScheduler, for_groups
 
 __all__ = ["SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn", "update_bn"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..arrays import np
+from ..arrays.numpy import silently
 from ..autograd import no_grad
-from ..backends import np
-from ..backends.host import silently
-from ..construct import make
-from ..storage import before_write
-from ..write import check_writable, end_write
+from ..core.factory import make
+from ..core.storage import before_write
+from ..core.write import check_writable, end_write
 from .blocks import computing_type
 from .optimizer import Optimizer, evaluated
 

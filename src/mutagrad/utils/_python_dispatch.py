@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import NotSupported
+from ..base.errors import NotSupported
 
 __all__ = ["TorchDispatchMode"]
 

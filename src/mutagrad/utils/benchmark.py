@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import BadValue
+from ..base.errors import BadValue
 
 __all__ = ["Measurement", "Timer", "timer"]
 

@@ -20,15 +20,16 @@ from functools import partial
 from typing import Any
 
 from ..autograd.modes import enable_grad
-from ..backward import run_sweep
-from ..engine import OUTPUT
-from ..errors import BadArgument, BadValue, GradientError, NotSupported
-from ..graph import Leaf, Node, mode, next_order
-from ..random import default_generator
-from ..storage import TensorBase, memory_of, save
-from ..where import describe
-from ..write import new_node
-from ._pytree import tree_flatten, tree_unflatten
+from ..base.errors import BadArgument, BadValue, GradientError, NotSupported
+from ..base.modes import mode
+from ..base.provenance import describe
+from ..base.pytree import tree_flatten, tree_unflatten
+from ..core.backward import run_sweep
+from ..core.graph import Leaf, Node, next_order
+from ..core.storage import TensorBase, memory_of, save
+from ..core.sweep import OUTPUT
+from ..core.write import new_node
+from ..ops.random.generator import default_generator
 from .fence import Argument, Fence, Read, key_of, reads_outside, recorded_since, wrote_outside
 from .fingerprint import fingerprint, unchanged
 from .retrace import Trace
@@ -139,13 +140,13 @@ def _changed(why: str) -> GradientError:
 
 def _lower() -> Any:
     """The type that `autocast` computes products in here; None outside of it, as is known without loading it."""
-    amp = sys.modules.get("mutagrad.amp")
+    amp = sys.modules.get("mutagrad.torch_api.amp")
     return amp.get_autocast_dtype("cpu") if amp is not None and amp.is_autocast_enabled("cpu") else None
 
 
 def _cast_to(lower: Any) -> AbstractContextManager[Any]:
     """The mixed precision of another place, wherever this one is."""
-    amp = sys.modules.get("mutagrad.amp")
+    amp = sys.modules.get("mutagrad.torch_api.amp")
     return nullcontext() if amp is None else amp.autocast("cpu", dtype=lower, enabled=lower is not None)
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.exchange import from_dlpack
+from ..tensors.interop import from_dlpack
 
 __all__ = ["from_dlpack", "to_dlpack"]
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ..backends import np
-from ..construct import make, view, window_or_none
-from ..graph import UNSEEN, Node, next_order, window_of
-from ..op import Op, same
-from ..storage import export_for_good
-from ..window import As, dense_strides, is_dense, overlaps_itself, shape_of
-from ..write import new_node, set_write
+from ..arrays import np
+from ..core.factory import make, view, window_or_none
+from ..core.graph import UNSEEN, Node, next_order, window_of
+from ..core.op import Op, same
+from ..core.storage import export_for_good
+from ..core.window import As, dense_strides, is_dense, overlaps_itself, shape_of
+from ..core.write import new_node, set_write
 
 
 def recorded_since(tensors: Iterable[Any], since: int) -> tuple[list[Any], list[Any]]:

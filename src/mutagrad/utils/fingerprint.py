@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from ..backends import np
-from ..backends.host import silently
+from ..arrays import np
+from ..arrays.numpy import silently
 
 BLOCK = 1024
 _WEIGHTS = np.random.Generator(np.random.PCG64(0)).standard_normal(BLOCK)

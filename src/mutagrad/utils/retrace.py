@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any, NamedTuple
 
-from ..backends import np
-from ..graph import Node
-from ..window import As
+from ..arrays import np
+from ..core.graph import Node
+from ..core.window import As
 from .fence import Argument
 from .fingerprint import fingerprint, unchanged
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from ..backends import np
-from ..errors import BadValue, NotSupported, ShapeError
-from ..storage import TensorBase
+from ..arrays import np
+from ..base.errors import BadValue, NotSupported, ShapeError
+from ..core.storage import TensorBase
 from .event_file import EventFile, field, single
 
 __all__ = ["SummaryWriter"]

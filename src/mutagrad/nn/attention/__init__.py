@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 
-from ...errors import BadArgument
+from ...base.errors import BadArgument
 
 __all__ = ["SDPBackend", "sdpa_kernel"]
 

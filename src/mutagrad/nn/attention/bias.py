@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...dtypes import bool_
-from ...errors import BadSetting
-from ...ops.create import ones
-from ...ops.matrices import tril
+from ...base.errors import BadSetting
+from ...core.dtypes import bool_
+from ...ops.create.create import ones
+from ...ops.linalg.matrices import tril
 
 __all__ = ["causal_lower_right", "causal_upper_left"]
 

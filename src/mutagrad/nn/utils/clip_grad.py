@@ -6,12 +6,12 @@ import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..._tensor import Tensor
 from ...autograd import no_grad
-from ...errors import BadArgument, BadValue
-from ...ops.create import zeros
-from ...ops.norms import vector_norm
-from ...ops.shape import stack
+from ...base.errors import BadArgument, BadValue
+from ...ops.create.create import zeros
+from ...ops.linalg.norms import vector_norm
+from ...ops.shape.shape import stack
+from ...tensors.tensor import Tensor
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ...errors import ShapeError
-from ...ops.shape import cat, tensor_argument
+from ...base.errors import ShapeError
+from ...ops.shape.shape import cat, tensor_argument
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any, TypeVar
 
-from ...errors import BadSetting
-from ...ops.create import ones_like, zeros_like
+from ...base.errors import BadSetting
+from ...ops.create.create import ones_like, zeros_like
 from ..module import Module
 from ..parameter import Parameter
 

@@ -3,14 +3,14 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from ..._tensor import Tensor
+from ...arrays import np
 from ...autograd import no_grad
-from ...backends import np
-from ...errors import BadIndex, BadValue, NotSupported
-from ...ops.create import eye, randn, zeros
-from ...ops.qr import geqrf, householder_product
-from ...ops.shape import cat
-from ...ops.solving import matrix_exp, solve
+from ...base.errors import BadIndex, BadValue, NotSupported
+from ...ops.create.create import eye, randn, zeros
+from ...ops.linalg.qr import geqrf, householder_product
+from ...ops.linalg.solving import matrix_exp, solve
+from ...ops.shape.shape import cat
+from ...tensors.tensor import Tensor
 from .. import functional as F
 from ..module import Module
 from . import parametrize

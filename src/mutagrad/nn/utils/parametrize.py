@@ -18,9 +18,9 @@ from contextlib import contextmanager, suppress
 from copy import deepcopy
 from typing import Any
 
-from ..._tensor import Tensor
 from ...autograd import no_grad
-from ...errors import BadValue, NotSupported
+from ...base.errors import BadValue, NotSupported
+from ...tensors.tensor import Tensor
 from ..container import ModuleDict, ModuleList
 from ..module import Module
 from ..parameter import Parameter

@@ -14,13 +14,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
-from ..._tensor import Tensor
-from ...backends import np
-from ...construct import make
-from ...errors import BadArgument, BadSetting, BadValue
-from ...ops.norms import vector_norm
-from ...ops.shape import cat
-from ...random import default_generator
+from ...arrays import np
+from ...base.errors import BadArgument, BadSetting, BadValue
+from ...core.factory import make
+from ...ops.linalg.norms import vector_norm
+from ...ops.random.generator import default_generator
+from ...ops.shape.shape import cat
+from ...tensors.tensor import Tensor
 from ..module import Module
 from ..parameter import Parameter
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ..._tensor import Tensor
-from ...backends import np
-from ...construct import make
-from ...dtypes import float16, float32, float64, int16, int32, int64, int8, uint8
-from ...errors import BadArgument, BadData, BadValue, NotSupported, ShapeError
-from ...ops.create import full
-from ...ops.shape import tensor_argument
+from ...arrays import np
+from ...base.errors import BadArgument, BadData, BadValue, NotSupported, ShapeError
+from ...core.dtypes import float16, float32, float64, int8, int16, int32, int64, uint8
+from ...core.factory import make
+from ...ops.create.create import full
+from ...ops.shape.shape import tensor_argument
+from ...tensors.tensor import Tensor
 
 __all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence", "unpack_sequence",
            "unpad_sequence"]

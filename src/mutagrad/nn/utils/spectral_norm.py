@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from ...autograd import no_grad
-from ...errors import BadValue
-from ...ops.norms import pinv
+from ...base.errors import BadValue
+from ...ops.linalg.norms import pinv
 from .. import functional as F
 from ..convolution import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..module import Module

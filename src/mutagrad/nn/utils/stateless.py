@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import func
+from .. import stateless
 from ..module import Module
 
 __all__ = ["functional_call"]
@@ -12,4 +12,4 @@ __all__ = ["functional_call"]
 def functional_call(module: Module, parameters_and_buffers: dict[str, Any], args: Any = None, kwargs: Any = None, *, tie_weights: bool = True,
                     strict: bool = False) -> Any:
     """Calls a module with other tensors in the place of its parameters and buffers, given by name."""
-    return func.functional_call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)
+    return stateless.functional_call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)

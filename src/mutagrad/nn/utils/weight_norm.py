@@ -4,8 +4,8 @@ from __future__ import annotations
 import warnings
 from typing import Any, TypeVar
 
-from ...errors import BadValue
-from ...ops.norms import vector_norm
+from ...base.errors import BadValue
+from ...ops.linalg.norms import vector_norm
 from ..module import Module
 from ..parameter import Parameter, is_lazy
 

@@ -11,12 +11,12 @@ import re
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from typing import Any
 
-from ..._tensor import Tensor
-from ...backends import np
-from ...dtypes import float64
-from ...errors import BadArgument, BadIndex, MissingKey, ShapeError
-from ...ops.create import as_tensor, tensor
-from ...ops.shape import stack
+from ...arrays import np
+from ...base.errors import BadArgument, BadIndex, MissingKey, ShapeError
+from ...core.dtypes import float64
+from ...ops.create.create import as_tensor, tensor
+from ...ops.shape.shape import stack
+from ...tensors.tensor import Tensor
 
 Collators = dict[Any, Callable[..., Any]]
 

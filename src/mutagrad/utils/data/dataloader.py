@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 from typing import Any, Generic, TypeVar
 
-from ...errors import BadArgument, BadValue, Mismatch
-from ...random import Generator
+from ...base.errors import BadArgument, BadValue, Mismatch
+from ...ops.random.generator import Generator
 from .collate import default_collate, default_convert
 from .dataset import Dataset, IterableDataset
 from .fetch import Recipe

@@ -17,10 +17,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, Generic, TypeVar
 
-from ..._tensor import Tensor
-from ...errors import BadArgument, BadValue, Mismatch, NoSuchItem
-from ...ops.create import randperm
-from ...random import Generator
+from ...base.errors import BadArgument, BadValue, Mismatch, NoSuchItem
+from ...ops.create.create import randperm
+from ...ops.random.generator import Generator
+from ...tensors.tensor import Tensor
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from itertools import cycle, islice
 from typing import Any
 
+from ...base.errors import BadValue
 from ...distributed import get_rank, get_world_size, is_initialized
-from ...errors import BadValue
-from ...ops.create import randperm
-from ...random import Generator
+from ...ops.create.create import randperm
+from ...ops.random.generator import Generator
 from .sampler import Sampler
 
 

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-from ...dtypes import float64
-from ...errors import BadArgument, BadValue
-from ...ops.create import as_tensor, randint, randperm
-from ...ops.draws import multinomial
-from ...random import Generator, default_generator
+from ...base.errors import BadArgument, BadValue
+from ...core.dtypes import float64
+from ...ops.create.create import as_tensor, randint, randperm
+from ...ops.random.generator import Generator, default_generator
+from ...ops.random.sampling import multinomial
 
 T_co = TypeVar("T_co", covariant=True)
 

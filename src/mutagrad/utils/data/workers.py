@@ -25,12 +25,12 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, NamedTuple
 
-from ..._tensor import Tensor
-from ...backends import np
-from ...backends.threads import set_num_threads
-from ...copying import attributes_of
-from ...errors import CannotPickle, WorkerError
-from ...random import manual_seed
+from ...arrays import np
+from ...arrays.threads import set_num_threads
+from ...base.errors import CannotPickle, WorkerError
+from ...ops.random.generator import manual_seed
+from ...tensors.copying import attributes_of
+from ...tensors.tensor import Tensor
 from .fetch import Recipe
 
 PATIENCE = 5.0  # seconds: between looks at whether the other side lives, and before a process that should end is killed

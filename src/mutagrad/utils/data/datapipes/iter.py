@@ -12,7 +12,7 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any
 
-from ....errors import BadValue
+from ....base.errors import BadValue
 from ..collate import default_collate
 from .pipes import IterDataPipe, functional_datapipe
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from copy import deepcopy as _copied
 from typing import Any
 
-from ....errors import BadValue
+from ....base.errors import BadValue
 from .pipes import MapDataPipe, functional_datapipe
 
 __all__ = ["Batcher", "Concater", "MapDataPipe", "Mapper", "SequenceWrapper", "Zipper"]

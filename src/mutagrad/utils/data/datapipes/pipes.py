@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
-from ....errors import BadArgument, BadValue
+from ....base.errors import BadArgument, BadValue
 from ..dataset import Dataset, IterableDataset
 
 __all__ = ["IterDataPipe", "MapDataPipe", "functional_datapipe"]

@@ -1,0 +1,83 @@
+"""SciPy, found when first used: special functions and the linear algebra that NumPy lacks."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from ..base.errors import MissingExtra
+from .numpy import np
+
+
+@cache
+def scipy(module: str, wanted_by: str) -> Any:
+    """`scipy.module`, or an error that says how to get it."""
+    try:
+        return import_module(f"scipy.{module}")
+    except ImportError:
+        raise MissingExtra(f"{wanted_by}: needs SciPy, which is not installed", why="NumPy has nothing that computes it",
+                           fix="pip install 'mutagrad[scipy]'") from None
+
+
+@cache
+def _find(name: str) -> Any:
+    """SciPy's function where it is installed, else the standard library's, element by element."""
+    try:
+        return getattr(import_module("scipy.special"), name)
+    except ImportError:
+        return np.frompyfunc(getattr(math, name), 1, 1)
+
+
+def erf(a: Any) -> Any:
+    return np.asarray(_find("erf")(a)).astype(a.dtype, copy=False)
+
+
+def erfc(a: Any) -> Any:
+    return np.asarray(_find("erfc")(a)).astype(a.dtype, copy=False)
+
+
+def _lgamma(value: float) -> float:
+    try:
+        return math.lgamma(value)
+    except (OverflowError, ValueError):  # a pole, or too large
+        return math.inf
+
+
+@cache
+def _find_lgamma() -> Any:
+    try:
+        return import_module("scipy.special").gammaln
+    except ImportError:
+        return np.frompyfunc(_lgamma, 1, 1)
+
+
+def lgamma(a: Any) -> Any:
+    found = np.asarray(_find_lgamma()(a)).astype(a.dtype, copy=False)
+    return np.where(a == -math.inf, a.dtype.type(math.inf), found)
+
+
+def special(name: str, wanted_by: str = "") -> Callable[..., Any]:
+    """SciPy's special function of this name, found when it is first called; what it returns has the type of what it is given."""
+    def function(*arrays: Any) -> Any:
+        return np.asarray(getattr(scipy("special", wanted_by or name), name)(*arrays)).astype(arrays[0].dtype, copy=False)
+
+    return function
+
+
+@cache
+def has_scipy() -> bool:
+    try:
+        return import_module("scipy.linalg") is not None
+    except ImportError:
+        return False
+
+
+def lapack(name: str, dtype: Any, wanted_by: str) -> Any:
+    """LAPACK's routine of this name for an element type: `lapack("getrf", a.dtype, "lu")` is dgetrf for doubles."""
+    found = getattr(scipy("linalg.lapack", wanted_by), {"f": "s", "d": "d", "F": "c", "D": "z"}[dtype.char] + name, None)
+    if found is None:
+        raise MissingExtra(f"{wanted_by}: needs SciPy 1.15 or newer", why=f"the one that is installed lacks LAPACK's {name}",
+                           fix="pip install --upgrade 'mutagrad[scipy]'")
+    return found

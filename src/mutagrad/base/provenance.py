@@ -1,0 +1,62 @@
+"""Where in the user's program something happened.
+
+A node keeps `(code object, instruction offset)` of the nearest frame outside this package, which costs two attribute
+reads; only when somebody asks is it resolved to file, line and source. Frames themselves are never kept: a frame would
+keep every local variable of the caller alive.
+"""
+import linecache
+import os
+import sys
+from types import CodeType, FrameType
+
+Where = tuple[CodeType, int]
+
+_ROOT = os.path.dirname(os.path.dirname(__file__))
+# Every source file of this package (generated call paths add their own names). Membership of a file name in a set costs
+# half of what comparing prefixes does, and it is asked for every recorded operation.
+OURS: set[str] = {os.path.join(folder, name) for folder, _, names in os.walk(_ROOT) for name in names if name.endswith(".py")}
+
+
+def user_frame() -> FrameType:
+    """The innermost frame that is not in this package (the outermost of all, if every frame is)."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename in OURS and frame.f_back is not None:
+        frame = frame.f_back
+    return frame
+
+
+def to_user() -> int:
+    """The `stacklevel` of a warning that shall name the user's line, given by the function that calls this one."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_code.co_filename in OURS and frame.f_back is not None:
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def here() -> Where:
+    frame = user_frame()
+    return frame.f_code, frame.f_lasti
+
+
+def line_number(where: Where) -> int:
+    code, offset = where
+    for start, end, line in code.co_lines():
+        if start <= offset < end and line is not None:
+            return line
+    return code.co_firstlineno
+
+
+def describe(where: Where) -> str:
+    """`train.py:12: y = a * b`, the source part only where it can be read."""
+    code, line = where[0], line_number(where)
+    source = linecache.getline(code.co_filename, line).strip()
+    place = f"{_short(code.co_filename)}:{line}"
+    return f"{place}: {source}" if source else place
+
+
+def _short(filename: str) -> str:
+    try:
+        relative = os.path.relpath(filename)
+    except ValueError:  # another drive, on Windows
+        return filename
+    return relative if not relative.startswith("..") else filename

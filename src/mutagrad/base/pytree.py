@@ -1,0 +1,186 @@
+"""Trees: nested lists, tuples, dicts and the like as a list of their leaves and a description of the rest.
+
+>>> from mutagrad.utils._pytree import tree_flatten, tree_map, tree_unflatten
+>>> leaves, spec = tree_flatten({"a": 1, "b": (2, [3])})
+>>> leaves
+[1, 2, 3]
+>>> tree_unflatten([10, 20, 30], spec)
+{'a': 10, 'b': (20, [30])}
+>>> tree_map(lambda x: x + 1, [1, (2,)])
+[2, (3,)]
+"""
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from .errors import BadValue
+
+Predicate = Callable[[Any], bool]
+
+
+class NodeDef(NamedTuple):
+    """How a container is taken apart into children and a context, and put together again."""
+
+    flatten: Callable[[Any], tuple[list[Any], Any]]
+    unflatten: Callable[[list[Any], Any], Any]
+
+    @property
+    def flatten_fn(self) -> Callable[[Any], tuple[list[Any], Any]]:
+        return self.flatten
+
+    @property
+    def unflatten_fn(self) -> Callable[[list[Any], Any], Any]:
+        return self.unflatten
+
+
+def _mapping(make: Callable[[list[Any], list[Any]], Any]) -> NodeDef:
+    return NodeDef(lambda d: (list(d.values()), list(d)), lambda values, keys: make(keys, values))
+
+
+SUPPORTED_NODES: dict[type, NodeDef] = {
+    list: NodeDef(lambda v: (v, None), lambda children, _: list(children)),
+    tuple: NodeDef(lambda v: (list(v), None), lambda children, _: tuple(children)),
+    deque: NodeDef(lambda v: (list(v), v.maxlen), lambda children, maxlen: deque(children, maxlen)),
+    dict: _mapping(lambda keys, values: dict(zip(keys, values))),
+    OrderedDict: _mapping(lambda keys, values: OrderedDict(zip(keys, values))),
+    defaultdict: NodeDef(lambda d: (list(d.values()), (d.default_factory, list(d))),
+                         lambda values, context: defaultdict(context[0], zip(context[1], values))),
+}
+_NAMED_TUPLE = NodeDef(lambda v: (list(v), type(v)), lambda children, kind: kind(*children))
+
+
+def register_pytree_node(cls: type, flatten_fn: Callable[[Any], tuple[list[Any], Any]], unflatten_fn: Callable[[list[Any], Any], Any], **settings: Any) -> None:
+    """Makes a class a container: `flatten_fn` gives its children and a context, from which `unflatten_fn` makes it again."""
+    if cls in SUPPORTED_NODES:
+        raise BadValue(f"register_pytree_node: {cls.__name__} is registered already", fix="register a class once")
+    SUPPORTED_NODES[cls] = NodeDef(flatten_fn, unflatten_fn)
+
+
+class MappingKey(NamedTuple):
+    """Where a leaf is in a dictionary."""
+
+    key: Any
+
+
+def _dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[tuple[MappingKey, Any]], list[Any]]:
+    """The values of a dictionary with their places, and the keys."""
+    return [(MappingKey(key), value) for key, value in d.items()], list(d)
+
+
+def _dict_flatten(d: dict[Any, Any]) -> tuple[list[Any], list[Any]]:
+    """The values of a dictionary, and the keys."""
+    return list(d.values()), list(d)
+
+
+def _dict_unflatten(values: Iterable[Any], context: list[Any]) -> dict[Any, Any]:
+    return dict(zip(context, values))
+
+
+def _definition(tree: Any) -> NodeDef | None:
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return _NAMED_TUPLE
+    return SUPPORTED_NODES.get(type(tree))
+
+
+class TreeSpec(NamedTuple):
+    """A tree without its leaves: the type of its container (None for a leaf), what that needs besides, and its children."""
+
+    type: Any
+    context: Any
+    children_specs: tuple[TreeSpec, ...]
+
+    @property
+    def num_leaves(self) -> int:
+        return 1 if self.type is None else sum(child.num_leaves for child in self.children_specs)
+
+    def is_leaf(self) -> bool:
+        return self.type is None
+
+
+LEAF = TreeSpec(None, None, ())
+PyTree = Any
+
+
+def LeafSpec() -> TreeSpec:
+    """The shape of a tree that is one leaf."""
+    return LEAF
+
+
+def _get_node_type(tree: Any) -> Any:
+    """The class by which a tree is found among the containers."""
+    return type(tree)
+
+
+def tree_flatten(tree: Any, is_leaf: Predicate | None = None) -> tuple[list[Any], TreeSpec]:
+    """The leaves of a tree from left to right, and its shape."""
+    leaves: list[Any] = []
+    return leaves, _flatten(tree, leaves, is_leaf)
+
+
+def _flatten(tree: Any, leaves: list[Any], is_leaf: Predicate | None) -> TreeSpec:
+    definition = None if is_leaf is not None and is_leaf(tree) else _definition(tree)
+    if definition is None:
+        leaves.append(tree)
+        return LEAF
+    children, context = definition.flatten(tree)
+    return TreeSpec(type(tree), context, tuple(_flatten(child, leaves, is_leaf) for child in children))
+
+
+def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
+    """A tree of this shape with these leaves."""
+    given = list(leaves)
+    if len(given) != treespec.num_leaves:
+        raise BadValue(f"tree_unflatten: {len(given)} leaves for a tree with {treespec.num_leaves}", fix="leaves, spec = tree_flatten(tree)")
+    return _unflatten(iter(given), treespec)
+
+
+def _unflatten(leaves: Any, spec: TreeSpec) -> Any:
+    if spec.type is None:
+        return next(leaves)
+    children = [_unflatten(leaves, child) for child in spec.children_specs]
+    definition = SUPPORTED_NODES.get(spec.type, _NAMED_TUPLE)
+    return definition.unflatten(children, spec.context)
+
+
+def tree_leaves(tree: Any, is_leaf: Predicate | None = None) -> list[Any]:
+    return tree_flatten(tree, is_leaf)[0]
+
+
+tree_iter = tree_leaves
+
+
+def tree_structure(tree: Any, is_leaf: Predicate | None = None) -> TreeSpec:
+    return tree_flatten(tree, is_leaf)[1]
+
+
+def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Predicate | None = None) -> Any:
+    """A tree of the same shape with `func` of every leaf, and of the leaves in the same place of the other trees."""
+    leaves, spec = tree_flatten(tree, is_leaf)
+    others = [tree_flatten(rest, is_leaf) for rest in rests]
+    if any(other != spec for _, other in others):
+        raise BadValue("tree_map: the trees differ in shape", fix="tree_map(f, tree, tree_of_the_same_shape)")
+    return tree_unflatten(map(func, leaves, *(other for other, _ in others)), spec)
+
+
+def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Predicate | None = None) -> Any:
+    """Calls `func` with every leaf; the tree itself."""
+    tree_map(func, tree, *rests, is_leaf=is_leaf)
+    return tree
+
+
+def tree_map_only(type_or_types_or_pred: Any, func: Callable[[Any], Any], tree: Any, is_leaf: Predicate | None = None) -> Any:
+    """Changes only leaves of a type, or of several, or those that a predicate chooses."""
+    chosen = type_or_types_or_pred
+    if isinstance(chosen, (type, tuple)):
+        return tree_map(lambda x: func(x) if isinstance(x, chosen) else x, tree, is_leaf=is_leaf)
+    return tree_map(lambda x: func(x) if chosen(x) else x, tree, is_leaf=is_leaf)
+
+
+def tree_all(pred: Predicate, tree: Any, is_leaf: Predicate | None = None) -> bool:
+    return all(map(pred, tree_leaves(tree, is_leaf)))
+
+
+def tree_any(pred: Predicate, tree: Any, is_leaf: Predicate | None = None) -> bool:
+    return any(map(pred, tree_leaves(tree, is_leaf)))

@@ -1,0 +1,496 @@
+"""Asking for derivatives: `backward`, `grad`, and hooks on what a sweep brings."""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
+from weakref import ref
+
+from ..arrays import np
+from ..arrays.numpy import SILENT, fp_state, set_fp_state, silently
+from ..base.errors import BadArgument, BadValue, DTypeError, GradientError, OutOfMemory, ShapeError
+from ..base.modes import Modes, mode, tidy
+from ..base.provenance import here
+from .factory import detached, make, window_or_none
+from .graph import Hooks, Leaf, Node
+from .indexing import put
+from .nans import nan_found
+from .op import RECORDED
+from .recorded_sweep import SEEN_THROUGH, Recorded
+from .storage import TensorBase, before_write, memory_of
+from .sweep import Arithmetic, reaching, sweep
+from .window import Window, overlaps_itself
+
+
+class Raw(Arithmetic):
+    """Arithmetic on arrays, plus what needs tensors: hooks."""
+
+    def call_hooks(self, hooks: Hooks, g: Any) -> tuple[Any, bool]:
+        """Each hook is shown the gradient as the one before left it: the same tensor, where both look through the same window."""
+        mine = True
+        for window, group in groupby(hooks.in_order(), itemgetter(1)):
+            shown = make(g.copy() if window is None else self.take(g, window, False))
+            for hook, _ in group:
+                answer = hook(shown)
+                shown = shown if answer is None else _checked(answer, shown)
+            if window is None:
+                g, mine = shown._array, False  # a hook may keep what it was shown
+            else:
+                if not mine:
+                    g, mine = self.own([g], g.dtype), True
+                self.take(g, window, True)
+                self.add_window(g, window, shown._array)
+        return g, mine
+
+
+class RecordedWithHooks(Recorded):
+    def call_hooks(self, hooks: Hooks, g: Any) -> tuple[Any, bool]:
+        mine = True
+        for window, group in groupby(hooks.in_order(), itemgetter(1)):
+            shown = found = RECORDED.clone(g) if window is None else self.take(g, window, False)
+            version = memory_of(found).version
+            for hook, _ in group:
+                answer = hook(shown)
+                shown = shown if answer is None else _checked(answer, shown)
+            if window is None:
+                g, mine = shown, False
+            elif shown is not found or memory_of(found).version != version:
+                if not mine:
+                    g, mine = RECORDED.clone(g), True
+                put(self.view(g, window), None, shown, "hook")
+        return g, mine
+
+
+def _checked(answer: Any, shown: Any) -> Any:
+    if not isinstance(answer, TensorBase) or answer._array.shape != shown._array.shape:
+        raise BadArgument(f"hook: must return None or a gradient of shape {shown._array.shape}, not {getattr(answer, 'shape', type(answer).__name__)}")
+    return answer
+
+
+RAW_SWEEP, RECORDED_SWEEP = Raw(), RecordedWithHooks()
+
+
+# -------------------------------------------------------------------------------------------------------------- the seeds
+
+def _seed(tensor: Any, gradient: Any, create_graph: bool) -> Any:
+    """The adjoint to start from: given, or ones."""
+    if not isinstance(tensor, TensorBase):
+        raise BadArgument(f"backward: can only differentiate tensors, not {type(tensor).__name__}")
+    if tensor._storage.writer is None:
+        raise _no_history(tensor)
+    array = tensor._array
+    if gradient is None:
+        if array.dtype.kind == "c":
+            raise GradientError("backward: grad can be implicitly created only for real scalar outputs, or several real ones, and this is complex",
+                                why="a complex number has two derivatives, one by its real and one by its imaginary part", fix="y.abs().sum().backward()")
+        return make(np.ones(array.shape, array.dtype))
+    if not isinstance(gradient, TensorBase):
+        raise BadArgument(f"backward: the gradient must be a tensor, not {type(gradient).__name__}", fix="y.backward(mutagrad.ones_like(y))")
+    if gradient._array.shape != array.shape:
+        raise ShapeError(f"backward: Mismatch in shape: the gradient has shape {gradient._array.shape}, the tensor {array.shape}",
+                         why="it weighs every element of the tensor", fix="y.backward(mutagrad.ones_like(y))")
+    if gradient._array.dtype.kind not in "fcV":
+        raise DTypeError(f"backward: the gradient must be of a floating point type, not {gradient._array.dtype.name}", fix="gradient.float()")
+    if np.isnan(gradient._array).any():
+        nan_found("the gradient to start from has nan in it", None)
+    return gradient if gradient._array.dtype == array.dtype else make(silently(gradient._array.astype, array.dtype))
+
+
+def _no_history(tensor: Any) -> GradientError:
+    kind = tensor._array.dtype
+    if kind.kind not in "fcV":
+        why = f"it is of type {kind.name}, which has no derivatives"
+    else:
+        why = ("nothing that it was computed from requires a gradient; or it was computed inside no_grad, from .data, "
+               "from .detach() or from .item()")
+    return GradientError("backward: this tensor does not require grad: it has no history to differentiate", why=why,
+                         fix="x = mutagrad.tensor(..., requires_grad=True) before computing with x")
+
+
+class GradientEdge(NamedTuple):
+    """A place in the graph: what a node wrote. `ownership_token` is a tensor that is still as it was there, if one is known."""
+
+    node: Any
+    output_nr: int
+    ownership_token: Any = None
+
+
+def get_gradient_edge(tensor: Any) -> GradientEdge:
+    """The place in the graph at which a tensor is now, whatever is written to it later."""
+    if not tensor.requires_grad:
+        raise GradientError("get_gradient_edge: cannot get the gradient edge of something that does not require grad", fix="x.requires_grad_()")
+    kept = detached(tensor)
+    kept._storage.writer = tensor._storage.writer
+    return GradientEdge(tensor._storage.writer if tensor.is_leaf else tensor.grad_fn, tensor.output_nr, kept)
+
+
+def _at(edge: Any) -> Any:
+    """What stands for an edge: the leaf, a tensor as it was there, or else the node; tensors stand for themselves."""
+    if edge.__class__ is not GradientEdge:
+        return edge
+    leaf = edge.node.tensor() if isinstance(edge.node, Leaf) else None
+    if leaf is not None and leaf._storage.writer is edge.node:
+        return leaf
+    written = getattr(getattr(edge.node, "op", None), "outputs", None)
+    return edge.ownership_token if edge.ownership_token is not None else written[edge.output_nr]() if written else edge.node
+
+
+def _listed(tensors: Any) -> list[Any]:
+    return [_at(tensors)] if isinstance(tensors, (TensorBase, GradientEdge)) else [_at(t) for t in tensors]
+
+
+def _pairs(tensors: Any, gradients: Any) -> tuple[list[Any], list[Any]]:
+    tensors = _listed(tensors)
+    return tensors, [None] * len(tensors) if gradients is None else _listed(gradients)
+
+
+def _seeds(tensors: list[Any], gradients: list[Any], create_graph: bool) -> list[tuple[Any, Any, Any]]:
+    if len(gradients) != len(tensors):
+        raise BadArgument(f"backward: {len(tensors)} tensors but {len(gradients)} gradients")
+    seeds = [_seed(t, g, create_graph) for t, g in zip(tensors, gradients)]
+    return [(t._storage.writer, window_or_none(t), g if create_graph else g._array) for t, g in zip(tensors, seeds)]
+
+
+class Run:
+    """One sweep while it runs: where it began, what it visits, and what is to be called when it is over."""
+
+    __slots__ = ("roots", "useful", "callbacks", "notes")
+
+    def __init__(self, roots: list[Any], useful: set[Any] | None) -> None:
+        self.roots, self.useful = roots, useful
+        self.callbacks: list[Callable[[], None]] | None = None
+        self.notes: dict[Any, Any] | None = None  # what a hook on several tensors has seen so far
+
+    def reached(self) -> set[Any]:
+        """All that it visits."""
+        seen: set[Any] = set()
+        stack = list(self.roots)
+        while stack:
+            node = stack.pop()
+            if node is not None and node not in seen and (self.useful is None or node in self.useful):
+                seen.add(node)
+                stack.extend(node.inputs)
+        return seen
+
+    def call_later(self, callback: Callable[[], None]) -> None:
+        if self.callbacks is None:
+            self.callbacks = []
+        self.callbacks.append(callback)
+
+    def note(self, about: Any) -> dict[str, Any]:
+        """What somebody keeps in mind for as long as the sweep runs."""
+        if self.notes is None:
+            self.notes = {}
+        return self.notes.setdefault(about, {})  # type: ignore[no-any-return]
+
+
+def running() -> Run:
+    """The innermost sweep that is running on this thread."""
+    if mode.now.sweep is None:
+        raise GradientError("backward: this can only be asked during the backward pass", fix="ask in a hook, or in a Function's backward")
+    return mode.now.sweep  # type: ignore[no-any-return]
+
+
+def run_sweep(seeds: list[tuple[Any, Any, Any]], create_graph: bool, retain: bool, deposit: Any, wanted: dict[Any, Any], only: bool,
+              edge: dict[Any, Any] | None = None) -> None:
+    """One sweep in the mode that it needs: recorded if `create_graph`; if `only`, of nodes from which something wanted can be reached."""
+    arithmetic = RECORDED_SWEEP if create_graph else RAW_SWEEP
+    roots = [node for node, _, _ in seeds]
+    useful = reaching(roots, wanted) if only else None
+    run = Run(roots, useful)
+    before, errors = mode.now, fp_state()
+    try:
+        mode.now = Modes(before, recorded=create_graph, sweep=run)
+        set_fp_state(SILENT)
+        sweep(seeds, arithmetic, where=here(), retain=retain, deposit=deposit, wanted=wanted, useful=useful, edge=edge)
+        for callback in run.callbacks or ():  # which may add another
+            callback()
+    except MemoryError as error:
+        raise error if isinstance(error, OutOfMemory) else OutOfMemory.found_by("backward", error) from None
+    finally:
+        mode.now = before
+        set_fp_state(errors)
+        tidy()
+
+
+# ------------------------------------------------------------------------------------------------------------- the answers
+
+def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
+    """Adds the derivatives of the sum of `tensors` to `.grad` of the leaves (or only of `inputs`)."""
+    tensors, gradients = _pairs(tensors, grad_tensors)
+    seeds = _seeds(tensors, gradients, create_graph)
+    for tensor, gradient in zip(tensors, gradients):
+        if gradient is None and tensor._array.size == 1 and np.isnan(tensor._array).any():
+            nan_found("the loss is nan", tensor._storage.writer)
+    retain = create_graph if retain_graph is None else retain_graph
+    if inputs is None:
+        return run_sweep(seeds, create_graph, retain, _deposit_recorded if create_graph else _deposit, {}, False)
+    inputs = _listed(inputs)
+    if not inputs:
+        raise BadValue("backward: inputs cannot be empty", fix="leave it out to differentiate with respect to all leaves")
+    found = _derivatives(seeds, inputs, create_graph, retain)
+    for tensor, g in zip(inputs, found):
+        if g is not None and isinstance(tensor, TensorBase):
+            _add_grad(tensor, g, create_graph)
+            _call_after(tensor._storage.writer, tensor)
+
+
+def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
+         only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False) -> tuple[Any, ...]:
+    """The derivatives of the sum of `outputs` with respect to `inputs` as they are now.
+
+    >>> import mutagrad as mg
+    >>> x = mg.tensor(2., requires_grad=True)
+    >>> g, = mg.autograd.grad(x ** 3, x, create_graph=True)
+    >>> mg.autograd.grad(g, x)
+    (tensor(12.),)
+    """
+    if materialize_grads and allow_unused is False:
+        raise BadValue("grad: Expected allow_unused to be True or not passed when materialize_grads=True", fix="leave allow_unused out")
+    if is_grads_batched:
+        return _rows_of_grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+    seeds = _seeds(*_pairs(outputs, grad_outputs), create_graph)
+    given = [inputs] if isinstance(inputs, (TensorBase, GradientEdge)) else list(inputs)
+    inputs = _listed(given)
+    if not inputs:
+        raise BadValue("grad: grad requires non-empty inputs.", fix="mutagrad.autograd.grad(y, [x])")
+    found = _derivatives(seeds, inputs, create_graph, create_graph if retain_graph is None else retain_graph)
+    for i, g in enumerate(found):
+        if g is None and materialize_grads and isinstance(given[i], GradientEdge):
+            raise GradientError("grad: materialize_grads cannot be used when the given input is a GradientEdge", fix="allow_unused=True gives None for it")
+        if g is None and materialize_grads:
+            found[i] = make(np.zeros_like(inputs[i]._array)).requires_grad_(create_graph)
+        elif g is None and not allow_unused:
+            raise GradientError(f"grad: input {i}, {_told(inputs[i])}, has no influence on the outputs as it is now",
+                                why="it was not used, or it was written to after it was used", fix="Set allow_unused=True, which gives None for it")
+    return tuple(found)
+
+
+def _rows_of_grad(outputs: Any, inputs: Any, grad_outputs: Any, retain_graph: bool | None, create_graph: bool, *settings: Any) -> tuple[Any, ...]:
+    """Derivatives for each row of `grad_outputs`, put together along a new first dimension."""
+    seeds = [] if grad_outputs is None else _listed(grad_outputs)
+    counts = {g._array.shape[0] if isinstance(g, TensorBase) and g._array.ndim else 0 for g in seeds}
+    if len(counts) != 1 or not (count := counts.pop()) or [g._array.shape[1:] for g in seeds] != [y._array.shape for y in _listed(outputs)]:
+        raise BadValue("grad: If `is_grads_batched=True`, we interpret the first dimension of each of grad_outputs as the batch dimension: the others must "
+                      "be those of its output, and the first of the same size for all", fix="grad_outputs=mutagrad.eye(y.numel())")
+    seeds = [g.to(y.dtype) for g, y in zip(seeds, _listed(outputs))]
+    keep = create_graph if retain_graph is None else retain_graph
+    rows = [grad(outputs, inputs, [g[i] for g in seeds], keep or i < count - 1, create_graph, True, settings[0], False, settings[1]) for i in range(count)]
+    return tuple(None if column[0] is None else RECORDED.stack(column) for column in zip(*rows))
+
+
+def _derivatives(seeds: list[tuple[Any, Any, Any]], inputs: Sequence[Any], create_graph: bool, retain: bool) -> list[Any]:
+    found: list[Any] = [None] * len(inputs)
+    by_node: dict[Any, list[int]] = {}
+    for i, tensor in enumerate(inputs):
+        if isinstance(tensor, Node):
+            by_node.setdefault(tensor, []).append(i)
+            continue
+        if not isinstance(tensor, TensorBase):
+            raise BadArgument(f"grad: input {i} is {type(tensor).__name__}, not a tensor")
+        if tensor._storage.writer is None:
+            raise GradientError(f"grad: input {i}, of shape {tensor._array.shape}, does not require grad",
+                                fix="x.requires_grad_() before computing with it")
+        check_separate(tensor, "grad")
+        by_node.setdefault(_place(tensor)[0], []).append(i)
+
+    def keep(numbers: list[int]) -> Callable[[Any], None]:
+        def take(g: Any) -> None:
+            whole = None
+            for i in numbers:
+                window = None if isinstance(inputs[i], Node) else _place(inputs[i])[1]
+                if window is None:
+                    found[i] = _shaped_like(inputs[i], g, create_graph)
+                else:  # of all windows on one storage, one buffer
+                    whole = _as_buffer(inputs[i], g, create_graph) if whole is None else whole
+                    found[i] = RECORDED_SWEEP.take(whole, window, False) if create_graph else make(RAW_SWEEP.take(whole, window, False))
+        return take
+
+    run_sweep(seeds, create_graph, retain, None, {node: keep(numbers) for node, numbers in by_node.items()}, True)
+    return found
+
+
+def check_separate(tensor: Any, what: str) -> None:
+    """Raises where elements of a tensor are the same memory, and so have no gradients of their own."""
+    array = tensor._array
+    if overlaps_itself(array.shape, array.strides, array.itemsize):
+        raise GradientError(f"{what}: a tensor of shape {array.shape} whose elements share memory has no gradient of its own",
+                            why="expand, unfold or as_strided made several of its elements the same", fix="x = x.clone() first")
+
+
+def _told(wanted: Any) -> str:
+    return f"of shape {wanted._array.shape}" if isinstance(wanted, TensorBase) else repr(wanted)
+
+
+def _place(tensor: Any) -> tuple[Any, Window | None]:
+    """The writer whose adjoint a tensor's gradient is a part of, and the window of that part.
+
+    A view that was saved and brought back stands for the view that it was.
+    """
+    writer = tensor._storage.writer
+    if isinstance(writer, Node) and writer.op is SEEN_THROUGH and tensor._offset is None:
+        return writer[0], writer.windows[0]  # type: ignore[index]
+    return writer, window_or_none(tensor)
+
+
+def _shaped_like(tensor: Any, g: Any, create_graph: bool) -> Any:
+    """The adjoint of all that a node wrote, as a tensor of its own."""
+    if create_graph:
+        return RECORDED.clone(g)
+    return make(np.array(g) if isinstance(tensor, Node) else np.array(g, tensor._array.dtype, order="C"))
+
+
+def _as_buffer(tensor: Any, g: Any, create_graph: bool) -> Any:
+    """The same as a buffer that windows can be laid over."""
+    if create_graph:
+        return g if g._offset is None else RECORDED.clone(g)
+    dtype = _place(tensor)[0].whole[1]
+    return g if g.dtype == dtype and g.flags.c_contiguous else np.array(g, dtype, order="C")
+
+
+def _deposit(leaf: Leaf, holder: list[Any], windowed: bool) -> None:
+    """Adds the adjoint in `holder` to a leaf's `.grad`: that of its storage, or, if `windowed`, of its window on that."""
+    tensor = leaf.tensor()
+    if tensor is None:
+        return
+    g = RAW_SWEEP.own(holder, tensor._array.dtype if windowed or leaf.window is None else leaf.whole[1])
+    if leaf.window is not None and not windowed:
+        g = np.asarray(RAW_SWEEP.take(g, leaf.window, False))
+    _add_grad(tensor, make(_shaped(g, leaf, tensor)), False)
+    _call_after(leaf, tensor)
+
+
+def _shaped(g: Any, leaf: Leaf, tensor: Any) -> Any:
+    if tensor._array.shape != leaf.shape:
+        raise GradientError(f"backward: a leaf of shape {tensor._array.shape} cannot take a gradient of shape {leaf.shape}",
+                            why="its .data was set to a tensor of another shape after it was used", fix="compute again after x.data = ...")
+    return g.reshape(leaf.shape)
+
+
+def _deposit_recorded(leaf: Leaf, holder: list[Any], windowed: bool) -> None:
+    tensor = leaf.tensor()
+    if tensor is None:
+        return
+    g = holder.pop()
+    dtype = tensor._array.dtype if windowed or leaf.window is None else leaf.whole[1]
+    if g._array.dtype != dtype:
+        g = RECORDED_SWEEP.own([g], dtype)
+    if leaf.window is not None and not windowed:
+        g = RECORDED_SWEEP.view(RECORDED.clone(g), leaf.window)
+    _add_grad(tensor, RECORDED.clone(g), True)
+    _call_after(leaf, tensor)
+
+
+def _call_after(leaf: Any, tensor: Any) -> None:
+    after = getattr(leaf, "after", None)
+    for hook, in after.in_order() if after else ():
+        if hook(tensor) is not None:
+            raise GradientError("register_post_accumulate_grad_hook: hooks should return None.", fix="x.grad = ..., inside the hook")
+
+
+_adding = threading.RLock()  # several threads may differentiate with respect to one leaf
+
+
+def _add_grad(tensor: Any, g: Any, create_graph: bool) -> None:
+    """Into `.grad`: in its memory, so whoever holds it sees it; as a new tensor where the sum must have a history."""
+    with _adding:
+        old = tensor._grad
+        if old is None:
+            tensor._grad = g
+        elif create_graph or old._storage.writer is not None or overlaps_itself(old._array.shape, old._array.strides, old._array.itemsize):
+            tensor._grad = old + g
+        else:
+            before_write(old)
+            np.add(old._array, g._array, old._array)
+
+
+# ------------------------------------------------------------------------------------------------------------------ hooks
+
+class RemovableHandle:
+    """What registering a hook returns: `handle.remove()`."""
+
+    def __init__(self, hooks: Hooks, key: Any) -> None:
+        self._hooks, self._key = hooks, key
+
+    def remove(self) -> None:
+        self._hooks.pop(self._key, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.remove()
+
+
+def _writer(tensor: Any, what: str) -> Node | Leaf:
+    writer = tensor._storage.writer
+    if writer is None:
+        raise GradientError(f"{what}: this tensor does not require a gradient", fix="x.requires_grad_()")
+    return writer  # type: ignore[no-any-return]
+
+
+def register_hook(tensor: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
+    """`hook` sees the adjoint of the tensor as it is now: of this version of its storage, through its window."""
+    writer = _writer(tensor, "register_hook")
+    check_separate(tensor, "register_hook")
+    return enter_hook(writer, hook, window_or_none(tensor))
+
+
+def enter_hook(writer: Any, hook: Any, window: Any, key: Any = None) -> RemovableHandle:
+    """Hooks on tensors come first, then what keeps their gradients, then hooks on the node."""
+    if writer.hooks is None:
+        writer.hooks = Hooks()
+    return RemovableHandle(writer.hooks, writer.hooks.enter((hook, window), key))
+
+
+def register_after(tensor: Any, hook: Callable[[Any], None]) -> RemovableHandle:
+    writer = _writer(tensor, "register_post_accumulate_grad_hook")
+    if not isinstance(writer, Leaf):
+        raise GradientError("register_post_accumulate_grad_hook: post accumulate grad hooks cannot be registered on non-leaf tensors",
+                            why="only leaves accumulate gradients", fix="x.register_hook(hook)")
+    return enter_after(writer, hook)
+
+
+def enter_after(leaf: Leaf, hook: Callable[[Any], None]) -> RemovableHandle:
+    if leaf.after is None:
+        leaf.after = Hooks()
+    return RemovableHandle(leaf.after, leaf.after.enter((hook,)))
+
+
+class _Keeper:
+    """The hook that puts a computed tensor's gradient into its `.grad`."""
+
+    rank = 1
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = ref(tensor)
+
+    def __call__(self, g: Any) -> None:
+        tensor = self.tensor()
+        if tensor is not None and _keeper_of(tensor) in (None, self):  # else it was asked to keep that of a newer version
+            _add_grad(tensor, RECORDED.clone(g), mode.grad)
+
+
+def retain_grad(tensor: Any) -> None:
+    """Keeps the gradient of a computed tensor as it is now, and of no older version; a leaf that was written reports as a leaf."""
+    writer, leaf = _writer(tensor, "retain_grad"), tensor._storage.leaf
+    if (leaf is None or leaf.tensor() is not tensor) and not retains_grad(tensor):
+        check_separate(tensor, "retain_grad")
+        enter_hook(writer, _Keeper(tensor), window_or_none(tensor), _keeper_key(tensor))
+
+
+def retains_grad(tensor: Any) -> bool:
+    return _keeper_of(tensor) is not None
+
+
+def _keeper_of(tensor: Any) -> _Keeper | None:
+    """What keeps the gradient of a tensor as it is now."""
+    hooks = getattr(tensor._storage.writer, "hooks", None)
+    keeper, _ = hooks.get(_keeper_key(tensor), (None, None)) if hooks else (None, None)
+    return keeper if keeper is not None and keeper.tensor() is tensor else None
+
+
+def _keeper_key(tensor: Any) -> Any:
+    return "retain_grad", id(tensor)

@@ -1,0 +1,97 @@
+"""Making tensors: over fresh storages, and as other windows on old ones."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ..arrays import np
+from ..base.errors import GradientError
+from ..base.modes import mode
+from .graph import window_of
+from .storage import Storage, TensorBase, another_history, ndarray, new_storage, part_history, unrecorded_view
+from .window import Window, overlaps_itself
+
+AnyTensor = TypeVar("AnyTensor", bound=TensorBase)
+
+# What generated functions see as globals. `Tensor` is set by tensors/tensor.py, the layer above, and the rest by core/codegen.py.
+SCOPE: dict[str, Any] = {}
+
+
+def results_are(tensor_class: type[TensorBase]) -> None:
+    SCOPE["Tensor"] = tensor_class
+
+
+def make(array: Any) -> Any:
+    """A tensor over a fresh storage."""
+    if array.__class__ is not ndarray:
+        array = np.array(array)
+    elif not array.flags.c_contiguous:
+        array = np.ascontiguousarray(array)
+    tensor = object.__new__(SCOPE["Tensor"])
+    tensor._array, tensor._offset, tensor._grad = array, None, None
+    tensor._storage = new_storage(array)
+    return tensor
+
+
+def view_of(tensor: TensorBase, array: Any, offset: int) -> Any:
+    """A tensor that is another window on the storage of `tensor`. Views need no node; one made in no_grad has no history."""
+    storage = tensor._storage
+    if storage.writer is not None and not mode.grad:
+        storage = unrecorded_view(storage)
+    result = object.__new__(SCOPE["Tensor"])
+    result._array, result._storage, result._offset, result._grad = array, storage, offset, None
+    return result
+
+
+def view(tensor: TensorBase, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, dtype: Any = None) -> Any:
+    """The same by geometry: shape, byte strides and byte offset; and element type, if it is another."""
+    return view_of(tensor, ndarray(shape, dtype or tensor._array.dtype, tensor._storage.buffer, offset, strides), offset)
+
+
+def detached(tensor: TensorBase) -> Any:
+    """The same memory, version and protection, with a history of its own."""
+    result = object.__new__(SCOPE["Tensor"])
+    result._array, result._offset, result._grad = tensor._array, tensor._offset, None
+    result._storage = another_history(tensor)
+    return result
+
+
+def whole_memory(memory: Storage) -> Any:
+    """All of a memory, with a history of its own."""
+    result = object.__new__(SCOPE["Tensor"])
+    result._array, result._offset, result._grad = memory.buffer, None, None
+    result._storage = new_storage(memory.buffer, memory)
+    return result
+
+
+def linked_alias(tensor: TensorBase) -> Any:
+    """The same memory with a history of its own, in which what is written to the memory with a record appears all the same."""
+    result = object.__new__(SCOPE["Tensor"])
+    result._array, result._grad = tensor._array, None
+    result._storage, result._offset = part_history(tensor, linked=True)
+    return result
+
+
+def become(tensor: AnyTensor, view: Callable[[Any], Any]) -> AnyTensor:
+    """Makes a tensor another window on its storage: how forms like `t_` change shape in place. Its gradient changes with it."""
+    other, leaf = view(tensor), tensor._storage.leaf
+    if leaf is None or leaf.tensor() is not tensor:
+        tensor._array, tensor._offset = other._array, other._offset
+        return tensor
+    array = other._array
+    if array.size != tensor._array.size or overlaps_itself(array.shape, array.strides, array.itemsize):
+        raise GradientError(f"a leaf of shape {tensor._array.shape} cannot become a window of shape {array.shape} in place",
+                            why="its gradient is that of all its elements, each once", fix="y = x.detach().clone(), then change y")
+    grad = None if tensor._grad is None else view(tensor._grad)
+    tensor._array, tensor._offset, tensor._grad = array, other._offset, grad
+    leaf.see(tensor)
+    return tensor
+
+
+def window_as(tensor: TensorBase, shape: tuple[int, ...]) -> Window | None:
+    """The window of an input that may have been broadcast to `shape`: its own shape then says what to sum to."""
+    return None if tensor._offset is None and tensor._array.shape == shape else window_of(tensor)
+
+
+def window_or_none(tensor: TensorBase) -> Window | None:
+    return None if tensor._offset is None else window_of(tensor)

@@ -1,0 +1,233 @@
+"""The record of a program: every recorded operation is a write, and every write is a node.
+
+A result is a write that covers a fresh storage; `y[0] = 5` is a write to part of an old one. The storage remembers its
+latest writer, and a write to a part points to the writer before it. Nodes never refer to storages or
+tensors, so there is no reference cycle and the graph dies with its tensors.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+from types import CodeType
+from typing import Any, Union
+from weakref import ref
+
+from ..arrays import np
+from ..base.provenance import Where, describe
+from .storage import TensorBase
+from .window import As, Shape, Whole, Window, overlaps_itself
+
+# Orders count downwards, so the smallest on a heap is the newest write.
+next_order = count(0, -1).__next__
+
+
+class Node(list[Any]):
+    """One write: what was computed, from which writers' values, seen through which windows.
+
+    A node is the list of its inputs: the writers of the storages that were read, None where no derivative is wanted. `windows`
+    says which part of each of those storages was read; None stands for a whole one, and for all of them where all are whole.
+    Where only part of its own storage was `written`, the writer before it stands after the inputs. `whole` is the shape and
+    type of its storage, if anybody has looked at a part of that. `saved` is in the order of `op.saves`; a Freed stands there
+    once a sweep has released it. `code` and `at` say where.
+
+    A list, and windows that are numbers or plain tuples of them, because the cycle collector visits every object that could
+    be part of a cycle again and again while a long program is recorded: this way a write is one such object, not five.
+    """
+
+    __slots__ = ("op", "windows", "written", "whole", "saved", "order", "code", "at", "hooks", "__weakref__")
+    __hash__ = object.__hash__  # type: ignore[assignment]
+    __eq__ = object.__eq__
+    op: Any
+    windows: Sequence[Window | None] | None
+    written: Window | None
+    whole: Whole
+    saved: Any
+    order: int
+    code: CodeType
+    at: int
+    hooks: Hooks | None
+
+    @property
+    def inputs(self) -> list[Any]:
+        return self
+
+    @property
+    def where(self) -> Where:
+        return self.code, self.at
+
+    def name(self) -> str:
+        return _class_name(self.op.name)
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """As PyTorch's: the writers that this one reads, with the number of the output."""
+        return tuple((writer, 0) for writer in self)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        return {"where": describe(self.where)}
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} at {describe(self.where)}>"
+
+
+class Hooks(dict[Any, tuple[Any, ...]]):
+    """The hooks of one node or leaf, by the key of the handle that removes them: each a function and what it is told with."""
+
+    def enter(self, entry: tuple[Any, ...], key: Any = None) -> Any:
+        key = next_key() if key is None else key
+        self[key] = entry
+        return key
+
+    def in_order(self) -> list[tuple[Any, ...]]:
+        """By rank, then as they were entered. A list of its own: a hook may remove itself."""
+        return sorted(self.values(), key=lambda entry: getattr(entry[0], "rank", 0))
+
+
+next_key = count().__next__
+NOT_KEPT = None, -1, None
+
+
+class Leaf:
+    """Where a sweep ends: a tensor that asked for its gradient, held weakly.
+
+    Small values are copied when they are saved, and a leaf is saved again and again: `kept` is the last copy, of which array and at
+    which version it was made.
+    """
+
+    __slots__ = ("tensor", "window", "shape", "whole", "order", "hooks", "after", "kept", "__weakref__")
+    op = None
+    inputs: tuple[Writer | None, ...] = ()
+    tensor: ref[TensorBase]
+    window: Window | None
+    shape: Shape
+    whole: Whole
+    order: int
+    hooks: Hooks | None
+    after: Hooks | None
+    kept: tuple[Any, int, Any]
+
+    def __init__(self, tensor: TensorBase) -> None:
+        self.tensor, self.order = ref(tensor), next_order()
+        self.hooks = self.after = None
+        self.kept = NOT_KEPT
+        self.whole = tensor._storage.buffer.shape, tensor._storage.buffer.dtype
+        self.see(tensor)
+
+    def see(self, tensor: TensorBase) -> None:
+        """Notes which window on its storage the tensor is, and its shape."""
+        self.window, self.shape = None if tensor._offset is None else window_of(tensor), tensor._array.shape
+
+    @property
+    def variable(self) -> TensorBase | None:
+        return self.tensor()
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        return ()
+
+    def name(self) -> str:
+        return "mutagrad::autograd::AccumulateGrad"
+
+    def __repr__(self) -> str:
+        return "<AccumulateGrad>"
+
+
+Writer = Union[Node, Leaf]
+
+# `whole` of a node of whose storage nobody has looked at a part yet.
+UNSEEN: Whole = ((), None)
+
+
+class Freed:
+    """Stands in `node.saved` after a sweep released it; knows which `backward()` that was."""
+
+    __slots__ = ("where",)
+
+    def __init__(self, where: Where) -> None:
+        self.where = where
+
+
+def window_of(tensor: TensorBase, index: Any = None) -> Window:
+    """What part of its storage a tensor is, and of that, what `index` picks. The writer learns what the whole is."""
+    array, storage = tensor._array, tensor._storage
+    buffer, writer = storage.buffer, storage.writer
+    if writer is not None and writer.whole is UNSEEN:
+        writer.whole = buffer.shape, buffer.dtype
+    if array.dtype is not buffer.dtype and array.dtype != buffer.dtype:
+        return _window_as(tensor, array, buffer, index)
+    if index is None and not array.ndim:
+        return tensor._offset or 0
+    shape, strides = array.shape, array.strides
+    if overlaps_itself(shape, strides, array.itemsize):
+        return _untangled(tensor._offset or 0, shape, strides, buffer, index)
+    return tensor._offset or 0, shape, strides, index
+
+
+def _window_as(tensor: TensorBase, array: Any, buffer: Any, index: Any) -> Window:
+    """The same where elements are of another type than the storage's: found on the storage seen as of theirs."""
+    shape, strides = array.shape, array.strides
+    offset = tensor._offset or 0
+    if overlaps_itself(shape, strides, array.itemsize):
+        offset, shape, strides, index = _untangled(offset, shape, strides, buffer.reshape(-1).view(array.dtype), index)
+    return offset, shape, strides, As(array.dtype, index)
+
+
+def _untangled(offset: int, shape: Shape, strides: Shape, buffer: Any, index: Any) -> tuple[int, Shape, Shape, Any]:
+    """Of a window that overlaps itself, the part that does not: what arrives for the rest is summed into it.
+
+    Where `expand` repeated a dimension the window has size one, and accumulating into it unbroadcasts. Other overlaps
+    (`unfold`, `as_strided`) become an index of positions in the storage, in which duplicates add up.
+    """
+    item = buffer.itemsize
+    unexpanded = tuple(1 if t == 0 else n for n, t in zip(shape, strides))
+    if index is None and not overlaps_itself(unexpanded, strides, item):
+        return offset, unexpanded, strides, None
+    places = _positions(offset, shape, strides, item)
+    return 0, (buffer.size,), (item,), (places if index is None else places[index],)
+
+
+def _positions(offset: int, shape: Shape, strides: Shape, item: int) -> Any:
+    """Which elements of a storage a window is, counted from its first."""
+    places = np.full(shape, offset // item)
+    for d, (n, t) in enumerate(zip(shape, strides)):
+        places += (np.arange(n) * (t // item)).reshape((-1,) + (1,) * (len(shape) - 1 - d))
+    return places
+
+
+def element_type(window: Window | None, buffer: Any) -> Any:
+    """Of what type the elements in a window on a storage are."""
+    index = window[3] if window.__class__ is tuple else None  # type: ignore[index]
+    return index.dtype if index.__class__ is As else buffer.dtype
+
+
+def positions_in(window: Window | None, buffer: Any, unit: Any) -> Any:
+    """Which elements of a storage, counted in elements of the type `unit`, lie in a window; in order and each once."""
+    size, item = element_type(window, buffer).itemsize, unit.itemsize
+    if window is None:
+        return np.arange(buffer.nbytes // item)
+    if window.__class__ is int:
+        first: Any = np.array([window])
+    else:
+        offset, shape, strides, index = window  # type: ignore[misc]
+        index = index.index if index.__class__ is As else index
+        first = _positions(offset, shape, strides, 1)
+        first = first.reshape(-1) if index is None else first[index].reshape(-1)
+    return np.unique(first[:, None] // item + np.arange(size // item))
+
+
+def picking(buffer: Any, places: Any, unit: Any) -> Window:
+    """The window of what is at these places of a storage, so counted."""
+    index = (places,)
+    return 0, (buffer.nbytes // unit.itemsize,), (unit.itemsize,), index if buffer.dtype == unit else As(unit, index)
+
+
+# What PyTorch calls the derivatives of operations that have other names here.
+_KNOWN_AS = {
+    "batch_norm": "NativeBatchNorm", "cast_float": "ToCopy", "conv": "Convolution", "cross": "LinalgCross", "cross_entropy": "NllLoss", "det": "LinalgDet",
+    "inv": "LinalgInvEx", "layer_norm": "NativeLayerNorm", "linear": "Mm", "linear_bias": "Addmm", "log1p": "Log1P", "matmul": "Mm",
+    "norm2": "LinalgVectorNorm", "pad": "ConstantPadNd", "square": "Pow"}
+
+
+def _class_name(op_name: str) -> str:
+    return (_KNOWN_AS.get(op_name) or "".join(part.capitalize() for part in op_name.split("_"))) + "Backward0"

@@ -1,0 +1,219 @@
+"""Making an index: which part of a tensor is meant by what stands in the brackets.
+
+Integers, slices, `...` and None make a view; integer arrays and masks pick elements of it. An index is split as PyTorch
+does (not as NumPy does, which lets integers and arrays interact): first the view, then the picking. Index tensors are
+copied, so changing one later does not change a recorded operation.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from ..arrays import np
+from ..base.errors import BadIndex, BadIndexType, BadValue, OutOfMemory
+from .factory import view_of
+from .storage import TensorBase
+
+ndarray = np.ndarray
+ALL = slice(None)
+BASIC = frozenset((int, slice, type(None), type(...)))
+
+
+def split_index(x: Any, key: Any) -> tuple[Any, tuple[Any, ...] | None]:
+    """The view that the plain parts of `key` make, and the index of the picking parts into it (None if there are none)."""
+    parts = key if key.__class__ is tuple else (key,)
+    if BASIC.issuperset(map(type, parts)) or not any(_picks(p) for p in parts):
+        return basic_view(x, parts), None
+    parts = tuple(_as_pick(p) for p in parts)
+    used = sum(p.ndim if isinstance(p, ndarray) and p.dtype == bool else p is not None and p is not Ellipsis and p is not True and p is not False
+               for p in parts)
+    parts = _fill(x, parts, used)
+    plain: list[Any] = []
+    index: list[Any] = []
+    for p in parts:
+        if p is True or p is False:
+            plain.append(None)
+            index.append(np.nonzero(np.array([p]))[0])
+        elif isinstance(p, ndarray):
+            plain += [ALL] * (p.ndim if p.dtype == bool else 1)
+            index += [(p, d) for d in range(p.ndim)] if p.dtype == bool else [p]
+        else:
+            plain.append(p)
+            if not isinstance(p, int):
+                index.append(ALL)
+    view = basic_view(x, tuple(plain))
+    first = index[0]
+    if isinstance(first, tuple) and first[0].shape == view._array.shape and view._array.flags.c_contiguous:  # one mask for all elements
+        return vector_of(view), (np.flatnonzero(first[0]),)
+    return as_vector(view, _resolve(view._array.shape, index))
+
+
+def as_vector(x: Any, index: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """The same elements picked from a vector where that can be: NumPy is several times as fast over one index as over several."""
+    shape = x._array.shape
+    if len(shape) < 2 or len(index) != len(shape) or not x._array.flags.c_contiguous or not all(isinstance(part, ndarray) for part in index):
+        return x, index
+    places = index[0]
+    for part, size in zip(index[1:], shape[1:]):
+        places = places * size + part
+    return vector_of(x), (places,)
+
+
+def vector_of(x: Any) -> Any:
+    """A tensor whose memory is in order, as a vector."""
+    return view_of(x, x._array.reshape(-1), x._offset or 0)
+
+
+def _picks(part: Any) -> bool:
+    """Whether a part of an index picks elements (integers, slices, None and ... do not)."""
+    if part is None or part is Ellipsis or part.__class__ is int or part.__class__ is slice:
+        return False
+    if isinstance(part, TensorBase):
+        return part._array.ndim > 0 or part._array.dtype.kind not in "iu"
+    if isinstance(part, ndarray):
+        return part.ndim > 0 or part.dtype.kind not in "iu"
+    return isinstance(part, (list, tuple, range, bool, np.bool_))
+
+
+def _as_pick(part: Any) -> Any:
+    """A picking part as an integer or boolean array; True and False stay as they are."""
+    if isinstance(part, TensorBase):
+        part = part._array
+    elif isinstance(part, (list, tuple, range)):
+        try:
+            part = np.array([v._array if isinstance(v, TensorBase) else v for v in part])
+        except ValueError as error:
+            raise BadIndex("index: the rows of a nested list must have equal lengths", why=str(error)) from None
+        part = part.astype(np.int64) if part.size == 0 else part
+    if isinstance(part, (bool, np.bool_)):
+        return bool(part)
+    if not isinstance(part, ndarray):
+        return part
+    if part.dtype.kind == "b":
+        return bool(part) if not part.ndim else part
+    if part.dtype.kind not in "iu":
+        raise BadIndexType(f"index: tensors used as indices must be integers or booleans, not {part.dtype.name}", fix="x[index.long()]")
+    if part.dtype == np.uint8 and part.ndim:
+        raise BadIndex("index: uint8 is ambiguous", why="PyTorch takes it for a mask, NumPy for positions", fix="x[index.bool()] or x[index.long()]")
+    return part.astype(np.int64) if part.ndim else int(part)
+
+
+def _fill(x: Any, parts: tuple[Any, ...], used: int) -> tuple[Any, ...]:
+    """The index with `...` spelled out."""
+    ndim = x._array.ndim
+    if used > ndim:
+        raise BadIndex(f"index: too many indices ({used}) for a tensor of shape {x._array.shape}",
+                       why=f"it has {ndim} dimensions", fix=f"at most {ndim} indices")
+    dots = [i for i, p in enumerate(parts) if p is Ellipsis]
+    if len(dots) > 1:
+        raise BadIndex("index: `...` may appear only once", fix="x[..., 0]")
+    at = dots[0] if dots else len(parts)
+    return (*parts[:at], *[ALL] * (ndim - used), *parts[at + 1:])
+
+
+def _resolve(shape: tuple[int, ...], index: list[Any]) -> tuple[Any, ...]:
+    """Masks as positions, negative positions counted from the front, ranges checked: one array or full slice a dimension."""
+    found: list[Any] = []
+    masks: dict[int, tuple[Any, ...]] = {}
+    for d, part in enumerate(index):
+        if isinstance(part, tuple):
+            mask, axis = part
+            if mask.shape != shape[d - axis:d - axis + mask.ndim]:
+                raise BadIndex(f"index: a mask of shape {mask.shape} does not match shape {shape} from dimension {d - axis}",
+                               why="a mask must have the sizes of the dimensions it covers", fix=f"a mask of shape {shape}")
+            if id(mask) not in masks:
+                masks[id(mask)] = np.nonzero(mask)
+            found.append(masks[id(mask)][axis])
+        elif isinstance(part, ndarray):
+            found.append(positions(part, shape[d], d))
+        else:
+            found.append(part)
+    try:
+        np.broadcast_shapes(*(p.shape for p in found if isinstance(p, ndarray)))
+    except ValueError:
+        raise BadIndex(f"index: index shapes {[p.shape for p in found if isinstance(p, ndarray)]} do not broadcast",
+                       fix="x[rows[:, None], columns] picks every pair") from None
+    return tuple(found)
+
+
+def positions(part: Any, size: int, dim: int, from_end: bool = True) -> Any:
+    """A copy with negatives counted from the front, all in range; unless `from_end`, negatives are out of range."""
+    if part.size:
+        low, high = part.min(), part.max()
+        least = -size if from_end else 0
+        if low < least or high >= size:
+            raise BadIndex(f"index: {low if low < least else high} is out of range for dimension {dim} of size {size}",
+                           fix=f"indices from {least} to {size - 1}")
+        if low < 0:
+            return np.where(part < 0, part + size, part)
+    try:
+        return part.astype(np.int64)
+    except MemoryError as error:
+        raise OutOfMemory.found_by("index", error) from None
+
+
+def basic_view(x: Any, parts: tuple[Any, ...]) -> Any:
+    """The view that integers, slices, `...` and None make."""
+    array = x._array
+    if not BASIC.issuperset(map(type, parts)):
+        parts = tuple(p.__index__() if hasattr(p, "__index__") else p for p in parts)
+    dim, offset = 0, x._offset or 0
+    key: list[Any] = []
+    for i, p in enumerate(parts):
+        if p.__class__ is int:
+            if dim >= array.ndim:
+                raise _too_many(array, parts)
+            n = array.shape[dim]
+            if not -n <= p < n:
+                raise BadIndex(f"index: {p} is out of range for dimension {dim} of size {n}", fix=f"an index from {-n} to {n - 1}" if n else "")
+            offset += (p + n if p < 0 else p) * array.strides[dim]
+            dim += 1
+        elif p.__class__ is slice:
+            if dim >= array.ndim:
+                raise _too_many(array, parts)
+            p = plain_slice(p)
+            start, stop, step = p.indices(array.shape[dim])
+            if (stop - start) * step > 0:
+                offset += start * array.strides[dim]
+            dim += 1
+        elif p is Ellipsis:
+            dim += array.ndim - dim - sum(q is not None and q is not Ellipsis for q in parts[i + 1:]) if Ellipsis not in parts[i + 1:] else 0
+        elif p is not None:
+            raise BadIndexType(f"index: {type(p).__name__} cannot be an index", why=f"got {p!r}", fix="integers, slices, ..., None, integer or boolean tensors")
+        key.append(p)
+    if Ellipsis not in key:
+        key.append(Ellipsis)  # so that NumPy gives an array, not a scalar
+    try:
+        return view_of(x, array[tuple(key)], offset)
+    except IndexError as error:
+        raise BadIndex(f"index: {error}") from None
+
+
+def _too_many(array: Any, parts: tuple[Any, ...]) -> BadIndex:
+    used = sum(p is not None and p is not Ellipsis for p in parts)
+    return BadIndex(f"index: too many indices ({used}) for a tensor of shape {array.shape}", why=f"it has {array.ndim} dimensions",
+                    fix=f"at most {array.ndim} indices" if array.ndim else "x.item()")
+
+
+def plain_slice(p: slice) -> slice:
+    """Slice bounds may be 0-d tensors or anything else with __index__."""
+    if BASIC.issuperset((p.start.__class__, p.stop.__class__, p.step.__class__)) and p.step != 0:
+        return p
+    try:
+        found = slice(*(None if v is None else v.__index__() for v in (p.start, p.stop, p.step)))
+    except (TypeError, AttributeError):
+        raise BadIndexType(f"index: slice bounds must be integers, got {p}", fix="x[int(i):]") from None
+    if found.step == 0:
+        raise BadValue("index: the step of a slice cannot be zero", fix="x[::1]")
+    return found
+
+
+def index_shape(shape: tuple[int, ...], index: tuple[Any, ...]) -> tuple[int, ...]:
+    """The shape of `array[index]`, found without reading it."""
+    arrays = [p for p in index if isinstance(p, ndarray)]
+    picked = np.broadcast_shapes(*(p.shape for p in arrays))
+    places = [d for d, p in enumerate(index) if isinstance(p, ndarray)]
+    together = places[-1] - places[0] + 1 == len(places)
+    rest = shape[len(index):]
+    if not together:
+        return (*picked, *(shape[d] for d, p in enumerate(index) if not isinstance(p, ndarray)), *rest)
+    return (*shape[: places[0]], *picked, *shape[places[-1] + 1: len(index)], *rest)

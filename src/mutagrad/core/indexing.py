@@ -1,0 +1,357 @@
+"""Reading and writing by index.
+
+A view needs no node. Picked elements are copied when they are read, and the copy's node reads through a window with the
+index in it; writing them is a write through such a window. Either way a sweep touches only the elements picked.
+"""
+from __future__ import annotations
+
+from sys import _getframe, getrefcount
+from typing import Any
+
+from ..arrays import np
+from ..arrays.numpy import add_at, silent
+from ..arrays.parallel import LARGE
+from ..base.errors import BadArgument, DTypeError, OutOfMemory, ShapeError
+from ..base.modes import NOT_RECORDING, mode
+from .dtypes import of_array
+from .factory import SCOPE, make, view, view_of, window_or_none
+from .graph import next_order, window_of
+from .index import index_shape, plain_slice, split_index
+from .op import RECORDED, Op, same
+from .promote import operand_dtype
+from .storage import TensorBase, aliased, has_aliases, memory_of, move_aside, new_storage, share_memory
+from .window import Window, overlaps_itself
+from .write import begin_write, check_cast, check_writable, compute_into, end_write, new_node, set_write
+
+ndarray, new_object = np.ndarray, object.__new__
+
+# The operations of this file. Both pass adjoints through unchanged: what they mean is in the windows.
+_read = Op("index", None, ("x",), (), {"x": same})
+_put = Op("copy", None, ("value",), (), {"value": same})
+_put.adds = False
+_accumulate = Op("accumulate", None, ("x", "value"), (), {"x": same, "value": same})
+
+
+def read(x: Any, index: tuple[Any, ...]) -> Any:
+    """A copy of the elements that `index` picks."""
+    array = x._array
+    try:
+        result = make(array.take(index[0], 0) if len(index) == 1 and array.size >= LARGE else array[index])
+    except MemoryError as error:
+        raise OutOfMemory.found_by("index", error) from None
+    node = x._storage.writer
+    if mode.grad and node is not None:
+        result._storage.writer = new_node(_read, (node,), (window_of(x, index),))
+    return result
+
+
+def getitem(x: Any, key: Any) -> Any:
+    """`x[key]`."""
+    array = x._array
+    if key.__class__ is int and array.ndim and -(n := len(array)) <= key < n:  # the commonest by far, in loops over elements: no calls
+        offset = (x._offset or 0) + (key if key >= 0 else key + n) * array.strides[0]
+        if NOT_RECORDING and not mode.now.recorded:
+            return view_of(x, array[key, ...], offset)
+        found = new_object(SCOPE["Tensor"])
+        found._array = array[key, ...]
+        found._storage = x._storage
+        found._offset = offset
+        found._grad = None
+        return found
+    elif key.__class__ is slice and array.ndim and (key.step is None or key.step.__class__ is int and key.step > 0):
+        key = plain_slice(key)
+        start, stop, _ = key.indices(array.shape[0])
+        return view_of(x, array[key], (x._offset or 0) + (start * array.strides[0] if start < stop else 0))
+    try:
+        view, index = split_index(x, key)
+    except MemoryError as error:
+        raise OutOfMemory.found_by("index", error) from None
+    return view if index is None else read(view, index)
+
+
+def as_value(value: Any, target: Any, name: str) -> Any:
+    """What is to be written, as a tensor of the target's type."""
+    if not isinstance(value, TensorBase):
+        if isinstance(value, (list, tuple)):
+            value = _joined(value, target._array.dtype) if mode.grad and _has_history(value) else RECORDED.as_tensor(value, of_array(target._array.dtype))
+        elif isinstance(value, (bool, int, float, complex, np.generic)):
+            dtype = target._array.dtype
+            if dtype.kind == "u" and isinstance(value, int) and -np.iinfo(dtype).max <= value < 0:
+                value = value % (int(np.iinfo(dtype).max) + 1)  # as in C, and so in PyTorch
+            try:
+                return make(silent().run(np.array, value, dtype))  # a number too large for the type becomes inf without a word
+            except (TypeError, OverflowError) as error:
+                raise DTypeError(f"{name}: {value!r} cannot be stored as {target._array.dtype.name}", why=str(error)) from None
+        else:
+            value = make(np.array(value)) if isinstance(value, ndarray) else _no_value(name, value)
+    return value if value._array.dtype is target._array.dtype else RECORDED.cast(value, target._array.dtype)
+
+
+def _has_history(values: Any) -> bool:
+    """Whether a list, which may hold others, has tensors in it that were computed."""
+    return any(v._storage.writer is not None if isinstance(v, TensorBase) else isinstance(v, (list, tuple)) and _has_history(v) for v in values)
+
+
+def _joined(values: Any, dtype: Any) -> Any:
+    """A list of tensors, numbers and lists of these as one tensor, through which gradients reach them."""
+    def joined(v: Any) -> Any:
+        if isinstance(v, TensorBase):
+            return RECORDED.cast(v, dtype)
+        return _joined(v, dtype) if isinstance(v, (list, tuple)) else make(np.array(v, dtype))
+
+    return RECORDED.stack([joined(v) for v in values])
+
+
+def _no_value(name: str, value: Any) -> Any:
+    raise BadArgument(f"{name}: can't assign a {type(value).__name__} to a tensor", fix="assign a tensor or a number")
+
+
+def put(target: Any, index: Any, value: Any, name: str, accumulate: bool = False) -> Any:
+    """Writes `value` through the window of `target`, at `index` if not None; `accumulate` adds instead."""
+    check_writable(target, name)
+    array = target._array
+    value = as_value(value, target, name)
+    v = value._array
+    shape = array.shape if index is None else index_shape(array.shape, index)
+    if v.ndim > len(shape) and v.shape[: v.ndim - len(shape)] == (1,) * (v.ndim - len(shape)):
+        value = RECORDED.reshape(value, v.shape[v.ndim - len(shape):])  # NumPy and PyTorch both drop leading ones
+        v = value._array
+    if v.shape != shape and not _fits(v.shape, shape):
+        raise ShapeError(f"{name}: a value of shape {v.shape} cannot be written into shape {shape}",
+                         why="it must have that shape or broadcast to it", fix="value.reshape(...), or index the part that has its shape")
+    if aliased(value, target) and share_memory(v, array):  # a statement reads before it writes
+        v = v.copy()
+    if accumulate:
+        return _put_accumulate(target, index, value, v, shape)
+    if index is not None:
+        return _put_at(target, index, value, v, shape)
+    node = begin_write(_put, target, (value,), (v,), ())
+    array[...] = v
+    return end_write(target, node)
+
+
+def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    return len(shape) <= len(target) and all(a in (1, b) for a, b in zip(reversed(shape), reversed(target)))
+
+
+def _put_at(target: Any, index: tuple[Any, ...], value: Any, v: Any, shape: tuple[int, ...]) -> Any:
+    array = target._array
+    if mode.grad and value._storage.writer is not None:
+        losers = _overwritten(array.shape, index)
+        if losers is not None:  # of several writes to one place the last wins, and only its value has influence
+            value = RECORDED.where(make(losers), 0.0, RECORDED.expand(value, shape))
+    node = begin_write(_put, target, (value,), (v,), (), index, shape)
+    array[_in_order(index)] = v
+    return end_write(target, node)
+
+
+def _in_order(index: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Index arrays in C order, which is then the order in which NumPy writes: the last of duplicates wins."""
+    return tuple(np.ascontiguousarray(p) if isinstance(p, ndarray) else p for p in index)
+
+
+def _overwritten(shape: tuple[int, ...], index: tuple[Any, ...]) -> Any | None:
+    """Which picks are overwritten by a later pick of the same place; None if no place is picked twice."""
+    arrays = np.broadcast_arrays(*(p for p in index if isinstance(p, ndarray)))
+    if not arrays or arrays[0].size < 2:
+        return None
+    dims = tuple(shape[d] for d, p in enumerate(index) if isinstance(p, ndarray))
+    places = np.ravel_multi_index(tuple(a.reshape(-1) for a in arrays), dims) if len(arrays) > 1 else arrays[0].reshape(-1)
+    if (places[1:] > places[:-1]).all():  # in order, as from a mask: none can be twice
+        return None
+    _, last = np.unique(places[::-1], return_index=True)
+    if last.size == places.size:
+        return None
+    losers = np.ones(places.size, bool)
+    losers[places.size - 1 - last] = False
+    picked = losers.reshape(arrays[0].shape)
+    spread = [d for d, p in enumerate(index) if isinstance(p, ndarray)]
+    together = spread[-1] - spread[0] + 1 == len(spread)
+    result = index_shape(shape, index)
+    lead = spread[0] if together else 0
+    expanded = picked.reshape((1,) * lead + picked.shape + (1,) * (len(result) - lead - picked.ndim))
+    return np.broadcast_to(expanded, result).copy()
+
+
+def _put_accumulate(target: Any, index: Any, value: Any, v: Any, shape: tuple[int, ...]) -> Any:
+    array = target._array
+    node = begin_write(_accumulate, target, (target, value), (array, v), (), index, shape)
+    if index is None:
+        silent().run(np.add, array, v, array)
+    else:
+        silent().run(add_at, array, index, v)
+    return end_write(target, node)
+
+
+def setitem(x: Any, key: Any, value: Any) -> None:
+    """`x[key] = value`."""
+    unnamed = getrefcount(value) <= UNNAMED
+    if unnamed:
+        try:
+            frame = _getframe(1)
+            unnamed = frame.f_code.co_code[frame.f_lasti] in ASSIGNS
+        except ValueError:  # called by no Python at all
+            unnamed = False
+    if isinstance(value, TensorBase) and not value._array.ndim:
+        array = x._array
+        if key.__class__ is int and array.ndim == 1 and -(n := len(array)) <= key < n:
+            offset: int | None = (x._offset or 0) + (key if key >= 0 else key + n) * array.strides[0]
+        else:
+            offset = _element_offset(x, key)
+        if offset is not None and value._array.dtype is array.dtype:
+            return _set_element(x, key, offset, value, unnamed)
+    view, index = (getitem(x, key), None) if key.__class__ in (int, slice) else split_index(x, key)
+    if index is None and isinstance(value, TensorBase):
+        array, v = view._array, value._array
+        if value._storage is view._storage and _is_same_window(view, value):
+            return  # the last step of `x[key] += v`, which has already been written through the view
+        if v.dtype is array.dtype and v.shape == array.shape and not overlaps_itself(v.shape, array.strides, v.itemsize):
+            if (unnamed and array.dtype.kind in "fcV" and (not NOT_RECORDING or mode.now.recorded) and _is_nobodys(value)
+                    and not has_aliases(memory_of(view), view._storage)):
+                begin_write(_put, view, (), (), (), record=False)
+                compute_into(view._storage, value._storage.writer, window_or_none(view))
+            else:
+                node = begin_write(_put, view, (value,), (), ())
+                end_write(view, node)
+            array[()] = v.copy() if aliased(value, view) else v  # NumPy's own care for overlaps has gaps
+            return
+    put(view, index, value, "setitem")
+
+
+def _element_offset(x: Any, key: Any) -> int | None:
+    """Where in the storage the one element is that numbers for all dimensions mean; None if the key is anything else."""
+    if key.__class__ is not tuple or len(key) != x._array.ndim:
+        return None
+    offset: int = x._offset or 0
+    for k, n, stride in zip(key, x._array.shape, x._array.strides):
+        if k.__class__ is not int or not -n <= k < n:
+            return None
+        offset += (k if k >= 0 else k + n) * stride
+    return offset
+
+
+def _set_element(x: Any, key: Any, offset: int, value: Any, unnamed: bool) -> None:
+    """One element, written from a 0-d tensor: the step of every loop over elements, so without a view and with few calls."""
+    array, storage, source = x._array, x._storage, value._storage
+    if source is storage and value._offset == offset:
+        return  # the last step of `x[i] += v`
+    memory = storage.root or storage
+    if memory.ledger is not None:
+        if memory.ledger.aliases is not None:
+            put(getitem(x, key), None, value, "setitem")
+            return
+        if memory.ledger.records:
+            move_aside(memory, getitem(x, key))
+    memory.version += 1
+    writer, before = source.writer, storage.writer
+    if (not NOT_RECORDING or mode.now.recorded) and (writer is not None or before is not None):
+        window: Window = offset
+        if before is None or before.whole[1] is not array.dtype:
+            window = window_of(getitem(x, key))  # not yet seen in parts; or the real part of a complex number
+        if (unnamed and getrefcount(source) + getrefcount(writer) <= NOBODYS and value._offset is None and source.root is None
+                and writer.hooks is None and writer.written is None):  # _is_nobodys(value), without the call
+            node = writer
+            node.order = next_order()
+        else:
+            node = new_node(_put, (writer,), (None if writer is None or value._offset is None else window_of(value),))
+        if before is None or storage.buffer.size == 1:
+            set_write(node, storage, window)
+        else:  # the same without the call
+            node.whole = before.whole
+            node.written = window
+            node.append(before)
+        storage.writer = node
+    else:
+        end_write(x, None)
+    array[key] = value._array
+
+
+def _unnamed() -> tuple[int, frozenset[int]]:
+    """How many references a value has inside `__setitem__` when it has no name outside, and the instructions that call it.
+
+    The first is -1 if a value that has a name has no more.
+    """
+    found = []
+
+    class Probe:
+        def __setitem__(self, key: Any, value: Any) -> None:
+            frame = _getframe(1)
+            found.append((getrefcount(value), frame.f_code.co_code[frame.f_lasti]))
+
+    probe, named, i = Probe(), object(), 0
+    probe[i] = object()
+    probe[i:i] = object()
+    probe[i] = named
+    counts, instructions = zip(*found)
+    return counts[0] if counts[0] == counts[1] < counts[2] else -1, frozenset(instructions)
+
+
+# In `y[i] = a + b` the sum has no name: nobody can ever see it but y. Its node can then *be* the write to y[i], which halves
+# the nodes of every loop that fills a buffer. Interpreters that do not count references from the stack cannot tell; there
+# it is never taken to be unnamed. Only an assignment holds the value on the stack: in `y.__setitem__(*arguments)`, or called by
+# anything that is not Python, the one reference may be that of a tuple which lives on.
+UNNAMED, ASSIGNS = _unnamed()
+NOBODYS = 0
+
+
+def _is_nobodys(value: Any) -> bool:
+    """Whether an unnamed value is the whole result of an operation that nothing else refers to."""
+    source = value._storage
+    writer = source.writer
+    return (getrefcount(source) + getrefcount(writer) <= NOBODYS and value._offset is None and source.root is None
+            and writer.hooks is None and writer.written is None)
+
+
+def _result_that_is_nobodys() -> Any:
+    value = TensorBase()
+    value._storage, value._offset = new_storage(np.zeros(1)), None
+    value._storage.writer = new_node(_put, ())
+    return value
+
+
+while not _is_nobodys(_result_that_is_nobodys()):  # how many references that means differs between interpreters
+    NOBODYS += 1
+
+
+def _is_same_window(a: Any, b: Any) -> bool:
+    return ((a._offset or 0) == (b._offset or 0) and a._array.shape == b._array.shape and a._array.strides == b._array.strides
+            and a._array.dtype is b._array.dtype)
+
+
+def copy_(x: Any, src: Any, non_blocking: bool = False) -> Any:
+    """Overwrites `x` with `src`, which is broadcast and cast to fit."""
+    return put(x, None, src, "copy_")
+
+
+def fill_(x: Any, value: Any) -> Any:
+    """Overwrites every element with one value."""
+    if isinstance(value, TensorBase) and value._array.ndim:
+        raise ShapeError(f"fill_: the value must be a number or a 0-d tensor, not of shape {value._array.shape}", fix="x.copy_(value)")
+    put(_not_repeated(x), None, value, "fill_")
+    return x
+
+
+def zero_(x: Any) -> Any:
+    put(_not_repeated(x), None, 0, "zero_")
+    return x
+
+
+def _not_repeated(x: Any) -> Any:
+    """The part of a tensor that `expand` repeated: what is the same for all elements can be written into that."""
+    if not isinstance(x, TensorBase) or x._offset is None or 0 not in x._array.strides:
+        return x
+    return view(x, tuple(n if t else min(n, 1) for n, t in zip(x._array.shape, x._array.strides)), x._array.strides, x._offset, x._array.dtype)
+
+
+def copy_into(out: Any, result: Any) -> Any:
+    """What `out=` does for operations that have no in-place form of their own."""
+    check_writable(out, "out")
+    if out._array.shape != result._array.shape:
+        raise ShapeError(f"out: a result of shape {result._array.shape} cannot be written into shape {out._array.shape}",
+                         fix="out=mutagrad.empty_like(...) of the result's shape")
+    check_cast("out", result._array.dtype, out._array.dtype)
+    return put(out, None, result, "out")
+
+
+RECORDED.copy_into = copy_into
+RECORDED.common_dtype = lambda tensors: operand_dtype(tensors).array_type

@@ -1,0 +1,99 @@
+"""A loss that is nan: what `backward()` does about it, and where the first nan was made.
+
+PyTorch's programs go on with a nan loss, so this does too. But the graph knows at which line each value was computed, and holds many
+of the values: the oldest among them that is nan, or makes one, tells where it began.
+"""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ..arrays import np
+from ..arrays.numpy import silently
+from ..base.errors import BadSeed
+from ..base.modes import mode
+from ..base.provenance import describe, here, line_number
+from .graph import Leaf, Node
+
+WALKED = 200_000  # how many nodes are looked at, at most: those nearest to the loss
+
+
+class NanWarning(UserWarning):
+    """A derivative was asked for of something that is nan."""
+
+
+_warned: set[Any] = set()  # lines that were warned about
+
+
+def nan_found(what: str, writer: Any) -> None:
+    """Warns, once for each line of the program, or raises, as `set_nan_policy` says."""
+    policy = mode.now.nan_policy
+    if policy == "ignore":
+        return
+    where = here()
+    line = where[0].co_filename, line_number(where)
+    if policy == "warn" and line in _warned:
+        return
+    why = f"{origin(writer)}every gradient that depends on it will be nan, too"
+    fix = "if not loss.isnan(): loss.backward(); or mutagrad.autograd.set_nan_policy('ignore')"
+    error = BadSeed(f"backward: {what}", why=why, fix=fix)
+    if policy == "raise":
+        raise error
+    _warned.add(line)
+    warnings.warn_explicit(str(error), NanWarning, *line)
+
+
+def origin(writer: Any) -> str:
+    """Where the first nan was made that led to what `writer` wrote, as far as its history still knows."""
+    if not isinstance(writer, Node):
+        return ""
+    for node in _history(writer):
+        maker, certain = silently(_maker, node)
+        if isinstance(maker, Node):
+            return f"the first nan was {'made by' if certain else 'seen in'} {maker.op.name} at {describe(maker.where)}; "
+        if maker is not None:
+            return f"{maker}, which {node.op.name} read at {describe(node.where)}, has nan in it; "
+    return f"it was computed by {writer.op.name} at {describe(writer.where)}; "
+
+
+def _history(writer: Node) -> list[Node]:
+    """The nodes that a value depends on, oldest first."""
+    found, waiting = {writer}, [writer]
+    while waiting and len(found) < WALKED:
+        for before in waiting.pop():
+            if isinstance(before, Node) and before not in found:
+                found.add(before)
+                waiting.append(before)
+    return sorted(found, key=lambda node: -node.order)
+
+
+def _maker(node: Node) -> tuple[Any, bool]:
+    """What made a nan that this node has read (a node, or a word for a leaf or constant), or itself if it makes one; else None.
+
+    And whether that is certain, because all that it has read itself is known to be free of them.
+    """
+    if type(node.saved) is not tuple or not getattr(node.op, "pure", False):
+        return None, False
+    known: dict[Any, Any] = dict(zip(node.op.saves, node.saved))
+    for (kind, i), value in known.items():
+        if kind == "input" and _has_nan(value):
+            maker = node[i]
+            return maker if isinstance(maker, Node) else "a leaf" if isinstance(maker, Leaf) else "a constant", False
+    certain = all(known.get(("input", i)) is not None for i in range(len(node.op.inputs)))
+    return node if _has_nan(known.get(("out", 0))) or _has_nan(_result(node, known)) else None, certain
+
+
+def _result(node: Node, known: dict[Any, Any]) -> Any:
+    """What the operation computed, if everything that it read is known."""
+    op = node.op
+    needed = [known.get(("input", i)) for i in range(len(op.inputs))] + [known.get(("setting", i)) for i in range(len(op.settings))]
+    if op.forward is None or any(value is None for value in needed):
+        return None
+    try:
+        return op.forward(*needed)
+    except Exception:  # a value that came in another shape or type: not known, then
+        return None
+
+
+def _has_nan(value: Any) -> bool:
+    return value is not None and getattr(value, "dtype", None) is not None and value.dtype.kind in "fcV" and bool(np.isnan(value).any())

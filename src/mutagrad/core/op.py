@@ -1,0 +1,206 @@
+"""What an operation is: a forward and one derivative rule for each input.
+
+A rule's parameters name what it needs, and only that is saved: an input, `out`, a setting, or `x_shape` for the shape of
+x alone; `g` is the incoming adjoint. A rule runs on raw arrays in an ordinary sweep and on tensors in a recorded one;
+`xp` holds the operations by name for whichever it is.
+"""
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from ..arrays.bfloat16 import SHORT, in_single
+from ..base.errors import GradientError
+from ..base.provenance import OURS
+from .factory import SCOPE
+from .sweep import Arithmetic
+
+Rule = Callable[..., Any]
+
+RAW = SimpleNamespace()  # `xp` for raw arrays: every operation's forward, by name
+RECORDED = SimpleNamespace()  # `xp` for tensors: every operation's function, by name
+Arithmetic.xp = RAW
+TABLE: dict[str, Op] = {}
+
+
+def same(g: Any) -> Any:
+    """The rule of an input that is passed through unchanged; `x += y` is an accumulating write because add's is this."""
+    return g
+
+
+def zero(xp: Any, g: Any) -> Any:
+    """The rule of an input that the result does not depend on almost everywhere, such as floor's."""
+    return xp.zeros_like(g)
+
+
+class Op:
+    """A declared operation.
+
+    `saves` says for each slot of `node.saved` what it is: ("input", i), ("out", 0), ("shape", i) or ("setting", i); and
+    `needed` which inputs' rules want it.
+    """
+
+    __slots__ = ("name", "forward", "inputs", "settings", "rules", "saves", "needed", "reverse", "frees", "adds", "promotes",
+                 "conjugate", "threaded", "widened", "into", "function", "declared", "numbers")
+    pure = True  # its reverse runs no code of the user's, and may be computed again
+    reverse: Any
+    conjugate: Any
+    threaded: Any
+    widened: Any
+    function: Any
+
+    def __init__(self, name: str, forward: Callable[..., Any] | None, inputs: Sequence[str], settings: Sequence[str],
+                 rules: dict[str, Rule | None], promotes: str = "", into: bool = False) -> None:
+        self.name, self.forward, self.inputs, self.settings = name, forward, tuple(inputs), tuple(settings)
+        self.rules, self.promotes, self.into = rules, promotes, into
+        self.saves, self.needed = self._plan()
+        self.frees = any(kind in ("input", "out") for kind, _ in self.saves)
+        self.adds = bool(inputs) and rules.get(inputs[0]) is same
+        self.declared = False
+        self.numbers: tuple[str, ...] = ()  # those of the settings that the user gives as numbers
+
+    def __getattr__(self, name: str) -> Any:
+        """What is made when first asked for: generating it all would take most of the time to import this package."""
+        if name == "reverse":
+            made: Any = _generate_reverse(self)
+        elif name in VARIANTS:
+            made = VARIANTS[name](self) if self.declared else self
+        else:
+            raise AttributeError(name)
+        setattr(self, name, made)
+        return made
+
+    def _plan(self) -> tuple[tuple[tuple[str, int], ...], tuple[frozenset[int], ...]]:
+        users: dict[tuple[str, int], set[int]] = {}
+        for i, name in enumerate(self.inputs):
+            rule = self.rules.get(name)
+            for parameter in parameters(rule) if rule else ():
+                if parameter not in ("g", "xp"):
+                    users.setdefault(self.source(parameter), set()).add(i)
+        return tuple(users), tuple(frozenset(u) for u in users.values())
+
+    def source(self, parameter: str) -> tuple[str, int]:
+        if parameter in self.inputs:
+            return "input", self.inputs.index(parameter)
+        if parameter == "out":
+            return "out", 0
+        if parameter in self.settings:
+            return "setting", self.settings.index(parameter)
+        if parameter.endswith("_shape") and parameter[:-6] in self.inputs:
+            return "shape", self.inputs.index(parameter[:-6])
+        raise TypeError(f"{self.name}: a rule asks for {parameter!r}, which is none of {self.inputs + self.settings}, out, g, xp")
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+
+# How to make the forms of a declared operation for complex results, for large arrays and for short floats; core/codegen.py knows.
+VARIANTS: dict[str, Callable[[Op], Op]] = {}
+
+
+def variant(op: Op, dtype: Any) -> Op:
+    """The form of an operation whose rules are right for results of this array type."""
+    return op.conjugate if dtype.kind == "c" else op.widened if dtype.char in SHORT else op
+
+
+ABOUT_TYPES = {"cast_float", "nextafter"}  # operations that depend on the very type they are given
+
+
+def forward_for(op: Op, dtype: Any) -> Any:
+    """The forward for arrays of this type: what is not NumPy's own computes short floats in float32."""
+    return in_single(op.forward, dtype) if dtype.char in SHORT and not op.into and op.name not in ABOUT_TYPES else op.forward
+
+
+def parameters(rule: Rule) -> tuple[str, ...]:
+    code = rule.__code__
+    return code.co_varnames[: code.co_argcount]
+
+
+# The commonest rules, known by their compiled form, are written out instead of called.
+_AS_TEXT = {rule.__code__.co_code: text for rule, text in (
+    (same, "{0}"), (lambda g, y: g * y, "{0} * {1}"), (lambda g, y: g / y, "{0} / {1}"), (lambda g: -g, "-{0}"))}
+
+
+def _generate_reverse(op: Op) -> Callable[..., tuple[Any, ...]]:
+    """`reverse(xp, g, s, i)`: the adjoints of all inputs whose link `i[k]` is not None, out of the saved values `s`."""
+    closure: dict[str, Any] = {"missing": lambda name: _no_derivative(op, name)}
+    terms = []
+    for k, name in enumerate(op.inputs):
+        rule = op.rules.get(name)
+        if rule is None:
+            terms.append(f"None if i[{k}] is None else missing({name!r})")
+            continue
+        given = [p if p in ("g", "xp") else f"s[{op.saves.index(op.source(p))}]" for p in parameters(rule)]
+        applied = _AS_TEXT.get(rule.__code__.co_code, "").format(*given)
+        if not applied:
+            closure[f"rule{k}"] = rule
+            applied = f"rule{k}({', '.join(given)})"
+        terms.append(f"None if i[{k}] is None else {applied}")
+    source = f"def call(xp, g, s, i):\n    return ({''.join(term + ', ' for term in terms)})\n"
+    reverse: Callable[..., tuple[Any, ...]] = define(source, f"{op.name}_reverse", **closure)
+    return reverse
+
+
+def _no_derivative(op: Op, name: str) -> None:
+    raise GradientError(f"{op.name}: no derivative with respect to {name!r} is known",
+                        why="the operation was declared without one for this input", fix=f"pass {name}.detach()")
+
+
+_factories: dict[str, Any] = {}
+
+
+def define(source: str, name: str, **closure: Any) -> Any:
+    """Defines the generated function `call` so that tracebacks show it and provenance skips it.
+
+    `closure` is what differs between operations; everything else the generated code names is in SCOPE, which all share.
+    Operations of one form have the same source, which is compiled once.
+    """
+    if source not in _factories:
+        lines = [f"def build({', '.join(closure)}):", *(f"    {line}" for line in source.splitlines()), "    return call"]
+        filename = f"<mutagrad generated {len(_factories)}>"
+        OURS.add(filename)
+        text = "\n".join(lines) + "\n"
+        linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+        exec(compile(text, filename, "exec"), SCOPE)
+        _factories[source] = SCOPE.pop("build")
+    function = _factories[source](**closure)
+    function.__code__ = function.__code__.replace(co_name=name)
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+_deferred: dict[tuple[Op, str], tuple[Any, Callable[[], str]]] = {}
+
+
+def define_later(source: Callable[[], str], name: str, arguments: Sequence[str], out: bool, **closure: Any) -> Any:
+    """A function whose source is generated when it is first called; it then has the code that `define` would give it."""
+    given = ", ".join(arguments)
+    head, settings = (f"def call({given}, *, out=None):", "{'out': out}") if out else (f"def call({given}):", "{}")
+    body = f"    return first_call(({', '.join(closure)},), ({given},), {settings}, {name[-1] == '_'})"
+    function = define(f"{head}\n{body}\n", name, **closure)
+    _deferred[closure["OP"], name] = function, source
+    return function
+
+
+def _first_call(closure: tuple[Any, ...], arguments: Any, settings: Any, in_place: bool) -> Any:
+    op = closure[0]
+    name = op.name + "_" * in_place
+    function, source = _deferred[op, name]
+    real = define(source(), name, **dict(zip(("OP", "forward"), closure)))
+    function.__kwdefaults__, function.__code__ = real.__kwdefaults__, real.__code__
+    return function(*arguments, **settings)
+
+
+SCOPE["first_call"] = _first_call
+
+
+def register(op: Op, raw: Callable[..., Any] | None, function: Any) -> Any:
+    """Enters an operation into the table, and into `xp` under both its forms."""
+    if op.name in TABLE:
+        raise ValueError(f"operation {op.name!r} is declared twice")
+    TABLE[op.name] = op
+    setattr(RAW, op.name, raw)
+    setattr(RECORDED, op.name, function)
+    return function

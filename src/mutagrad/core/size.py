@@ -1,0 +1,55 @@
+"""The shape of a tensor as a program sees it."""
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from ..base.errors import BadArgument
+from ..base.package_name import called
+
+
+def as_int(value: Any, name: str) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise BadArgument(f"{name}: expects an integer, got {type(value).__name__}", why=f"it was {value!r}", fix="int(n)")
+    return int(value.__index__())
+
+
+def sizes(arguments: tuple[Any, ...], name: str = "size") -> tuple[int, ...]:
+    """Sizes given one by one or as one sequence: `x.view(2, 3)`, `x.view((2, 3))`."""
+    if len(arguments) == 1 and isinstance(arguments[0], (tuple, list)):
+        arguments = tuple(arguments[0])
+    return tuple(n if n.__class__ is int else as_int(n, name) for n in arguments)
+
+
+whole_sizes = sizes
+
+
+class Size(tuple[int, ...]):
+    """A shape: a tuple with `numel()`."""
+
+    __module__ = "mutagrad"
+    __slots__ = ()
+
+    def __new__(cls, sizes: Any = ()) -> Size:
+        return tuple.__new__(cls, whole_sizes((tuple(sizes),), "Size"))
+
+    def numel(self) -> int:
+        return prod(self)
+
+    def __getitem__(self, key: Any) -> Any:
+        found = tuple.__getitem__(self, key)
+        return tuple.__new__(Size, found) if isinstance(key, slice) else found
+
+    def __add__(self, other: Any) -> Size:
+        return Size(tuple.__add__(self, other))
+
+    def __radd__(self, other: Any) -> Size:
+        return Size(other + tuple(self)) if isinstance(other, tuple) else NotImplemented
+
+    def __mul__(self, times: Any) -> Size:
+        return Size(tuple.__mul__(self, times))
+
+    __rmul__ = __mul__
+
+    def __repr__(self) -> str:
+        return called(f"Size([{', '.join(map(str, self))}])")

@@ -1,0 +1,442 @@
+"""Memory: storages, tensors as windows on them, and the protection of values that a derivative still needs.
+
+A rule's inputs are saved by reference. A later write that would destroy a saved value first moves it aside, so nobody
+ever sees a changed one:
+
+>>> import mutagrad as mg
+>>> x, y = mg.full((100,), 3., requires_grad=True), mg.full((100,), 2.)
+>>> z = (x * y).sum()      # saves y by reference
+>>> y.zero_()[:3]          # moves the saved y aside, then writes
+tensor([0., 0., 0.])
+>>> z.backward(); x.grad[:3]
+tensor([2., 2., 2.])
+
+What it costs: values of up to SMALL elements are copied when they are saved (dearer to track than to copy). Larger ones
+are records, held weakly by the storage and filed by place. A write outside the hull of all of them is free; one that
+overlaps a record copies that record's own bytes, once. So all copying together is at most the bytes of what the saving
+operations read or wrote.
+"""
+from __future__ import annotations
+
+from threading import RLock
+from typing import Any
+from weakref import ref
+
+from ..arrays import np
+from ..base.counters import counters
+from .window import extent
+
+SMALL = 32
+
+ndarray = np.ndarray
+
+
+class Storage:
+    """A piece of memory: its buffer (always C-contiguous), version, latest writer, and ledger of saved values.
+
+    `detach()` gives a second history over the same memory: a Storage whose `root` is the first one, which keeps the version
+    and the ledger for both. `leaf` is where `x.grad` is reported, however often x has been written since.
+    """
+
+    __slots__ = ("buffer", "writer", "version", "ledger", "root", "leaf")
+    buffer: Any
+    writer: Any
+    version: int
+    ledger: Ledger | None
+    root: Storage | None
+    leaf: Any
+    start = 0
+    group: Storage | None = None
+    origin: tuple[ref[Any], int, Storage] | None = None
+
+    def __reduce__(self) -> Any:
+        """Pickled as its buffer, once for all the tensors that share it."""
+        return _restored, (self.buffer,)
+
+
+class Part(Storage):
+    """A history over part of the memory of its root, from byte `start` on, so that its adjoint is no larger than that part.
+
+    Histories of one `group`, which is named by one of its storages (None: by itself), are linked: what is written to one with a
+    record is part of the others. See write.tell_aliases.
+    """
+
+    __slots__ = ("start", "group", "origin", "__weakref__")
+    origin: tuple[ref[Any], int, Storage] | None  # of a view made in no_grad: of what it is a view of, writer, version and group
+
+
+class TensorBase:
+    """A window on a storage: no maths here. `_offset` is None where the window is the whole storage, else bytes."""
+
+    __slots__ = ("_array", "_storage", "_offset", "_grad", "__weakref__", "__dict__")
+    _array: Any
+    _storage: Storage
+    _offset: int | None
+    _grad: TensorBase | None
+
+
+def new_storage(buffer: Any, root: Storage | None = None, start: int = 0) -> Storage:
+    storage = Storage() if not start else _part(start, None)
+    storage.buffer, storage.root = buffer, root
+    storage.writer = storage.leaf = storage.ledger = None
+    storage.version = 0
+    return storage
+
+
+def _part(start: int, group: Storage | None) -> Part:
+    part = Part()
+    part.start, part.group, part.origin = start, group, None
+    return part
+
+
+def another_history(tensor: TensorBase) -> Storage:
+    """A storage over the same buffer with a history of its own: what a detached tensor is a window on."""
+    storage = tensor._storage
+    return new_storage(storage.buffer, storage.root or storage, storage.start)
+
+
+def unrecorded_view(storage: Storage) -> Storage:
+    """A storage for views made in no_grad: without history, but it knows what it would have had."""
+    part = _part(storage.start, None)
+    part.buffer, part.root = storage.buffer, storage.root or storage
+    part.writer = part.leaf = part.ledger = None
+    part.version, part.origin = 0, (ref(storage.writer), part.root.version, storage.group or storage)
+    return part
+
+
+def part_history(tensor: TensorBase, linked: bool) -> tuple[Part, int | None]:
+    """A history of its own for a window, entered among the aliases of its memory; and the window's offset there.
+
+    It covers that window alone where that has no gaps, else all of the storage: an adjoint must have its strides.
+    """
+    storage, memory, array = tensor._storage, memory_of(tensor), tensor._array
+    dense = tensor._offset is not None and array.flags.c_contiguous
+    group = storage.group or storage if storage.origin is None else storage.origin[2]
+    part = _part(storage.start + (tensor._offset or 0) if dense else storage.start, group if linked else None)
+    part.buffer, part.root = array if dense else storage.buffer, memory
+    part.writer = part.leaf = part.ledger = None
+    part.version = 0
+    ledger = ledger_of(memory)
+    with ledger.lock:
+        if ledger.aliases is None:
+            ledger.aliases = Places()
+        ledger.aliases.add((ref(part), array, span_of(tensor)))
+    return part, None if dense else tensor._offset
+
+
+def _restored(buffer: Any) -> Storage:
+    """Unpickling gives an array a type object of its own, and types are compared by identity."""
+    return new_storage(buffer.view(np.dtype(buffer.dtype.type)))
+
+
+def memory_of(tensor: TensorBase) -> Storage:
+    """The storage that keeps version and ledger: shared by a tensor and everything detached from it."""
+    return tensor._storage.root or tensor._storage
+
+
+def memory_offset(tensor: TensorBase) -> int:
+    """At which byte of that memory the tensor begins."""
+    return tensor._storage.start + (tensor._offset or 0)
+
+
+# The bytes of a memory that a window touches: the first and the end; and, where they lie in a pattern that repeats every `pitch`
+# bytes, as a column's do, the first and the end within that. Pitch 0: no pattern, and the first and the end again.
+Span = tuple[int, int, int, int, int]
+
+
+def span_of(tensor: TensorBase) -> Span:
+    array, start = tensor._array, tensor._storage.start
+    if tensor._offset is None:
+        return start, start + array.nbytes, 0, start, start + array.nbytes
+    if array.flags.c_contiguous:
+        low, high = start + tensor._offset, start + tensor._offset + array.nbytes
+        return low, high, 0, low, high
+    low, high = extent(start + tensor._offset, array.shape, array.strides, array.itemsize)
+    if high - low <= array.nbytes:  # without gaps
+        return low, high, 0, low, high
+    best, found = 1.0, (low, high, 0, low, high)
+    for pitch in {abs(stride) for stride in array.strides}:
+        first, end = within(low, array, pitch)
+        if end <= pitch and (end - first) / pitch < best:
+            best, found = (end - first) / pitch, (low, high, pitch, first, end)
+    return found
+
+
+def window_extent(tensor: TensorBase) -> tuple[int, int]:
+    """The first byte of its memory that a tensor touches, and the first that it no longer does."""
+    return span_of(tensor)[:2]
+
+
+def within(low: int, array: Any, pitch: int) -> tuple[int, int]:
+    """Of an array whose first byte is `low`, the first byte and the end modulo `pitch`; the end is beyond where it wraps around."""
+    first = low % pitch if pitch else low
+    return first, first + array.itemsize + sum((n - 1) * abs(t) for n, t in zip(array.shape, array.strides) if pitch == 0 or t % pitch)
+
+
+Record = tuple["ref[Any]", Any, Span]  # of a node, the slot of its saved values; of a storage, its array; and the bytes that it is about
+
+
+class Places:
+    """Records by the bytes that they are about.
+
+    Spans are grouped by their pitch. In a group, one of n bytes is filed under its level, the number of binary digits of n, and the
+    cell of 2**level bytes in which it begins; it ends in that cell or the next. So a write looks into a few cells of each level,
+    however many records there are: those of rows by where they lie, those of columns by where they lie within a row.
+    """
+
+    __slots__ = ("records", "levels", "count", "low", "high", "crowded")
+
+    def __init__(self) -> None:
+        self.crowded = 64
+        self.clear()
+
+    def clear(self) -> None:
+        self.records: dict[tuple[int, int, int], list[Record]] = {}
+        self.levels: dict[int, set[int]] = {}  # by pitch
+        self.count, self.low, self.high = 0, 1 << 62, -1
+
+    def add(self, record: Record) -> None:
+        self.file(record)
+        if self.count > self.crowded:  # doubling: dead records cost amortised O(1)
+            alive = [r for records in self.records.values() for r in records if _alive(r) is not None]
+            self.clear()
+            for record in alive:
+                self.file(record)
+            self.crowded = 64 + 2 * self.count
+
+    def file(self, record: Record) -> None:
+        low, high, pitch, first, end = record[2]
+        level = (end - first).bit_length()
+        self.records.setdefault((pitch, level, first >> level), []).append(record)
+        if pitch in self.levels:
+            self.levels[pitch].add(level)
+        else:
+            self.levels[pitch] = {level}
+        self.count += 1
+        if low < self.low:
+            self.low = low
+        if high > self.high:
+            self.high = high
+
+    def near(self, low: int, high: int, array: Any) -> list[tuple[int, int, int]]:
+        """The cells in which records lie that may overlap the array at these bytes (None: all of them)."""
+        found: list[tuple[int, int, int]] = []
+        for pitch, levels in self.levels.items():
+            first, end = (low, high) if not pitch else within(low, array, pitch) if array is not None else (0, pitch)
+            if pitch and end > pitch:
+                first, end = 0, pitch
+            for level in levels:
+                before, last = (first >> level) - 1, (end - 1) >> level
+                if last - before > len(self.records):
+                    found += [cell for cell in self.records if cell[:2] == (pitch, level)]
+                else:
+                    found += [(pitch, level, at) for at in range(before, last + 1) if (pitch, level, at) in self.records]
+        return found
+
+
+# A thread may write while another saves, or a sweep frees what was saved. Making a lock for every memory would cost as much as the rest
+# of its ledger, so they share these: that of a memory is number `id(memory) >> 4 & 63`.
+_LOCKS = [RLock() for _ in range(64)]
+
+
+class Ledger(Places):
+    """Who must be told of a write to a memory: nodes that saved values of it, other histories over it, writers that we cannot see."""
+
+    __slots__ = ("exports", "aliases", "complete", "lock")
+
+    def __init__(self, lock: Any) -> None:
+        self.lock = lock
+        self.exports: list[ref[Any]] | None = []  # None: memory that came from NumPy, which may write to it at any time
+        self.aliases: Places | None = None
+        self.complete = False  # the leaves among the aliases are part of the memory's own history
+        self.crowded, self.records, self.levels = 64, {}, {}  # as Places does, at half the cost: every result that is saved has one
+        self.count, self.low, self.high = 0, 1 << 62, -1
+
+    def exported(self) -> bool:
+        """Whether NumPy or another library may write to this memory without our knowing."""
+        if self.exports:
+            self.exports = [e for e in self.exports if e() is not None]
+        return self.exports is None or bool(self.exports)
+
+    def leaves(self) -> list[Part]:
+        """The aliases that are leaves."""
+        with self.lock:
+            records = [] if self.aliases is None else [record for cell in self.aliases.records.values() for record in cell]
+        found = [record[0]() for record in records]
+        return [part for part in found if part is not None and part.leaf is not None]
+
+
+def has_aliases(memory: Storage, storage: Storage) -> bool:
+    """Whether other histories may have to be told of a write to a storage over this memory."""
+    ledger = memory.ledger
+    return ledger is not None and ledger.aliases is not None and (ledger.aliases.count > 1 or storage.leaf is None or storage is memory)
+
+
+def aliases_near(tensor: TensorBase) -> list[Part]:
+    """The other histories over memory that a write to the window of this tensor has changed."""
+    memory = memory_of(tensor)
+    ledger = memory.ledger
+    if ledger is None or ledger.aliases is None or not has_aliases(memory, tensor._storage):
+        return []
+    aliases, array, storage, (low, high) = ledger.aliases, tensor._array, tensor._storage, window_extent(tensor)
+    with ledger.lock:
+        records = [record for cell in aliases.near(low, high, array) for record in aliases.records[cell]]
+    counters.examined += len(records)
+    found = [(record[0](), record[1]) for record in records if record[2][0] < high and low < record[2][1]]
+    return [part for part, other in found if part is not None and part is not storage and share_memory(other, array)]
+
+
+def same_group(one: Storage, other: Storage) -> bool:
+    """Whether what is written to one history with a record is part of the other."""
+    return (one.group or one) is (other.group or other)
+
+
+def histories(tensor: TensorBase) -> list[Storage]:
+    """All storages whose history a write to the window of this tensor may change."""
+    storage = tensor._storage
+    return [storage, *aliases_near(tensor), *([storage.root] if storage.root is not None else [])]
+
+
+def ledger_of(memory: Storage) -> Ledger:
+    with (lock := _LOCKS[id(memory) >> 4 & 63]):
+        if memory.ledger is None:
+            memory.ledger = Ledger(lock)
+        return memory.ledger
+
+
+def _alive(record: Record) -> Any | None:
+    """What a record is about; None once that is gone, or the node has been freed."""
+    found = record[0]()
+    return found if found is not None and (isinstance(found, Storage) or type(found.saved) is tuple) else None
+
+
+def save(tensor: TensorBase, node: Any, slot: int) -> Any:
+    """The value of `tensor` for `node.saved[slot]`: by copy where that is cheaper or safer, else by protected reference."""
+    array = tensor._array
+    if array.size <= SMALL:
+        return array.copy() if array.ndim else array[()]
+    memory = tensor._storage.root or tensor._storage
+    with (lock := _LOCKS[id(memory) >> 4 & 63]):
+        ledger = memory.ledger
+        if ledger is None:
+            ledger = memory.ledger = Ledger(lock)
+        elif ledger.exports != [] and ledger.exported():
+            counters.protected += array.nbytes
+            return array.copy()
+        ledger.add((ref(node), slot, span_of(tensor)))
+    return array
+
+
+def keep(leaf: Any, storage: Storage, array: Any) -> Any:
+    """A copy of the small array that is all of a leaf, made once for all who save it before it is written. (NumPy's writes are not seen.)"""
+    copy = array.copy()
+    if storage.root is None and storage.ledger is None:
+        leaf.kept = array, storage.version, copy
+    return copy
+
+
+def share_memory(a: Any, b: Any) -> bool:
+    """Exact, but gives up (answering yes) on windows for which exactness would be a search."""
+    try:
+        return bool(np.shares_memory(a, b, max_work=10_000))
+    except np.exceptions.TooHardError:
+        return True
+
+
+def is_foreign(memory: Storage) -> bool:
+    """Whether memory came from NumPy for good: another storage may be over the same."""
+    return memory.ledger is not None and memory.ledger.exports is None
+
+
+def aliased(a: TensorBase, b: TensorBase) -> bool:
+    """Whether two tensors may share memory, as windows of one storage or by way of NumPy."""
+    x, y = a._storage.root or a._storage, b._storage.root or b._storage
+    return x is y or (x.ledger is not None and is_foreign(x) or y.ledger is not None and is_foreign(y)) and bool(np.may_share_memory(a._array, b._array))
+
+
+def move_aside(memory: Storage, tensor: TensorBase | None) -> None:
+    """Before a write to the window of `tensor` (None: all of the memory): copies the saved values that it would destroy.
+
+    A sweep on another thread may be reading one: it looks at `node.saved` again afterwards, and sees that it was exchanged.
+    """
+    ledger = memory.ledger
+    assert ledger is not None
+    low, high = window_extent(tensor) if tensor is not None else (0, 1 << 62)
+    if high <= ledger.low or low >= ledger.high:
+        return
+    array = None if tensor is None else tensor._array
+    with ledger.lock:
+        for cell in ledger.near(low, high, array):
+            records = ledger.records[cell]
+            counters.examined += len(records)
+            left = [r for r in records if not _moved(r, low, high, array)]
+            ledger.count -= len(records) - len(left)
+            if left:
+                ledger.records[cell] = left
+            else:
+                del ledger.records[cell]
+
+
+def _moved(record: Record, low: int, high: int, array: Any) -> bool:
+    """Whether a record is done with: its node is gone or freed, or has now a copy of what the array at these bytes would overwrite."""
+    reference, slot, (first, end, *_) = record
+    node = reference()
+    while node is not None:
+        saved = node.saved
+        if type(saved) is not tuple:
+            return True
+        if slot >= len(saved) or end <= low or first >= high or array is not None and not share_memory(saved[slot], array):
+            return False
+        copy = saved[slot].copy()
+        if node.saved is saved:  # else another thread has freed or exchanged it meanwhile
+            node.saved = (*saved[:slot], copy, *saved[slot + 1:])
+            counters.protected += copy.nbytes
+            return True
+    return True
+
+
+def before_write(tensor: TensorBase) -> None:
+    """Before memory changes without a node: moves saved values aside, and counts the version."""
+    memory = tensor._storage.root or tensor._storage
+    if memory.ledger is not None and memory.ledger.records:
+        move_aside(memory, tensor)
+    memory.version += 1
+
+
+class Handed:
+    """The owner, in NumPy's eyes, of memory that is handed out.
+
+    Every array and view made of it keeps it alive, so a weak reference tells whether anybody outside can still write.
+    (Were an array the owner, NumPy's views would refer to that array's own base and outlive it.)
+    """
+
+    __slots__ = ("array", "__weakref__")
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    @property
+    def __array_interface__(self) -> Any:
+        return self.array.__array_interface__
+
+
+def export(tensor: TensorBase) -> Any:
+    """An array over the same memory for other libraries to read and write."""
+    memory, array = memory_of(tensor), tensor._array
+    if array.size == 0:
+        return array
+    ledger, handed = ledger_of(memory), Handed(array)
+    with ledger.lock:  # nothing is saved by reference from here on
+        if ledger.exports is not None:
+            ledger.exports.append(ref(handed))
+        move_aside(memory, None)
+    return np.asarray(handed)
+
+
+def export_for_good(tensor: TensorBase) -> None:
+    """Marks memory whose writes cannot be seen: it came from NumPy, or is saved memory under another storage."""
+    memory = memory_of(tensor)
+    ledger = ledger_of(memory)
+    with ledger.lock:
+        ledger.exports = None
+        move_aside(memory, None)

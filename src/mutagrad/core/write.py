@@ -1,0 +1,284 @@
+"""Writes: changes of memory begin and end here, recorded if they are part of the differentiable program."""
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from ..arrays import np, parallel as large
+from ..arrays.numpy import silent
+from ..base.errors import BadArgument, DTypeError, MutagradError, OutOfMemory, ShapeError, WriteError
+from ..base.modes import mode
+from ..base.provenance import OURS
+from .dtypes import of_array
+from .factory import make, whole_memory, window_or_none
+from .graph import UNSEEN, Node, Writer, element_type, next_order, picking, positions_in, window_of
+from .op import Op, forward_for, same, variant
+from .promote import NOTHING, dtype_error, promote, shape_error
+from .storage import Storage, TensorBase, aliases_near, has_aliases, histories, move_aside, same_group, save
+from .window import Window, covers, overlaps_itself
+
+
+def new_node(op: Op | Any, inputs: Sequence[Writer | None], windows: Sequence[Window | None] | None = None) -> Node:
+    """A node for a write by `op`, made at the user's line."""
+    frame = sys._getframe(1)  # where.user_frame(), without the call: every step of a loop over elements comes here
+    code = frame.f_code
+    while code.co_filename in OURS and frame.f_back is not None:
+        frame = frame.f_back
+        code = frame.f_code
+    node = Node(inputs)
+    node.op = op
+    node.windows = windows
+    node.written = None
+    node.whole = UNSEEN
+    node.saved = ()
+    node.order = next_order()
+    node.code = code
+    node.at = frame.f_lasti
+    node.hooks = None
+    return node
+
+
+def linked(tensors: Sequence[TensorBase]) -> tuple[tuple[Writer | None, ...], tuple[Window | None, ...]]:
+    """Inputs and windows of a fresh result of `tensors`."""
+    return tuple(t._storage.writer for t in tensors), tuple(map(window_or_none, tensors))
+
+
+def check_writable(target: Any, name: str) -> None:
+    """Raises where a write through this window has no defined meaning."""
+    if not isinstance(target, TensorBase):
+        raise BadArgument(f"{name}: can only write into a tensor, not into {type(target).__name__}")
+    array = target._array
+    if target._offset is not None and array.ndim and overlaps_itself(array.shape, array.strides, array.itemsize):
+        raise WriteError(f"{name}: cannot write through a window of shape {array.shape} that overlaps itself",
+                         why="several of its elements are the same memory (expand, unfold or as_strided made it)",
+                         fix="x = x.clone() before writing")
+
+
+def set_write(node: Node, storage: Storage, window: Window) -> None:
+    """Makes the node of a fresh result a write to `window` of a storage. If that is all of it, the past has no influence any more."""
+    node.whole = storage.buffer.shape, storage.buffer.dtype
+    node.written = window
+    node.append(None if covers(window, node.whole) else storage.writer)
+
+
+def begin_write(op: Op, target: Any, tensors: Sequence[Any], arrays: Sequence[Any], settings: Sequence[Any], index: Any = None,
+                shape: tuple[int, ...] | None = None, record: bool = True) -> Node | None:
+    """Before memory changes at the window of `target` (at `index` in it): moves saved values aside and makes the node.
+
+    `shape` is what the inputs broadcast to, if it is not the target's. Everything that can fail must have failed before:
+    nothing is lost by an error. None where the write is not part of the differentiable program.
+    """
+    storage = target._storage
+    memory = storage.root or storage
+    node = None
+    if record and mode.grad:
+        recorded = storage.writer is not None
+        for t in tensors:
+            if t._storage.writer is not None:
+                recorded = True
+        if recorded and target._array.dtype.kind in "fcV":
+            node = _write_node(op, target, tensors, index, target._array.shape if shape is None else shape)
+            if op.saves:
+                node.saved = save_all(op, node, tensors, arrays, settings)
+    if memory.ledger is not None and memory.ledger.records:
+        move_aside(memory, target)  # what was just saved of the target itself, too
+    memory.version += 1
+    return node
+
+
+def _write_node(op: Op, target: Any, tensors: Sequence[Any], index: Any, shape: tuple[int, ...]) -> Node:
+    window = None if index is None and target._offset is None else window_of(target, index)
+    inputs: list[Writer | None] = []
+    windows: list[Window | None] = []
+    for t in tensors:
+        writer = t._storage.writer
+        inputs.append(writer)
+        if t is target and (index is None or op.adds and not windows):
+            windows.append(window)
+        else:
+            windows.append(None if writer is None or t._offset is None and t._array.shape == shape else window_of(t))
+    array = target._array
+    chosen = op.threaded if array.size >= large.LARGE and array.dtype.char in "fd" else variant(op, array.dtype)
+    node = new_node(chosen, inputs, tuple(windows))
+    if window is not None:
+        set_write(node, target._storage, window)
+    return node
+
+
+def end_write(target: Any, node: Node | None) -> Any:
+    """After memory has changed: the node becomes the storage's writer.
+
+    Without one, a leaf is a leaf again, with the value that it has now (an optimizer's update).
+    """
+    storage = target._storage
+    if node is not None:
+        storage.writer = node
+        save_out(node, target)
+    elif storage.leaf is not None:
+        storage.writer = storage.leaf
+    if storage.root is not None:
+        if node is not None or storage.root.leaf is not None or has_aliases(storage.root, storage):
+            tell_aliases(target, node)
+    elif storage.ledger is not None and storage.ledger.aliases is not None:
+        tell_aliases(target, node)
+    return target
+
+
+_FOLLOW = Op("copy", None, ("value",), (), {"value": same})
+_FOLLOW.adds = False
+
+
+def tell_aliases(target: Any, node: Node | None) -> None:
+    """After a write to memory that has several histories: what it means for those that it was not recorded in.
+
+    A recorded write is one in every history of its group, too: a copy of the written elements out of the history that has
+    them. For any other, and where it was not recorded, the program has opted out: a leaf is a leaf again, and so is what a
+    Function has made of its memory.
+    """
+    storage, others = target._storage, list(histories(target))[1:]
+    if node is not None and mode.grad:
+        for other in others:
+            if same_group(other, storage):
+                _follow(other, storage, node, node.written)
+        _complete(storage.root or storage)
+        others = [other for other in others if not same_group(other, storage)]
+    for leaf in [other for other in (*others, *([storage] if node is None else [])) if other.leaf is not None]:
+        leaf.writer, tensor = leaf.leaf, leaf.leaf.tensor()
+        for other in aliases_near(tensor) if tensor is not None else ():
+            if other.leaf is None and same_group(other, leaf):
+                _follow(other, leaf, leaf.leaf, leaf.leaf.window)
+
+
+def _complete(memory: Storage) -> None:
+    """Makes the leaves that are views of a memory part of its history, once that has one: they are part of what is read from it."""
+    ledger = memory.ledger
+    if memory.writer is not None and ledger is not None and ledger.aliases is not None and not ledger.complete:
+        ledger.complete = True
+        for part in ledger.leaves():
+            if same_group(part, memory):
+                _follow(memory, part, part.writer, part.leaf.window)
+
+
+def _follow(other: Storage, storage: Storage, writer: Writer, window: Window | None) -> None:
+    """Records in the history of `other` that the elements in a window on `storage` are now what they are there, since `writer`."""
+    mine, theirs = storage.buffer, other.buffer
+    unit = min(mine.dtype, theirs.dtype, element_type(window, mine), key=lambda kind: kind.itemsize)  # parts, where one is complex
+    if writer.whole is UNSEEN:
+        writer.whole = mine.shape, mine.dtype
+    here = positions_in(window, mine, unit)
+    there = here + (storage.start - other.start) // unit.itemsize
+    inside = (there >= 0) & (there < theirs.nbytes // unit.itemsize)
+    if inside.any():
+        copy = new_node(_FOLLOW, (writer,), (picking(mine, here[inside], unit),))
+        set_write(copy, other, picking(theirs, there[inside], unit))
+        other.writer = copy
+
+
+def memory_around(tensor: Any) -> Any:
+    """All of the memory that a tensor's storage is part of, as a tensor in whose history that part is."""
+    storage = tensor._storage
+    found = whole_memory(storage.root or storage)
+    if mode.grad and storage.writer is not None:
+        _follow(found._storage, storage, storage.writer, None)
+    return found
+
+
+def save_out(node: Node, result: Any) -> None:
+    """Puts the result itself into `node.saved`, where a rule asks for it."""
+    if node.op.frees:
+        for slot, (kind, _) in enumerate(node.op.saves):
+            if kind == "out":
+                node.saved = (*node.saved[:slot], save(result, node, slot), *node.saved[slot + 1:])
+
+
+def compute_into(storage: Storage, node: Node, window: Window | None) -> None:
+    """Makes the node of a fresh result that nobody has seen the write of that result into `window` of a storage.
+
+    It becomes the newest write: what wrote there since the result was computed comes before it.
+    """
+    if window is not None:
+        set_write(node, storage, window)
+    node.order = next_order()
+    storage.writer = node
+
+
+def save_all(op: Op, node: Node, tensors: Sequence[TensorBase], arrays: Sequence[Any], settings: Sequence[Any]) -> tuple[Any, ...]:
+    """`node.saved`, all but `out`, for what does not go through generated code."""
+    saved: list[Any] = []
+    for slot, ((kind, i), users) in enumerate(zip(op.saves, op.needed)):
+        if kind == "setting":
+            saved.append(settings[i])
+        elif kind == "shape":
+            saved.append(arrays[i].shape)
+        elif kind == "out" or not any(node[u] is not None for u in users):
+            saved.append(None)
+        else:
+            saved.append(arrays[i] if tensors[i] is NOTHING else save(tensors[i], node, slot))
+    return tuple(saved)
+
+
+# What an operation without derivatives writes is a constant.
+_CONSTANT = Op("constant", None, (), (), {})
+
+
+def into(op: Op, target: Any, arguments: tuple[Any, ...], settings: tuple[Any, ...] = ()) -> Any:
+    """Computes an elementwise operation and writes the result into `target`: in-place forms and `out=` are both this."""
+    check_writable(target, op.name)
+    n = len(op.inputs)
+    promoted = promote(op, arguments)
+    tensors, arrays = promoted[:n], promoted[n:]
+    if not target._array.size and not any(target is t for t in arguments):
+        make_room(target, _common_shape(op, arrays))
+    array = target._array
+    _check_shape(op, arrays, array.shape)
+    try:
+        direct = op.into and all(a.dtype is array.dtype for a in arrays)
+        if not direct:
+            result = silent().run(forward_for(op, arrays[-1].dtype), *arrays, *settings)
+            check_cast(op.name, result.dtype, array.dtype)
+        node = begin_write(op, target, tensors, arrays, settings) if op.rules else begin_write(_CONSTANT, target, (), (), ())
+        if not direct:
+            if result.dtype is array.dtype:
+                array[...] = result
+            else:
+                silent().run(array.__setitem__, ..., result)
+        elif array.size < large.LARGE or not silent().run(large.apply, op.forward, arrays, (), array):  # type: ignore[arg-type]
+            silent().run(op.forward, *arrays, out=array)  # type: ignore[arg-type]
+        return end_write(target, node)
+    except TypeError as error:
+        raise dtype_error(op, arrays, error) from None
+    except MemoryError as error:
+        raise error if isinstance(error, MutagradError) else OutOfMemory.found_by(op.name, error) from None
+
+
+def make_room(out: Any, shape: tuple[int, ...]) -> None:
+    """Gives an `out` without elements the shape of what will be written into it, as PyTorch does; any other keeps its own."""
+    if isinstance(out, TensorBase) and not out._array.size and out._array.shape != shape and out._storage.writer is None:
+        try:
+            room = make(np.empty(shape, out._array.dtype))
+        except MemoryError as error:
+            raise OutOfMemory.found_by("out", error) from None
+        out._array, out._storage, out._offset = room._array, room._storage, None
+
+
+def _common_shape(op: Op, arrays: Sequence[Any]) -> tuple[int, ...]:
+    try:
+        found: tuple[int, ...] = np.broadcast_shapes(*(a.shape for a in arrays))
+    except ValueError as error:
+        raise shape_error(op, tuple(arrays), error) from None
+    return found
+
+
+def _check_shape(op: Op, arrays: Sequence[Any], shape: tuple[int, ...]) -> None:
+    found = _common_shape(op, arrays)
+    if found != shape:
+        raise ShapeError(f"{op.name}: a result of shape {found} cannot be written into a tensor of shape {shape}",
+                         why="a write never changes the shape of its target", fix=f"y = mutagrad.{op.name}(x, ...)")
+
+
+def check_cast(name: str, source: Any, target: Any) -> None:
+    """Writes may lose precision but not kind: PyTorch's rule."""
+    if source is not target and of_array(source).category > of_array(target).category:
+        raise DTypeError(f"{name}: a result of type {of_array(source).name} can't be cast to the desired output type {of_array(target).name}",
+                         why="the fraction would be lost without a word", fix="x = x.float() first, or write value.to(x.dtype)")

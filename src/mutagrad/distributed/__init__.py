@@ -1,0 +1,256 @@
+"""Process groups: a program can be in one by itself, where everything that processes tell each other is already known."""
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any
+
+from ..base.errors import BadValue, NotSupported
+
+_NEEDS_OTHERS = "context fully_shard implicit_replication init_device_mesh irecv isend recv send"
+
+
+class ProcessGroup:
+    """What processes communicate in; the one that there can be has this process only."""
+
+    def __init__(self, backend: str) -> None:
+        self.backend = backend
+
+    def rank(self) -> int:
+        return 0
+
+    def size(self) -> int:
+        return 1
+
+
+class Work:
+    """What `async_op=True` returns: communication that is over."""
+
+    def wait(self, timeout: Any = None) -> bool:
+        return True
+
+    def is_completed(self) -> bool:
+        return True
+
+
+_groups: list[ProcessGroup] = []  # the one that was made, if any
+
+
+class ZeroRedundancyOptimizer:
+    """An optimizer whose state is spread over processes; there is one."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        raise NotSupported(f"distributed.{type(self).__name__}: one process computes here", why="there is no communication between processes",
+                           fix="the model and its optimizer themselves")
+
+
+class FullyShardedDataParallel(ZeroRedundancyOptimizer):
+    """A model that is spread over processes; there is one."""
+
+
+FSDPModule = FullyShardedDataParallel
+
+
+class DeviceMesh(FullyShardedDataParallel):
+    """Devices of several processes, in rows and columns; there is one."""
+
+
+class DTensor:
+    """A tensor that is spread over processes; there is one."""
+
+
+class RRef:
+    """A value in another process; there is none."""
+
+
+class ReduceOp(Enum):
+    """How values of several processes are put together."""
+
+    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR = range(8)
+
+
+def is_available() -> bool:
+    return False
+
+
+def is_initialized() -> bool:
+    return bool(_groups)
+
+
+def is_nccl_available() -> bool:
+    return False
+
+
+def is_gloo_available() -> bool:
+    return False
+
+
+def is_mpi_available() -> bool:
+    return False
+
+
+def is_torchelastic_launched() -> bool:
+    return False
+
+
+def record(fn: Any, error_handler: Any = None) -> Any:
+    """The function itself: errors of other processes are not collected."""
+    return fn
+
+
+def init_process_group(backend: str | None = None, init_method: str | None = None, timeout: Any = None, world_size: int = -1, rank: int = -1,
+                       store: Any = None, group_name: str = "", pg_options: Any = None, device_id: Any = None) -> None:
+    """Begins a group of one process; how many there are is said by world_size or by the variable WORLD_SIZE of the environment."""
+    if _groups:
+        raise BadValue("distributed.init_process_group: there is a process group already", fix="destroy_process_group()")
+    size = world_size if world_size != -1 else int(os.environ.get("WORLD_SIZE", "0"))
+    if size != 1:
+        raise NotSupported(f"distributed.init_process_group: one process computes here, not {size or 'several'}",
+                           why="there is no communication between processes", fix="world_size=1, rank=0")
+    if rank not in (-1, 0):
+        raise BadValue(f"distributed.init_process_group: the rank of the only process is 0, not {rank}", fix="rank=0")
+    _groups.append(ProcessGroup(backend or "gloo"))
+
+
+def destroy_process_group(group: Any = None) -> None:
+    """Ends the group."""
+    _joined("destroy_process_group").clear()
+
+
+def _joined(name: str) -> list[ProcessGroup]:
+    if not _groups:
+        raise BadValue(f"distributed.{name}: there is no process group", fix="if mutagrad.distributed.is_initialized(): ...")
+    return _groups
+
+
+def get_rank(group: Any = None) -> int:
+    """The number of this process in its group: 0."""
+    return _joined("get_rank")[0].rank()
+
+
+def get_world_size(group: Any = None) -> int:
+    """How many processes are in the group: 1."""
+    return _joined("get_world_size")[0].size()
+
+
+def get_backend(group: Any = None) -> str:
+    """What the group was said to communicate with."""
+    return _joined("get_backend")[0].backend
+
+
+def new_group(ranks: Sequence[int] | None = None, timeout: Any = None, backend: str | None = None, pg_options: Any = None) -> ProcessGroup:
+    """Another group of this process."""
+    first = _joined("new_group")[0]
+    if ranks is not None and list(ranks) != [0]:
+        raise BadValue(f"distributed.new_group: process 0 is the only one, got {list(ranks)}", fix="ranks=[0]")
+    return ProcessGroup(backend or first.backend)
+
+
+def _check_ranks(name: str, *ranks: int | None) -> None:
+    _joined(name)
+    if any(ranks):
+        raise BadValue(f"distributed.{name}: process 0 is the only one, not {max(filter(None, ranks))}", fix="0")
+
+
+def _copied(name: str, targets: Sequence[Any], sources: Sequence[Any], async_op: bool) -> Work | None:
+    """Writes what the only process gives into what it gets."""
+    _joined(name)
+    if len(targets) != 1 or len(sources) != 1:
+        raise BadValue(f"distributed.{name}: there is one process, and {len(targets)} tensors to write from {len(sources)}", fix="lists of one tensor")
+    targets[0].copy_(sources[0].detach().reshape(targets[0].shape))
+    return Work() if async_op else None
+
+
+def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
+    """Waits for the other processes, of which there are none."""
+    _joined("barrier")
+    return Work() if async_op else None
+
+
+def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
+    """Waits for the other processes, of which there are none."""
+    _joined("monitored_barrier")
+
+
+def all_reduce(tensor: Any, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+    """The sum, or the like, over the processes: the tensor as it is."""
+    _joined("all_reduce")
+    return Work() if async_op else None
+
+
+def reduce(tensor: Any, dst: int | None = None, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False,
+           group_dst: int | None = None) -> Work | None:
+    """all_reduce for one of the processes."""
+    _check_ranks("reduce", dst, group_dst)
+    return Work() if async_op else None
+
+
+def broadcast(tensor: Any, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None) -> Work | None:
+    """The tensor of one process for all: the tensor as it is."""
+    _check_ranks("broadcast", src, group_src)
+    return Work() if async_op else None
+
+
+def broadcast_object_list(object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None) -> None:
+    """The objects of one process for all: the list as it is."""
+    _check_ranks("broadcast_object_list", src, group_src)
+
+
+def all_gather(tensor_list: list[Any], tensor: Any, group: Any = None, async_op: bool = False) -> Work | None:
+    """The tensors of all processes, written into those of a list."""
+    return _copied("all_gather", tensor_list, [tensor], async_op)
+
+
+def all_gather_into_tensor(output_tensor: Any, input_tensor: Any, group: Any = None, async_op: bool = False) -> Work | None:
+    """The tensors of all processes, written into one."""
+    return _copied("all_gather_into_tensor", [output_tensor], [input_tensor], async_op)
+
+
+def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
+    """The objects of all processes, put into a list."""
+    _joined("all_gather_object")
+    object_list[0] = obj
+
+
+def all_to_all(output_tensor_list: list[Any], input_tensor_list: list[Any], group: Any = None, async_op: bool = False) -> Work | None:
+    """A tensor from each process for each."""
+    return _copied("all_to_all", output_tensor_list, input_tensor_list, async_op)
+
+
+def gather(tensor: Any, gather_list: list[Any] | None = None, dst: int | None = None, group: Any = None, async_op: bool = False,
+           group_dst: int | None = None) -> Work | None:
+    """all_gather for one of the processes."""
+    _check_ranks("gather", dst, group_dst)
+    return _copied("gather", gather_list or [], [tensor], async_op)
+
+
+def scatter(tensor: Any, scatter_list: list[Any] | None = None, src: int | None = None, group: Any = None, async_op: bool = False,
+            group_src: int | None = None) -> Work | None:
+    """Writes the tensor that one process has for this one."""
+    _check_ranks("scatter", src, group_src)
+    return _copied("scatter", [tensor], scatter_list or [], async_op)
+
+
+def reduce_scatter(output: Any, input_list: list[Any], op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+    """all_reduce of a list, of which each process gets one tensor."""
+    return _copied("reduce_scatter", [output], input_list, async_op)
+
+
+def reduce_scatter_tensor(output: Any, input: Any, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+    """all_reduce of a tensor, of which each process gets a part."""
+    return _copied("reduce_scatter_tensor", [output], [input], async_op)
+
+
+def __getattr__(name: str) -> Any:
+    """What needs several processes exists, and says that there is one when it is called."""
+    if name in ("autograd", "device_mesh", "fsdp", "nn", "optim", "rpc", "tensor"):  # PyTorch's parts, of which there is little here
+        return sys.modules[__name__]
+    if name not in _NEEDS_OTHERS.split():
+        raise AttributeError(f"module 'mutagrad.distributed' has no attribute {name!r}")
+
+    def without_others(*arguments: Any, **settings: Any) -> Any:
+        raise BadValue(f"distributed.{name}: there is no process group with another process", fix="if mutagrad.distributed.is_initialized(): ...")
+
+    return without_others

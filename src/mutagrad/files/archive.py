@@ -1,0 +1,138 @@
+"""The files that torch.save writes: a zip archive of a pickle, `data.pkl`, and of the memory of its tensors, `data/0` and so on.
+
+Sizes are compared with what the file holds before memory is asked for.
+"""
+from __future__ import annotations
+
+import sys
+import zipfile
+from collections.abc import Callable
+from typing import Any
+
+from ..arrays import np
+from ..base.errors import NotSupported
+from ..core import dtypes
+from .limits import LONGEST_NAME, damage, refuse, whole
+from .safe_unpickler import STORAGES, UNTYPED, Cell, Global
+
+BYTE_ORDER: list[str | None] = [None]  # of files that do not tell theirs, where the user has said what it is
+PIECE = 1 << 20  # bytes
+KIND = "file that torch.save wrote"
+Run = Callable[[bytes, Callable[[Any], Any]], Any]  # makes the object of a pickle, with a function for the storages that it refers to
+
+
+def read_archive(source: Any, at: Callable[[Any, str], None], run: Run, trusted: bool) -> Any:
+    """What torch.save wrote. `at(storage, location)` raises unless a storage that was at this location can be here."""
+    with damage(KIND, trusted), zipfile.ZipFile(source.file) as archive:
+        return _Archive(source, archive, at).load(run)
+
+
+class _Archive:
+    """The entries of a checkpoint, and the storages that have been read from them."""
+
+    def __init__(self, source: Any, archive: zipfile.ZipFile, at: Callable[[Any, str], None]) -> None:
+        self.source, self.archive, self.at = source, archive, at
+        self.entries = {info.filename: info for info in archive.infolist()}
+        self.cells: dict[str, Cell] = {}
+        self._check_sizes()
+        roots = [name[:-len("data.pkl")] for name in self.entries if name.endswith("/data.pkl") and name.count("/") == 1]
+        if len(roots) != 1:
+            refuse("this zip archive was not written by torch.save", why=f"it has {len(roots)} entries data.pkl where there should be one")
+        self.root = roots[0]
+        if self.root + "constants.pkl" in self.entries:
+            raise NotSupported("load: this is a TorchScript archive", why="it holds a program", fix="torch.save(model.state_dict(), f)")
+        self.swap = (self._text("byteorder") or BYTE_ORDER[0] or "little") != sys.byteorder
+
+    def _check_sizes(self) -> None:
+        """Nothing is compressed, and no two entries are the same bytes: so all together is no larger than the file."""
+        if len(self.entries) != len(self.archive.infolist()):
+            refuse("two entries of this archive have the same name")
+        for info in self.entries.values():
+            if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1 or info.file_size != info.compress_size:
+                refuse(f"the entry {info.filename[:80]!r} is compressed or encrypted", why="torch.save writes neither")
+        if min((info.header_offset for info in self.entries.values()), default=0):
+            refuse("this archive is followed by another one", why="the end of a zip archive says where it is, and this file ends with the other",
+                   fix="a file for each; or tensors and plain data with the extra `files`, whose format can stand one after the other")
+        if sum(info.file_size for info in self.entries.values()) > self.source.size:
+            refuse(f"its entries are larger than the file of {self.source.size} bytes")
+
+    def _text(self, name: str) -> str:
+        info = self.entries.get(self.root + name)
+        return "" if info is None or info.file_size > 100 else self.archive.read(info).decode("ascii")
+
+    def load(self, run: Run) -> Any:
+        found = run(self.archive.read(self.root + "data.pkl"), self.storage)
+        for cell in self.cells.values():  # some may be there for their own sake, and the file is about to be closed
+            cell.settled()
+            cell.compute_marked()
+        return refuse("it holds a name and no data") if isinstance(found, Global) else found
+
+    def storage(self, key: Any) -> Cell:
+        """("storage", its class, the name of its entry, where it was, how many elements)."""
+        if type(key) is not tuple or len(key) != 5:
+            refuse("its pickle refers to something that is no storage")
+        element, name, location, count = storage_key(key)
+        info = self.entries.get(f"{self.root}data/{name}")
+        if info is None:
+            refuse(f"the storage {name[:80]!r} is not in this archive")
+        if count * (element.itemsize if element else 1) != info.file_size:
+            refuse(f"the storage {name[:80]!r} should have {count} elements of {element or 'a byte'} and has {info.file_size} bytes")
+        if name not in self.cells:
+            self.cells[name] = Cell(element, count, lambda d: self._array(info, d))
+            self.at(self.cells[name], location)
+        elif self.cells[name].kind is not element and element is not None:
+            refuse(f"the storage {name[:80]!r} is of two types")
+        return self.cells[name]
+
+    def _array(self, info: zipfile.ZipInfo, kind: dtypes.dtype) -> Any:
+        if info.file_size % kind.itemsize:
+            refuse(f"the entry {info.filename[:80]!r} has {info.file_size} bytes, which are no elements of {kind}")
+        if self.source.mapped is not None:
+            raw = self.source.bytes_at(self._start(info), info.file_size)
+        else:
+            raw = np.empty(info.file_size, np.uint8)
+            with self.archive.open(info) as entry:
+                fill(raw, entry)
+        return as_elements(raw, kind, self.swap)
+
+    def _start(self, info: zipfile.ZipInfo) -> int:
+        """Where an entry's bytes begin: after its local header, a name and something extra, whose lengths stand in that header."""
+        header = self.source.bytes_at(info.header_offset, 30).tobytes()
+        if header[:4] != b"PK\x03\x04":
+            refuse(f"the entry {info.filename[:80]!r} is not where it should be")
+        return info.header_offset + 30 + int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
+
+
+def storage_key(key: Any) -> tuple[dtypes.dtype | None, str, str, int]:
+    """("storage", its class or element type, the name of its entry, where it was, how many elements) without the first."""
+    what, kind, name, location, count = key
+    if not all(type(text) is str and len(text) <= LONGEST_NAME for text in (what, name, location)) or what != "storage":
+        refuse("its pickle refers to something that is no storage")
+    if not isinstance(kind, (Global, dtypes.dtype)) or not whole(count):
+        refuse("its pickle refers to a storage without a class or a size")
+    element = kind if isinstance(kind, dtypes.dtype) else STORAGES.get(kind.name)
+    if element is None and kind.name != UNTYPED:
+        refuse(f"{kind.name} is no class of storages")
+    return element, name, location, count
+
+
+def fill(target: Any, file: Any) -> None:
+    """Reads an array of bytes from an open file, piece by piece."""
+    view = memoryview(target)
+    while len(view):
+        piece = file.read(min(len(view), PIECE))
+        if not piece:
+            refuse(f"the file ends {len(view)} bytes too early, or became shorter while it was read")
+        view[:len(piece)] = piece
+        view = view[len(piece):]
+
+
+def as_elements(raw: Any, kind: dtypes.dtype, swap: bool) -> Any:
+    """Bytes of a file as elements of a type, in this machine's order."""
+    if kind is dtypes.bool_:
+        return raw.view(np.bool_) if not raw.size or raw.max() <= 1 else raw != 0  # NumPy expects nothing but 0 and 1
+    found = raw.view(kind.array_type) if raw.ctypes.data % kind.itemsize == 0 else raw.copy().view(kind.array_type)
+    if swap:
+        part = kind.itemsize // 2 if kind.is_complex else kind.itemsize
+        found.view(f"u{part}").byteswap(inplace=True)
+    return found

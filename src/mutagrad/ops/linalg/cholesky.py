@@ -1,0 +1,111 @@
+"""Cholesky factorizations of positive definite matrices, and solving with them."""
+from __future__ import annotations
+
+from typing import Any
+
+from ...arrays import np
+from ...base import return_types
+from ...base.errors import ShapeError
+from ...core.codegen import primitive
+from ...core.factory import make
+from ...core.out_arg import write_out
+from .matrices import adjoint
+from .solving import (
+    adj,
+    as_diagonal,
+    batched,
+    diagonal_of,
+    first_failure,
+    matrices,
+    one_type,
+    solve_right,
+    solve_triangular,
+    square,
+    with_conjugates,
+)
+
+FUNCTIONS = "cholesky cholesky_inverse cholesky_solve"
+METHODS = "cholesky cholesky_inverse cholesky_solve"
+
+
+def _cholesky(a: Any, upper: bool, strict: bool) -> Any:
+    a = a.conj().swapaxes(-2, -1) if upper else a
+    try:
+        found = np.linalg.cholesky(a)
+    except np.linalg.LinAlgError:
+        info = _bad_minors(a)
+        if strict:
+            first_failure("cholesky", a.shape, info, "is not positive-definite: its leading minor of order {0} is not", "A @ A.mT + eps * eye(n)")
+        good = np.reshape(info == 0, (*a.shape[:-2], 1, 1))
+        found = np.where(good, np.linalg.cholesky(np.where(good, a, np.eye(a.shape[-1], dtype=a.dtype))), a.dtype.type(np.nan))
+    return found.conj().swapaxes(-2, -1) if upper else found
+
+
+def _bad_minors(a: Any) -> Any:
+    """For each matrix the order of the first leading minor that is not positive definite, or 0."""
+    info = np.zeros(a.shape[:-2], np.int32)
+    for at in np.ndindex(info.shape):
+        for order in range(1, a.shape[-1] + 1):
+            try:
+                np.linalg.cholesky(a[at][:order, :order])
+            except np.linalg.LinAlgError:
+                info[at] = order
+                break
+    return info
+
+
+def _cholesky_rule(xp: Any, g: Any, out: Any, upper: bool) -> Any:
+    """inv(L).H @ half @ inv(L), where `half` is the lower half of L.H @ g made Hermitian: A is."""
+    g, factor = (adj(xp, g), adj(xp, out)) if upper else (g, out)
+    product = xp.matmul(adj(xp, factor), g)
+    lower = xp.tril(product, -1)
+    half = (lower + adj(xp, lower) + as_diagonal(xp, diagonal_of(xp, product))) * 0.5
+    return solve_right(xp, factor, xp.solve_triangular(adj(xp, factor), half, True, False), False)
+
+
+cholesky_values = with_conjugates(primitive("cholesky", _cholesky, settings=("upper", "strict"),
+                                            x=lambda xp, g, out, upper: _cholesky_rule(xp, g, out, upper)))
+
+
+def linalg_cholesky(A: Any, *, upper: bool = False, out: Any = None) -> Any:
+    """The lower triangular L with L @ L.mH = A, for positive definite A; or the upper one with U.mH @ U = A.
+
+    >>> import mutagrad as mg
+    >>> mg.linalg.cholesky(mg.tensor([[4., 2.], [2., 2.]]))
+    tensor([[2., 0.],
+            [1., 1.]])
+    """
+    return write_out("cholesky", cholesky_values(square(A, "cholesky"), upper, True), out)
+
+
+def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
+    """The triangular factor of a positive definite matrix: an older name of `linalg.cholesky`."""
+    return linalg_cholesky(input, upper=upper, out=out)
+
+
+def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
+    """The factor, and for each matrix 0 or the order of the minor that is not positive, in which case the factor is nan."""
+    found = cholesky_values(square(A, "cholesky_ex"), upper, check_errors)
+    failed = bool(np.isnan(found._array).any())
+    a = A._array.conj().swapaxes(-2, -1) if upper else A._array
+    info = _bad_minors(a) if failed else np.zeros(a.shape[:-2], np.int32)
+    return write_out("cholesky_ex", return_types.linalg_cholesky_ex(found, make(info)), out)
+
+
+def cholesky_solve(B: Any, L: Any, upper: bool = False, *, out: Any = None) -> Any:
+    """X with A @ X = B, given the Cholesky factor of A."""
+    square(L, "cholesky_solve")
+    matrices(B, "cholesky_solve")
+    one_type("cholesky_solve", L, B)
+    if B._array.shape[-2] != L._array.shape[-1]:
+        raise ShapeError(f"cholesky_solve: B of shape {B._array.shape} and L of shape {L._array.shape} do not fit", fix="B needs as many rows as L")
+    lower, right = batched("cholesky_solve", adjoint(L) if upper else L, B)
+    half = solve_triangular(lower, right, upper=False)
+    return write_out("cholesky_solve", solve_triangular(adjoint(lower), half, upper=True), out)
+
+
+def cholesky_inverse(L: Any, upper: bool = False, *, out: Any = None) -> Any:
+    """The inverse of A, given its Cholesky factor."""
+    square(L, "cholesky_inverse")
+    eye = make(np.broadcast_to(np.eye(L._array.shape[-1], dtype=L._array.dtype), L._array.shape).copy())
+    return cholesky_solve(eye, L, upper, out=out)

@@ -1,0 +1,253 @@
+"""Losses of numbers and of probabilities."""
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from ...arrays import np
+from ...arrays.numpy import silently
+from ...base.errors import BadArgument, BadValue, DTypeError, bad_choice
+from ...core.codegen import elementwise
+from ...core.dtypes import of_array
+from ...core.factory import make
+from ...core.number import number
+from ...core.storage import TensorBase
+from ..math.elementwise import abs as abs_values, add_values, exp, log, where
+from ..reduce.reductions import mean as average, sum as total
+from ..shape.shape import broadcast_tensors, tensor_argument, unsqueeze
+
+__all__ = [
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "gaussian_nll_loss", "huber_loss", "kl_div", "l1_loss", "mse_loss",
+    "poisson_nll_loss", "smooth_l1_loss"]
+
+# -------------------------------------------------------------------------------------------------------------- arguments
+
+
+def reduction_of(name: str, reduction: Any, size_average: Any = None, reduce: Any = None, more: tuple[str, ...] = ()) -> str:
+    """The reduction's name; the two older arguments, where one is given, take its place."""
+    if size_average is not None or reduce is not None:
+        if reduce is not None and not reduce:
+            return "none"
+        return "mean" if size_average is None or size_average else "sum"
+    if reduction not in ("none", "mean", "sum", *more):
+        raise bad_choice(reduction, str, f"{name}: {reduction!r} is not a valid value for reduction, which is 'none', 'mean' or 'sum'",
+                         fix=f"{name}(x, y, reduction='mean')")
+    return str(reduction)
+
+
+def reduced(loss: Any, reduction: str) -> Any:
+    if reduction == "none":
+        return loss
+    return average(loss) if reduction == "mean" else total(loss)
+
+
+def check_tensors(name: str, *values: Any) -> None:
+    for value in values:
+        tensor_argument(value, name)
+
+
+def _weighted(name: str, loss: Any, x: Any, weight: Any, reduction: str, by_weight: bool) -> Any:
+    """The loss times a weight for each element; `by_weight`: the mean is over the weights, not over the elements."""
+    if weight is None:
+        return reduced(loss, reduction)
+    if tensor_argument(weight, name)._array.shape != x._array.shape:
+        raise BadValue(f"{name}: weight of shape {weight._array.shape} for x of shape {x._array.shape}", why="there must be one for each element",
+                       fix="weight.expand_as(x)")
+    loss = loss * weight
+    return total(loss) / total(weight) if by_weight and reduction == "mean" else reduced(loss, reduction)
+
+
+def _paired(name: str, x: Any, y: Any) -> None:
+    """Two tensors of one shape; PyTorch broadcasts others, and warns, since a column against a row is rarely meant."""
+    check_tensors(name, x, y)
+    if x._array.shape != y._array.shape:
+        broadcast_tensors(x, y)
+        warnings.warn(f"{name}: x of shape {tuple(x._array.shape)} and target of shape {tuple(y._array.shape)} are broadcast, which is "
+                      "rarely meant. Please ensure they have the same size.", stacklevel=3)
+
+
+def check_same_shape(name: str, x: Any, y: Any) -> None:
+    check_tensors(name, x, y)
+    if x._array.shape != y._array.shape:
+        raise BadValue(f"{name}: Using a target size ({y._array.shape}) for an input size ({x._array.shape})", why="they must have one shape",
+                       fix="target.reshape(x.shape), or target.expand_as(x)")
+
+
+def check_float(name: str, x: Any) -> None:
+    if tensor_argument(x, name)._array.dtype.kind not in "fV":
+        raise DTypeError(f"{name}: expects a floating point tensor, got {of_array(x._array.dtype).name}", fix=f"{name}(x.float(), target)")
+
+
+# -------------------------------------------------------------------------------------------------- differences of numbers
+
+squared_error = elementwise("squared_error", lambda a, b: np.square(a - b), x=lambda g, x, y: (x - y) * (g + g), y=lambda g, x, y: (y - x) * (g + g))
+
+
+def _huber(a: Any, b: Any, delta: float, scale: float) -> Any:
+    if a.dtype.kind == "c":
+        raise TypeError  # the slope of a size is no clamped difference there; it becomes the usual error about types
+    size = np.abs(a - b)
+    near = np.minimum(size, delta)
+    return near * (size - 0.5 * near) * scale
+
+
+huber_values = elementwise("huber", _huber, settings=("delta", "scale"),
+                           x=lambda xp, g, x, y, delta, scale: g * xp.clamp(x - y, -delta, delta) * scale,
+                           y=lambda xp, g, x, y, delta, scale: g * xp.clamp(y - x, -delta, delta) * scale)
+
+
+def mse_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None) -> Any:
+    """The mean of the squared differences.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.mse_loss(mg.tensor([1., 2.]), mg.tensor([1., 4.]))
+    tensor(2.)
+    """
+    reduction = reduction_of("mse_loss", reduction, size_average, reduce)
+    _paired("mse_loss", input, target)
+    return _weighted("mse_loss", squared_error(input, target), input, weight, reduction, True)
+
+
+def l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None) -> Any:
+    """The mean of the absolute differences."""
+    reduction = reduction_of("l1_loss", reduction, size_average, reduce)
+    _paired("l1_loss", input, target)
+    return _weighted("l1_loss", abs_values(input - target), input, weight, reduction, True)
+
+
+def smooth_l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0) -> Any:
+    """The absolute difference, but half its square divided by beta where it is below beta."""
+    reduction = reduction_of("smooth_l1_loss", reduction, size_average, reduce)
+    _paired("smooth_l1_loss", input, target)
+    beta = number(beta)
+    if beta < 0:
+        raise BadValue(f"smooth_l1_loss: beta must not be negative, got {beta}", fix=f"beta={-beta}")
+    if beta == 0:
+        return reduced(abs_values(input - target), reduction)
+    return reduced(huber_values(input, target, beta, 1 / beta), reduction)
+
+
+def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Any:
+    """Half the squared difference, but growing linearly from where the difference is delta."""
+    reduction = reduction_of("huber_loss", reduction)
+    if delta <= 0:
+        raise BadValue(f"huber_loss: delta must be positive, got {delta}", fix="delta=1.0")
+    _paired("huber_loss", input, target)
+    return _weighted("huber_loss", huber_values(input, target, delta, 1.0), input, weight, reduction, False)
+
+
+# ------------------------------------------------------------------------------------------------------- of probabilities
+
+def _binary(a: Any, b: Any) -> Any:
+    return (b - 1) * np.maximum(np.log1p(-a), -100) - b * np.maximum(np.log(a), -100)
+
+
+def _softplus_of_negative(a: Any) -> Any:
+    return np.maximum(-a, 0) + np.log1p(np.exp(-np.abs(a)))
+
+
+def _binary_logits(a: Any, b: Any) -> Any:
+    return (1 - b) * a + _softplus_of_negative(a)
+
+
+binary_values = elementwise("binary_cross_entropy", _binary,
+                            x=lambda xp, g, x, y: g * (x - y) / xp.clamp(x * (1 - x), 1e-12, None),
+                            y=lambda xp, g, x: g * (xp.clamp(xp.log1p(-x), -100.0, None) - xp.clamp(xp.log(x), -100.0, None)))
+binary_logits_values = elementwise("binary_cross_entropy_with_logits", _binary_logits,
+                                   x=lambda xp, g, x, y: g * (xp.sigmoid(x) - y), y=lambda g, x: -g * x)
+binary_positive_values = elementwise(
+    "binary_cross_entropy_pos_weight", lambda a, b, p: (1 - b) * a + (1 + (p - 1) * b) * _softplus_of_negative(a), inputs=("x", "y", "p"),
+    x=lambda xp, g, x, y, p: g * (1 - y - (1 + (p - 1) * y) * xp.sigmoid(-x)), y=lambda xp, g, x, p: -g * (x + (p - 1) * xp.logsigmoid(x)),
+    p=lambda xp, g, x, y: -g * y * xp.logsigmoid(x))
+
+
+def binary_cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Any:
+    """The mean of -log(x) where the target is 1 and -log(1 - x) where it is 0, and between; the logarithms are at least -100."""
+    reduction = reduction_of("binary_cross_entropy", reduction, size_average, reduce)
+    check_same_shape("binary_cross_entropy", input, target)
+    check_float("binary_cross_entropy", input)
+    a = input._array
+    if a.size and not (a.min() >= 0 and a.max() <= 1):
+        raise BadValue(f"binary_cross_entropy: all elements of x should be between 0 and 1, and they are from {a.min()} to {a.max()}",
+                       fix="binary_cross_entropy_with_logits(x, target)")
+    loss = binary_values(input, target)
+    return reduced(loss if weight is None else loss * tensor_argument(weight, "binary_cross_entropy"), reduction)
+
+
+def binary_cross_entropy_with_logits(input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+                                     pos_weight: Any = None) -> Any:
+    """binary_cross_entropy of sigmoid(x), without underflow; `pos_weight` weighs the targets that are 1.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.binary_cross_entropy_with_logits(mg.zeros(3), mg.ones(3))
+    tensor(0.6931)
+    """
+    reduction = reduction_of("binary_cross_entropy_with_logits", reduction, size_average, reduce)
+    check_same_shape("binary_cross_entropy_with_logits", input, target)
+    check_float("binary_cross_entropy_with_logits", input)
+    if pos_weight is None:
+        loss = binary_logits_values(input, target)
+    else:
+        loss = binary_positive_values(input, target, tensor_argument(pos_weight, "binary_cross_entropy_with_logits"))
+    return reduced(loss if weight is None else loss * tensor_argument(weight, "binary_cross_entropy_with_logits"), reduction)
+
+
+def _divergence(a: Any, b: Any) -> Any:
+    return b * np.log(np.where(b == 0, b.dtype.type(1), b)) - b * a
+
+
+divergence_values = elementwise("kl_div", _divergence, promotes="float", x=lambda g, y: -g * y,
+                                y=lambda xp, g, x, y: g * (xp.log(y) + (1 - x)))
+log_divergence_values = elementwise("kl_div_log", lambda a, b: np.exp(b) * (b - a), promotes="float", x=lambda xp, g, y: -g * xp.exp(y),
+                                    y=lambda xp, g, x, y: g * xp.exp(y) * (y - x + 1))
+
+
+def kl_div(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False) -> Any:
+    """target * (log(target) - x), for x that are logarithms of probabilities; "batchmean" divides the sum by the first size alone."""
+    reduction = reduction_of("kl_div", reduction, size_average, reduce, more=("batchmean",))
+    check_tensors("kl_div", input, target)
+    loss = (log_divergence_values if log_target else divergence_values)(input, target)
+    if reduction == "batchmean":
+        loss = total(loss)
+        return loss / input._array.shape[0] if input._array.ndim else loss
+    return reduced(loss, reduction)
+
+
+def poisson_nll_loss(input: Any, target: Any, log_input: bool = True, full: bool = False, size_average: Any = None, eps: float = 1e-8,
+                     reduce: Any = None, reduction: str = "mean") -> Any:
+    """x - target * log(x) for counts with mean x, which is given by its logarithm if `log_input`; `full` adds Stirling's terms."""
+    reduction = reduction_of("poisson_nll_loss", reduction, size_average, reduce)
+    check_tensors("poisson_nll_loss", input, target)
+    loss = exp(input) - target * input if log_input else input - target * log(input + eps)
+    if full:
+        safe = where(target > 1, target, 1)
+        stirling = safe * log(safe) - safe + 0.5 * log(safe * (2 * math.pi))
+        loss = loss + where(target > 1, stirling, 0)
+    return reduced(loss, reduction)
+
+
+def at_least(x: Any, low: float) -> Any:
+    """x, raised to at least `low` without taking its gradient away."""
+    array = x._array
+    return add_values(x, make(silently(np.subtract, np.maximum(array, array.dtype.type(low)), array))) if (array < low).any() else x
+
+
+def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Any:
+    """-log of a normal distribution's density with mean x and variance `var`, without the constant unless `full`."""
+    reduction = reduction_of("gaussian_nll_loss", reduction)
+    check_tensors("gaussian_nll_loss", input, target)
+    if not isinstance(var, (TensorBase, int, float)):
+        raise BadArgument(f"gaussian_nll_loss: var must be a tensor or a number, not {type(var).__name__}", fix="var=mutagrad.ones_like(x)")
+    var = var if isinstance(var, TensorBase) else make(np.full(input._array.shape, var, input._array.dtype))
+    shape, spread = input._array.shape, var._array.shape
+    if (var._array < 0).any():
+        raise BadValue(f"gaussian_nll_loss: var has negative entry/entries, the lowest {var._array.min()}", fix="var.exp(), if these are logarithms")
+    if spread != shape and spread == shape[:-1]:
+        var = unsqueeze(var, -1)
+    elif spread != shape and not (len(spread) == len(shape) and sum(n for m, n in zip(shape, spread) if m != n) == 1):
+        raise BadValue(f"gaussian_nll_loss: var is of incorrect size, {spread} for x of {shape}", why="one size may be 1 or left out at the end",
+                       fix="var.expand_as(x)")
+    var = at_least(var, eps)
+    loss = (log(var) + squared_error(input, target) / var) * 0.5
+    return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)

@@ -1,0 +1,528 @@
+"""Normalisation over batches, layers, groups and instances.
+
+Each is one node. It saves its input, and the mean and reciprocal deviation of every set of elements that was normalised
+together; in reverse the normalised values are computed again from these, block by block, in one pass for all inputs.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+from ...arrays import np, parallel as large
+from ...arrays.numpy import silenced, silently
+from ...arrays.sums import channel_sums, row_sums
+from ...base.errors import BadArgument, BadValue, DTypeError, ShapeError
+from ...base.modes import UNRECORDED, call_with
+from ...core.codegen import primitive
+from ...core.dtypes import FLOAT, of_array
+from ...core.factory import make
+from ...core.indexing import copy_
+from ...core.number import number, whole_number
+from ...core.op import RAW, RECORDED
+from ...core.size import sizes
+from ...core.storage import TensorBase
+from ..math.elementwise import add_, cast, mul_
+from ..reduce.reductions import mean_dims
+from ..shape.shape import reshape, tensor_argument
+
+FUNCTIONS = """
+    _batch_norm_with_update _native_batch_norm_legit group_norm layer_norm native_batch_norm native_layer_norm
+    rms_norm
+"""
+
+__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "rms_norm"]
+
+
+class Plan(NamedTuple):
+    """Which elements are normalised together.
+
+    The input is seen in `shape`, mean and deviation are taken over the dimensions `over`, and weight and bias are seen in the
+    shape `affine`. Without `centred` the mean stays, and with `given` both come from elsewhere and are constants.
+    """
+
+    shape: tuple[int, ...]
+    over: tuple[int, ...]
+    affine: tuple[int, ...]
+    eps: float
+    centred: bool = True
+    given: bool = False
+
+    @property
+    def members(self) -> int:
+        """How many elements are normalised together."""
+        return prod(self.shape[d] for d in self.over)
+
+    @property
+    def repeated(self) -> tuple[int, ...]:
+        """The dimensions in which weight and bias are the same."""
+        return tuple(d for d, n in enumerate(self.affine) if n == 1)
+
+
+# ------------------------------------------------------------------------------------------ the derivative, in whole arrays
+
+def _spread(xp: Any, values: Any, x: Any, plan: Plan) -> tuple[Any, Any]:
+    """The centred elements and their reciprocal deviation."""
+    if plan.given:
+        mean, scale = xp.constants(values, x)
+        return x - mean, scale
+    centred = x - xp.mean(x, plan.over, True) if plan.centred else x
+    return centred, xp.rsqrt(xp.mean(centred * centred, plan.over, True) + plan.eps)
+
+
+def _slope_of_input(xp: Any, g: Any, x: Any, weight: Any, plan: Plan, moments: Any) -> Any:
+    shape = x.shape
+    centred, scale = _spread(xp, moments, xp.reshape(x, plan.shape), plan)
+    g = xp.reshape(g, plan.shape)
+    g = g * xp.reshape(weight, plan.affine) if len(weight.shape) else g
+    if plan.given:
+        return xp.reshape(g * scale, shape)
+    normal = centred * scale
+    rest = g - normal * xp.mean(g * normal, plan.over, True)
+    rest = rest - xp.mean(g, plan.over, True) if plan.centred else rest
+    return xp.reshape(scale * rest, shape)
+
+
+def _slope_of_weight(xp: Any, g: Any, x: Any, weight_shape: tuple[int, ...], plan: Plan, moments: Any) -> Any:
+    centred, scale = _spread(xp, moments, xp.reshape(x, plan.shape), plan)
+    return xp.reshape(xp.sum(xp.reshape(g, plan.shape) * (centred * scale), plan.repeated, True), weight_shape)
+
+
+def _slope_of_bias(xp: Any, g: Any, bias_shape: tuple[int, ...], plan: Plan) -> Any:
+    return xp.reshape(xp.sum(xp.reshape(g, plan.shape), plan.repeated, True), bias_shape)
+
+
+RAW.constants, RECORDED.constants = lambda values, x: values, lambda values, x: tuple(make(v) for v in values)
+
+
+def _declare(name: str, forward: Any, reverse: Any) -> Any:
+    """A normalisation: its rules are for recorded sweeps, and on raw arrays `reverse` serves all inputs in one pass."""
+    function = primitive(
+        name, forward, settings=("plan", "moments"),
+        x=lambda xp, g, x, weight, plan, moments: _slope_of_input(xp, g, x, weight, plan, moments),
+        weight=lambda xp, g, x, weight_shape, plan, moments: _slope_of_weight(xp, g, x, weight_shape, plan, moments),
+        bias=lambda xp, g, bias_shape, plan: _slope_of_bias(xp, g, bias_shape, plan))
+    op = function.op
+    rules = op.reverse
+    slots = [op.saves.index(op.source(part)) for part in ("x", "weight", "plan", "moments", "weight_shape", "bias_shape")]
+
+    def joint(xp: Any, g: Any, s: Any, i: Any) -> Any:
+        if xp is not RAW or s[slots[0]] is None:
+            return rules(xp, g, s, i)
+        x, weight, plan, moments, weight_shape, bias_shape = (s[slot] for slot in slots)
+        found = reverse(g, x, weight, plan, moments, tuple(k is not None for k in i[:3]))
+        return tuple(None if f is None else f.reshape(shape).astype(g.dtype, copy=False)
+                     for f, shape in zip(found, (x.shape, weight_shape, bias_shape)))
+
+    op.reverse = joint
+    return function
+
+
+# ------------------------------------------------------------------------------------------------- rows of one array: raw
+
+def _folded(plan: Plan) -> tuple[tuple[int, int, int], tuple[int, ...], tuple[int, ...]]:
+    """Of a plan over groups of channels: an item as (samples, groups, elements of one), and as weights see it, and those."""
+    samples, groups, channels, inner = plan.shape
+    wide = (samples, groups * channels, inner) if inner > 1 else (samples, groups * channels)
+    return (samples, groups, channels * inner), wide, (groups * channels, 1) if inner > 1 else (groups * channels,)
+
+
+def _normalise_groups(x: Any, weight: Any, bias: Any, plan: Plan, moments: Any) -> Any:
+    rows, wide, affine = _folded(plan)
+    groups = rows[1]
+    out = np.empty(x.shape, x.dtype)
+    source, target, final = x.reshape(rows), out.reshape(rows), out.reshape(wide)
+    mean, scale = moments.reshape(2, *rows[:2], 1)
+    w, b = (v.reshape(affine) if v.ndim else None for v in (weight, bias))
+
+    def work(part: slice) -> None:
+        block = target[part]
+        if plan.centred:
+            mean[part, :, 0] = row_sums(source[part]) / rows[2]
+            np.subtract(source[part], mean[part], out=block)
+            squares = row_sums(block, block)
+        else:
+            squares = row_sums(source[part], source[part])
+        scale[part, :, 0] = 1 / np.sqrt(squares / x.dtype.type(rows[2]) + x.dtype.type(plan.eps))
+        if w is not None and len(wide) > 2:  # the same for all elements of a channel: one factor with the scale
+            factor = scale[part] * w.reshape(groups, -1)
+            np.multiply(final[part], factor.reshape(-1, *w.shape), out=final[part])
+        else:
+            np.multiply(block if plan.centred else source[part], scale[part], out=block)
+            if w is not None:
+                np.multiply(final[part], w, out=final[part])
+        if b is not None:
+            np.add(final[part], b, out=final[part])
+
+    large.in_blocks(rows[0], rows[1] * rows[2], work)
+    return out
+
+
+def _reverse_groups(g: Any, x: Any, weight: Any, plan: Plan, moments: Any, wanted: Sequence[bool]) -> Sequence[Any]:
+    rows, wide, affine = _folded(plan)
+    mean, scale = moments.reshape(2, *rows[:2], 1)
+    gx = np.empty(g.shape, g.dtype) if wanted[0] else None
+    target, source, incoming = None if gx is None else gx.reshape(rows), x.reshape(rows), g.reshape(wide)
+    w = weight.reshape(affine) if weight is not None and weight.ndim else None
+
+    def work(part: slice) -> tuple[Any, Any]:
+        normal = source[part] - mean[part] if plan.centred else source[part].astype(g.dtype)
+        normal *= scale[part]
+        piece = incoming[part]
+        sums = (channel_sums(piece, normal.reshape(piece.shape)) if wanted[1] else None, channel_sums(piece) if wanted[2] else None)
+        if target is None:
+            return sums
+        block = target[part]
+        if w is None:
+            block[...] = piece.reshape(block.shape)
+        else:
+            np.multiply(piece, w, out=block.reshape(piece.shape))
+        along = (row_sums(block, normal)[..., None] / rows[2]).astype(g.dtype, copy=False)
+        level = (row_sums(block)[..., None] / rows[2]).astype(g.dtype, copy=False) if plan.centred else None
+        normal *= along
+        block -= normal
+        if level is not None:
+            block -= level
+        block *= scale[part]
+        return sums
+
+    sums = large.in_blocks(rows[0], rows[1] * rows[2], work)
+    return gx, *(_added([s[k] for s in sums], g, wide[1]) if wanted[k + 1] else None for k in (0, 1))
+
+
+def _added(parts: list[Any], g: Any, count: int) -> Any:
+    return np.add.reduce(parts, 0).astype(g.dtype) if parts else np.zeros(count, g.dtype)
+
+
+# --------------------------------------------------------------------------------------------- channels of all items: raw
+
+def _normalise_channels(x: Any, weight: Any, bias: Any, plan: Plan, moments: Any) -> Any:
+    out = np.empty(x.shape, x.dtype)
+    source, target = x.reshape(plan.shape), out.reshape(plan.shape)
+    mean, scale = moments
+    w, b = (v.reshape(-1, 1) if v.ndim else None for v in (weight, bias))
+
+    def work(part: slice) -> None:
+        piece, block = source[:, part], target[:, part]
+        if not plan.given:
+            mean[0, part, 0] = channel_sums(piece) / plan.members
+        np.subtract(piece, mean[:, part], out=block)
+        if not plan.given:
+            scale[0, part, 0] = 1 / np.sqrt(channel_sums(block, block) / plan.members + plan.eps)
+        np.multiply(block, scale[0, part] if w is None else scale[0, part] * w[part], out=block)
+        if b is not None:
+            np.add(block, b[part], out=block)
+
+    _by_channel(plan, work)
+    return out
+
+
+def _reverse_channels(g: Any, x: Any, weight: Any, plan: Plan, moments: Any, wanted: Sequence[bool]) -> Sequence[Any]:
+    mean, scale = moments
+    channels = plan.shape[1]
+    gx = np.empty(g.shape, g.dtype) if wanted[0] else None
+    along, level = np.zeros(channels, g.dtype), np.zeros(channels, g.dtype)
+    target, source, incoming = None if gx is None else gx.reshape(plan.shape), x.reshape(plan.shape), g.reshape(plan.shape)
+    slope = scale[0] if weight is None or not weight.ndim else scale[0] * weight.reshape(-1, 1)
+
+    def work(part: slice) -> None:
+        piece = incoming[:, part]
+        normal = source[:, part] - mean[:, part]
+        normal *= scale[:, part]
+        along[part] = channel_sums(piece, normal)
+        level[part] = channel_sums(piece)
+        if target is None:
+            return
+        block = target[:, part]
+        if plan.given:
+            np.multiply(piece, slope[part], out=block)
+            return
+        normal *= (along[part] / g.dtype.type(plan.members))[:, None]
+        np.subtract(piece, normal, out=block)
+        block -= (level[part] / g.dtype.type(plan.members))[:, None]
+        block *= slope[part]
+
+    _by_channel(plan, work)
+    return gx, along if wanted[1] else None, level if wanted[2] else None
+
+
+def _by_channel(plan: Plan, work: Any) -> None:
+    """A block has several channels where their elements lie side by side."""
+    samples, channels, inner = plan.shape
+    together = max(1, min(64 // max(inner, 1), channels))
+    blocks = -(-channels // together)
+    large.in_blocks(blocks, samples * together * inner, lambda part: work(slice(part.start * together, min(part.stop * together, channels))))
+
+
+_layer_norm = _declare("layer_norm", _normalise_groups, _reverse_groups)
+_rms_norm = _declare("rms_norm", _normalise_groups, _reverse_groups)
+_group_norm = _declare("group_norm", _normalise_groups, _reverse_groups)
+_batch_norm = _declare("batch_norm", _normalise_channels, _reverse_channels)
+_ABSENT = make(np.ones(()))  # stands for a weight or bias that was not given
+
+
+def _run(operation: Any, x: Any, weight: Any, bias: Any, plan: Plan, moments: Any = None) -> tuple[Any, Any]:
+    """The result, and the mean and reciprocal deviation of what was normalised together."""
+    if moments is None:
+        dtype = np.dtype(np.float32) if x._array.dtype.char in "eE" else x._array.dtype
+        moments = np.zeros((2, *(1 if d in plan.over else n for d, n in enumerate(plan.shape))), dtype)
+    return operation(x, _ABSENT if weight is None else weight, _ABSENT if bias is None else bias, plan, moments), moments
+
+
+# ------------------------------------------------------------------------------------------------------------- functions
+
+def _floats(name: str, x: Any, *others: tuple[str, Any]) -> None:
+    """Raises unless all are floating point tensors of one type."""
+    tensor_argument(x, name)
+    dtype = of_array(x._array.dtype)
+    if dtype.category != FLOAT:
+        raise DTypeError(f"{name}: expects a floating point tensor, got {dtype.name}", fix=f"{name}(x.float(), ...)")
+    for what, value in others:
+        if value is None:
+            continue
+        if not isinstance(value, TensorBase):
+            raise BadArgument(f"{name}: {what} must be a tensor, not {type(value).__name__}", fix=f"{what}=mutagrad.tensor(...)")
+        if value._array.dtype is not x._array.dtype:
+            raise DTypeError(f"{name}: {what} has type {of_array(value._array.dtype).name} and the input {dtype.name}",
+                             why="they must be equal", fix=f"{what}.to(x.dtype)")
+
+
+def _widened(function: Any, x: Any, weight: Any, bias: Any) -> Any:
+    """`function` of x, in the type of the weights where that is float32 and x shorter; the result is of the type of x."""
+    wide = next((v._array.dtype for v in (weight, bias) if isinstance(v, TensorBase)), None)
+    if isinstance(x, TensorBase) and wide == np.float32 and x._array.dtype.char in "eE":
+        return cast(function(cast(x, wide)), x._array.dtype)
+    return function(x)
+
+
+def _statistics(name: str, *running: Any) -> None:
+    """Raises unless they are floating point tensors; a wider type than the input's is welcome."""
+    for value in running:
+        if value is not None and not (isinstance(value, TensorBase) and value._array.dtype.kind in "fV"):
+            raise BadArgument(f"{name}: running_mean and running_var must be floating point tensors", fix="mutagrad.zeros(channels), mutagrad.ones(channels)")
+
+
+def _vectors(name: str, size: int, *given: tuple[str, Any]) -> None:
+    """Raises unless each has one element for each channel."""
+    for what, value in given:
+        if value is not None and (value._array.ndim != 1 or value._array.size != size):
+            raise ShapeError(f"{name}: {what} has shape {value._array.shape}", why=f"the input has {size} channels", fix=f"a {what} of shape ({size},)")
+
+
+def _trailing(name: str, x: Any, normalized_shape: Any, weight: Any, bias: Any) -> tuple[int, ...]:
+    shape = sizes((normalized_shape,))
+    if not shape:
+        raise BadValue(f"{name}: normalized_shape must name at least one size, got {normalized_shape!r}", fix=f"{name}(x, x.shape[-1:])")
+    for what, value in (("weight", weight), ("bias", bias)):
+        if value is not None and value._array.shape != shape:
+            raise ShapeError(f"{name}: {what} has shape {value._array.shape} and normalized_shape is {shape}", fix=f"a {what} of shape {shape}")
+    if x._array.shape[-len(shape):] != shape:
+        raise ShapeError(f"{name}: an input of shape {x._array.shape} does not end in normalized_shape {shape}", fix=f"normalized_shape={x._array.shape[-1:]}")
+    return shape
+
+
+def _rows_plan(x: Any, shape: tuple[int, ...], eps: float, centred: bool) -> Plan:
+    eps = number(eps)
+    n = prod(shape)
+    count = prod(x._array.shape[:x._array.ndim - len(shape)])
+    return Plan((count, 1, n, 1), (2, 3), (1, 1, n, 1), eps, centred)
+
+
+def layer_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    """The last dimensions of each item brought to mean 0 and variance 1, then scaled and shifted.
+
+    >>> import mutagrad as mg
+    >>> mg.nn.functional.layer_norm(mg.tensor([[1., 3.], [2., 6.]]), (2,))
+    tensor([[-1.0000,  1.0000],
+            [-1.0000,  1.0000]])
+    """
+    return _widened(lambda x: _layer_normed(x, normalized_shape, weight, bias, eps)[0], input, weight, bias)
+
+
+def _layer_normed(x: Any, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float) -> tuple[Any, Any]:
+    _floats("layer_norm", x, ("weight", weight), ("bias", bias))
+    shape = _trailing("layer_norm", x, normalized_shape, weight, bias)
+    return _run(_layer_norm, x, weight, bias, _rows_plan(x, shape, eps, True))
+
+
+def native_layer_norm(input: Any, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float) -> tuple[Any, Any, Any]:
+    """`layer_norm`, and the mean and reciprocal deviation that it divided by, without gradient."""
+    out, moments = _layer_normed(input, normalized_shape, weight, bias, eps)
+    kept = input._array.ndim - len(normalized_shape)
+    shape = input._array.shape[:kept] + (1,) * len(normalized_shape)
+    return out, *(make(m.reshape(shape).astype(input._array.dtype)) for m in moments)  # copies: the rules need theirs
+
+
+def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, eps: float | None = None) -> Any:
+    """The last dimensions of each item divided by the root of their mean square, then scaled."""
+    tensor_argument(input, "rms_norm")
+    eps = number(eps)
+    wide = np.float32 if input._array.dtype.char in "eE" else input._array.dtype  # in which short types are computed
+    eps = float(np.finfo(wide).eps) if eps is None and input._array.dtype.kind in "fcV" else eps or 0.0
+    if input._array.dtype.kind == "c":
+        shape = _trailing("rms_norm", input, normalized_shape, weight, None)
+        dims = tuple(range(input._array.ndim - len(shape), input._array.ndim))
+        out = input * RECORDED.rsqrt(mean_dims(input * input, dims, True) + eps)
+        return out if weight is None else out * weight
+    _floats("rms_norm", input, ("weight", weight))
+    shape = _trailing("rms_norm", input, normalized_shape, weight, None)
+    return _run(_rms_norm, input, weight, None, _rows_plan(input, shape, eps, False))[0]
+
+
+def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    """Channels in groups, each group of each item brought to mean 0 and variance 1, then each channel scaled and shifted."""
+    return _widened(lambda x: _group_normed(x, num_groups, weight, bias, eps), input, weight, bias)
+
+
+def _group_normed(input: Any, num_groups: int, weight: Any, bias: Any, eps: float) -> Any:
+    _floats("group_norm", input, ("weight", weight), ("bias", bias))
+    shape = input._array.shape
+    if len(shape) < 2:
+        raise ShapeError(f"group_norm: expects items and channels, got shape {shape}", fix="x.unsqueeze(0)")
+    num_groups = whole_number(num_groups, "group_norm", "num_groups")
+    if num_groups <= 0 or shape[1] % num_groups:
+        raise BadValue(f"group_norm: {shape[1]} channels cannot be put into {num_groups} groups of one size", fix="a num_groups that divides the channels")
+    _vectors("group_norm", shape[1], ("weight", weight), ("bias", bias))
+    plan = _groups_plan(shape, num_groups, eps)
+    return _run(_group_norm, input, weight, bias, plan)[0]
+
+
+def _groups_plan(shape: tuple[int, ...], groups: int, eps: float) -> Plan:
+    each = shape[1] // groups
+    return Plan((shape[0], groups, each, prod(shape[2:])), (2, 3), (1, groups, each, 1), number(eps))
+
+
+def _several(name: str, x: Any, count: int) -> None:
+    """PyTorch refuses to normalise a single value, which would always give 0."""
+    if count == 1:
+        raise BadValue(f"{name}: expected more than 1 value per channel when training, got input of shape {x._array.shape}",
+                       why="one value has no deviation", fix="a larger batch, or running statistics")
+
+
+def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None, use_input_stats: bool = True,
+                  momentum: float = 0.1, eps: float = 1e-5) -> Any:
+    """Each channel of each item brought to mean 0 and variance 1, then scaled and shifted."""
+    momentum = number(momentum)
+    _floats("instance_norm", input, ("weight", weight), ("bias", bias))
+    _statistics("instance_norm", running_mean, running_var)
+    shape = input._array.shape
+    if len(shape) < 2:
+        raise ShapeError(f"instance_norm: expects items and channels, got shape {shape}", fix="x.unsqueeze(0)")
+    if not use_input_stats:
+        if running_mean is None or running_var is None:
+            raise BadValue("instance_norm: without use_input_stats it needs running_mean and running_var", fix="use_input_stats=True")
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    _vectors("instance_norm", shape[1], ("weight", weight), ("bias", bias), ("running_mean", running_mean), ("running_var", running_var))
+    if prod(shape[2:]) == 1:
+        raise BadValue(f"instance_norm: expected more than 1 spatial element when training, got input of shape {shape}",
+                       why="one value has no deviation", fix="layer_norm, or larger items")
+    plan = _groups_plan(shape, shape[1], eps)
+    out, (mean, scale) = _run(_group_norm, input, weight, bias, plan)
+    variance = _unbiased(scale, plan)
+    _follow(running_mean, silently(mean.reshape(shape[:2]).mean, 0), momentum)
+    _follow(running_var, silently(variance.reshape(shape[:2]).mean, 0), momentum)
+    return out
+
+
+@silenced
+def _reciprocal_deviation(variance: Any, eps: Any) -> Any:
+    return 1 / np.sqrt(variance + eps)
+
+
+@silenced
+def _unbiased(scale: Any, plan: Plan) -> Any:
+    """The variance with n - 1 for n, out of the reciprocal deviation."""
+    return (1 / (scale * scale) - scale.dtype.type(plan.eps)) * scale.dtype.type(plan.members / max(plan.members - 1, 1))
+
+
+def _times(value: Any, factor: float, dtype: Any) -> Any:
+    return value.astype(dtype) * dtype.type(factor)
+
+
+def _follow(running: Any, value: Any, momentum: float) -> None:
+    """Moves running statistics towards those of this batch: no part of the differentiable program."""
+    if running is None:
+        return
+    step = make(silently(_times, value, momentum, running._array.dtype))
+    call_with(UNRECORDED, lambda: add_(mul_(running, 1 - momentum), step))
+
+
+def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1,
+               eps: float = 1e-5) -> Any:
+    """Each channel brought to mean 0 and variance 1 over all items, then scaled and shifted.
+
+    Training takes both from the input and moves the running ones towards them, in place and without gradient.
+    """
+    if training and eps <= 0:
+        raise BadValue(f"batch_norm: eps must be positive in training, got {eps}", why="a channel of equal values has variance 0", fix="eps=1e-5")
+    return _widened(lambda x: _batch_normed("batch_norm", x, running_mean, running_var, weight, bias, training, momentum, eps)[0], input, weight, bias)
+
+
+def _batch_normed(name: str, x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool, momentum: float,
+                  eps: float) -> tuple[Any, Any]:
+    momentum, eps = number(momentum), number(eps)
+    _floats(name, x, ("weight", weight), ("bias", bias))
+    _statistics(name, running_mean, running_var)
+    shape = x._array.shape
+    if shape == (0,):  # PyTorch lets an empty vector pass
+        return RECORDED.clone(x), (x._array, x._array)
+    if len(shape) < 2:
+        raise ShapeError(f"{name}: expects items and channels, got shape {shape}", fix="x.unsqueeze(0)")
+    _vectors(name, shape[1], ("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias))
+    plan = Plan((shape[0], shape[1], prod(shape[2:])), (0, 2), (1, shape[1], 1), eps, given=not training)
+    if not training:
+        if running_mean is None or running_var is None:
+            raise BadValue(f"{name}: outside training it needs running_mean and running_var", fix="training=True")
+        wide = np.float32 if x._array.dtype.char in "eE" else x._array.dtype
+        given = running_mean._array.astype(wide), _reciprocal_deviation(running_var._array.astype(wide), np.asarray(eps, wide))
+        return _run(_batch_norm, x, weight, bias, plan, tuple(v.reshape(1, -1, 1) for v in given))
+    _several(name, x, plan.members)
+    out, (mean, scale) = _run(_batch_norm, x, weight, bias, plan)
+    if plan.members:  # a batch without items has no statistics
+        _follow(running_mean, mean.reshape(-1), momentum)
+        _follow(running_var, _unbiased(scale, plan).reshape(-1), momentum)
+    return out, (mean, scale)
+
+
+def native_batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
+                      eps: float) -> tuple[Any, Any, Any]:
+    """`batch_norm`, and the mean and reciprocal deviation of the batch (empty outside training), without gradient."""
+    out, moments = _batch_normed("native_batch_norm", input, running_mean, running_var, weight, bias, training, momentum, eps)
+    mean, scale = (make(m.flatten()) if training else make(np.zeros(0, m.dtype)) for m in moments)
+    return out, mean, scale
+
+
+def _native_batch_norm_legit(input: Any, weight: Any, bias: Any, *rest: Any) -> tuple[Any, Any, Any]:
+    """As native_batch_norm; the running statistics may be left out."""
+    running = rest if len(rest) == 5 else (None, None, *rest)
+    return native_batch_norm(input, weight, bias, *running)
+
+
+def _batch_norm_with_update(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, momentum: float,
+                            eps: float) -> tuple[Any, Any, Any, Any]:
+    """As native_batch_norm in training; the fourth result is an empty reserve, which only other devices use."""
+    return *native_batch_norm(input, weight, bias, running_mean, running_var, True, momentum, eps), make(np.zeros(0, np.uint8))
+
+
+def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:
+    """Each element divided by (k + alpha * mean square over `size` neighbouring channels) to the power beta."""
+    tensor_argument(input, "local_response_norm")
+    shape = input._array.shape
+    if len(shape) < 3:
+        raise ShapeError(f"local_response_norm: expects items, channels and at least one more dimension, got shape {shape}", fix="x.unsqueeze(-1)")
+    if not input._array.size:
+        return input
+    flat = reshape(input * input, shape[0], shape[1], -1)
+    return input / reshape((_window_means(flat, size) * alpha + k) ** beta, *shape)
+
+
+def _window_means(x: Any, size: int) -> Any:
+    """Means over `size` channels around each, those beyond the ends counting as zeros."""
+    before, after = size // 2, (size - 1) // 2
+    count, channels, inner = x._array.shape
+    padded = make(np.zeros((count, channels + before + after, inner), x._array.dtype))
+    copy_(RECORDED.narrow(padded, 1, before, channels), x)
+    total = RECORDED.narrow(padded, 1, 0, channels)
+    for step in range(1, size):
+        total = total + RECORDED.narrow(padded, 1, step, channels)
+    return total // size if total._array.dtype.kind in "iu" else total / size

@@ -1,0 +1,69 @@
+"""Work on large arrays row by row, in blocks that stay in the cache, on several threads."""
+from __future__ import annotations
+
+from math import prod as product
+from typing import Any
+
+from ...arrays import np, parallel as large, sums
+from ...core.op import RAW
+
+BLOCK = 1 << 17  # elements of which several arrays fit the cache of one core, and which are worth a call
+SHORT = 48  # elements up to which rows are worked on column by column: NumPy starts anew for each row
+
+
+def is_large(xp: Any, x: Any) -> bool:
+    """Whether a rule meets an array that is worth working on row by row."""
+    return xp is RAW and x.size >= large.LARGE and x.dtype.char in "fd"
+
+
+def one_dim(dims: tuple[int, ...]) -> int | None:
+    """The first of dimensions that lie next to each other, so that they are as good as one; None if they do not."""
+    ordered = sorted(dims)
+    return ordered[0] if ordered and ordered[-1] - ordered[0] + 1 == len(ordered) else None
+
+
+def by_rows(work: Any, arrays: tuple[Any, ...], dim: int, dims: int = 1, kept: bool = False) -> Any:
+    """What `work(axis, *arrays, out)` writes into `out`: of the first array's shape or, if `kept`, with its `dims` from `dim` on as ones.
+
+    Rows along these dimensions are independent: large arrays are cut between them, into blocks that stay in the cache from
+    the first step to the last, on several threads.
+    """
+    shape, end = arrays[0].shape, dim + dims
+    out = np.empty(shape[:dim] + (1,) * dims + shape[end:] if kept else shape, arrays[0].dtype)
+    if arrays[0].size < large.LARGE:
+        work(dim if dims == 1 else tuple(range(dim, end)), *arrays, out)
+        return out
+    outer, n, inner = product(shape[:dim]), product(shape[dim:end]), product(shape[end:])
+    cubes = [a.reshape(outer, product(a.shape[dim:end]), *((inner,) if inner > 1 else ())) for a in (*arrays, out)]
+    if inner == 1 and n <= SHORT:
+        large.in_steps(outer, BLOCK // n + 1, lambda rows: _by_columns(work, [c[rows] for c in cubes]))
+    else:  # rows side by side are not cut apart: NumPy takes twice as long over pieces of a row of memory
+        large.in_steps(outer, BLOCK // (n * inner) + 1, lambda rows: work(1, *(c[rows] for c in cubes)))
+    return out
+
+
+def _is_matrix(a: Any, axis: Any) -> bool:
+    return bool(axis == 1 and a.ndim == 2 and a.size >= 1 << 14)
+
+
+def row_extreme(ufunc: Any, a: Any, axis: Any) -> Any:
+    """The largest (or smallest) of each row, kept as a dimension; in a matrix the search for its place is faster than the reduction."""
+    if _is_matrix(a, axis):
+        places = a.argmax(1) if ufunc is np.maximum else a.argmin(1)
+        return a[np.arange(len(a)), places][:, None]
+    return ufunc.reduce(a, axis, keepdims=True)
+
+
+def row_sum(a: Any, axis: Any) -> Any:
+    """The sum of each row, kept as a dimension; in a matrix with rows so short that their order does not matter, by the faster einsum."""
+    if _is_matrix(a, axis) and a.shape[1] <= 4096:
+        return np.einsum("ij->i", a)[:, None]
+    return sums.add(a, axis if axis.__class__ is tuple else (axis,), True)
+
+
+def _by_columns(work: Any, matrices: list[Any]) -> None:
+    """The same on transposed copies."""
+    *given, out = matrices
+    turned = np.empty(out.shape[::-1], out.dtype)
+    work(0, *(m.T.copy() for m in given), turned)
+    out[...] = turned.T

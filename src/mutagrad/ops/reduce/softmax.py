@@ -1,0 +1,127 @@
+"""Exponentials and their sum along dimensions, without overflow: softmax, its logarithm, log(sum(exp(x)))."""
+from __future__ import annotations
+
+from typing import Any
+
+from ...arrays import np, parallel as large
+from ...base.errors import BadArgument
+from ...core.codegen import primitive
+from ...core.op import RECORDED
+from ...core.out_arg import write_out
+from ..shape.shape import reshape, tensor_argument, whole_dim, whole_dims
+from .reductions import SETTINGS, back, floating, kept_shape, numpy_names
+from .rows import by_rows, is_large, one_dim, row_extreme, row_sum
+
+logsumexp_dims = primitive("logsumexp", lambda a, dims, keepdim: _log_sum_exp(a, dims, keepdim), settings=SETTINGS,
+                           x=lambda xp, g, x, out, dims: _log_sum_exp_rule(xp, g, x, out, dims))
+softmax_dim = primitive("softmax", lambda a, dim: _softmax(a, dim), settings=("dim",),
+                        x=lambda xp, g, out, dim: _softmax_rule(xp, g, out, dim))
+log_softmax_dim = primitive("log_softmax", lambda a, dim: _log_softmax(a, dim), settings=("dim",),
+                            x=lambda xp, g, out, dim: _log_softmax_rule(xp, g, out, dim))
+
+
+def _log_sum_exp(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+    if not a.size:
+        return np.log(np.add.reduce(np.exp(a), dims, keepdims=keepdim))
+    if not a.ndim:
+        return _log_sum_exp(a.reshape(1), (0,), False)
+    if (dim := one_dim(dims)) is None or a.dtype.kind == "c":
+        out = np.empty(kept_shape(a.shape, dims), a.dtype)
+        _log_sum_exp_into(dims, a, out)
+    else:
+        out = by_rows(_log_sum_exp_into, (a,), dim, len(dims), kept=True)
+    return out if keepdim else out.reshape(tuple(n for i, n in enumerate(a.shape) if i not in dims))
+
+
+def _log_sum_exp_into(axis: Any, a: Any, out: Any) -> None:
+    top = row_extreme(np.maximum, a.real, axis)
+    top[~np.isfinite(top)] = 0
+    e = np.subtract(a, top)
+    np.exp(e, e)
+    np.log(row_sum(e, axis), out)
+    np.add(out, top, out)
+
+
+def _log_sum_exp_rule(xp: Any, g: Any, x: Any, out: Any, dims: tuple[int, ...]) -> Any:
+    kept = kept_shape(x.shape, dims)
+    if is_large(xp, x) and (dim := one_dim(dims)) is not None:
+        return by_rows(_log_sum_exp_back, (x, g.reshape(kept), out.reshape(kept)), dim, len(dims))
+    return back(xp, g, x.shape, dims) * xp.exp(x - xp.reshape(out, kept))
+
+
+def _log_sum_exp_back(axis: int, a: Any, g: Any, total: Any, out: Any) -> None:
+    np.subtract(a, total, out)
+    np.exp(out, out)
+    np.multiply(out, g, out)
+
+
+def _softmax(a: Any, dim: int) -> Any:
+    if not a.size:
+        return a.copy()
+    return by_rows(_softmax_into, (a,), dim) if a.size >= large.LARGE else _softmax_into(dim, a, None)
+
+
+def _softmax_into(axis: int, a: Any, out: Any) -> Any:
+    out = np.subtract(a, row_extreme(np.maximum, a, axis), out)
+    np.exp(out, out)
+    return np.divide(out, row_sum(out, axis), out)
+
+
+def _softmax_rule(xp: Any, g: Any, out: Any, dim: int) -> Any:
+    if is_large(xp, out):
+        return by_rows(_softmax_back, (out, g), dim)
+    return out * (g - xp.sum(g * out, (dim,), True))
+
+
+def _softmax_back(axis: int, y: Any, g: Any, out: Any) -> None:
+    np.multiply(g, y, out)
+    np.subtract(g, row_sum(out, axis), out)
+    np.multiply(out, y, out)
+
+
+def _log_softmax(a: Any, dim: int) -> Any:
+    if not a.size:
+        return a.copy()
+    return by_rows(_log_softmax_into, (a,), dim) if a.size >= large.LARGE else _log_softmax_into(dim, a, None)
+
+
+def _log_softmax_into(axis: int, a: Any, out: Any) -> Any:
+    out = np.subtract(a, row_extreme(np.maximum, a, axis), out)
+    return np.subtract(out, np.log(row_sum(np.exp(out), axis)), out)
+
+
+def _log_softmax_rule(xp: Any, g: Any, out: Any, dim: int) -> Any:
+    if is_large(xp, out):
+        return by_rows(_log_softmax_back, (out, g), dim)
+    return g - xp.exp(out) * xp.sum(g, (dim,), True)
+
+
+def _log_softmax_back(axis: int, y: Any, g: Any, out: Any) -> None:
+    np.exp(y, out)
+    np.multiply(out, row_sum(g, axis), out)
+    np.subtract(g, out, out)
+
+
+def logsumexp(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
+    """log(sum(exp(x))) along dimensions, without overflow."""
+    dim, keepdim = numpy_names("logsumexp", dim, keepdim, axis, keepdims)
+    if dim is None:
+        raise BadArgument("logsumexp: needs to be told along which dimensions", fix="x.logsumexp(dim=-1)")
+    input = input if tensor_argument(input, "logsumexp")._array.dtype.kind in "fcV" else RECORDED.add(input, 0.0)
+    return write_out("logsumexp", logsumexp_dims(input, whole_dims(dim, input._array.ndim, "logsumexp"), keepdim), out)
+
+
+def _normalised(operation: Any, name: str, x: Any, dim: Any, dtype: Any, axis: Any, out: Any) -> Any:
+    x = floating(x, dtype, name)
+    dim = whole_dim(dim if axis is None else axis, x._array.ndim, name)
+    return write_out(name, operation(x, dim) if x._array.ndim else reshape(operation(reshape(x, 1), dim), ()), out)
+
+
+def softmax(input: Any, dim: Any = None, dtype: Any = None, *, axis: Any = None, out: Any = None) -> Any:
+    """exp(x) normalised to sum to one along a dimension."""
+    return _normalised(softmax_dim, "softmax", input, dim, dtype, axis, out)
+
+
+def log_softmax(input: Any, dim: Any = None, dtype: Any = None, *, axis: Any = None, out: Any = None) -> Any:
+    """The logarithm of softmax, without underflow."""
+    return _normalised(log_softmax_dim, "log_softmax", input, dim, dtype, axis, out)

@@ -1,0 +1,384 @@
+"""Sorting and searching: distinct values, places in sorted sequences, histograms."""
+from __future__ import annotations
+
+from builtins import range as builtin_range
+from collections.abc import Sequence
+from typing import Any
+
+from ...arrays import np
+from ...arrays.bfloat16 import widened
+from ...arrays.numpy import silently
+from ...base import return_types
+from ...base.errors import BadArgument, BadData, BadIndex, BadValue, DTypeError, ShapeError, bad_choice, may_need_much
+from ...base.modes import mode
+from ...core.dtypes import of_array
+from ...core.factory import make
+from ...core.indexing import copy_
+from ...core.number import whole_number
+from ...core.out_arg import write_out
+from ...core.promote import as_operand, operand_dtype
+from ...core.storage import TensorBase
+from ..math.elementwise import cast
+from ..shape.shape import clone, expand, reshape, tensor_argument, whole_dim
+from .selecting import index_add, scatter_reduce
+from .sorting import sort
+
+FUNCTIONS = """
+    msort unique unique_consecutive isin searchsorted bucketize histc histogram histogramdd bincount
+    nonzero_static unravel_index index_reduce
+"""
+METHODS = "msort unique unique_consecutive histc histogram bincount nonzero_static index_reduce index_reduce_"
+
+
+def msort(input: Any, *, out: Any = None) -> Any:
+    """Values in order along the first dimension."""
+    return write_out("msort", sort(input, 0).values, out)
+
+
+# -------------------------------------------------------------------------------------------------------- distinct values
+
+def _rows(array: Any, dim: int) -> Any:
+    """Slices along a dimension as the rows of a matrix."""
+    moved = np.moveaxis(array, dim, 0)
+    return moved.reshape(moved.shape[0], int(np.prod(moved.shape[1:])))
+
+
+def _groups(array: Any, dim: int | None, consecutive: bool) -> tuple[Any, Any, Any]:
+    """Where each distinct element (or slice) is found first, the number of each one's group, and the sizes of the groups."""
+    array = widened(array)
+    rows = array.reshape(-1, 1) if dim is None else _rows(array, dim)
+    n = len(rows)
+    places = np.arange(n)
+    if not consecutive:
+        places = np.lexsort(rows.T[::-1]) if rows.shape[1] else places
+    lined = rows[places]
+    new = np.concatenate([np.ones(min(n, 1), bool), (lined[1:] != lined[:-1]).any(1)])
+    number = np.cumsum(new) - 1
+    groups = np.empty(n, np.int64)
+    groups[places] = number
+    return places[new], groups, np.bincount(groups, minlength=int(new.sum()))
+
+
+def _distinct(name: str, x: Any, dim: Any, consecutive: bool, return_inverse: bool, return_counts: bool) -> Any:
+    array = tensor_argument(x, name)._array
+    if array.dtype.kind == "c":
+        raise DTypeError(f"{name}: complex numbers have no order", fix="mutagrad.unique(mutagrad.stack([x.real, x.imag]), dim=1)")
+    if dim is not None:
+        dim = whole_dim(dim, array.ndim, name)
+        if 0 in array.shape and array.shape[dim]:
+            raise ShapeError(f"{name}: slices along dimension {dim} of shape {array.shape} are empty", why="they cannot be told apart", fix="dim=None")
+    lifted = array if array.ndim else array.reshape(1)
+    first, groups, counts = _groups(lifted, dim, consecutive)
+    values = lifted.reshape(-1)[first] if dim is None else np.take(lifted, first, dim)
+    found = [make(values)]
+    if return_inverse:
+        found.append(make(groups.reshape(array.shape) if dim is None else groups))
+    if return_counts:
+        found.append(make(counts))
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None) -> Any:
+    """The distinct elements in order, or the distinct slices along a dimension.
+
+    >>> import mutagrad as mg
+    >>> mg.unique(mg.tensor([3, 1, 3]), return_counts=True)
+    (tensor([1, 3]), tensor([1, 2]))
+    """
+    return _distinct("unique", input, dim, False, return_inverse, return_counts)
+
+
+def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: Any = None) -> Any:
+    """The first of each run of equal elements, or of equal slices along a dimension."""
+    return _distinct("unique_consecutive", input, dim, True, return_inverse, return_counts)
+
+
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None) -> Any:
+    """Whether each element is one of the others."""
+    given = [as_operand(v, "isin") for v in (elements, test_elements)]
+    if not any(isinstance(v, TensorBase) for v in given):
+        raise BadArgument("isin: at least one of elements and test_elements must be a tensor", fix="mutagrad.isin(x, 2)")
+    common = operand_dtype(given)
+    if common.is_complex or common.array_type.kind == "b" and all(isinstance(v, TensorBase) for v in given):
+        raise DTypeError(f"isin: not defined for {common.name}", fix="x.int()")
+    a, b = (np.asarray(v._array if isinstance(v, TensorBase) else v).astype(common.array_type) for v in given)
+    return write_out("isin", make(np.isin(a, b, assume_unique=assume_unique, invert=invert)), out)
+
+
+# --------------------------------------------------------------------------------------------- places in sorted sequences
+
+def _insert(sequence: Any, values: Any, right: bool) -> Any:
+    """Where each value fits into the sorted sequence, or into that of its row."""
+    side, sequence, values = "right" if right else "left", widened(sequence), widened(values)
+    if sequence.ndim == 1:
+        return np.searchsorted(sequence, values, side)
+    found = np.empty(values.shape, np.int64)
+    for row in np.ndindex(*values.shape[:-1]):
+        found[row] = np.searchsorted(sequence[row], values[row], side)
+    return found
+
+
+def searchsorted(sorted_sequence: Any, input: Any = None, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter: Any = None,
+                 out: Any = None, self: Any = None) -> Any:
+    """Where values would have to be put into a sorted sequence to keep it sorted; rows are searched in their own sequences.
+
+    >>> import mutagrad as mg
+    >>> mg.searchsorted(mg.tensor([1., 3., 5.]), mg.tensor([3., 4.]))
+    tensor([1, 2])
+    """
+    input = self if input is None else input
+    sequence = tensor_argument(sorted_sequence, "searchsorted")._array
+    right = _side(right, side)
+    given = as_operand(input, "searchsorted")
+    values = given._array if isinstance(given, TensorBase) else np.array(given)
+    _check_sequence(sequence, values)
+    if sorter is not None:
+        sequence = np.take_along_axis(sequence, _sorter(sorter, sequence), -1)
+    found = _insert(sequence, values, right).astype(np.int32 if out_int32 else np.int64)
+    return write_out("searchsorted", make(np.asarray(found)), out)
+
+
+def _side(right: bool, side: str | None) -> bool:
+    if side not in (None, "left", "right"):
+        raise BadValue(f"searchsorted: side={side!r} is neither 'left' nor 'right'", fix="side='right'")
+    if right and side == "left":
+        raise BadValue("searchsorted: right=True and side='left' contradict each other", fix="side='right'")
+    return right or side == "right"
+
+
+def _check_sequence(sequence: Any, values: Any) -> None:
+    if not sequence.ndim:
+        raise BadValue("searchsorted: a 0-d tensor is no sequence", fix="sequence.reshape(1)")
+    if sequence.ndim > 1 and (not values.ndim or sequence.shape[:-1] != values.shape[:-1]):
+        raise ShapeError(f"searchsorted: sequences of shape {sequence.shape} do not fit values of shape {values.shape}",
+                         why="all sizes but the last must be equal, or the sequence a vector", fix="values of a row for each sequence")
+
+
+def _sorter(sorter: Any, sequence: Any) -> Any:
+    places = tensor_argument(sorter, "searchsorted")._array
+    if places.shape != sequence.shape or places.dtype != np.int64:
+        raise BadValue(f"searchsorted: the sorter must be int64 of shape {sequence.shape}, not {places.dtype.name} of shape {places.shape}",
+                       fix="sorter=sequence.argsort()")
+    if places.size and (places.min() < 0 or places.max() >= sequence.shape[-1]):
+        raise BadIndex("searchsorted: the sorter has positions that the sequence has not", fix="sorter=sequence.argsort()")
+    return places
+
+
+def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False, out: Any = None) -> Any:
+    """Between which boundaries each value lies, counted from 0."""
+    if tensor_argument(boundaries, "bucketize")._array.ndim != 1:
+        raise BadValue(f"bucketize: boundaries tensor must be 1 dimension, not of shape {boundaries._array.shape}", fix="boundaries.flatten()")
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
+
+
+# ------------------------------------------------------------------------------------------------------------- histograms
+
+def _limits(name: str, low: float, high: float, values: Any) -> tuple[float, float]:
+    """The range that is counted: that of the values if none is given, and one wide around a single value."""
+    if low == high and values.size:
+        low, high = float(values.min()), float(values.max())
+    if low == high:
+        low, high = low - 1, high + 1
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise BadValue(f"{name}: the range from {low} to {high} is not finite", fix=f"x.{name}(..., min=0, max=1)")
+    if low > high:
+        raise BadValue(f"{name}: min={low} is above max={high}", fix=f"min={high}, max={low}")
+    return low, high
+
+
+@may_need_much
+def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0, *, out: Any = None) -> Any:
+    """How many elements fall into each of equally wide bins between min and max."""
+    array = _countable(input, "histc")
+    bins = whole_number(bins, "histc", "bins")
+    if bins <= 0:
+        raise BadValue(f"histc: bins={bins} must be positive", fix="bins=100")
+    low, high = _limits("histc", min, max, array)
+    inside = array[(array >= low) & (array <= high)]
+    places = np.minimum(((inside - low) * bins / (high - low)).astype(np.int64), bins - 1)
+    return write_out("histc", make(np.bincount(places, minlength=bins).astype(array.dtype)), out)
+
+
+def _countable(x: Any, name: str) -> Any:
+    array = tensor_argument(x, name)._array
+    if array.dtype.kind not in "fV":
+        raise DTypeError(f"{name}: expects a floating point tensor, got {of_array(array.dtype).name}", fix=f"x.float().{name}()")
+    return array.reshape(-1)
+
+
+def _edges(name: str, bins: Any, column: Any, limits: Sequence[float] | None) -> Any:
+    if isinstance(bins, TensorBase) and (bins._array.ndim or bins._array.dtype.kind not in "iu"):
+        if bins._array.ndim != 1 or bins._array.size < 2 or bins._array.dtype != column.dtype:
+            raise BadValue(f"{name}: bin edges must be a vector of at least 2 of type {column.dtype.name}, not {bins._array.dtype.name} of shape "
+                           f"{bins._array.shape}", fix="mutagrad.linspace(0, 1, 11)")
+        return bins._array
+    count = whole_number(bins, name, "bins")
+    if count <= 0:
+        raise BadValue(f"{name}: bins={count} must be positive", fix="bins=10")
+    if limits is None:
+        low, high = (float(column.min()), float(column.max())) if column.size else (0.0, 1.0)
+        if low == high:
+            low, high = low - 0.5, high + 0.5
+    else:
+        low, high = limits
+        if low == high:
+            low, high = low - 0.5, high + 0.5
+    if not (np.isfinite(low) and np.isfinite(high)) or low > high:
+        raise BadValue(f"{name}: the range from {low} to {high} is empty or not finite", fix="range=(0.0, 1.0)")
+    return _line(column.dtype.type(low), column.dtype.type(high), count)
+
+
+def _line(low: Any, high: Any, count: int) -> Any:
+    """Equally spaced edges, counted from the nearer end, as in PyTorch: rounding decides on which side of an edge a value lies."""
+    step, places = (high - low) / low.dtype.type(count), np.arange(count + 1)
+    return np.where(places < (count + 1) // 2, low + step * places.astype(low.dtype), high - step * places[::-1].astype(low.dtype))
+
+
+def _count(columns: list[Any], edges: list[Any], weight: Any, density: bool, dtype: Any) -> Any:
+    """The weights that fall between the edges of every dimension; the last bin of each is closed on both sides."""
+    shape = tuple(len(e) - 1 for e in edges)
+    inside, place = np.ones(len(columns[0]), bool), np.zeros(len(columns[0]), np.int64)
+    for column, e in zip(columns, edges):
+        at = np.searchsorted(e, column, "right") - 1
+        inside &= (column >= e[0]) & (column <= e[-1])
+        place = place * (len(e) - 1) + np.clip(at, 0, len(e) - 2)
+    counted = np.bincount(place[inside], None if weight is None else weight[inside], int(np.prod(shape)))
+    counted = counted.astype(dtype).reshape(shape)
+    if density:
+        volume = np.ones((), dtype)
+        for e in edges:
+            volume = np.multiply.outer(volume, np.diff(e))
+        counted = silently(np.divide, counted, counted.sum() * volume)  # nothing counted makes nan, without a word
+    return counted
+
+
+def _weight(name: str, weight: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    if weight is None:
+        return None
+    if tensor_argument(weight, name)._array.shape != shape or weight._array.dtype != dtype:
+        raise BadValue(f"{name}: the weight must be {dtype.name} of shape {shape}, not {weight._array.dtype.name} of shape {weight._array.shape}",
+                       fix="weight.to(x.dtype).expand_as(x)")
+    return weight._array.reshape(-1)
+
+
+def histogram(input: Any, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False, out: Any = None) -> Any:
+    """How many elements, or how much weight, fall between edges: given as a tensor, or as a number of equally wide bins."""
+    column = _countable(input, "histogram")
+    edges = _edges("histogram", bins, column, range)
+    weights = _weight("histogram", weight, input._array.shape, column.dtype)
+    counted = _count([column], [edges], weights, density, column.dtype)
+    return write_out("histogram", return_types.histogram(make(counted), make(edges.copy())), out)
+
+
+def histogramdd(input: Any, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False) -> Any:
+    """The histogram of points, whose coordinates are the last dimension."""
+    shape = tensor_argument(input, "histogramdd")._array.shape
+    if len(shape) < 2:
+        raise ShapeError(f"histogramdd: expects points in rows, got shape {shape}", fix="x.unsqueeze(1)")
+    _countable(input, "histogramdd")
+    points = input._array.reshape(-1, shape[-1]) if shape[-1] else input._array.reshape(int(np.prod(shape[:-1])), 0)
+    several = list(bins) if isinstance(bins, (tuple, list)) else [bins] * shape[-1]
+    if len(several) != shape[-1] or range is not None and len(range) != 2 * shape[-1]:
+        raise BadValue(f"histogramdd: {len(several)} bins and {len(range or ())} limits for points of {shape[-1]} coordinates",
+                       fix="bins for each coordinate, and range=(low, high, low, high, ...)")
+    limits = [None] * shape[-1] if range is None else list(zip(range[::2], range[1::2]))
+    edges = [_edges("histogramdd", b, points[:, d], limits[d]) for d, b in enumerate(several)]
+    weights = _weight("histogramdd", weight, shape[:-1], points.dtype)
+    counted = _count([points[:, d] for d in builtin_range(shape[-1])], edges, weights, density, points.dtype)
+    return return_types.histogramdd(make(counted), tuple(make(e.copy()) for e in edges))
+
+
+
+
+
+@may_need_much
+def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
+    """How often each number from 0 on occurs, or the sum of its weights."""
+    array = tensor_argument(input, "bincount")._array
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise BadValue(f"bincount: expects a vector of integers, got {array.dtype.name} of shape {array.shape}", fix="x.flatten().long()")
+    if array.size and array.min() < 0:
+        raise BadValue(f"bincount only supports 1-d non-negative integral inputs, but the smallest is {array.min()}", fix="x - x.min()")
+    minlength = whole_number(minlength, "bincount", "minlength")
+    if minlength < 0:
+        raise BadValue(f"bincount: minlength={minlength} must not be negative", fix="minlength=0")
+    if weights is None:
+        return make(np.bincount(array.astype(np.int64), minlength=minlength))
+    w = tensor_argument(weights, "bincount")._array
+    if w.shape != array.shape:
+        raise BadValue(f"bincount: weights of shape {w.shape} for numbers of shape {array.shape}", fix="a weight for each number")
+    found = make(np.bincount(array.astype(np.int64), w, minlength).astype(w.dtype if w.dtype.char == "f" else np.float64))
+    if weights._storage.writer is None or not mode.grad:
+        return found
+    return index_add(make(np.zeros_like(found._array)), 0, input, cast(weights, found._array.dtype))
+
+
+# --------------------------------------------------------------------------------------------------------------- positions
+
+def nonzero_static(input: Any, *, size: int, fill_value: int = -1, out: Any = None) -> Any:
+    """Where elements are not zero, a row for each, cut or filled to so many rows."""
+    array = tensor_argument(input, "nonzero_static")._array
+    size = whole_number(size, "nonzero_static", "size")
+    if size < 0:
+        raise BadValue(f"nonzero_static: size={size} must not be negative", fix="size=10")
+    rows = np.full((size, array.ndim), fill_value, np.int64)
+    if array.ndim:
+        found = np.argwhere(array)[:size]
+        rows[:len(found)] = found
+    return write_out("nonzero_static", make(rows), out)
+
+
+def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
+    """Positions in a flattened tensor as one index tensor for each dimension."""
+    array = tensor_argument(indices, "unravel_index")._array
+    if array.dtype.kind not in "iu":
+        raise BadData(f"unravel_index: expected 'indices' to be integers, not {array.dtype.name}", fix="indices.long()")
+    sizes = _shape_of(shape)
+    total = int(np.prod(sizes, dtype=np.int64))
+    if array.size and (array.min() < -total or array.max() >= total):
+        raise BadValue(f"unravel_index: indices must be from {-total} to {total - 1} for shape {sizes}", fix="indices % total")
+    found, rest = [], array.astype(np.int64)
+    for n in reversed(sizes):
+        found.append(make(np.asarray(rest % n) if n else np.zeros_like(rest)))
+        rest = rest // n if n else rest
+    return tuple(reversed(found))
+
+
+def _shape_of(shape: Any) -> tuple[int, ...]:
+    given = shape._array.tolist() if isinstance(shape, TensorBase) else shape
+    given = given if isinstance(given, (tuple, list)) else (given,)
+    if not all(isinstance(n, int) and not isinstance(n, bool) for n in given):
+        raise BadArgument(f"unravel_index: a shape is of integers, got {shape!r}", fix="mutagrad.unravel_index(i, (2, 3))")
+    if any(n < 0 for n in given):
+        raise BadValue(f"unravel_index: sizes must not be negative, got {tuple(given)}", fix="x.shape")
+    return tuple(given)
+
+
+# ----------------------------------------------------------------------------------------------------------- index_reduce
+
+_KINDS = ("prod", "mean", "amax", "amin")
+
+
+def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True, out: Any = None) -> Any:
+    """Slices of the source that meet at one index are combined: "prod", "mean", "amax" or "amin"."""
+    if reduce not in _KINDS:
+        raise bad_choice(reduce, str, f"index_reduce: reduce={reduce!r} is none of {', '.join(_KINDS)}", fix="reduce='amax'; index_add sums")
+    shape, given = tensor_argument(input, "index_reduce")._array.shape, tensor_argument(source, "index_reduce")._array
+    dim = whole_dim(dim, len(shape), "index_reduce")
+    places = tensor_argument(index, "index_reduce")._array
+    if places.ndim > 1 or places.dtype.kind not in "iu":
+        raise BadIndex(f"index_reduce: the index must be a vector of integers, not {places.dtype.name} of shape {places.shape}", fix="index.flatten().long()")
+    if given.dtype is not input._array.dtype:
+        raise BadValue(f"index_reduce: the source has type {of_array(given.dtype).name} and x {of_array(input._array.dtype).name}", fix="source.to(x.dtype)")
+    if given.size and given.shape[:dim] + (places.size,) + given.shape[dim + 1:] != shape[:dim] + (places.size,) + shape[dim + 1:] and shape:
+        raise BadIndex(f"index_reduce: a source of shape {given.shape} does not fit x of shape {shape}", fix="a slice of x's shape for each index")
+    if (given.shape[dim] if given.ndim else 1) != places.size:
+        raise BadIndex(f"index_reduce: {places.size} places for {given.shape[dim] if given.ndim else 1} slices", fix="a slice for each index")
+    if not given.size:
+        return write_out("index_reduce", clone(input), out)
+    grid = expand(reshape(index, *(-1 if d == dim else 1 for d in builtin_range(given.ndim))), *given.shape) if given.ndim else index
+    return write_out("index_reduce", scatter_reduce(input, dim, grid, source, reduce, include_self=include_self), out)
+
+
+def index_reduce_(x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Any:
+    return copy_(x, index_reduce(x, dim, index, source, reduce, include_self=include_self))

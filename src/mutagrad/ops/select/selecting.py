@@ -1,0 +1,441 @@
+"""Reading and writing under a name: `gather`, `scatter`, `index_add`, `masked_fill`, `take`, `put` and the like.
+
+They are all the two operations of indexing.py with differently made indices.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from ...arrays import np
+from ...arrays.numpy import add_at
+from ...base.errors import BadArgument, BadIndex, BadIndexType, NotSupported, ShapeError, bad_choice, may_need_much
+from ...core.codegen import primitive
+from ...core.factory import make
+from ...core.index import ALL, as_vector, basic_view, index_shape, positions, split_index, vector_of
+from ...core.indexing import as_value, copy_, put, read
+from ...core.number import number
+from ...core.op import RAW, RECORDED
+from ...core.out_arg import write_out
+from ...core.storage import TensorBase
+from ...core.write import check_cast
+from ..math.elementwise import cast, where_values
+from ..shape.shape import broadcast_tensors, clone, expand, flatten, reshape, tensor_argument, whole_dim
+
+ndarray = np.ndarray
+
+
+def _tuple_index(x: Any, indices: Any, name: str) -> tuple[Any, Any]:
+    if isinstance(indices, TensorBase) or not isinstance(indices, (tuple, list)):
+        raise BadArgument(f"{name}: indices must be a tuple of tensors", fix=f"x.{name}((indices,), values)")
+    view, index = split_index(x, tuple(ALL if i is None else i if isinstance(i, TensorBase) else RECORDED.as_tensor(i) for i in indices))
+    return view, index
+
+
+def index_put_(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    """`x[indices] = values`, or, accumulating, `x[indices] += values` with every duplicate counted."""
+    view, index = _tuple_index(tensor_argument(x, "index_put_"), indices, "index_put_")
+    put(view, index, values, "index_put_", accumulate)
+    return x
+
+
+def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    """`index_put_` on a copy."""
+    return index_put_(clone(tensor_argument(input, "index_put")), indices, values, accumulate)
+
+
+def _along(x: Any, dim: int, index: Any, name: str, from_end: bool = False) -> tuple[Any, ...]:
+    """The index that picks whole slices along a dimension."""
+    dim = whole_dim(dim, x._array.ndim, name)
+    if not isinstance(index, TensorBase):
+        raise BadArgument(f"{name}: the index must be a tensor, not {type(index).__name__}", fix="mutagrad.tensor([0, 2])")
+    array = index._array
+    if array.dtype.kind not in "iu":
+        raise BadIndex(f"{name}: the index must be of integers, not {array.dtype.name}", fix="index.long()")
+    if array.ndim > 1:
+        raise BadIndex(f"{name}: the index must be a vector, not of shape {array.shape}", fix="index.flatten()")
+    return (ALL,) * dim + (positions(array.reshape(-1), x._array.shape[dim] if x._array.ndim else 1, dim, from_end),)
+
+
+def _lifted(x: Any) -> Any:
+    return x if x._array.ndim else reshape(x, 1)
+
+
+def index_select(input: Any, dim: int, index: Any, *, out: Any = None) -> Any:
+    """The slices at `index` along a dimension."""
+    lifted = _lifted(tensor_argument(input, "index_select"))
+    result = read(lifted, _along(lifted, dim, index, "index_select"))
+    return write_out("index_select", result if input._array.ndim else reshape(result, ()), out)
+
+
+def index_add_(x: Any, dim: int, index: Any, source: Any, *, alpha: float = 1) -> Any:
+    """Adds slices of `source` to those at `index` along a dimension; duplicates add up."""
+    alpha = number(alpha)
+    whole = _along(_lifted(x), dim, index, "index_add_")
+    _check_slices(_lifted(x), whole, source, "index_add_")
+    put(_lifted(x), whole, source if alpha == 1 else source * alpha, "index_add_", accumulate=True)
+    return x
+
+
+def index_copy_(x: Any, dim: int, index: Any, source: Any) -> Any:
+    """Overwrites the slices at `index` along a dimension with those of `source`."""
+    whole = _along(_lifted(x), dim, index, "index_copy_")
+    _check_slices(_lifted(x), whole, source, "index_copy_")
+    put(_lifted(x), whole, source, "index_copy_")
+    return x
+
+
+def _check_slices(x: Any, index: tuple[Any, ...], source: Any, name: str) -> None:
+    """A source must have a slice for each index; unlike a written value it is not broadcast."""
+    wanted = index_shape(x._array.shape, index)
+    if isinstance(source, TensorBase) and source._array.shape != wanted and (source._array.ndim or wanted != (1,)):
+        raise BadIndex(f"{name}: a source of shape {source._array.shape} has not a slice of shape {wanted} for the index", fix="source.expand(...)")
+
+
+def index_fill_(x: Any, dim: int, index: Any, value: Any) -> Any:
+    """Overwrites the slices at `index` along a dimension with one value."""
+    put(_lifted(x), _along(_lifted(x), dim, index, "index_fill_", from_end=True), value, "index_fill_")
+    return x
+
+
+def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: float = 1, out: Any = None) -> Any:
+    """`index_add_` on a copy."""
+    return write_out("index_add", index_add_(clone(tensor_argument(input, "index_add")), dim, index, source, alpha=alpha), out)
+
+
+def index_copy(input: Any, dim: int, index: Any, source: Any, *, out: Any = None) -> Any:
+    """`index_copy_` on a copy."""
+    return write_out("index_copy", index_copy_(clone(tensor_argument(input, "index_copy")), dim, index, source), out)
+
+
+def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
+    """`index_fill_` on a copy."""
+    return index_fill_(clone(tensor_argument(input, "index_fill")), dim, index, value)
+
+
+# ------------------------------------------------------------------------------------------------------- gather, scatter
+
+def _grid(x: Any, dim: int, index: Any, name: str) -> tuple[Any, ...]:
+    """The index of gather and scatter: `index` along `dim`, each position itself along the others."""
+    if not isinstance(index, TensorBase) or index._array.dtype.kind not in "iu":
+        raise BadIndexType(f"{name}: the index must be a tensor of integers", fix="index.long()")
+    shape, array = x._array.shape, index._array
+    dim = whole_dim(dim, len(shape), name)
+    if array.ndim != len(shape):
+        raise ShapeError(f"{name}: Index tensor must have the same number of dimensions as the input tensor, got {array.ndim} and {len(shape)}",
+                         fix="index.unsqueeze(-1), or x[index]")
+    for d, n in enumerate(array.shape):
+        if d != dim and n > shape[d]:
+            raise ShapeError(f"{name}: index of shape {array.shape} exceeds the tensor's shape {shape} in dimension {d}", fix="index[:n]")
+    index_arrays = [np.arange(n).reshape((-1,) + (1,) * (array.ndim - 1 - d)) for d, n in enumerate(array.shape)]
+    index_arrays[dim] = positions(array, shape[dim], dim, from_end=False)
+    return tuple(index_arrays)
+
+
+def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False, out: Any = None) -> Any:
+    """`out[i][j] = x[index[i][j]][j]` for dim 0, and so on."""
+    return _gather(input, dim, index) if out is None else write_out("gather", _gather(input, dim, index), out)
+
+
+def _gather(input: Any, dim: int, index: Any) -> Any:
+    if not tensor_argument(input, "gather")._array.ndim:
+        whole_dim(dim, 0, "gather")
+        return reshape(_gather(reshape(input, 1), 0, reshape(index, -1)), *index._array.shape)
+    if isinstance(index, TensorBase) and not index._array.ndim and input._array.ndim == 1:
+        return reshape(_gather(input, dim, reshape(index, 1)), ())
+    if isinstance(index, TensorBase) and not index._array.size:  # PyTorch lets an empty index have any number of dimensions
+        return reshape(basic_view(flatten(input), (slice(0, 0),)), *index._array.shape)
+    return read(*as_vector(input, _grid(input, dim, index, "gather")))
+
+
+def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any = None) -> Any:
+    """As gather, with the index broadcast against the tensor in the other dimensions."""
+    for x in (input, indices):
+        tensor_argument(x, "take_along_dim")
+    if dim is None:
+        return take_along_dim(flatten(input), flatten(indices), 0, out=out)
+    dim = whole_dim(dim, input._array.ndim, "take_along_dim")
+    if indices._array.ndim != input._array.ndim:
+        raise ShapeError(f"take_along_dim: the tensor has {input._array.ndim} dimensions and the index {indices._array.ndim}",
+                         why="they must have equally many", fix="indices as x.argsort(dim) gives them")
+    shape, wanted = list(input._array.shape), list(indices._array.shape)
+    if indices._array.dtype.kind in "iu":
+        indices = make(positions(indices._array, shape[dim] if shape else 1, dim))
+    try:
+        common = list(np.broadcast_shapes(tuple(shape[:dim] + [1] + shape[dim + 1:]), tuple(wanted[:dim] + [1] + wanted[dim + 1:])))
+    except ValueError:
+        raise ShapeError(f"take_along_dim: shapes {tuple(shape)} and {tuple(wanted)} do not broadcast outside dimension {dim}",
+                         fix="indices as x.argsort(dim) gives them") from None
+    source, picks = common.copy(), common.copy()
+    source[dim], picks[dim] = shape[dim], wanted[dim]
+    return gather(expand(input, *source), dim, expand(indices, *picks), out=out)
+
+
+def _scatter_source(x: Any, index: Any, src: Any, name: str) -> Any:
+    """The part of `src` that the index covers."""
+    if not isinstance(src, TensorBase):
+        return src
+    shape = index._array.shape
+    if src._array.ndim != len(shape) or any(a > b for a, b in zip(shape, src._array.shape)):
+        raise ShapeError(f"{name}: index of shape {shape} exceeds the source's shape {src._array.shape}",
+                         fix="a source of at least the index's shape, or a number")
+    return basic_view(src, tuple(slice(n) for n in shape))
+
+
+def scatter_(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Any:
+    """`x[index[i][j]][j] = src[i][j]` for dim 0, and so on; the reverse of gather."""
+    src = number(value) if src is None else src
+    if not isinstance(src, (TensorBase, bool, int, float, complex, np.generic)):
+        raise BadArgument(f"scatter_: src must be a tensor or a number, not {type(src).__name__}", fix="x.scatter_(dim, index, mutagrad.tensor(src))")
+    if reduce is not None:
+        if reduce not in ("add", "multiply"):
+            raise bad_choice(reduce, str, f"scatter_: reduce argument must be 'add' or 'multiply', not {reduce!r}",
+                             fix="x.scatter_reduce_(dim, index, src, 'amax')")
+        src = src if isinstance(src, TensorBase) else expand(make(np.array(src, x._array.dtype)), *index._array.shape)
+        return scatter_reduce_(x, dim, index, src, "sum" if reduce == "add" else "prod")
+    if not x._array.ndim:
+        return scatter_one(x, index, src, "scatter_", False)
+    put(*as_vector(x, _grid(x, dim, index, "scatter_")), _scatter_source(x, index, src, "scatter_"), "scatter_")
+    return x
+
+
+def scatter_one(x: Any, index: Any, src: Any, name: str, accumulate: bool) -> Any:
+    """Scatter into a 0-d tensor, seen as a vector of one."""
+    flat = reshape(index, -1)
+    source = reshape(src, -1) if isinstance(src, TensorBase) else src
+    put(reshape(x, 1), _grid(reshape(x, 1), 0, flat, name), source, name, accumulate)
+    return x
+
+
+def scatter_add_(x: Any, dim: int, index: Any, src: Any) -> Any:
+    """As scatter_, adding; duplicates add up."""
+    if not x._array.ndim:
+        return scatter_one(x, index, src, "scatter_add_", True)
+    put(*as_vector(x, _grid(x, dim, index, "scatter_add_")), _scatter_source(x, index, src, "scatter_add_"), "scatter_add_", accumulate=True)
+    return x
+
+
+def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None, out: Any = None) -> Any:
+    """`scatter_` on a copy."""
+    return write_out("scatter", scatter_(clone(tensor_argument(input, "scatter")), dim, index, src, value=value, reduce=reduce), out)
+
+
+def scatter_add(input: Any, dim: int, index: Any, src: Any, *, out: Any = None) -> Any:
+    """`scatter_add_` on a copy."""
+    return write_out("scatter_add", scatter_add_(clone(tensor_argument(input, "scatter_add")), dim, index, src), out)
+
+
+_REDUCE = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
+_START = {"sum": 0, "mean": 0, "prod": 1, "amax": -np.inf, "amin": np.inf}
+
+
+def _start(kind: str, dtype: Any) -> Any:
+    if kind in ("amax", "amin") and dtype.kind == "b":
+        return kind == "amin"
+    if kind in ("amax", "amin") and dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return info.min if kind == "amax" else info.max
+    return _START[kind]
+
+
+def _scatter_reduce_forward(a: Any, b: Any, index: Any, kind: str, include_self: bool) -> Any:
+    out = a.copy()
+    if not include_self:
+        out[index] = _start(kind, a.dtype)
+    _REDUCE[kind].at(out, index, b)
+    if kind == "mean":
+        count = _counts(a, index, include_self)
+        out = (out / count if a.dtype.kind == "f" else out // count).astype(a.dtype)
+    return out
+
+
+def _counts(a: Any, index: Any, include_self: bool) -> Any:
+    count = np.full(a.shape, 1 if include_self else 0, a.dtype)
+    np.add.at(count, index, 1)
+    return np.maximum(count, 1)
+
+
+def _share_of(xp: Any, g: Any, x: Any, y: Any, out: Any, index: Any, kind: str, include_self: bool) -> tuple[Any, Any]:
+    """The adjoints of both inputs of scatter_reduce, each as a function of the local derivative."""
+    own = xp.untouched(g, index, include_self)
+    if kind == "sum":
+        return g * own, xp.pick(g, index)
+    if kind == "mean":
+        scaled = g / xp.counts(x, index, include_self)
+        return scaled * own, xp.pick(scaled, index)
+    if kind == "prod":
+        others_x, others_y = xp.product_without(x, y, out, index, include_self)
+        return g * others_x * own, xp.pick(g, index) * others_y
+    hit_x, hit_y = (x == out) & (own != 0), y == xp.pick(out, index)
+    hit_x, hit_y = xp.as_float(hit_x, g), xp.as_float(hit_y, g)
+    winners = xp.put_add(hit_x, index, hit_y)
+    share = g / xp.where(winners == 0, 1.0, winners)
+    return share * hit_x, xp.pick(share, index) * hit_y
+
+
+_scatter_reduce = primitive(
+    "scatter_reduce", _scatter_reduce_forward, settings=("index", "kind", "include_self"),
+    x=lambda xp, g, x, y, out, index, kind, include_self: _share_of(xp, g, x, y, out, index, kind, include_self)[0],
+    y=lambda xp, g, x, y, out, index, kind, include_self: _share_of(xp, g, x, y, out, index, kind, include_self)[1])
+
+
+def _untouched(g: Any, index: Any, include_self: bool) -> Any:
+    """1 where the old value of x still counts in the result, else 0."""
+    mask = np.ones(g.shape, g.dtype)
+    if not include_self:
+        mask[index] = 0
+    return mask
+
+
+def _put_add(a: Any, index: Any, b: Any) -> Any:
+    out = a.copy()
+    add_at(out, index, b)
+    return out
+
+
+def _product_without(x: Any, y: Any, out: Any, index: Any, include_self: bool) -> tuple[Any, Any]:
+    """For each factor the product of all the others that meet it in the same place; right at zeros."""
+    counts = _untouched(x, index, include_self) != 0
+    zeros = (counts & (x == 0)).astype(np.int64)
+    np.add.at(zeros, index, (y == 0).astype(np.int64))
+    nonzero = np.where(counts & (x != 0), x, 1).astype(x.dtype)
+    np.multiply.at(nonzero, index, np.where(y == 0, 1, y).astype(y.dtype))
+
+    def without(factor: Any, total: Any, how_many: Any) -> Any:
+        rest = np.where(how_many == 0, total / np.where(factor == 0, 1, factor), 0)
+        return np.where(factor == 0, np.where(how_many == 1, total, 0), rest).astype(total.dtype)
+
+    return without(x, nonzero, zeros), without(y, nonzero[index], zeros[index])
+
+
+def _product_recorded(x: Any, y: Any, out: Any, index: Any, include_self: bool) -> tuple[Any, Any]:
+    if not (x._array.all() and y._array.all()):
+        raise NotSupported("scatter_reduce: no second derivative of 'prod' where a factor is zero", fix="add a small number to the zeros")
+    return out / x, read(out, index) / y
+
+
+RAW.untouched, RECORDED.untouched = _untouched, lambda g, index, s: make(_untouched(g._array, index, s))
+RAW.counts, RECORDED.counts = _counts, lambda x, index, s: make(_counts(x._array, index, s))
+RAW.pick, RECORDED.pick = lambda a, index: a[index], read
+RAW.put_add, RECORDED.put_add = _put_add, lambda x, index, y: make(_put_add(x._array, index, y._array))
+RAW.as_float, RECORDED.as_float = lambda mask, g: mask.astype(g.dtype), lambda mask, g: cast(mask, g._array.dtype)
+RAW.product_without, RECORDED.product_without = _product_without, _product_recorded
+
+
+def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
+    """Sources that meet in one place are combined: "sum", "prod", "mean", "amax" or "amin"."""
+    tensor_argument(input, "scatter_reduce")
+    if reduce not in _REDUCE:
+        raise bad_choice(reduce, str, f"scatter_reduce: reduce={reduce!r} is none of {', '.join(_REDUCE)}", fix="reduce='sum'")
+    if not input._array.ndim:
+        return reshape(scatter_reduce(reshape(input, 1), 0, reshape(index, -1), reshape(src, -1), reduce, include_self=include_self), ())
+    grid = _grid(input, dim, index, "scatter_reduce")
+    src = as_value(_scatter_source(input, index, src, "scatter_reduce"), input, "scatter_reduce")
+    return _scatter_reduce(input, src, grid, reduce, include_self)
+
+
+def scatter_reduce_(x: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
+    return copy_(x, scatter_reduce(x, dim, index, src, reduce, include_self=include_self))
+
+
+# ------------------------------------------------------------------------------------------------------------------ masks
+
+def _mask_index(x: Any, mask: Any, name: str) -> tuple[Any, tuple[Any, ...]]:
+    """The elements where the mask holds, as a window and an index into it."""
+    if not isinstance(mask, TensorBase) or mask._array.dtype.kind != "b":
+        raise BadIndexType(f"{name}: the mask must be a boolean tensor", fix="mask.bool() or x > 0")
+    try:
+        full = np.broadcast_to(mask._array, x._array.shape)
+    except ValueError:
+        raise ShapeError(f"{name}: a mask of shape {mask._array.shape} does not broadcast to shape {x._array.shape}",
+                         fix="mask[:, None] where it is for rows") from None
+    return (vector_of(x), (np.flatnonzero(full),)) if x._array.flags.c_contiguous else (x, tuple(np.nonzero(full)))
+
+
+def masked_fill_(x: Any, mask: Any, value: Any) -> Any:
+    """Overwrites the elements where the mask holds with one value."""
+    _check_filling(x, value, "masked_fill_")
+    lifted, where = _lifted(x), mask if x._array.ndim else _lifted(mask)
+    put(*_mask_index(lifted, where, "masked_fill_"), value, "masked_fill_")
+    return x
+
+
+def masked_fill(input: Any, mask: Any, value: Any) -> Any:
+    """`value` where the mask holds, else x."""
+    tensor_argument(input, "masked_fill")
+    if not isinstance(mask, TensorBase) or mask._array.dtype.kind != "b":
+        raise BadIndexType("masked_fill: the mask must be a boolean tensor", fix="mask.bool() or x > 0")
+    _check_filling(input, value, "masked_fill")
+    return where_values(mask, as_value(value, input, "masked_fill"), input)
+
+
+def _check_filling(x: Any, value: Any, name: str) -> None:
+    if isinstance(value, TensorBase):
+        if value._array.dtype.kind == "c":
+            check_cast(name, value._array.dtype, x._array.dtype)
+        if value._array.ndim:
+            raise ShapeError(f"{name}: the value must be a number or a 0-d tensor, not of shape {value._array.shape}", fix="x[mask] = value")
+
+
+@may_need_much
+def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
+    """The elements where the mask holds, as a vector; both broadcast."""
+    wide, where = map(_lifted, broadcast_tensors(input, mask))
+    return write_out("masked_select", read(*_mask_index(wide, where, "masked_select")), out)
+
+
+def masked_scatter_(x: Any, mask: Any, source: Any) -> Any:
+    """Overwrites the elements where the mask holds with those of `source`, in order."""
+    lifted, where = _lifted(x), mask if x._array.ndim else _lifted(mask)
+    target, index = _mask_index(lifted, where, "masked_scatter_")
+    n = index[0].size
+    if tensor_argument(source, "masked_scatter_")._array.size < n:
+        raise ShapeError(f"masked_scatter_: the mask picks {n} elements, but the source has {source._array.size}", fix="a source of at least as many")
+    put(target, index, basic_view(flatten(source), (slice(n),)), "masked_scatter_")
+    return x
+
+
+def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
+    return masked_scatter_(clone(broadcast_tensors(input, mask)[0]), mask, source)
+
+
+# -------------------------------------------------------------------------------------------------- the tensor as a vector
+
+def _flat_index(x: Any, index: Any, name: str) -> tuple[Any, ...]:
+    if not isinstance(index, TensorBase) or index._array.dtype.kind not in "iu":
+        raise BadIndexType(f"{name}: the index must be a tensor of integers", fix="index.long()")
+    places = positions(index._array, x._array.size, 0)
+    return tuple(np.asarray(i) for i in np.unravel_index(places, x._array.shape))
+
+
+def take(input: Any, index: Any, *, out: Any = None) -> Any:
+    """Elements by their number, as if the tensor were a vector."""
+    lifted = _lifted(tensor_argument(input, "take"))
+    return write_out("take", read(lifted, _flat_index(lifted, index, "take")), out)
+
+
+def put_(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
+    """Writes elements by their number, as if the tensor were a vector."""
+    lifted = _lifted(x)
+    if isinstance(index, TensorBase) and tensor_argument(source, "put_")._array.size != index._array.size:
+        raise BadIndex(f"put_: {index._array.size} places for {source._array.size} elements", why="there must be as many", fix="source.expand_as(index)")
+    put(lifted, _flat_index(lifted, index, "put_"), reshape(source, *index._array.shape), "put_", accumulate)
+    return x
+
+
+def put_copy(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
+    return put_(clone(tensor_argument(input, "put")), index, source, accumulate)
+
+
+@may_need_much
+def nonzero(input: Any, *, as_tuple: bool = False, out: Any = None) -> Any:
+    """Where elements are not zero: a row for each, or a tuple of index tensors."""
+    tensor_argument(input, "nonzero")
+    found = np.nonzero(input._array) if input._array.ndim else np.nonzero(np.atleast_1d(input._array))[:1] if as_tuple else ()
+    if as_tuple:
+        return tuple(make(i) for i in found)
+    return write_out("nonzero", make(np.stack(found, 1) if input._array.ndim else np.zeros((int(bool(input._array)), 0), np.int64)), out)
+
+
+def argwhere(input: Any) -> Any:
+    """Where elements are not zero, a row for each."""
+    return nonzero(input)

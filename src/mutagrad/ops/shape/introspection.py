@@ -1,0 +1,108 @@
+"""Questions about tensors that few programs ask."""
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+from ...base.errors import BadValue, NoDevice
+from ...core.dtypes import of_array
+from ...core.factory import whole_memory
+from ...core.storage import TensorBase, memory_of
+from .shape import tensor_argument
+
+FUNCTIONS = "_assert _assert_async _check get_device is_inference is_nonzero is_same_size is_signed"
+METHODS = "_base _is_view dim_order get_device is_nonzero is_pinned is_same_size is_set_to is_shared pin_memory"
+
+
+def is_nonzero(input: Any) -> bool:
+    """The truth of a tensor of one element."""
+    return bool(tensor_argument(input, "is_nonzero"))
+
+
+def _assert_async(input: Any, assert_msg: str = "") -> None:
+    """Raises unless a tensor of one element is true."""
+    if not is_nonzero(input):
+        raise BadValue(assert_msg or "_assert_async: expected one element that is nonzero, but got zero")
+
+
+def _assert(condition: Any, message: str) -> None:
+    """`assert condition, message`, as a function."""
+    if not condition:
+        raise AssertionError(message)
+
+
+def _check(cond: Any, message: Any = None) -> None:
+    """Raises unless the condition holds; `message` is a function that gives the text."""
+    if not cond:
+        raise BadValue("_check: the condition does not hold" if message is None else str(message()))
+
+
+def is_signed(input: Any) -> bool:
+    """Whether the elements can be negative."""
+    return of_array(tensor_argument(input, "is_signed")._array.dtype).is_signed
+
+
+def is_inference(input: Any) -> bool:
+    """Whether the tensor can never take part in a derivative, which none is here."""
+    tensor_argument(input, "is_inference")
+    return False
+
+
+def is_same_size(input: Any, other: Any) -> bool:
+    """Whether two tensors have one shape."""
+    return bool(tensor_argument(input, "is_same_size")._array.shape == tensor_argument(other, "is_same_size")._array.shape)
+
+
+def is_set_to(x: Any, tensor: Any) -> bool:
+    """Whether two tensors are the same window on the same memory."""
+    same = memory_of(x) is memory_of(tensor_argument(tensor, "is_set_to")) and x.storage_offset() == tensor.storage_offset()
+    return same and x.shape == tensor.shape and x.stride() == tensor.stride()
+
+
+def _is_view(x: Any) -> bool:
+    """Whether the tensor was made as a view of another."""
+    return x._offset is not None or x._array.size < memory_of(x).buffer.size
+
+
+def _owner(x: Any) -> Any:
+    """The tensor that a view is a view of, None for one that is none.
+
+    Views do not know it. Few programs ask, so it is looked for among all objects, rather than kept by every view.
+    """
+    if not _is_view(x):
+        return None
+    memory = memory_of(x)
+    for found in gc.get_referrers(memory):
+        if isinstance(found, TensorBase) and found._storage is memory and found._offset is None:
+            return found
+    return whole_memory(memory)  # it is gone, but for its memory
+
+
+_base = property(_owner)
+
+
+def get_device(input: Any) -> int:
+    """The number of the device, -1 for the CPU."""
+    tensor_argument(input, "get_device")
+    return -1
+
+
+def is_pinned(x: Any, device: Any = None) -> bool:
+    """Whether the memory is kept in place for copies to a GPU."""
+    return False
+
+
+def pin_memory(x: Any, device: Any = None) -> Any:
+    """Raises: memory is kept in place for copies to a GPU, and there is none."""
+    raise NoDevice("pin_memory: there is no GPU to copy to", why="computation is on the CPU", fix="leave pin_memory() out where cuda.is_available() is False")
+
+
+def is_shared(x: Any) -> bool:
+    """Whether other processes see the memory."""
+    return False
+
+
+def dim_order(x: Any) -> tuple[int, ...]:
+    """The dimensions in the order in which they lie in memory, outermost first."""
+    steps = x.stride()
+    return tuple(sorted(range(len(steps)), key=lambda d: -steps[d]))

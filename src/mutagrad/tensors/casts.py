@@ -1,0 +1,104 @@
+"""Tensors in other element types, and what is asked about these types."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..base.device import device as device_class, names_meta
+from ..base.errors import NoDevice
+from ..base.layout import preserve_format
+from ..base.package_name import called
+from ..base.sockets import socket
+from ..core.dtypes import (
+    CLASS_NAMES,
+    as_dtype,
+    bfloat16,
+    bool_,
+    complex64,
+    complex128,
+    dtype,
+    dtype_of_class,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+)
+from ..core.factory import SCOPE
+from ..core.promote import as_operand, operand_dtype
+from ..core.storage import TensorBase
+from ..ops.math.elementwise import cast
+from ..ops.shape.shape import contiguous, tensor_argument
+
+
+def to(tensor: Any, *targets: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False, memory_format: Any = None) -> Any:
+    """Another element type (or the same device): itself where nothing changes."""
+    for target in targets:
+        if isinstance(target, TensorBase):
+            dtype = target.dtype  # type: ignore[attr-defined]
+        elif isinstance(target, (str, device_class)):
+            device = target
+        elif not isinstance(target, bool):
+            dtype = target
+    if device is not None and names_meta(device) and not tensor.is_meta:
+        return socket("meta").blank(tensor if dtype is None else tensor.to(dtype))
+    wanted = tensor._array.dtype if dtype is None else as_dtype(dtype).array_type
+    found = cast(tensor, wanted) if tensor._array.dtype is not wanted else tensor.clone() if copy else tensor
+    return found if memory_format is None or memory_format is preserve_format else contiguous(found, memory_format)
+
+
+def to_type(tensor: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """The name of the tensor's class in PyTorch's older way, `'torch.FloatTensor'`; the tensor in another type if one is given."""
+    if dtype is None:
+        return called(CLASS_NAMES.get(tensor.dtype, tensor.dtype.name + "Tensor"))
+    return tensor.to(get_default_dtype() if dtype is SCOPE["Tensor"] else dtype_of_class(dtype))
+
+
+def type_as(tensor: Any, other: Any) -> Any:
+    """In the element type of another tensor."""
+    return tensor.to(tensor_argument(other, "type_as").dtype)
+
+
+def to_device(tensor: Any, device: Any, /, *, stream: Any = None) -> Any:
+    """The array API standard's name for `to(device)`."""
+    return tensor.to(device=device)
+
+
+def cuda(tensor: Any, *arguments: Any, **settings: Any) -> Any:
+    """Raises: there is no such device."""
+    raise NoDevice("cuda: this build computes on the CPU only", fix="x.cpu(), or leave the device out")
+
+
+def _caster(name: str, kind: dtype) -> Callable[..., Any]:
+    """The method for one element type: `x.double()`."""
+    def to_kind(tensor: Any, memory_format: Any = None) -> Any:
+        return tensor.to(kind, memory_format=memory_format)
+
+    to_kind.__name__ = to_kind.__qualname__ = name
+    return to_kind
+
+
+to_float, to_double = _caster("float", float32), _caster("double", float64)
+to_half, to_bfloat16 = _caster("half", float16), _caster("bfloat16", bfloat16)
+to_long, to_int, to_short = _caster("long", int64), _caster("int", int32), _caster("short", int16)
+to_char, to_byte, to_bool = _caster("char", int8), _caster("byte", uint8), _caster("bool", bool_)
+to_cfloat, to_cdouble = _caster("cfloat", complex64), _caster("cdouble", complex128)
+
+
+def is_floating_point(input: Any) -> bool:
+    """Whether the elements are floats."""
+    return tensor_argument(input, "is_floating_point").is_floating_point()  # type: ignore[no-any-return]
+
+
+def is_complex(input: Any) -> bool:
+    """Whether the elements are complex numbers."""
+    return tensor_argument(input, "is_complex").is_complex()  # type: ignore[no-any-return]
+
+
+def result_type(tensor: Any, other: Any) -> dtype:
+    """The type in which an operation on these two computes."""
+    return operand_dtype([as_operand(tensor, "result_type"), as_operand(other, "result_type")])

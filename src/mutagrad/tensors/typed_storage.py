@@ -1,0 +1,224 @@
+"""A tensor's memory as an object, for programs that ask whether two tensors share it or how large it is."""
+from __future__ import annotations
+
+import builtins
+import os
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any
+
+from ..arrays import np
+from ..base.device import CPU, device
+from ..base.errors import BadArgument, BadIndex, BadValue, DTypeError, NotSupported
+from ..base.package_name import called
+from ..core.dtypes import (
+    CLASS_NAMES,
+    bfloat16,
+    bool_,
+    complex64,
+    complex128,
+    dtype,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    of_array,
+    uint8,
+)
+from ..core.factory import make, view, whole_memory
+from ..core.storage import export_for_good, memory_of
+
+FUNCTIONS = "TypedStorage UntypedStorage"
+METHODS = "storage untyped_storage"
+
+
+class TypedStorage:
+    """The elements of the whole storage that a tensor is a window on, in the order of memory.
+
+    >>> import mutagrad as mg
+    >>> x = mg.arange(6).reshape(2, 3)
+    >>> x[1].storage().data_ptr() == x.storage().data_ptr(), len(x[1].storage())
+    (True, 6)
+    """
+
+    def __init__(self, tensor: Any) -> None:
+        self._tensor, self._memory = tensor, memory_of(tensor)
+        self._flat = self._memory.buffer.reshape(-1).view(tensor._array.dtype)
+
+    @property
+    def dtype(self) -> dtype:
+        return of_array(self._flat.dtype)
+
+    @property
+    def device(self) -> device:
+        return CPU
+
+    is_cuda = is_sparse = False
+
+    def data_ptr(self) -> builtins.int:
+        return self._flat.__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+    def size(self) -> builtins.int:
+        return self._flat.size  # type: ignore[no-any-return]
+
+    __len__ = size
+
+    def nbytes(self) -> builtins.int:
+        return self._flat.nbytes  # type: ignore[no-any-return]
+
+    def element_size(self) -> builtins.int:
+        return self._flat.itemsize  # type: ignore[no-any-return]
+
+    def is_shared(self) -> builtins.bool:
+        return False
+
+    def tolist(self) -> list[Any]:
+        return self._flat.tolist()  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def _place(self, index: builtins.int) -> builtins.int:
+        if not -self.size() <= index < self.size():
+            raise BadIndex(f"storage: index {index} is out of range for {self.size()} elements")
+        return index
+
+    def __getitem__(self, index: builtins.int) -> Any:
+        return self._flat[self._place(index)].item()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.as_tensor(self._flat.dtype)[index if isinstance(index, slice) else self._place(index)] = value
+
+    def fill_(self, value: Any) -> TypedStorage:
+        """Writes one value everywhere."""
+        self.as_tensor(self._flat.dtype).fill_(value)
+        return self
+
+    def copy_(self, source: TypedStorage, non_blocking: bool = False) -> TypedStorage:
+        """Writes the elements of another storage."""
+        self.as_tensor(self._flat.dtype).copy_(source.as_tensor(source._flat.dtype))
+        return self
+
+    def clone(self) -> TypedStorage:
+        """A copy with memory of its own."""
+        return self.__class__(make(self._flat.copy()))
+
+    def __deepcopy__(self, memo: dict[builtins.int, Any]) -> TypedStorage:
+        """Copied together with tensors, it is the memory of their copies."""
+        return self.__class__(deepcopy(self.as_tensor(self._flat.dtype), memo))
+
+    def to(self, dtype: Any) -> TypedStorage:
+        """A copy with the elements converted."""
+        return TypedStorage(self.as_tensor(self._flat.dtype).to(dtype, copy=True))
+
+    def bool(self) -> TypedStorage:
+        return self.to(bool_)
+
+    def byte(self) -> TypedStorage:
+        return self.to(uint8)
+
+    def char(self) -> TypedStorage:
+        return self.to(int8)
+
+    def short(self) -> TypedStorage:
+        return self.to(int16)
+
+    def int(self) -> TypedStorage:
+        return self.to(int32)
+
+    def long(self) -> TypedStorage:
+        return self.to(int64)
+
+    def half(self) -> TypedStorage:
+        return self.to(float16)
+
+    def bfloat16(self) -> TypedStorage:
+        return self.to(bfloat16)
+
+    def float(self) -> TypedStorage:
+        return self.to(float32)
+
+    def double(self) -> TypedStorage:
+        return self.to(float64)
+
+    def complex_float(self) -> TypedStorage:
+        return self.to(complex64)
+
+    def complex_double(self) -> TypedStorage:
+        return self.to(complex128)
+
+    def cpu(self) -> TypedStorage:
+        return self
+
+    def type(self) -> str:
+        """The name of the class that PyTorch has for storages of such elements."""
+        return called(CLASS_NAMES[self.dtype].replace("Tensor", "Storage"))
+
+    @property
+    def _cdata(self) -> builtins.int:
+        return self.data_ptr()
+
+    def __sizeof__(self) -> builtins.int:
+        return object.__sizeof__(self) + self.nbytes()
+
+    def as_tensor(self, dtype: Any) -> Any:
+        """All of the memory as a vector of elements of an array's type."""
+        if dtype != self._flat.dtype and self.__class__ is TypedStorage:
+            raise DTypeError(f"storage: elements of {self.dtype.name} cannot be shown as {of_array(dtype).name}", fix="x.untyped_storage()")
+        return view(whole_memory(self._memory), (self.nbytes() // dtype.itemsize,), (dtype.itemsize,), 0, dtype)
+
+    def untyped(self) -> TypedStorage:
+        return UntypedStorage(self._tensor)
+
+    def __repr__(self) -> str:
+        title = called(f"storage.{self.__class__.__name__}")
+        return "\n".join([*(f" {v}" for v in self.tolist()), f"[{title}(dtype={self.dtype}, device=cpu) of size {self.size()}]"])
+
+
+class UntypedStorage(TypedStorage):
+    """The same, byte by byte."""
+
+    def __init__(self, tensor: Any) -> None:
+        super().__init__(tensor)
+        self._flat = self._flat.view("uint8")
+
+    size = TypedStorage.nbytes
+    __len__ = TypedStorage.nbytes
+
+    @classmethod
+    def from_file(cls, filename: Any, shared: builtins.bool = False, nbytes: builtins.int = 0) -> UntypedStorage:
+        """The bytes of a file, read when they are looked at."""
+        if shared:
+            raise NotSupported("UntypedStorage.from_file: shared=True is not supported", why="writes to the file would not be seen by derivatives",
+                               fix="shared=False")
+        if not isinstance(nbytes, (builtins.int, np.integer)):
+            raise BadArgument(f"UntypedStorage.from_file: nbytes is an integer, not {nbytes.__class__.__name__}",
+                              fix="nbytes=os.path.getsize(filename)")
+        held = os.path.getsize(filename)
+        if not 0 <= nbytes <= held:
+            raise BadValue(f"UntypedStorage.from_file: {nbytes} bytes are asked for, and {filename} has {held}",
+                           fix="nbytes=os.path.getsize(filename)")
+        return cls(make(np.asarray(np.memmap(filename, np.uint8, "c", 0, (nbytes,))) if nbytes else np.empty(0, np.uint8)))
+
+    def __getitem__(self, index: Any) -> Any:
+        if not isinstance(index, slice):
+            return super().__getitem__(index)
+        part = make(self._flat[index])
+        for seen in (self._tensor, part):  # from now on either side writes to what the other has saved
+            export_for_good(seen)
+        return UntypedStorage(part)
+
+
+def storage(x: Any) -> TypedStorage:
+    """The whole memory that the tensor is a window on."""
+    return TypedStorage(x)
+
+
+
+
+def untyped_storage(x: Any) -> UntypedStorage:
+    """The same, byte by byte."""
+    return UntypedStorage(x)

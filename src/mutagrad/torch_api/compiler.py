@@ -1,0 +1,68 @@
+"""Compiling: a function runs as it is, and `compile` gives it back.
+
+>>> import mutagrad as mg
+>>> @mg.compile
+... def double(x):
+...     return x * 2
+>>> double(mg.ones(2))
+tensor([2., 2.])
+"""
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+from ..base.errors import BadArgument
+
+
+class _NotCallable(BadArgument, AssertionError):
+    """PyTorch asserts that it is given something to call."""
+
+
+def compile(model: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: Any = "inductor", mode: str | None = None,
+            options: Any = None, disable: bool = False, recompile_limit: int | None = None, **settings: Any) -> Any:
+    """The function or module itself: its results are those that the compiled one would have. A decorator, too."""
+    if model is None:
+        return lambda function: compile(function)
+    if not callable(model):
+        raise _NotCallable(f"compile: expects something to call, got {type(model).__name__}", fix="mutagrad.compile(function)")
+    return model
+
+
+def is_compiling() -> bool:
+    return False
+
+
+is_dynamo_compiling = is_exporting = is_compiling
+
+
+def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
+    return fn if fn is not None else lambda function: function
+
+
+def allow_in_graph(fn: Any) -> Any:
+    return fn
+
+
+assume_constant_result = allow_in_graph
+
+
+def is_compile_supported(device_type: str) -> bool:
+    """Whether a compiler could be used on such a device: there is none."""
+    return False
+
+
+def reset() -> None:
+    return None
+
+
+def cudagraph_mark_step_begin() -> None:
+    return None
+
+
+def list_backends(exclude_tags: Any = ()) -> list[str]:
+    return []
+
+
+class TransformGetItemToIndex(nullcontext[None]):
+    """A block in which a compiler would look at indexing in another way."""

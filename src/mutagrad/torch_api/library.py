@@ -1,0 +1,200 @@
+"""Operations that programs declare by name.
+
+>>> import mutagrad as mg
+>>> @mg.library.custom_op("mine::double", mutates_args=())
+... def double(x: mg.Tensor) -> mg.Tensor:
+...     return 2 * x
+>>> double(mg.ones(2))
+tensor([2., 2.])
+"""
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from ..autograd import Function
+from ..base.errors import BadValue, NotSupported
+from ..base.sockets import socket
+from ..nn import functional
+from ..tensors.tensor import Tensor
+from . import fft, linalg, special
+
+__all__ = ["CustomOp", "Library", "custom_op", "define", "impl", "ops", "register_autograd", "register_fake"]
+
+
+class CustomOp:
+    """A function with a name; its derivative is that of what it computes, unless one is registered."""
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        self.name, self._function = name, function
+        self._differentiable: type[Function] | None = None
+        self.__doc__, self.__name__ = function.__doc__, name.rpartition("::")[2]
+
+    def __call__(self, *arguments: Any, **settings: Any) -> Any:
+        if self._differentiable is None:
+            return self._function(*arguments, **settings)
+        given = inspect.signature(self._function).bind(*arguments, **settings)
+        given.apply_defaults()
+        return self._differentiable.apply(*given.arguments.values())
+
+    def register_autograd(self, backward: Callable[..., Any], /, *, setup_context: Callable[..., None] | None = None) -> None:
+        """Gives it a derivative: `backward(ctx, *grads)`, from what `setup_context(ctx, inputs, output)` saved."""
+        function, prepare = self._function, setup_context
+
+        class Derived(Function):
+            @staticmethod
+            def forward(ctx: Any, *inputs: Any) -> Any:
+                output = function(*inputs)
+                if prepare is not None:
+                    prepare(ctx, inputs, output)
+                return output
+
+        Derived.backward = staticmethod(backward)  # type: ignore[method-assign,assignment]
+        self._differentiable = Derived
+
+    def register_fake(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
+        """What a compiler would call for shapes alone; nothing does."""
+        return fn
+
+
+_declared: dict[str, CustomOp] = {}
+
+
+def custom_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: Any = (), device_types: Any = None, schema: str | None = None,
+              tags: Any = None) -> Any:
+    """Declares an operation; a decorator, too."""
+    if fn is None:
+        return lambda function: custom_op(name, function, mutates_args=mutates_args)
+    made = _declared[name] = CustomOp(name, fn)
+    return made
+
+
+def _find(op: Any) -> CustomOp:
+    """An operation, or the one that was declared under this name."""
+    found = op if isinstance(op, CustomOp) else _declared.get(op)
+    if found is None:
+        raise BadValue(f"library: no operation {op!r} is declared", fix="mutagrad.library.custom_op(name, function, mutates_args=())")
+    return found
+
+
+def register_autograd(op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., None] | None = None, lib: Any = None) -> None:
+    """Gives a declared operation a derivative."""
+    _find(op).register_autograd(backward, setup_context=setup_context)
+
+
+def register_fake(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None, allow_override: bool = False) -> Any:
+    """What a compiler would call for shapes alone; nothing does."""
+    return func if func is not None else lambda function: function
+
+
+impl_abstract = register_fake
+
+
+class Library:
+    """Operations under one name: `define` names one by its schema, `impl` says what computes it."""
+
+    def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
+        self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+
+    def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
+        """Notes the name in front of the schema's parenthesis, and gives it back."""
+        return schema.partition("(")[0]
+
+    def impl(self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False, allow_override: bool = False) -> None:
+        """Says what computes an operation; what is for other devices, for shapes alone or for derivatives is left."""
+        if (dispatch_key or self.dispatch_key) in ("", "CPU", "CompositeImplicitAutograd", "CompositeExplicitAutograd"):
+            name = str(getattr(op_name, "name", op_name)).rpartition("::")[2]
+            custom_op(f"{self.ns}::{name}", fn)
+
+    def _destroy(self) -> None:
+        for name in [name for name in _declared if name.startswith(f"{self.ns}::")]:
+            del _declared[name]
+
+
+def define(qualname: str, schema: str | None = None, *, lib: Library | None = None, tags: Any = ()) -> Any:
+    """Names an operation, for `impl` to say what computes it."""
+    return None if schema is not None else lambda function: function
+
+
+def impl(qualname: Any, types: Any = "", func: Callable[..., Any] | None = None, *, lib: Library | None = None) -> Any:
+    """Says what computes an operation that is named; a decorator, too."""
+    if func is None:
+        return lambda function: impl(qualname, types, function, lib=lib) or function
+    if isinstance(qualname, Library):
+        return qualname.impl(types, func)
+    space, _, name = str(qualname).partition("::")
+    keys = {"cpu": "CPU", "default": ""}
+    for kind in (types,) if isinstance(types, str) else types:
+        Library(space, "IMPL").impl(name, func, keys.get(kind, kind))
+    return None
+
+
+# ------------------------------------------------------------------------------------------------------- operations by name
+
+class NamedOp:
+    """`ops.aten.add`, and its overloads `ops.aten.add.Tensor`: all of them are the function of that name."""
+
+    def __init__(self, name: str, overload: str = "") -> None:
+        self._name, self._overload = name, overload
+        self.__name__ = f"{name.rpartition('::')[2]}.{overload}" if overload else name.rpartition("::")[2]
+        self._found: dict[str, Any] = {}
+
+    def __getattr__(self, overload: str) -> NamedOp:
+        if overload.startswith("__") or self._overload:
+            raise AttributeError(overload)
+        return self._found.setdefault(overload, NamedOp(self._name, overload))  # type: ignore[no-any-return]
+
+    def __call__(self, *arguments: Any, **settings: Any) -> Any:
+        function = _declared.get(self._name) or _of_torch(self._name)
+        if function is None:
+            raise NotSupported(f"ops: {self._name} is not an operation here", why="operations are functions of Python; there is no C++ library behind them",
+                               fix="mutagrad.library.custom_op(name, function, mutates_args=())")
+        return function(*arguments, **settings)
+
+    def __repr__(self) -> str:
+        return f"<op {self._name.replace('::', '.')}{'.' if self._overload else ''}{self._overload}>"
+
+
+def _of_torch(name: str) -> Any:
+    """The function of ours that PyTorch's own operation of a name is."""
+    space, _, plain = name.partition("::")
+    places = {"linalg_": linalg, "fft_": fft, "special_": special}
+    for start, module in places.items():
+        if plain.startswith(start):
+            return getattr(module, plain[len(start):], None)
+    homes = (socket("top"), Tensor, functional) if space in ("aten", "prims") else ()
+    return next((getattr(home, plain) for home in homes if hasattr(home, plain)), None)
+
+
+class _Space:
+    """The operations of one library: `ops.aten`."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        made = self.__dict__[name] = NamedOp(f"{self._name}::{name}")
+        return made
+
+
+class NoLibrary(NotSupported, OSError):
+    """A compiled library, which nothing here could call."""
+
+
+class _Ops:
+    """All operations by name: `ops.aten.add(x, y)`, `ops.mine.double(x)`."""
+
+    def __getattr__(self, name: str) -> _Space:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        made = self.__dict__[name] = _Space(name)
+        return made
+
+    def load_library(self, path: Any) -> None:
+        raise NoLibrary(f"ops.load_library: cannot load {path}", why="there is no C++ library behind it", fix="mutagrad.library.custom_op")
+
+
+ops = _Ops()

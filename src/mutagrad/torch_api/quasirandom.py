@@ -1,0 +1,68 @@
+"""Numbers that fill a cube more evenly than random ones: Sobol's sequence, computed by SciPy."""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ..arrays.scipy import scipy
+from ..base.errors import BadValue
+from ..core.dtypes import as_dtype, get_default_dtype
+from ..core.factory import make
+from ..core.out_arg import write_out
+from ..ops.random.generator import default_generator
+
+
+class SobolEngine:
+    """Points of a Sobol sequence in the unit cube; scrambled ones are a random shift of it that keeps its evenness.
+
+    >>> import mutagrad as mg
+    >>> mg.quasirandom.SobolEngine(dimension=2).draw(3)
+    tensor([[0.0000, 0.0000],
+            [0.5000, 0.5000],
+            [0.7500, 0.2500]])
+    """
+
+    MAXBIT = 30
+    MAXDIM = 21201
+
+    def __init__(self, dimension: int, scramble: bool = False, seed: int | None = None) -> None:
+        if not 1 <= dimension <= self.MAXDIM:
+            raise BadValue(f"SobolEngine: the dimension must be from 1 to {self.MAXDIM}, got {dimension}", fix="SobolEngine(2)")
+        self.dimension, self.scramble, self.seed = dimension, scramble, seed
+        drawn = int(default_generator.source.integers(2**31)) if seed is None else seed
+        self._sequence = scipy("stats", "SobolEngine").qmc.Sobol(dimension, scramble=scramble, bits=self.MAXBIT, seed=drawn)
+
+    @property
+    def num_generated(self) -> int:
+        """How many points have been drawn or passed over."""
+        return self._sequence.num_generated  # type: ignore[no-any-return]
+
+    def draw(self, n: int = 1, out: Any = None, dtype: Any = None) -> Any:
+        """The next n points, a row each."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # SciPy advises to draw a power of two at once
+            points = self._sequence.random(n)
+        return write_out("draw", make(points.astype((get_default_dtype() if dtype is None else as_dtype(dtype)).array_type)), out)
+
+    def draw_base2(self, m: int, out: Any = None, dtype: Any = None) -> Any:
+        """The next 2^m points; altogether there must be a power of two of them, for only so many are evenly spread."""
+        n = 2**m
+        total = self.num_generated + n
+        if total & (total - 1):
+            raise BadValue(f"draw_base2: {total} points altogether are no power of two", fix="engine.draw(n), or engine.reset() first")
+        return self.draw(n, out, dtype)
+
+    def reset(self) -> SobolEngine:
+        """Begins anew."""
+        self._sequence.reset()
+        return self
+
+    def fast_forward(self, n: int) -> SobolEngine:
+        """Passes over n points."""
+        self._sequence.fast_forward(n)
+        return self
+
+    def __repr__(self) -> str:
+        settings = [f"dimension={self.dimension}"]
+        settings += ["scramble=True"] * self.scramble + [f"seed={self.seed}"] * (self.seed is not None)
+        return f"SobolEngine({', '.join(settings)})"

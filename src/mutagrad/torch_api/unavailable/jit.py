@@ -1,0 +1,137 @@
+"""Scripting and tracing: there is no compiler, and a function runs as Python either way, so each is itself."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from ...base.errors import NotSupported
+from ...nn.module import Module
+
+__all__ = ["Attribute", "Final", "RecursiveScriptModule", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate", "export", "fork", "freeze",
+           "ignore", "is_scripting", "is_tracing", "isinstance", "load", "optimize_for_inference", "save", "script", "script_if_tracing",
+           "script_method", "trace", "trace_module", "unused", "wait"]
+
+_isinstance = isinstance
+Dict, List, Tuple = dict, list, tuple  # which PyTorch's module happens to have
+
+
+class BroadcastingList1:
+    """For annotations: a number, or a list of so many."""
+
+    def __class_getitem__(cls, kind: Any) -> Any:
+        return Any
+
+
+BroadcastingList2 = BroadcastingList3 = BroadcastingList1
+
+
+class ScriptModule(Module):
+    """A base class of modules whose methods were to be compiled; they run as Python."""
+
+
+class RecursiveScriptModule(ScriptModule):
+    """A module that was compiled; there are none."""
+
+
+class ScriptFunction:
+    """A function that was compiled; there are none."""
+
+
+class TracerWarning(Warning):
+    """Told of tracing, which never happens."""
+
+
+def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> Any:
+    """The function, module or class itself."""
+    return obj
+
+
+def script_method(fn: Callable[..., Any]) -> Callable[..., Any]:
+    return fn
+
+
+def script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:
+    return fn
+
+
+_script_if_tracing = script_if_tracing
+
+
+def trace(func: Any = None, example_inputs: Any = None, **settings: Any) -> Any:
+    """The function itself; as a decorator, too. Unlike a trace, it still takes its branches by the values it is given."""
+    return func if func is not None else lambda f: f
+
+
+def trace_module(mod: Any, inputs: Any, **settings: Any) -> Any:
+    return mod
+
+
+def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:
+    return mod
+
+
+def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
+    return mod
+
+
+def ignore(drop: Any = False, **settings: Any) -> Any:
+    """A decorator, with or without arguments, that changes nothing."""
+    return drop if callable(drop) else lambda fn: fn
+
+
+def unused(fn: Callable[..., Any]) -> Callable[..., Any]:
+    return fn
+
+
+def export(fn: Callable[..., Any]) -> Callable[..., Any]:
+    return fn
+
+
+def _overload(func: Callable[..., Any]) -> Callable[..., Any]:
+    """A mark for compilers: Python runs the last definition of a name."""
+    return func
+
+
+_overload_method = _overload
+
+
+def interface(obj: Any) -> Any:
+    """The class itself."""
+    return obj
+
+
+def is_scripting() -> bool:
+    return False
+
+
+def is_tracing() -> bool:
+    return False
+
+
+def annotate(the_type: Any, the_value: Any) -> Any:
+    return the_value
+
+
+def isinstance(obj: Any, target_type: Any) -> bool:
+    return _isinstance(obj, target_type)
+
+
+def Attribute(value: Any, type: Any) -> Any:
+    return value
+
+
+def fork(func: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
+    """Runs at once: what is waited for is there already."""
+    return func(*arguments, **settings)
+
+
+def wait(future: Any) -> Any:
+    return future
+
+
+def save(m: Any, f: Any, _extra_files: Any = None) -> None:
+    raise NotSupported("jit.save: there are no compiled modules to save", fix="mutagrad.save(module.state_dict(), f)")
+
+
+def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> Any:
+    raise NotSupported("jit.load: compiled modules cannot be loaded", fix="module.load_state_dict(mutagrad.load(f))")

@@ -1,0 +1,32 @@
+"""Quantized types: there are none. Models that could be quantized run as they are."""
+from __future__ import annotations
+
+from typing import Any
+
+from ...base.errors import NotSupported
+from ...nn.linear import Identity
+
+__all__ = ["DeQuantStub", "QuantStub"]
+
+
+class QuantStub(Identity):
+    """Where a quantized model would begin: returns its input."""
+
+    def __init__(self, qconfig: Any = None) -> None:
+        super().__init__()
+
+
+class DeQuantStub(QuantStub):
+    """Where a quantized model would end: returns its input."""
+
+
+def _refuse(name: str) -> Any:
+    """A function that raises when it is called, so that programs which only name it run."""
+    def refused(*arguments: Any, **settings: Any) -> Any:
+        raise NotSupported(f"quantization.{name}: there are no quantized types", fix="use the model as it is")
+
+    return refused
+
+
+convert, fuse_modules, fuse_modules_qat, get_default_qat_qconfig, get_default_qconfig, prepare, prepare_qat, quantize_dynamic = map(_refuse, (
+    "convert", "fuse_modules", "fuse_modules_qat", "get_default_qat_qconfig", "get_default_qconfig", "prepare", "prepare_qat", "quantize_dynamic"))
