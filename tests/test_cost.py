@@ -500,3 +500,17 @@ def test_a_leaf_that_is_saved_again_and_again_is_copied_once():
     assert d.grad_fn.saved[0] is not e.grad_fn.saved[0]
     (a + c * 10 + d * 100).sum().backward()
     assert x.grad.tolist() == [2 + 30 + 700] * 5
+
+
+@pytest.mark.parametrize("parts", [
+    lambda y, i: (y[i, ::2], y[i, 1::2]), lambda y, i: (y[i].view(40, 2)[:, 0], y[i].view(40, 2)[:, 1]), lambda y, i: (y[i, :40], y[i, 40:]),
+    lambda y, i: (y[i, :40].flip(0), y[i, 40:])], ids=["stepped", "columns of a row", "halves", "copied"])
+def test_one_part_of_each_row_is_saved_and_the_other_written(parts):
+    def program(n):
+        y, kept = mg.ones(n, 80, requires_grad=True) * 1, []
+        for i in range(n):
+            saved, written = parts(y, i)
+            kept.append(saved.sin())
+            written.zero_()
+
+    grows_linearly(program)

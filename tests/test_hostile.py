@@ -5,6 +5,7 @@ import io
 import json
 import random
 import struct
+import time
 import zipfile
 from collections.abc import Callable
 from functools import cache
@@ -324,6 +325,32 @@ def test_hostile_files_are_refused_at_once(kind: str, limit: int) -> None:
     found = outcomes(HOSTILE[kind](), recursion=limit)
     assert not {what: how for what, how in found.items() if how != bounded.REFUSED and what not in HARMLESS}
     assert not {what: how for what, how in found.items() if how != bounded.LOADED and what in HARMLESS}
+
+
+def probed(start: int, bits: int, count: int) -> list[int]:
+    """The first places that a dictionary of 2**bits places looks at for a number."""
+    at, rest, found = start & (1 << bits) - 1, start, {}  # type: ignore[var-annotated]
+    while len(found) < count:
+        found[at] = None
+        rest >>= 5
+        at = (at * 5 + rest + 1) & (1 << bits) - 1
+    return list(found)
+
+
+def test_numbers_chosen_to_meet_in_a_dictionary_take_bounded_time() -> None:
+    bits, key = 18, 1 << 60 | 12345
+    places = probed(key, bits, int(0.55 * (1 << bits)))
+    keys = [*places, *[key] * 60_000]  # as many comparisons as places for each of the last: minutes, if nobody stops it
+    file = archive(b"}(" + b"".join(number(k) + b"N" for k in keys) + b"u")
+    began = time.thread_time()
+    with pytest.raises(BadFile, match="out of proportion"):
+        mg.load(io.BytesIO(file))
+    assert time.thread_time() - began < 1 + 2e-5 * len(file)
+
+
+def test_a_pickle_cannot_choose_the_numbers_of_its_parts() -> None:
+    with pytest.raises(BadFile, match="beyond all that it has"):
+        mg.load(io.BytesIO(archive(b"]" + b"".join(b"p%d\n" % (k * ((1 << 61) - 1)) for k in range(1, 2000)))))
 
 
 def test_odd_files_load() -> None:

@@ -110,8 +110,13 @@ def test_what_a_hook_may_return() -> None:
         y.sum().backward()
     x = leaf(1.0)
     x.register_post_accumulate_grad_hook(lambda t: t.grad)
-    with pytest.raises(RuntimeError, match="return None"):
+    with pytest.raises(TypeError, match="return None"):
         (x * 2).backward()
+    for answer, error in ((lambda g: g.sum(), RuntimeError), (lambda g: 1.0, TypeError)):
+        y = leaf(1.0, 2.0) * 2
+        y.register_hook(answer)
+        with pytest.raises(error, match="hook"):
+            y.sum().backward()
 
 
 def test_retained_gradients_are_those_that_hooks_left() -> None:

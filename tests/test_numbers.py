@@ -636,3 +636,12 @@ def test_a_measure_may_have_a_history() -> None:
 def test_a_pad_of_what_is_no_number_is_a_type_error():
     with pytest.raises(TypeError, match="value must be a number"):
         mg.nn.functional.pad(mg.ones(3), (1, 1), value="a")
+
+
+@pytest.mark.parametrize("density", [False, True])
+def test_the_weights_of_a_histogram_have_gradients(density):
+    x, w = mg.tensor([0.5, 1.5, 1.7, 3.0, 9.0]).double(), mg.tensor([1.0, 2.0, 3.0, 4.0, 5.0], dtype=mg.float64, requires_grad=True)
+    found = mg.histogram(x, 3, range=(0.0, 3.0), weight=w, density=density)[0]
+    np.testing.assert_allclose(found.detach().numpy(), np.histogram(x.numpy(), 3, (0.0, 3.0), density, w.detach().numpy())[0])
+    assert mg.autograd.gradcheck(lambda w: mg.histogram(x, 3, range=(0.0, 3.0), weight=w, density=density)[0], w)
+    assert mg.autograd.gradcheck(lambda w: mg.histogramdd(x[:, None], [3], weight=w, density=density)[0], w)

@@ -18,8 +18,8 @@ import pytest
 import mutagrad as mg
 from mutagrad import _lazy
 from mutagrad.core.graph import Leaf
-from mutagrad.core.window import overlaps_itself
 from mutagrad.core.op import TABLE
+from mutagrad.core.window import overlaps_itself
 from samples import (
     ALIASES,
     CASTS,

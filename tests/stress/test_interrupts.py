@@ -162,7 +162,28 @@ def modules() -> Callable[[], Any]:
     return lambda: mg.nn.functional.cross_entropy(model(x), classes).backward()
 
 
-WORKS: dict[str, Work] = {f.__name__: f for f in (sweep, recorded_sweep, step, function, region, batches, transforms, writes, large, modules)}
+def library() -> Callable[[], Any]:
+    """Functions that switch recording off or on for a part of their work."""
+    model = mg.nn.Sequential(mg.nn.Linear(3, 3), mg.nn.BatchNorm1d(3))
+    state, normal, matrix = model.state_dict(), mg.distributions.Normal(mg.zeros(2), mg.ones(2)), mg.nn.Parameter(mg.eye(3))
+    bounded, spectral = mg.nn.Embedding(4, 2, max_norm=1.0), mg.nn.utils.spectral_norm(mg.nn.Linear(3, 3))
+
+    def work() -> None:
+        model.load_state_dict(state)
+        model.to(mg.float64).to(mg.float32)
+        mg.nn.Linear(2, 2)
+        mg.nn.init.orthogonal_(matrix)
+        mg.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        normal.sample()
+        bounded(mg.tensor([0, 1]))
+        spectral(mg.ones(1, 3))
+        mg.autograd.gradcheck(lambda x: x * x, mg.ones(2, dtype=mg.float64, requires_grad=True))
+        mg.autograd.functional.jacobian(lambda x: x * x, mg.ones(2))
+
+    return work
+
+
+WORKS: dict[str, Work] = {f.__name__: f for f in (sweep, recorded_sweep, step, function, region, batches, transforms, writes, large, modules, library)}
 
 
 # What must hold afterwards.

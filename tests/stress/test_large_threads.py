@@ -231,6 +231,31 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     assert run_program(program) == "0\n"
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform has no fork")
+def test_a_child_is_not_held_up_by_locks_of_threads_that_it_does_not_have() -> None:
+    program = """
+import mutagrad as mg, os, sys, threading
+def busy():
+    x = mg.ones(100, requires_grad=True)
+    while True:
+        y = x * 2
+        z = (y * y).sum()
+        y.zero_()
+        z.backward()
+sys.setswitchinterval(1e-6)
+threading.Thread(target=busy, daemon=True).start()
+for _ in range(12):
+    if (child := os.fork()) == 0:
+        x = mg.ones(100, requires_grad=True)
+        sum((y * y).sum() for y in [x * i for i in range(100)]).backward()
+        os._exit(0)
+    os.waitpid(child, 0)
+print("done")
+os._exit(0) if sys.stdout.flush() is None else None
+"""
+    assert run_program(program, 30) == "done\n"
+
+
 def test_work_while_the_interpreter_ends() -> None:
     program = """
 import atexit, mutagrad as mg

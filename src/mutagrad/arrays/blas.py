@@ -6,13 +6,13 @@ of them again. It speaks to the library that comes with NumPy's wheels; elsewher
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ..base.locks import new_lock
 from .numpy import np
 
 
@@ -27,7 +27,7 @@ def _library() -> Any:
     return None
 
 
-_turn = threading.RLock()  # whose owner has changed OpenBLAS's number of threads
+_turn = new_lock()  # whose owner has changed OpenBLAS's number of threads
 
 
 def on_one_thread(work: Callable[[bool], Any]) -> Any:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from ..base.errors import BadArgument, BadValue, GradientError, ShapeError
-from ..base.modes import FORWARD, call_with, mode
+from ..base.modes import FORWARD, call_with, keeps_modes, mode
 from ..core.backward import RECORDED_SWEEP, grad, run_sweep
 from ..core.factory import detached, window_or_none
 from ..core.graph import Leaf, Node
@@ -133,6 +133,7 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
     return UnpackedDualTensor(tensor if tangent is None else _without_tangent(tensor), tangent)
 
 
+@keeps_modes
 def _tangent(tensor: Any, duals: Duals) -> Any:
     with enable_grad():
         seed = zeros_like(tensor).requires_grad_()

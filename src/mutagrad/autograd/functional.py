@@ -30,12 +30,14 @@ def _tuple(values: Any, what: str, name: str) -> tuple[Any, ...]:
     return found
 
 
+@keeps_modes
 def _fresh(inputs: tuple[Any, ...], create_graph: bool) -> tuple[Any, ...]:
     """The inputs as tensors of their own, so that only what `func` does with them counts. (A view has the history of what it views.)"""
     with enable_grad():
         return tuple(x.clone() if create_graph and x.requires_grad else x.detach().requires_grad_() for x in inputs)
 
 
+@keeps_modes
 def _call(func: Callable[..., Any], inputs: Any, create_graph: bool, name: str) -> tuple[tuple[Any, ...], tuple[Any, ...], bool]:
     xs = _fresh(_tuple(inputs, "The inputs", name), create_graph)
     with enable_grad():

@@ -8,7 +8,9 @@ from types import ModuleType
 from typing import Any
 
 from ..arrays import np
+from ..arrays.numpy import silently
 from ..base.errors import GradientError, Mismatch
+from ..base.modes import keeps_modes
 from ..core.backward import check_separate, grad
 from ..core.factory import detached, make
 from ..core.storage import TensorBase
@@ -44,6 +46,7 @@ def _units(array: Any) -> tuple[complex, ...]:
     return (1.0, 1j) if array.dtype.kind == "c" else (1.0,)
 
 
+@keeps_modes
 def _numeric(func: Callable[..., Any], inputs: tuple[Any, ...], which: int, eps: float, at: list[Any]) -> list[Any]:
     """For each output the derivatives by the real and, for complex inputs, the imaginary parts of one input, by differences."""
     array = inputs[which]._array
@@ -99,7 +102,7 @@ def _by_tangents(func: Callable[..., Any], inputs: tuple[Any, ...], which: int) 
 
 
 def _compare(found: Any, expected: Any, what: str, rtol: float, atol: float) -> None:
-    if not np.allclose(found, expected, rtol, atol):
+    if not silently(np.allclose, found, expected, rtol, atol):
         raise GradcheckError(f"gradcheck: {what}", why=f"by the rules\n{found}\nby differences\n{expected}",
                              fix="inputs must be float64 for differences to be exact enough")
 
@@ -130,6 +133,7 @@ def _check_inputs(inputs: tuple[Any, ...]) -> list[int]:
     return wanted
 
 
+@keeps_modes
 def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, raise_exception: bool = True,
               nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_grad_dtypes: bool = False, check_batched_grad: bool = False,
               check_batched_forward_grad: bool = False, check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False,
@@ -165,6 +169,7 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
     return True
 
 
+@keeps_modes
 def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
                   gen_non_contig_grad_outputs: bool = False, raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True,
                   check_grad_dtypes: bool = False, check_batched_grad: bool = False, check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True,
@@ -178,6 +183,7 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
     grad_outputs = tuple(grad_outputs) if isinstance(grad_outputs, (tuple, list)) else (grad_outputs,)
     count = len(inputs)
 
+    @keeps_modes
     def first(*values: Any) -> Any:
         xs = tuple(x.requires_grad_() if _wants_grad(old) and not _wants_grad(x) else x for x, old in zip(values[:count], inputs))
         with enable_grad():

@@ -14,9 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from pickle import PicklingError, UnpicklingError
-from typing import Any
+from typing import Any, TypeVar
 
-from .provenance import Where, describe, here
+from .provenance import Where, called_function, describe, here
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class MutagradError(Exception):
@@ -47,16 +49,16 @@ class OutOfMemory(MutagradError, RuntimeError, MemoryError):
         return cls(f"{name}: not enough memory", why=str(error), fix="smaller sizes, a smaller type such as mutagrad.float16, or a part at a time")
 
 
-def may_need_much(function: Callable[..., Any]) -> Callable[..., Any]:
+def may_need_much(function: F) -> F:
     """Decorates a function that allocates as much as its arguments say: NumPy's error becomes ours. (Declared operations do that themselves.)"""
     @wraps(function)
     def allocating(*arguments: Any, **settings: Any) -> Any:
         try:
             return function(*arguments, **settings)
         except MemoryError as error:
-            raise error if isinstance(error, OutOfMemory) else OutOfMemory.found_by(function.__name__, error) from None
+            raise error if isinstance(error, OutOfMemory) else OutOfMemory.found_by(called_function() or function.__name__, error) from None
 
-    return allocating
+    return allocating  # type: ignore[return-value]
 
 
 class DivisionByZero(MutagradError, RuntimeError, ZeroDivisionError):

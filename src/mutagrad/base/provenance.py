@@ -33,6 +33,14 @@ def to_user() -> int:
     return level
 
 
+def called_function() -> str:
+    """The name of the function of this package that the user has called."""
+    frame, name = sys._getframe(1), ""
+    while frame.f_code.co_filename in OURS and frame.f_back is not None:
+        frame, name = frame.f_back, name if frame.f_code.co_name == "allocating" else frame.f_code.co_name
+    return name
+
+
 def here() -> Where:
     frame = user_frame()
     return frame.f_code, frame.f_lasti

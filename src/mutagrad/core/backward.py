@@ -1,7 +1,6 @@
 """Asking for derivatives: `backward`, `grad`, and hooks on what a sweep brings."""
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -11,6 +10,7 @@ from weakref import ref
 from ..arrays import np
 from ..arrays.numpy import SILENT, fp_state, set_fp_state, silently
 from ..base.errors import BadArgument, BadValue, DTypeError, GradientError, OutOfMemory, ShapeError
+from ..base.locks import new_lock
 from ..base.modes import Modes, mode, tidy
 from ..base.provenance import here
 from .factory import detached, make, window_or_none
@@ -64,8 +64,10 @@ class RecordedWithHooks(Recorded):
 
 
 def _checked(answer: Any, shown: Any) -> Any:
-    if not isinstance(answer, TensorBase) or answer._array.shape != shown._array.shape:
-        raise BadArgument(f"hook: must return None or a gradient of shape {shown._array.shape}, not {getattr(answer, 'shape', type(answer).__name__)}")
+    if not isinstance(answer, TensorBase):
+        raise BadArgument(f"hook: must return None or a gradient, not {type(answer).__name__}", fix="return g * 2")
+    if answer._array.shape != shown._array.shape:
+        raise ShapeError(f"hook: must return a gradient of shape {shown._array.shape}, not {answer._array.shape}", fix="return g.reshape(...)")
     return answer
 
 
@@ -387,10 +389,10 @@ def _call_after(leaf: Any, tensor: Any) -> None:
     after = getattr(leaf, "after", None)
     for hook, in after.in_order() if after else ():
         if hook(tensor) is not None:
-            raise GradientError("register_post_accumulate_grad_hook: hooks should return None.", fix="x.grad = ..., inside the hook")
+            raise BadArgument("register_post_accumulate_grad_hook: hooks should return None.", fix="x.grad = ..., inside the hook")
 
 
-_adding = threading.RLock()  # several threads may differentiate with respect to one leaf
+_adding = new_lock()  # several threads may differentiate with respect to one leaf
 
 
 def _add_grad(tensor: Any, g: Any, create_graph: bool) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..arrays import np
-from ..base.errors import GradientError
+from ..base.errors import GradientError, may_need_much
 from ..base.modes import mode
 from .graph import window_of
 from .storage import Storage, TensorBase, another_history, ndarray, new_storage, part_history, unrecorded_view
@@ -21,12 +21,17 @@ def results_are(tensor_class: type[TensorBase]) -> None:
     SCOPE["Tensor"] = tensor_class
 
 
+@may_need_much
+def _in_order(array: Any) -> Any:
+    return np.ascontiguousarray(array)
+
+
 def make(array: Any) -> Any:
     """A tensor over a fresh storage."""
     if array.__class__ is not ndarray:
         array = np.array(array)
     elif not array.flags.c_contiguous:
-        array = np.ascontiguousarray(array)
+        array = _in_order(array)
     tensor = object.__new__(SCOPE["Tensor"])
     tensor._array, tensor._offset, tensor._grad = array, None, None
     tensor._storage = new_storage(array)

@@ -18,12 +18,12 @@ operations read or wrote.
 """
 from __future__ import annotations
 
-from threading import RLock
 from typing import Any
 from weakref import ref
 
 from ..arrays import np
 from ..base.counters import counters
+from ..base.locks import new_lock
 from .window import extent
 
 SMALL = 32
@@ -154,7 +154,7 @@ def span_of(tensor: TensorBase) -> Span:
     low, high = extent(start + tensor._offset, array.shape, array.strides, array.itemsize)
     if high - low <= array.nbytes:  # without gaps
         return low, high, 0, low, high
-    best, found = 1.0, (low, high, 0, low, high)
+    best, found = (high - low) / (tensor._storage.root or tensor._storage).buffer.nbytes, (low, high, 0, low, high)
     for pitch in {abs(stride) for stride in array.strides}:
         first, end = within(low, array, pitch)
         if end <= pitch and (end - first) / pitch < best:
@@ -236,7 +236,7 @@ class Places:
 
 # A thread may write while another saves, or a sweep frees what was saved. Making a lock for every memory would cost as much as the rest
 # of its ledger, so they share these: that of a memory is number `id(memory) >> 4 & 63`.
-_LOCKS = [RLock() for _ in range(64)]
+_LOCKS = [new_lock() for _ in range(64)]
 
 
 class Ledger(Places):

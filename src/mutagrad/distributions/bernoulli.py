@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..autograd import no_grad
+from ..base.modes import keeps_modes
 from ..nn.functional import binary_cross_entropy_with_logits
 from ..ops.create.create import arange, full_like
 from ..ops.math.elementwise import where
@@ -49,6 +50,7 @@ class Bernoulli(BinaryOdds, Distribution):
     def variance(self) -> Any:
         return self.probs * (1 - self.probs)
 
+    @keeps_modes
     def sample(self, sample_shape: Any = ()) -> Any:
         with no_grad():
             return bernoulli(self.probs.expand(*self._extended_shape(sample_shape)).contiguous())

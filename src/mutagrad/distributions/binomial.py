@@ -5,6 +5,7 @@ from typing import Any
 
 from ..autograd import no_grad
 from ..base.errors import NotSupported
+from ..base.modes import keeps_modes
 from ..ops.create.create import arange
 from ..ops.math.special import lgamma
 from ..ops.random.sampling import binomial
@@ -52,6 +53,7 @@ class Binomial(BinaryOdds, Distribution):
     def variance(self) -> Any:
         return self.total_count * self.probs * (1 - self.probs)
 
+    @keeps_modes
     def sample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
         with no_grad():

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..autograd import no_grad
+from ..base.modes import keeps_modes
 from ..core.dtypes import finfo, int64
 from ..ops.create.create import arange, full
 from ..ops.random.sampling import multinomial
@@ -50,6 +51,7 @@ class Categorical(Odds, Distribution):
     def mode(self) -> Any:
         return self.probs.argmax(-1)
 
+    @keeps_modes
     def sample(self, sample_shape: Any = ()) -> Any:
         count = 1
         for n in sample_shape:

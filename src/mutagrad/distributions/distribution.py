@@ -8,6 +8,7 @@ from typing import Any
 
 from ..autograd import no_grad
 from ..base.errors import BadData, BadValue, NotSupported
+from ..base.modes import keeps_modes
 from ..core.size import Size
 from ..ops.create.create import as_tensor
 from ..ops.shape.shape import broadcast_tensors
@@ -101,6 +102,7 @@ class Distribution:
     def stddev(self) -> Any:
         return self.variance.sqrt()
 
+    @keeps_modes
     def sample(self, sample_shape: Any = ()) -> Any:
         """Draws: one for each place of the batch, and so many of those as `sample_shape` says."""
         with no_grad():

@@ -5,6 +5,7 @@ from typing import Any
 
 from ..autograd import enable_grad, grad
 from ..base.errors import NotSupported
+from ..base.modes import keeps_modes
 from .distribution import Distribution
 
 __all__ = ["ExponentialFamily", "entropy_of"]
@@ -31,6 +32,7 @@ class ExponentialFamily(Distribution):
         return entropy_of(self)
 
 
+@keeps_modes
 def slopes(p: ExponentialFamily) -> tuple[tuple[Any, ...], Any, tuple[Any, ...]]:
     """theta as leaves, F(theta), and the slopes of F, which are the means of t(x)."""
     with enable_grad():

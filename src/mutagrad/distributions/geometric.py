@@ -5,6 +5,7 @@ from typing import Any
 
 from ..autograd import no_grad
 from ..base.errors import BadValue
+from ..base.modes import keeps_modes
 from ..core.dtypes import finfo
 from ..nn.functional import binary_cross_entropy_with_logits
 from ..ops.create.create import rand, zeros_like
@@ -43,6 +44,7 @@ class Geometric(BinaryOdds, Distribution):
     def variance(self) -> Any:
         return (1.0 / self.probs - 1.0) / self.probs
 
+    @keeps_modes
     def sample(self, sample_shape: Any = ()) -> Any:
         with no_grad():
             drawn = rand(self._extended_shape(sample_shape), dtype=self.probs.dtype).clamp(min=finfo(self.probs.dtype).tiny)

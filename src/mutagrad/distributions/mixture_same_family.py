@@ -5,6 +5,7 @@ from typing import Any
 
 from ..autograd import no_grad
 from ..base.errors import BadArgument
+from ..base.modes import keeps_modes
 from ..ops.reduce.softmax import log_softmax, logsumexp
 from . import constraints
 from .categorical import Categorical
@@ -53,6 +54,7 @@ class MixtureSameFamily(Distribution):
         away = self.component_distribution.mean - self.mean.unsqueeze(-1 - len(self.event_shape))
         return self._mixed(self.component_distribution.variance) + self._mixed(away ** 2)
 
+    @keeps_modes
     def sample(self, sample_shape: Any = ()) -> Any:
         event = len(self.event_shape)
         with no_grad():

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..autograd import no_grad
+from ..base.modes import keeps_modes
 from ..nn.functional import logsigmoid
 from ..ops.math.special import lgamma, xlogy
 from ..ops.random.sampling import poisson
@@ -43,6 +44,7 @@ class NegativeBinomial(BinaryOdds, Distribution):
     def variance(self) -> Any:
         return self.mean / (-self.logits).sigmoid()
 
+    @keeps_modes
     def sample(self, sample_shape: Any = ()) -> Any:
         with no_grad():
             return poisson(Gamma(self.total_count, (-self.logits).exp(), validate_args=False).sample(sample_shape))

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..autograd import no_grad
+from ..base.modes import keeps_modes
 from ..ops.math.special import lgamma, xlogy
 from ..ops.random.sampling import poisson
 from . import constraints
@@ -32,6 +33,7 @@ class Poisson(Distribution):
     def mode(self) -> Any:
         return self.rate.floor()
 
+    @keeps_modes
     def sample(self, sample_shape: Any = ()) -> Any:
         with no_grad():
             return poisson(self.rate.expand(*self._extended_shape(sample_shape)).contiguous())

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..autograd import no_grad
 from ..base.errors import BadData, BadValue
+from ..base.modes import keeps_modes
 from ..core.size import Size
 from . import constraints
 from .distribution import Distribution
@@ -61,6 +62,7 @@ class TransformedDistribution(Distribution):
         made.base_dist = base.expand(shape[:len(shape) - len(base.event_shape)])
         return made
 
+    @keeps_modes
     def sample(self, sample_shape: Any = ()) -> Any:
         with no_grad():
             return self._through(self.base_dist.sample(sample_shape))

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..autograd import enable_grad
+from ..base.modes import keeps_modes
 from ..core.dtypes import finfo
 from ..nn.functional import softmax
 from ..ops.create.create import randn
@@ -45,6 +46,7 @@ class lazy_property:
         self.wrapped = wrapped
         self.__doc__, self.__name__ = wrapped.__doc__, wrapped.__name__
 
+    @keeps_modes
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:
             return self

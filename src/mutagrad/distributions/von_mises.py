@@ -6,6 +6,7 @@ from typing import Any
 
 from ..arrays import np
 from ..autograd import no_grad
+from ..base.modes import keeps_modes
 from ..core.factory import make
 from ..ops.math.special import i0e, i1e
 from ..ops.random.generator import source
@@ -37,6 +38,7 @@ class VonMises(Distribution):
         """How far the mean point of the circle is from the circle."""
         return 1 - i1e(self.concentration) / i0e(self.concentration)
 
+    @keeps_modes
     def sample(self, sample_shape: Any = ()) -> Any:
         with no_grad():
             drawn = source(None).vonmises(0.0, self.concentration._array.astype(np.float64), self._extended_shape(sample_shape))

@@ -16,12 +16,14 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import thread_time
 from typing import Any, NoReturn
 
 from ..arrays import np
 from ..base.errors import BadFile, MissingExtra, NotSupported
 
 PER_BYTE, FREE = 4, 100_000  # items that a file may have copied or hashed: for each of its bytes, and in any case
+SECONDS_PER_BYTE, FREE_SECONDS = 6e-6, 1.0  # of processor time: several times what an honest file takes
 LONGEST_CHAIN = 64  # keys of one dictionary that have the same hash: more than two are rare unless they were chosen
 LONGEST_NAME = 255  # characters, of a class or a storage
 DEEPEST_KEY = 20  # tuples in tuples
@@ -156,6 +158,8 @@ class Meter:
 
     def __init__(self, length: int) -> None:
         self._left = PER_BYTE * length + FREE
+        self._end = thread_time() + SECONDS_PER_BYTE * length + FREE_SECONDS
+        self._keys = 0
         self._chains: dict[int, tuple[Any, Counter[int]]] = {}
 
     def charge(self, count: int) -> None:
@@ -172,7 +176,14 @@ class Meter:
                 self.charge(len(value) >> 6)
 
     def key(self, key: Any, target: Any) -> Any:
-        """Return a key for a dictionary or set, charged for, unless too many keys of it have the same hash."""
+        """Return a key for a dictionary or set, charged for, unless too many keys of it have the same hash.
+
+        Numbers can be chosen so that each is compared with many others, in ways that cannot be counted from here; so the time is
+        limited, too. It is the processor's, of this thread: a busy machine makes no difference.
+        """
+        self._keys += 1
+        if not self._keys & 1023 and thread_time() > self._end:
+            refuse("its keys take time out of proportion to its length")
         kind = type(key)
         if kind is str or kind is bytes:  # their hashes are salted, so that a file cannot choose them
             if len(key) > 255:

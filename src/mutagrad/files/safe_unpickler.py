@@ -438,6 +438,8 @@ class Machine:
             elif name in _TUPLES:
                 self.stack.append(tuple(self.take(_TUPLES[name])))
             elif name.endswith("PUT"):
+                if argument > len(program):
+                    refuse("its pickle numbers its parts beyond all that it has")  # and could choose numbers of one hash
                 self.memo[argument] = self.stack[-1]
             elif name.endswith("GET"):
                 self.stack.append(self.memo[argument])

@@ -39,6 +39,7 @@ Argnums = int | tuple[int, ...]
 class _Traced:
     """Arguments as tensors of their own, so that only what a function does with them counts."""
 
+    @keeps_modes
     def __init__(self, trees: Any, name: str) -> None:
         self.since = next_order()
         leaves, self.spec = tree_flatten(trees)
@@ -52,6 +53,7 @@ class _Traced:
         """To call the function with: copies, so that its writes leave alone what is differentiated by."""
         return tree_unflatten([x.clone() for x in self.leaves], self.spec)
 
+    @keeps_modes
     def derivatives(self, outputs: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
         """Zeros where there is no influence."""
         pairs = [(o, s) for o, s in zip(outputs, seeds) if o.requires_grad]

@@ -5,6 +5,7 @@ from typing import Any
 
 from ..autograd import no_grad
 from ..base.errors import BadArgument, BadSetting, Mismatch
+from ..base.modes import keeps_modes
 from ..tensors.tensor import Tensor
 from . import functional as F, init
 from .common import check_count, make_parameter
@@ -36,6 +37,7 @@ class _Table(Module):
         if given is None:
             self.reset_parameters()
 
+    @keeps_modes
     def reset_parameters(self) -> None:
         """Draws new values, with a row of zeros for the padding."""
         init.normal_(self.weight)

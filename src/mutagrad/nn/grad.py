@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..autograd import enable_grad, grad
+from ..base.modes import keeps_modes
 from ..ops.create.create import zeros
 from ..ops.nn.conv import conv1d, conv2d, conv3d
 
@@ -16,6 +17,7 @@ Gradient = Callable[..., Any]
 def _gradients(convolution: Callable[..., Any]) -> tuple[Gradient, Gradient]:
     """The two of one convolution."""
 
+    @keeps_modes
     def differentiated(x: Any, weight: Any, wanted: Any, grad_output: Any, settings: tuple[Any, ...]) -> Any:
         with enable_grad():
             out = convolution(x, weight, None, *settings)

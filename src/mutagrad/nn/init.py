@@ -7,8 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ..arrays import np
+from ..arrays.numpy import silently
 from ..autograd import no_grad
 from ..base.errors import BadArgument, BadValue
+from ..base.modes import keeps_modes
 from ..core.factory import make
 from ..core.number import number
 from ..ops.random.generator import source, uniform as _uniform_numbers
@@ -48,12 +50,14 @@ def _checked(tensor: Any, name: str) -> Tensor:
     return tensor
 
 
+@keeps_modes
 def _write(tensor: Tensor, array: Any) -> Tensor:
     with no_grad():
         tensor.copy_(make(np.asarray(array)))
     return tensor
 
 
+@keeps_modes
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Every element `val`."""
     with no_grad():
@@ -94,12 +98,14 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 # ---------------------------------------------------------------------------------------------------------- random numbers
 
+@keeps_modes
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Numbers from a to b, all equally likely."""
     with no_grad():
         return _checked(tensor, "uniform_").uniform_(a, b, generator=generator)  # type: ignore[no-any-return,attr-defined,unused-ignore]
 
 
+@keeps_modes
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     """Normally distributed numbers."""
     with no_grad():
@@ -192,7 +198,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     if 0 in tensor.shape:
         return tensor
     rows, columns = tensor.shape[0], math.prod(tensor.shape[1:])
-    q, r = np.linalg.qr(source(generator).standard_normal((max(rows, columns), min(rows, columns))))
+    q, r = silently(np.linalg.qr, source(generator).standard_normal((max(rows, columns), min(rows, columns))))
     q = q * np.sign(np.diagonal(r))  # otherwise not all orthogonal matrices are equally likely
     return _write(tensor, gain * (q if rows >= columns else q.T).reshape(tuple(tensor.shape)))
 

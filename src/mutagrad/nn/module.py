@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from ..autograd import no_grad
 from ..base.device import device as Device
 from ..base.errors import BadArgument, BadValue, NoDevice, NotSupported
+from ..base.modes import keeps_modes
 from ..core.dtypes import as_dtype, bfloat16, dtype as element_type, dtype_of_class, float16, float32, float64
 from ..ops.create.create import empty_like
 from ..tensors.tensor import Tensor
@@ -334,6 +335,7 @@ class Module(Stateful):
                     p.grad = p.grad.detach()
                     p.grad.zero_()
 
+    @keeps_modes
     def _apply(self: M, fn: Callable[[Any], Any], recurse: bool = True) -> M:
         """Every parameter and buffer replaced by fn of it; parameters stay the objects that an optimizer holds, unless
         `mutagrad.__future__` says otherwise."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ..autograd import no_grad
 from ..base.errors import BadArgument, BadValue, ShapeError
+from ..base.modes import keeps_modes
 from ..tensors.tensor import Tensor
 from .hooks import Handle, put
 from .parameter import Parameter, is_lazy
@@ -140,6 +141,7 @@ class Stateful:
             destination = destination if answer is None else answer
         return destination  # type: ignore[no-any-return]
 
+    @keeps_modes
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> IncompatibleKeys:
         """Copies values by name into parameters and buffers: all of them, or, where something does not fit, none.
 

@@ -1,7 +1,7 @@
 """Write arrays the way PyTorch prints tensors.
 
->>> from mutagrad.backends import np
->>> from mutagrad.printing import format_tensor
+>>> from mutagrad.arrays import np
+>>> from mutagrad.tensors.printing import format_tensor
 >>> print(format_tensor(np.array([[1.0, 2.5], [-3.0, 4.0]])))
 tensor([[ 1.0000,  2.5000],
         [-3.0000,  4.0000]])

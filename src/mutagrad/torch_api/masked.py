@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import np
-from ..base.errors import BadIndex, BadValue, DTypeError, ShapeError
+from ..base.errors import BadIndex, BadValue, DTypeError, ShapeError, may_need_much
 from ..core import dtypes
 from ..core.dtypes import of_array
 from ..core.factory import make
@@ -106,6 +106,7 @@ def argmin(input: Any, dim: int | None = None, *, keepdim: bool = False, dtype: 
     return _chosen(reduce.argmin, "argmin", _highest, input, dim, keepdim, dtype, mask)
 
 
+@may_need_much
 def _count(x: Any, dim: Any, keepdim: bool, mask: Any, name: str) -> Any:
     """How many elements the mask holds for."""
     dims = whole_dims(dim, x._array.ndim, name)

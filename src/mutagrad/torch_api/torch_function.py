@@ -7,13 +7,13 @@ program without any of these pays nothing; what computes inside this package goe
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Iterable
 from functools import update_wrapper
 from types import FunctionType, ModuleType
 from typing import Any
 
 from ..base.errors import BadArgument
+from ..base.locks import new_lock
 from ..base.modes import DISPATCHING, DROP_LAST, call_with, mode
 from ..base.package_name import called
 from ..base.sockets import socket
@@ -171,7 +171,7 @@ _OPERATORS = {f"__{form}{name}__" for name in _BINARY.split() for form in ("", "
 NAMESPACES: dict[str, Any] = {"": TOP, "nn.functional": functional, "nn.init": init, "linalg": linalg, "fft": fft, "special": special,
                               "ops.recurrent": recurrent}
 NAMES: dict[Any, str] = {}  # of every function that asks, and of the readers and writers of properties
-_lock = threading.RLock()
+_lock = new_lock()
 
 
 def watch() -> None:

@@ -21,7 +21,7 @@ from typing import Any
 
 from ..autograd.modes import enable_grad
 from ..base.errors import BadArgument, BadValue, GradientError, NotSupported
-from ..base.modes import mode
+from ..base.modes import keeps_modes, mode
 from ..base.provenance import describe
 from ..base.pytree import tree_flatten, tree_unflatten
 from ..core.backward import run_sweep
@@ -76,6 +76,7 @@ class Recomputed:
         self.places: list[int] = []
         self.count = 0
 
+    @keeps_modes
     def reverse(self, xp: Any, g: Any, saved: Any, links: Any) -> list[Any]:
         given = g if isinstance(g, dict) else {0: g}
         fence, recorded = Fence(), mode.grad

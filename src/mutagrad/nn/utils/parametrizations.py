@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from ...arrays import np
 from ...autograd import no_grad
 from ...base.errors import BadIndex, BadValue, NotSupported
+from ...base.modes import keeps_modes
 from ...ops.create.create import eye, randn, zeros
 from ...ops.linalg.qr import geqrf, householder_product
 from ...ops.linalg.solving import matrix_exp, solve
@@ -74,6 +75,7 @@ class _SpectralNorm(Module):
             self.register_buffer("_v", unit_vector(weight, matrix.shape[1], eps))
             self._iterate(matrix, 15)
 
+    @keeps_modes
     def _iterate(self, matrix: Any, times: int) -> None:
         with no_grad():
             for _ in range(times):
@@ -148,6 +150,7 @@ class _Orthogonal(Module):
         q = householder_product(a, 2.0 / (1.0 + (a * a).sum(-2)))
         return q * x.detach().diagonal(dim1=-2, dim2=-1).int().unsqueeze(-2)  # the diagonal holds signs, which are not trained
 
+    @keeps_modes
     def right_inverse(self, q: Any) -> Any:
         if q.shape != self.shape:
             raise BadValue(f"orthogonal: expected a matrix or batch of matrices of shape {tuple(self.shape)}, got {tuple(q.shape)}",

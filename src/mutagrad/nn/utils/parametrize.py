@@ -20,6 +20,7 @@ from typing import Any
 
 from ...autograd import no_grad
 from ...base.errors import BadValue, NotSupported
+from ...base.modes import keeps_modes
 from ...tensors.tensor import Tensor
 from ..container import ModuleDict, ModuleList
 from ..module import Module
@@ -99,6 +100,7 @@ class ParametrizationList(ModuleList):
         if not unsafe:
             _check_same(self(), shape, dtype, *_REGISTERING)
 
+    @keeps_modes
     def _start(self, value: Any) -> Any:
         """What the parametrizations that can be inverted make the value of."""
         with no_grad():
@@ -111,6 +113,7 @@ class ParametrizationList(ModuleList):
     def _originals(self) -> list[Any]:
         return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
 
+    @keeps_modes
     def right_inverse(self, value: Any) -> None:
         """Sets the originals so that the parameter has this value: what an assignment does."""
         with no_grad():

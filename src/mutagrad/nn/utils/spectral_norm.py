@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 from ...autograd import no_grad
 from ...base.errors import BadValue
+from ...base.modes import keeps_modes
 from ...ops.linalg.norms import pinv
 from .. import functional as F
 from ..convolution import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
@@ -43,6 +44,7 @@ class SpectralNorm:
             raise BadValue(f"spectral_norm: n_power_iterations must be above 0, got {n_power_iterations}", fix="n_power_iterations=1")
         self.name, self.n_power_iterations, self.dim, self.eps = name, n_power_iterations, dim, eps
 
+    @keeps_modes
     def compute_weight(self, module: Module, do_power_iteration: bool) -> Any:
         weight, u, v = (getattr(module, self.name + suffix) for suffix in ("_orig", "_u", "_v"))
         matrix = as_matrix(weight, self.dim)
@@ -79,6 +81,7 @@ class SpectralNormLoadStateDictPreHook:
     def __init__(self, fn: SpectralNorm) -> None:
         self.fn = fn
 
+    @keeps_modes
     def __call__(self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], strict: bool, missing_keys: list[str],
                  unexpected_keys: list[str], error_msgs: list[str]) -> None:
         key = prefix + self.fn.name
@@ -110,6 +113,7 @@ def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, 
     return module
 
 
+@keeps_modes
 def remove_spectral_norm(module: M, name: str = "weight") -> M:
     """Makes the weight a parameter again, divided as it was last."""
     found = find_hook(module, SpectralNorm, name)

@@ -5,7 +5,7 @@ from typing import Any
 
 from ...arrays import np
 from ...base import return_types
-from ...base.errors import ShapeError
+from ...base.errors import ShapeError, may_need_much
 from ...core.codegen import primitive
 from ...core.factory import make
 from ...core.out_arg import write_out
@@ -104,6 +104,7 @@ def cholesky_solve(B: Any, L: Any, upper: bool = False, *, out: Any = None) -> A
     return write_out("cholesky_solve", solve_triangular(adjoint(lower), half, upper=True), out)
 
 
+@may_need_much
 def cholesky_inverse(L: Any, upper: bool = False, *, out: Any = None) -> Any:
     """The inverse of A, given its Cholesky factor."""
     square(L, "cholesky_inverse")

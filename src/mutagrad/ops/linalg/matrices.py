@@ -189,6 +189,7 @@ def linalg_vander(x: Any, *, N: int | None = None) -> Any:
     return _powers(x if shape else reshape(x, 1), n)
 
 
+@may_need_much
 def _powers(x: Any, n: int) -> Any:
     """The powers 0 to n - 1 as a new last dimension."""
     x = x if x._array.dtype.kind in "fcV" else make(x._array.astype(np.int64))

@@ -5,7 +5,7 @@ from typing import Any
 
 from ...arrays import np
 from ...base import return_types
-from ...base.errors import BadValue, GradientError, ShapeError
+from ...base.errors import BadValue, GradientError, ShapeError, may_need_much
 from ...core.codegen import primitive
 from ...core.factory import make
 from ...core.op import RECORDED
@@ -99,6 +99,7 @@ def _reflect(vectors: Any, tau: Any, x: Any, backwards: bool, transposed: bool) 
     return x
 
 
+@may_need_much
 def householder_product(input: Any, tau: Any, *, out: Any = None) -> Any:
     """The first columns of the product of reflections, as `geqrf` gives them: Q of the QR factorization."""
     shape = matrices(input, "householder_product")._array.shape

@@ -13,7 +13,7 @@ from ...arrays import np
 from ...arrays.numpy import silenced
 from ...arrays.scipy import has_scipy, lapack, scipy
 from ...base import return_types
-from ...base.errors import BadValue, DTypeError, LinAlgError, NotSupported, ShapeError
+from ...base.errors import BadValue, DTypeError, LinAlgError, NotSupported, ShapeError, may_need_much
 from ...core.codegen import primitive
 from ...core.dtypes import of_array
 from ...core.factory import make
@@ -151,6 +151,7 @@ USE_PINV = "mutagrad.linalg.pinv(A) or lstsq(A, B), or add a little to the diago
 # -------------------------------------------------------------------------------------------------------- LU by LAPACK
 
 
+@may_need_much
 @silenced
 def lu_arrays(a: Any) -> tuple[Any, Any, Any]:
     """L and U in one array, LAPACK's pivots counted from 1, and for each matrix the first zero pivot or 0."""

@@ -11,7 +11,7 @@ from typing import Any
 from ...arrays import np
 from ...arrays.numpy import choose, silent
 from ...arrays.scipy import erf as _erf
-from ...base.errors import BadArgument, BadValue, DivisionByZero, DTypeError, bad_choice
+from ...base.errors import BadArgument, BadValue, DivisionByZero, DTypeError, bad_choice, may_need_much
 from ...core.codegen import elementwise, in_place, primitive
 from ...core.dtypes import BOOL, FLOAT
 from ...core.factory import make
@@ -31,6 +31,7 @@ def cast_array(a: Any, to: Any) -> Any:
     return silent().run((a.real if a.dtype.kind == "c" and to.kind not in "cb" else a).astype, to)
 
 
+@may_need_much
 def cast(x: Any, to: Any) -> Any:
     """A copy of another element type (an array type); to a float or complex type it is differentiable."""
     if to.kind in "fcV" and x._array.dtype.kind in "fcV":
@@ -391,6 +392,9 @@ def _beside(x: Any, *numbers: Any) -> Any:
 def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
     """Elements of `x` where the condition holds, else of `y`; with the condition alone, the indices where it holds."""
     if input is None and other is None:
+        if out is not None:
+            raise BadArgument("where: out= has no meaning with a condition alone", why="the result is a tuple of indices",
+                              fix="mutagrad.where(x > 0, a, b, out=y)")
         return tuple(make(i) for i in np.nonzero(condition._array))
     if not isinstance(condition, TensorBase) or condition._array.dtype.kind not in "bu":
         raise DTypeError(f"where: the condition must be a boolean tensor, not {getattr(condition, 'dtype', type(condition).__name__)}",
@@ -442,6 +446,7 @@ def allclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equ
     return bool(isclose(input, other, rtol, atol, equal_nan)._array.all())
 
 
+@may_need_much
 def equal(input: Any, other: Any) -> bool:
     """Whether two tensors have the same shape and elements."""
     for x in (input, other):

@@ -10,7 +10,7 @@ from math import prod, sqrt
 from typing import Any, NamedTuple
 
 from ...arrays import blas, np, parallel as large
-from ...base.errors import BadArgument, BadValue, DTypeError, Mismatch, ShapeError
+from ...base.errors import BadArgument, BadValue, DTypeError, Mismatch, ShapeError, may_need_much
 from ...core.codegen import primitive
 from ...core.dtypes import FLOAT, of_array
 from ...core.factory import make
@@ -263,6 +263,7 @@ _ABSENT = make(np.zeros(()))  # stands for a mask that is not added
 
 # ------------------------------------------------------------------------------------------------------------- functions
 
+@may_need_much
 def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
                                  scale: float | None = None, enable_gqa: bool = False) -> Any:
     """For each query the average of the values, weighted by the softmax of its products with the keys.

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...arrays import np
 from ...arrays.numpy import silently
-from ...base.errors import BadArgument, BadValue, DTypeError, bad_choice
+from ...base.errors import BadArgument, BadValue, DTypeError, bad_choice, may_need_much
 from ...core.codegen import elementwise
 from ...core.dtypes import of_array
 from ...core.factory import make
@@ -233,6 +233,7 @@ def at_least(x: Any, low: float) -> Any:
     return add_values(x, make(silently(np.subtract, np.maximum(array, array.dtype.type(low)), array))) if (array < low).any() else x
 
 
+@may_need_much
 def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Any:
     """-log of a normal distribution's density with mean x and variance `var`, without the constant unless `full`."""
     reduction = reduction_of("gaussian_nll_loss", reduction)

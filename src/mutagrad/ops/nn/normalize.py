@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ...arrays import np, parallel as large
 from ...arrays.numpy import silenced, silently
 from ...arrays.sums import channel_sums, row_sums
-from ...base.errors import BadArgument, BadValue, DTypeError, ShapeError
+from ...base.errors import BadArgument, BadValue, DTypeError, ShapeError, may_need_much
 from ...base.modes import UNRECORDED, call_with
 from ...core.codegen import primitive
 from ...core.dtypes import FLOAT, of_array
@@ -261,6 +261,7 @@ _batch_norm = _declare("batch_norm", _normalise_channels, _reverse_channels)
 _ABSENT = make(np.ones(()))  # stands for a weight or bias that was not given
 
 
+@may_need_much
 def _run(operation: Any, x: Any, weight: Any, bias: Any, plan: Plan, moments: Any = None) -> tuple[Any, Any]:
     """The result, and the mean and reciprocal deviation of what was normalised together."""
     if moments is None:

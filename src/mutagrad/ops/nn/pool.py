@@ -8,7 +8,7 @@ from types import NoneType
 from typing import Any
 
 from ...arrays import np
-from ...base.errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError
+from ...base.errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError, may_need_much
 from ...core.codegen import primitive
 from ...core.dtypes import of_array
 from ...core.factory import make
@@ -160,6 +160,7 @@ max_pool_values = primitive("max_pool", _max_pool_values, settings=("where", "se
                             x=lambda xp, g, x_shape, where, settings, size: xp.max_pool(g, where, settings, x_shape[2:] if size is None else None, None))
 
 
+@may_need_much
 def _max_pool(name: str, n: int, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: bool) -> Any:
     settings = _settings(name, n, kernel_size, stride, padding, dilation)
     x = _batched(name, input, n)
@@ -217,6 +218,7 @@ def max_pool3d_with_indices(input: Any, kernel_size: Any, stride: Any = None, pa
 
 # ------------------------------------------------------------------------------------------- the largest of other windows
 
+@may_need_much
 def _largest_of(x: Any, positions: Sequence[Any], n: int, input: Any, indices: bool) -> Any:
     """Windows given by what they hold along each dimension: arrays of shape (..., windows, positions), repetitions allowed."""
     samples, channels, *size = x._array.shape

@@ -188,6 +188,7 @@ def _normal_of_tensors(mean: Any, std: Any, generator: Any) -> Any:
     return normal_values(broadcast_to(mean, shape), broadcast_to(std, shape), generator)
 
 
+@may_need_much
 def multinomial(input: Any, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None) -> Any:
     """Positions drawn with the weights in each row, with or without replacement.
 

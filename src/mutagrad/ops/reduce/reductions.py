@@ -6,7 +6,7 @@ from typing import Any
 from ...arrays import np, parallel as large, sums
 from ...arrays.bfloat16 import SHORT
 from ...base import return_types
-from ...base.errors import BadArgument, BadIndex, DTypeError, NotSupported
+from ...base.errors import BadArgument, BadIndex, DTypeError, NotSupported, may_need_much
 from ...base.sockets import socket
 from ...core.codegen import primitive
 from ...core.dtypes import FLOAT, as_dtype, complex128, float64, of_array
@@ -349,6 +349,7 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, axis: Any = N
     return write_out("aminmax", return_types.aminmax(low, high), out)
 
 
+@may_need_much
 def _position(name: str, x: Any, dim: int | None, keepdim: bool) -> Any:
     array = ordered(x, name)
     find = np.argmax if name in ("argmax", "max") else np.argmin
@@ -434,6 +435,7 @@ def all(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None,
     return _truth(np.all, "all", input, dim, keepdim, axis, keepdims, out)
 
 
+@may_need_much
 def count_nonzero(input: Any, dim: Any = None, *, axis: Any = None) -> Any:
     """How many elements are not zero."""
     array = tensor_argument(input, "count_nonzero")._array

@@ -5,7 +5,7 @@ from typing import Any
 
 from ...arrays import np
 from ...base import return_types
-from ...base.errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError, bad_choice
+from ...base.errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError, bad_choice, may_need_much
 from ...core.codegen import primitive
 from ...core.dtypes import of_array
 from ...core.factory import make
@@ -53,6 +53,7 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
     return write_out("nanmean", _nanmean(summable(input, dtype, "nanmean"), dims, keepdim), out)
 
 
+@may_need_much
 @in_single
 def _nanmean(x: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
     count = np.add.reduce(~np.isnan(x._array), dims, np.int64, keepdims=keepdim)
@@ -107,6 +108,7 @@ def nanmedian(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any =
     return _median("nanmedian", nanmedian_all, True, input, dim, keepdim, axis, keepdims, out)
 
 
+@may_need_much
 def _row_places(name: str, x: Any, dim: Any, keepdim: bool, axis: Any, keepdims: Any, find: Any) -> Any:
     """The values at one place of each row, which `find` names for the rows of a matrix."""
     dim, keepdim = numpy_names(name, dim, keepdim, axis, keepdims)

@@ -7,13 +7,12 @@ from typing import Any
 
 from ...arrays import np
 from ...arrays.bfloat16 import widened
-from ...arrays.numpy import silently
 from ...base import return_types
 from ...base.errors import BadArgument, BadData, BadIndex, BadValue, DTypeError, ShapeError, bad_choice, may_need_much
 from ...base.modes import mode
 from ...core.dtypes import of_array
 from ...core.factory import make
-from ...core.indexing import copy_
+from ...core.indexing import copy_, read
 from ...core.number import whole_number
 from ...core.out_arg import write_out
 from ...core.promote import as_operand, operand_dtype
@@ -78,6 +77,7 @@ def _distinct(name: str, x: Any, dim: Any, consecutive: bool, return_inverse: bo
     return found[0] if len(found) == 1 else tuple(found)
 
 
+@may_need_much
 def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None) -> Any:
     """The distinct elements in order, or the distinct slices along a dimension.
 
@@ -93,6 +93,7 @@ def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: 
     return _distinct("unique_consecutive", input, dim, True, return_inverse, return_counts)
 
 
+@may_need_much
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None) -> Any:
     """Whether each element is one of the others."""
     given = [as_operand(v, "isin") for v in (elements, test_elements)]
@@ -118,6 +119,7 @@ def _insert(sequence: Any, values: Any, right: bool) -> Any:
     return found
 
 
+@may_need_much
 def searchsorted(sorted_sequence: Any, input: Any = None, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter: Any = None,
                  out: Any = None, self: Any = None) -> Any:
     """Where values would have to be put into a sorted sequence to keep it sorted; rows are searched in their own sequences.
@@ -164,6 +166,7 @@ def _sorter(sorter: Any, sequence: Any) -> Any:
     return places
 
 
+@may_need_much
 def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False, out: Any = None) -> Any:
     """Between which boundaries each value lies, counted from 0."""
     if tensor_argument(boundaries, "bucketize")._array.ndim != 1:
@@ -199,6 +202,7 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0, *, out: A
     return write_out("histc", make(np.bincount(places, minlength=bins).astype(array.dtype)), out)
 
 
+@may_need_much
 def _countable(x: Any, name: str) -> Any:
     array = tensor_argument(x, name)._array
     if array.dtype.kind not in "fV":
@@ -242,13 +246,18 @@ def _count(columns: list[Any], edges: list[Any], weight: Any, density: bool, dty
         at = np.searchsorted(e, column, "right") - 1
         inside &= (column >= e[0]) & (column <= e[-1])
         place = place * (len(e) - 1) + np.clip(at, 0, len(e) - 2)
-    counted = np.bincount(place[inside], None if weight is None else weight[inside], int(np.prod(shape)))
-    counted = counted.astype(dtype).reshape(shape)
+    if weight is not None and weight._storage.writer is not None and mode.grad:
+        at = np.flatnonzero(inside)
+        total = index_add(make(np.zeros(int(np.prod(shape)), dtype)), 0, make(place[at]), read(reshape(weight, -1), (at,)))
+        counted = reshape(total, *shape)
+    else:
+        weights = None if weight is None else weight._array.reshape(-1)[inside]
+        counted = make(np.bincount(place[inside], weights, int(np.prod(shape))).astype(dtype).reshape(shape))
     if density:
         volume = np.ones((), dtype)
         for e in edges:
             volume = np.multiply.outer(volume, np.diff(e))
-        counted = silently(np.divide, counted, counted.sum() * volume)  # nothing counted makes nan, without a word
+        counted = counted / (counted.sum() * make(volume))
     return counted
 
 
@@ -258,7 +267,7 @@ def _weight(name: str, weight: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     if tensor_argument(weight, name)._array.shape != shape or weight._array.dtype != dtype:
         raise BadValue(f"{name}: the weight must be {dtype.name} of shape {shape}, not {weight._array.dtype.name} of shape {weight._array.shape}",
                        fix="weight.to(x.dtype).expand_as(x)")
-    return weight._array.reshape(-1)
+    return weight
 
 
 def histogram(input: Any, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False, out: Any = None) -> Any:
@@ -267,7 +276,7 @@ def histogram(input: Any, bins: Any, *, range: Sequence[float] | None = None, we
     edges = _edges("histogram", bins, column, range)
     weights = _weight("histogram", weight, input._array.shape, column.dtype)
     counted = _count([column], [edges], weights, density, column.dtype)
-    return write_out("histogram", return_types.histogram(make(counted), make(edges.copy())), out)
+    return write_out("histogram", return_types.histogram(counted, make(edges.copy())), out)
 
 
 def histogramdd(input: Any, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False) -> Any:
@@ -285,10 +294,7 @@ def histogramdd(input: Any, bins: Any, *, range: Sequence[float] | None = None, 
     edges = [_edges("histogramdd", b, points[:, d], limits[d]) for d, b in enumerate(several)]
     weights = _weight("histogramdd", weight, shape[:-1], points.dtype)
     counted = _count([points[:, d] for d in builtin_range(shape[-1])], edges, weights, density, points.dtype)
-    return return_types.histogramdd(make(counted), tuple(make(e.copy()) for e in edges))
-
-
-
+    return return_types.histogramdd(counted, tuple(make(e.copy()) for e in edges))
 
 
 @may_need_much

@@ -131,6 +131,7 @@ def _grid(x: Any, dim: int, index: Any, name: str) -> tuple[Any, ...]:
     return tuple(index_arrays)
 
 
+@may_need_much
 def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False, out: Any = None) -> Any:
     """`out[i][j] = x[index[i][j]][j]` for dim 0, and so on."""
     return _gather(input, dim, index) if out is None else write_out("gather", _gather(input, dim, index), out)

@@ -6,7 +6,7 @@ from typing import Any
 from ...arrays import np
 from ...arrays.bfloat16 import widened
 from ...base import return_types
-from ...base.errors import BadArgument, BadValue, DTypeError, OutOfMemory
+from ...base.errors import BadArgument, BadValue, DTypeError, OutOfMemory, may_need_much
 from ...core.factory import make
 from ...core.number import whole_number
 from ...core.out_arg import write_out
@@ -39,6 +39,7 @@ def _sortable(x: Any, name: str) -> Any:
     return x
 
 
+@may_need_much
 def sort(input: Any, dim: Any = -1, descending: bool = False, stable: bool | None = False, *, axis: Any = None, out: Any = None) -> Any:
     """Values in order along a dimension, and where each came from; equal ones keep their order.
 
@@ -74,6 +75,7 @@ def _order_of_first(array: Any, k: int, dim: int, largest: bool) -> Any:
     return np.take_along_axis(found, order(np.take_along_axis(array, found, dim), dim, largest), dim)
 
 
+@may_need_much
 def topk(input: Any, k: int, dim: Any = -1, largest: bool = True, sorted: bool = True, *, axis: Any = None, out: Any = None) -> Any:
     """The k largest (or smallest) along a dimension, in order."""
     array = _sortable(input, "topk")._array

@@ -85,7 +85,10 @@ def _why_no_fit(shape: tuple[int, ...]) -> str:
 
 def _try_view(x: Any, shape: tuple[int, ...]) -> Any | None:
     array = x._array
-    reshaped = array.reshape(shape)
+    try:
+        reshaped = array.reshape(shape)
+    except MemoryError:  # no view: a copy, for which there is no room
+        return None
     if array.size and not np.may_share_memory(array, reshaped):
         return None
     return view_of(x, reshaped, x._offset or 0)
