@@ -17,8 +17,7 @@ import numpy as np
 import pytest
 
 import mutagrad as mg
-from mutagrad.core.recorded_sweep import Recorded
-from mutagrad.core.sweep import SMALL, Arithmetic
+from mutagrad.core.arithmetic import SMALL, Arithmetic, RecordedArithmetic
 from tools import same
 
 # ------------------------------------------------------------------------------------------------------- unnamed results
@@ -318,12 +317,12 @@ def test_an_adjoint_that_somebody_holds_is_copied(handle: str) -> None:
 def test_a_recorded_adjoint_that_somebody_holds_is_copied(handle: str) -> None:
     holder = [mg.zeros(9)]
     address = holder[0].data_ptr()
-    assert Recorded().own(holder, np.dtype("float32")).data_ptr() == address
+    assert RecordedArithmetic().own(holder, np.dtype("float32")).data_ptr() == address
     holder = [mg.zeros(9)]
     address, held = holder[0].data_ptr(), HANDLES[handle](holder[0])
     if handle == "a generator":
         next(held)
-    assert Recorded().own(holder, np.dtype("float32")).data_ptr() != address
+    assert RecordedArithmetic().own(holder, np.dtype("float32")).data_ptr() != address
     del held
 
 

@@ -7,10 +7,10 @@ import pytest
 import mutagrad.arrays.parallel
 import mutagrad.autograd.function
 import mutagrad.autograd.nodes
+import mutagrad.core.arithmetic
 import mutagrad.core.backward
 import mutagrad.core.indexing
 import mutagrad.core.storage
-import mutagrad.core.sweep
 import mutagrad.core.write
 import mutagrad.ops.math.complex
 import mutagrad.utils.checkpoint
@@ -39,8 +39,8 @@ def save_everything_by_reference(monkeypatch):
 
 
 def no_clearing(monkeypatch):
-    take = mutagrad.core.sweep.Arithmetic.take
-    monkeypatch.setattr(mutagrad.core.sweep.Arithmetic, "take", lambda self, buffer, window, clear: take(self, buffer, window, False))
+    take = mutagrad.core.arithmetic.Arithmetic.take
+    monkeypatch.setattr(mutagrad.core.arithmetic.Arithmetic, "take", lambda self, buffer, window, clear: take(self, buffer, window, False))
 
 
 def no_moving_aside(monkeypatch):
@@ -119,7 +119,7 @@ def windows_turned_without_their_leaf(monkeypatch):
 
 def hooks_in_place_unheard(monkeypatch):
     """In a recorded sweep, a hook is shown a copy, and only what it returns counts."""
-    monkeypatch.setattr(mutagrad.core.backward, "memory_of", lambda tensor: SimpleNamespace(version=0))
+    monkeypatch.setattr(mutagrad.core.arithmetic, "memory_of", lambda tensor: SimpleNamespace(version=0))
 
 
 def added_to_expanded_gradients(monkeypatch):

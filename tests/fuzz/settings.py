@@ -8,9 +8,11 @@ from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from unittest.mock import patch
 
+import mutagrad.core.backward
 import mutagrad.core.storage
 from mutagrad.arrays import parallel as large
 from mutagrad.core.factory import SCOPE
+from mutagrad.core.sweep import Sweep
 
 # Constants of `arrays/parallel.py`, and what stands for them when three elements are many.
 LOWERED = {"LARGE": 2, "VERY_LARGE": 2, "BLOCK": 3, "PIECE": 3}
@@ -20,6 +22,13 @@ LOWERED = {"LARGE": 2, "VERY_LARGE": 2, "BLOCK": 3, "PIECE": 3}
 def by_reference():
     """Small values are copied when they are saved; let them be saved as large ones are, and protected."""
     with patch.object(mutagrad.core.storage, "SMALL", -1), patch.dict(SCOPE, SMALL=-1):
+        yield
+
+
+@contextmanager
+def plainly():
+    """Run the sweep that is written for readers, in place of the fast one."""
+    with patch.object(mutagrad.core.backward, "SWEEP", Sweep):
         yield
 
 

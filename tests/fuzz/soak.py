@@ -65,7 +65,7 @@ JOBS = [
     Job(10, ("aliases",)), Job(4, ("aliases",), 2), Job(4, ("aliases",), 1, "by reference"), Job(2, ("aliases",), 2, "by reference"), Job(3, ("aliases", "rooms")),
     Job(4, ("hooks",)), Job(3, ("hooks",), 2), Job(2, ("hooks", "rooms")), Job(1, ("hooks", "rooms"), 2),
     Job(3, ("scalars",)), Job(1, ("scalars",), 2), Job(3, ("regions",)), Job(1, ("regions",), 2), Job(1, ("regions", "rooms")),
-    Job(3, (), 1, "by reference"), Job(2, ("rooms",), 1, "by reference"),
+    Job(2, (), 1, "plainly"), Job(1, ("aliases",), 2, "plainly"), Job(3, (), 1, "by reference"), Job(2, ("rooms",), 1, "by reference"),
     Job(4, (), 1, "in pieces"), Job(2, (), 2, "in pieces"), Job(3, ("rooms",), 1, "in pieces"), Job(2, ("aliases",), 1, "in pieces"),
     Job(2, (), 1, "forward"), Job(2, ("rooms",), 1, "forward"),
     Job(1, module="fuzz.test_large"), Job(1, module="fuzz.test_threads")]
@@ -135,12 +135,12 @@ def judged(job: Job, seeds: range) -> Result:
 
     from .generator import generate
     from .judge import by_duals, by_function, described, judge, judge_forward, report
-    from .settings import by_reference, in_pieces
+    from .settings import by_reference, in_pieces, plainly
 
     counts: Counter[str] = Counter()
     reports: dict[str, str] = {}
     for seed in seeds:
-        around = {"by reference": by_reference, "in pieces": lambda: in_pieces(seed)}.get(job.setting, nullcontext)
+        around = {"by reference": by_reference, "plainly": plainly, "in pieces": lambda: in_pieces(seed)}.get(job.setting, nullcontext)
         program = generate(seed, order=2 if job.setting == "forward" else job.order, families=job.families)
         if job.setting == "forward":
             verdict = judge_forward(program, mutagrad, by_function if seed % 2 else by_duals)

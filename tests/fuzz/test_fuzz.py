@@ -9,9 +9,9 @@ import pytest
 import mutagrad
 
 from .generator import generate
-from .judge import Discarded, OnArrays, judge, report, shrunk
+from .judge import Discarded, OnArrays, first_order, judge, report, shrunk
 from .programs import Leaf, Program, Statement
-from .settings import by_reference, in_pieces
+from .settings import by_reference, in_pieces, plainly
 from .statements import KINDS
 from .table import NAMES
 
@@ -63,6 +63,35 @@ def test_aliases_where_everything_is_saved_by_reference(block):
 @pytest.mark.parametrize("block", range(4))
 def test_aliases_of_second_order_where_everything_is_saved_by_reference(block):
     check(second_seeds(block + 10), order=2, families=("aliases",), around=by_reference)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("block", [0, 1])
+def test_the_plain_sweep(family, block):
+    check(first_seeds(block), order=1, families=asked(family), around=plainly)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_plain_sweep_in_second_order(family):
+    check(second_seeds(0), order=2, families=asked(family), around=plainly)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_both_sweeps_agree(family):
+    """To rounding: what is added in another order may differ in the last bit."""
+    compared = 0
+    for seed in range(700, 760):
+        program = generate(seed, families=asked(family))
+        try:
+            fast = first_order(program, mutagrad, program.point, OnArrays(program).places)[1]
+            with plainly():
+                plain = first_order(program, mutagrad, program.point, OnArrays(program).places)[1]
+        except Exception as error:
+            assert isinstance(error, Discarded) or program.may_be_refused(error), error
+            continue
+        np.testing.assert_allclose(plain, fast, rtol=1e-12, atol=1e-12)
+        compared += 1
+    assert compared > 30
 
 
 @pytest.mark.parametrize("family", ["core", "core", "core", "core", "rooms", "aliases"])

@@ -19,7 +19,8 @@ from weakref import WeakKeyDictionary
 
 from ..base.errors import BadArgument, BadValue, GradientError, ShapeError
 from ..base.modes import FORWARD, call_with, keeps_modes, mode
-from ..core.backward import RECORDED_SWEEP, grad, run_sweep
+from ..core.arithmetic import ON_TENSORS
+from ..core.backward import grad, run_sweep
 from ..core.factory import detached, window_or_none
 from ..core.graph import Leaf, Node
 from ..core.op import Op, same
@@ -149,7 +150,7 @@ def _tangent(tensor: Any, duals: Duals) -> Any:
 
 
 def _in_window(g: Any, window: Any) -> Any:
-    return clone(g if window is None else RECORDED_SWEEP.view(clone(g), window))
+    return clone(g if window is None else ON_TENSORS.view(clone(g), window))
 
 
 def _without_tangent(tensor: Any) -> Any:

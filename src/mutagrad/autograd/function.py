@@ -28,7 +28,7 @@ from ..base.errors import BadArgument, GradientError, ShapeError
 from ..base.modes import UNRECORDED, call_with, mode
 from ..core.factory import detached, linked_alias, make, window_or_none
 from ..core.graph import UNSEEN, Node
-from ..core.recorded_sweep import snapshot, source_of, with_history
+from ..core.saved import snapshot, source_of, with_history
 from ..core.storage import TensorBase, histories, memory_of, save
 from ..core.sweep import OUTPUT
 from ..core.window import overlaps_itself

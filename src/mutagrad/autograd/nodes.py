@@ -11,12 +11,13 @@ from weakref import ref
 
 from ..base.errors import BadArgument, GradientError
 from ..base.modes import mode
-from ..core.backward import RAW_SWEEP, RECORDED_SWEEP, RemovableHandle, enter_after, enter_hook
+from ..core.arithmetic import ON_ARRAYS, ON_TENSORS
+from ..core.backward import RemovableHandle, enter_after, enter_hook
 from ..core.dtypes import of_array
 from ..core.factory import make, window_or_none
 from ..core.graph import Freed, Hooks, Leaf, Node
 from ..core.op import RAW
-from ..core.recorded_sweep import snapshot, source_of, with_history
+from ..core.saved import snapshot, source_of, with_history
 from ..core.storage import TensorBase
 from ..core.sweep import OUTPUT, already_freed
 from ..core.window import shape_of
@@ -24,7 +25,7 @@ from ..core.window import shape_of
 
 def _shown(g: Any) -> Any:
     """An adjoint as a tensor of its own, which a hook may keep or change."""
-    return g if g is None or isinstance(g, TensorBase) else make(RAW_SWEEP.own([g], g.dtype))
+    return g if g is None or isinstance(g, TensorBase) else make(ON_ARRAYS.own([g], g.dtype))
 
 
 def _answer(found: Any, given: tuple[Any, ...], what: str) -> Any:
@@ -84,7 +85,7 @@ class Hooked:
         window = None if node is None or node.windows is None else node.windows[i]
         shape = None if window is None else shape_of(window)
         if g is not None and shape is not None and g.shape != shape:
-            g = (RECORDED_SWEEP if mode.grad else RAW_SWEEP).sum_to(g, shape)
+            g = (ON_TENSORS if mode.grad else ON_ARRAYS).sum_to(g, shape)
         return _shown(g)
 
 

@@ -14,7 +14,7 @@ from ..base.errors import BadArgument, GradientError
 from ..base.modes import UNRECORDED, call_with, mode
 from ..core.factory import make
 from ..core.graph import Node
-from ..core.recorded_sweep import source_of, with_history
+from ..core.saved import source_of, with_history
 from ..core.storage import TensorBase, memory_of
 
 Hooks = tuple[Callable[[Any], Any], Callable[[Any], Any]]

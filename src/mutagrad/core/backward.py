@@ -2,8 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import groupby
-from operator import itemgetter
 from typing import Any, NamedTuple
 from weakref import ref
 
@@ -13,66 +11,19 @@ from ..base.errors import BadArgument, BadValue, DTypeError, GradientError, OutO
 from ..base.locks import new_lock
 from ..base.modes import Modes, mode, tidy
 from ..base.provenance import here
+from .arithmetic import ON_ARRAYS, ON_TENSORS
 from .factory import detached, make, window_or_none
-from .graph import Hooks, Leaf, Node
-from .indexing import put
+from .fast_sweep import FastSweep
+from .graph import Freed, Hooks, Leaf, Node
 from .nans import nan_found
 from .op import RECORDED
-from .recorded_sweep import SEEN_THROUGH, Recorded
-from .storage import TensorBase, before_write, memory_of
-from .sweep import Arithmetic, reaching, sweep
+from .saved import SEEN_THROUGH
+from .storage import TensorBase, before_write
+from .sweep import Sweep, reaching
 from .window import Window, overlaps_itself
 
-
-class Raw(Arithmetic):
-    """Arithmetic on arrays, plus what needs tensors: hooks."""
-
-    def call_hooks(self, hooks: Hooks, g: Any) -> tuple[Any, bool]:
-        """Each hook is shown the gradient as the one before left it: the same tensor, where both look through the same window."""
-        mine = True
-        for window, group in groupby(hooks.in_order(), itemgetter(1)):
-            shown = make(g.copy() if window is None else self.take(g, window, False))
-            for hook, _ in group:
-                answer = hook(shown)
-                shown = shown if answer is None else _checked(answer, shown)
-            if window is None:
-                g, mine = shown._array, False  # a hook may keep what it was shown
-            else:
-                if not mine:
-                    g, mine = self.own([g], g.dtype), True
-                self.take(g, window, True)
-                self.add_window(g, window, shown._array)
-        return g, mine
-
-
-class RecordedWithHooks(Recorded):
-    def call_hooks(self, hooks: Hooks, g: Any) -> tuple[Any, bool]:
-        mine = True
-        for window, group in groupby(hooks.in_order(), itemgetter(1)):
-            shown = found = RECORDED.clone(g) if window is None else self.take(g, window, False)
-            version = memory_of(found).version
-            for hook, _ in group:
-                answer = hook(shown)
-                shown = shown if answer is None else _checked(answer, shown)
-            if window is None:
-                g, mine = shown, False
-            elif shown is not found or memory_of(found).version != version:
-                if not mine:
-                    g, mine = RECORDED.clone(g), True
-                put(self.view(g, window), None, shown, "hook")
-        return g, mine
-
-
-def _checked(answer: Any, shown: Any) -> Any:
-    if not isinstance(answer, TensorBase):
-        raise BadArgument(f"hook: must return None or a gradient, not {type(answer).__name__}", fix="return g * 2")
-    if answer._array.shape != shown._array.shape:
-        raise ShapeError(f"hook: must return a gradient of shape {shown._array.shape}, not {answer._array.shape}", fix="return g.reshape(...)")
-    return answer
-
-
-RAW_SWEEP, RECORDED_SWEEP = Raw(), RecordedWithHooks()
-
+# Which engine runs: `Sweep` gives the same, plainly.
+SWEEP: type[Sweep] = FastSweep
 
 # -------------------------------------------------------------------------------------------------------------- the seeds
 
@@ -198,7 +149,7 @@ def running() -> Run:
 def run_sweep(seeds: list[tuple[Any, Any, Any]], create_graph: bool, retain: bool, deposit: Any, wanted: dict[Any, Any], only: bool,
               edge: dict[Any, Any] | None = None) -> None:
     """One sweep in the mode that it needs: recorded if `create_graph`; if `only`, of nodes from which something wanted can be reached."""
-    arithmetic = RECORDED_SWEEP if create_graph else RAW_SWEEP
+    arithmetic = ON_TENSORS if create_graph else ON_ARRAYS
     roots = [node for node, _, _ in seeds]
     useful = reaching(roots, wanted) if only else None
     run = Run(roots, useful)
@@ -206,7 +157,7 @@ def run_sweep(seeds: list[tuple[Any, Any, Any]], create_graph: bool, retain: boo
     try:
         mode.now = Modes(before, recorded=create_graph, sweep=run)
         set_fp_state(SILENT)
-        sweep(seeds, arithmetic, where=here(), retain=retain, deposit=deposit, wanted=wanted, useful=useful, edge=edge)
+        SWEEP(arithmetic, Freed(here()), retain, deposit, wanted, useful, edge or {}).run(seeds)
         for callback in run.callbacks or ():  # which may add another
             callback()
     except MemoryError as error:
@@ -307,7 +258,7 @@ def _derivatives(seeds: list[tuple[Any, Any, Any]], inputs: Sequence[Any], creat
                     found[i] = _shaped_like(inputs[i], g, create_graph)
                 else:  # of all windows on one storage, one buffer
                     whole = _as_buffer(inputs[i], g, create_graph) if whole is None else whole
-                    found[i] = RECORDED_SWEEP.take(whole, window, False) if create_graph else make(RAW_SWEEP.take(whole, window, False))
+                    found[i] = ON_TENSORS.take(whole, window, False) if create_graph else make(ON_ARRAYS.take(whole, window, False))
         return take
 
     run_sweep(seeds, create_graph, retain, None, {node: keep(numbers) for node, numbers in by_node.items()}, True)
@@ -357,9 +308,9 @@ def _deposit(leaf: Leaf, holder: list[Any], windowed: bool) -> None:
     tensor = leaf.tensor()
     if tensor is None:
         return
-    g = RAW_SWEEP.own(holder, tensor._array.dtype if windowed or leaf.window is None else leaf.whole[1])
+    g = ON_ARRAYS.own(holder, tensor._array.dtype if windowed or leaf.window is None else leaf.whole[1])
     if leaf.window is not None and not windowed:
-        g = np.asarray(RAW_SWEEP.take(g, leaf.window, False))
+        g = np.asarray(ON_ARRAYS.take(g, leaf.window, False))
     _add_grad(tensor, make(_shaped(g, leaf, tensor)), False)
     _call_after(leaf, tensor)
 
@@ -378,9 +329,9 @@ def _deposit_recorded(leaf: Leaf, holder: list[Any], windowed: bool) -> None:
     g = holder.pop()
     dtype = tensor._array.dtype if windowed or leaf.window is None else leaf.whole[1]
     if g._array.dtype != dtype:
-        g = RECORDED_SWEEP.own([g], dtype)
+        g = ON_TENSORS.own([g], dtype)
     if leaf.window is not None and not windowed:
-        g = RECORDED_SWEEP.view(RECORDED.clone(g), leaf.window)
+        g = ON_TENSORS.view(RECORDED.clone(g), leaf.window)
     _add_grad(tensor, RECORDED.clone(g), True)
     _call_after(leaf, tensor)
 

@@ -18,8 +18,9 @@ from .factory import SCOPE, make, view, view_of, window_or_none
 from .graph import next_order, window_of
 from .index import index_shape, plain_slice, split_index
 from .op import RECORDED, Op, same
+from .ownership import ASSIGNS, NOBODYS, UNNAMED, is_nobodys
 from .promote import operand_dtype
-from .storage import TensorBase, aliased, has_aliases, memory_of, move_aside, new_storage, share_memory
+from .storage import TensorBase, aliased, has_aliases, memory_of, move_aside, share_memory
 from .window import Window, overlaps_itself
 from .write import begin_write, check_cast, check_writable, compute_into, end_write, new_node, set_write
 
@@ -206,7 +207,7 @@ def setitem(x: Any, key: Any, value: Any) -> None:
         if value._storage is view._storage and _is_same_window(view, value):
             return  # the last step of `x[key] += v`, which has already been written through the view
         if v.dtype is array.dtype and v.shape == array.shape and not overlaps_itself(v.shape, array.strides, v.itemsize):
-            if (unnamed and array.dtype.kind in "fcV" and (not NOT_RECORDING or mode.now.recorded) and _is_nobodys(value)
+            if (unnamed and array.dtype.kind in "fcV" and (not NOT_RECORDING or mode.now.recorded) and is_nobodys(value)
                     and not has_aliases(memory_of(view), view._storage)):
                 begin_write(_put, view, (), (), (), record=False)
                 compute_into(view._storage, value._storage.writer, window_or_none(view))
@@ -249,7 +250,7 @@ def _set_element(x: Any, key: Any, offset: int, value: Any, unnamed: bool) -> No
         if before is None or before.whole[1] is not array.dtype:
             window = window_of(getitem(x, key))  # not yet seen in parts; or the real part of a complex number
         if (unnamed and getrefcount(source) + getrefcount(writer) <= NOBODYS and value._offset is None and source.root is None
-                and writer.hooks is None and writer.written is None):  # _is_nobodys(value), without the call
+                and writer.hooks is None and writer.written is None):  # is_nobodys(value), without the call
             node = writer
             node.order = next_order()
         else:
@@ -264,53 +265,6 @@ def _set_element(x: Any, key: Any, offset: int, value: Any, unnamed: bool) -> No
     else:
         end_write(x, None)
     array[key] = value._array
-
-
-def _unnamed() -> tuple[int, frozenset[int]]:
-    """How many references a value has inside `__setitem__` when it has no name outside, and the instructions that call it.
-
-    The first is -1 if a value that has a name has no more.
-    """
-    found = []
-
-    class Probe:
-        def __setitem__(self, key: Any, value: Any) -> None:
-            frame = _getframe(1)
-            found.append((getrefcount(value), frame.f_code.co_code[frame.f_lasti]))
-
-    probe, named, i = Probe(), object(), 0
-    probe[i] = object()
-    probe[i:i] = object()
-    probe[i] = named
-    counts, instructions = zip(*found)
-    return counts[0] if counts[0] == counts[1] < counts[2] else -1, frozenset(instructions)
-
-
-# In `y[i] = a + b` the sum has no name: nobody can ever see it but y. Its node can then *be* the write to y[i], which halves
-# the nodes of every loop that fills a buffer. Interpreters that do not count references from the stack cannot tell; there
-# it is never taken to be unnamed. Only an assignment holds the value on the stack: in `y.__setitem__(*arguments)`, or called by
-# anything that is not Python, the one reference may be that of a tuple which lives on.
-UNNAMED, ASSIGNS = _unnamed()
-NOBODYS = 0
-
-
-def _is_nobodys(value: Any) -> bool:
-    """Whether an unnamed value is the whole result of an operation that nothing else refers to."""
-    source = value._storage
-    writer = source.writer
-    return (getrefcount(source) + getrefcount(writer) <= NOBODYS and value._offset is None and source.root is None
-            and writer.hooks is None and writer.written is None)
-
-
-def _result_that_is_nobodys() -> Any:
-    value = TensorBase()
-    value._storage, value._offset = new_storage(np.zeros(1)), None
-    value._storage.writer = new_node(_put, ())
-    return value
-
-
-while not _is_nobodys(_result_that_is_nobodys()):  # how many references that means differs between interpreters
-    NOBODYS += 1
 
 
 def _is_same_window(a: Any, b: Any) -> bool:

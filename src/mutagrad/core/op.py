@@ -15,13 +15,11 @@ from ..arrays.bfloat16 import SHORT, in_single
 from ..base.errors import GradientError
 from ..base.provenance import OURS
 from .factory import SCOPE
-from .sweep import Arithmetic
 
 Rule = Callable[..., Any]
 
 RAW = SimpleNamespace()  # `xp` for raw arrays: every operation's forward, by name
 RECORDED = SimpleNamespace()  # `xp` for tensors: every operation's function, by name
-Arithmetic.xp = RAW
 TABLE: dict[str, Op] = {}
 
 

@@ -1,0 +1,225 @@
+"""What a sweep does to adjoints: take from a window, add to one, own a buffer, sum what was broadcast, call hooks.
+
+`Arithmetic` does it with arrays, `RecordedArithmetic`, for `create_graph=True`, with tensors. Taking, clearing and accumulating are
+then reads and in-place writes like a user's, and the engine differentiates them like any other program.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import groupby
+from operator import itemgetter
+from sys import getrefcount
+from typing import Any
+
+from ..arrays import np, parallel
+from ..arrays.numpy import add_at
+from ..base.counters import counters
+from ..base.errors import BadArgument, ShapeError
+from .factory import make, view
+from .graph import Hooks, Node
+from .indexing import put, read
+from .op import RAW, RECORDED
+from .ownership import SOLE, SOLE_STORAGE
+from .saved import source_of, with_history
+from .storage import Storage, TensorBase, memory_of
+from .window import As, Shape, Whole, Window, broadcast_axes
+
+SMALL = 1024  # elements up to which a sum is simply made anew
+TINY = 64  # elements up to which many adjoints are added in one go
+
+
+class Arithmetic:
+    """What a sweep does to adjoints that are arrays."""
+
+    xp: Any = RAW
+
+    restore: Callable[[Node], Any] | None = None  # how to make what rules compute with out of `node.saved`, if it is not that
+    small: Any = np.ndarray  # of which type small adjoints may simply be added with +
+
+    def reshape(self, g: Any, shape: Shape) -> Any:
+        return g.reshape(shape)
+
+    def sum_to(self, g: Any, shape: Shape) -> Any:
+        axes, squeeze = broadcast_axes(g.shape, shape)
+        if g.dtype.char in "eE":  # in a short type a running sum sticks: 2048 + 1 is 2048, or 256 + 1 is 256
+            g = self.xp.sum(g.astype(np.float32), axes, True).astype(g.dtype)
+        else:
+            g = self.xp.sum(g, axes, True)
+        return g.reshape(shape) if squeeze else g
+
+    def zeros(self, whole: Whole) -> Any:
+        buffer = np.zeros(*whole)
+        counters.allocated += buffer.nbytes
+        return buffer
+
+    def own(self, holder: list[Any], dtype: Any) -> Any:
+        """The one adjoint in `holder` as a C-contiguous buffer that nobody else can see; copied only if need be."""
+        g = holder.pop()
+        dtype = dtype or g.dtype
+        if getrefcount(g) <= SOLE and g.__class__ is np.ndarray and g.base is None and g.dtype == dtype and g.flags.c_contiguous:
+            return g
+        counters.allocated += g.nbytes
+        return np.array(g.real if g.dtype.kind == "c" and dtype.kind != "c" else g, dtype, order="C")
+
+    def view(self, buffer: Any, window: Any) -> Any:
+        offset, shape, strides, index = window
+        return np.ndarray(shape, index.dtype if index.__class__ is As else buffer.dtype, buffer, offset, strides)
+
+    def take(self, buffer: Any, window: Any, clear: bool) -> Any:
+        """What stands in the window (a copy), which is cleared if asked."""
+        if window.__class__ is int:  # one element: far cheaper by number than by window
+            flat, item = buffer.reshape(-1), buffer.itemsize
+            g = flat[window // item]
+            if clear:
+                flat[window // item] = 0
+            counters.touched += item
+            return g
+        view, index = self.view(buffer, window), window[3]
+        if index.__class__ is As:
+            index = index.index
+        g = view.copy() if index is None else view[index]
+        if clear:
+            view[... if index is None else index] = 0
+        counters.touched += g.nbytes
+        return g
+
+    def add_window(self, buffer: Any, window: Any, g: Any) -> None:
+        if window.__class__ is int:
+            item = buffer.itemsize
+            flat = buffer if buffer.ndim == 1 else buffer.reshape(-1)
+            flat[window // item] += g
+            counters.touched += item
+            return
+        counters.touched += g.nbytes
+        view, index = self.view(buffer, window), window[3]
+        if index.__class__ is As:
+            index = index.index
+        if index is None:
+            np.add(view, g, view)
+        else:
+            add_at(view, index, g)
+
+    def add(self, holder: list[Any], g: Any) -> Any:
+        """Their sum, in the memory of the one in `holder` where nobody else can see that."""
+        a = holder.pop()
+        if a.size > SMALL and getrefcount(a) <= SOLE and a.base is None and a.dtype == g.dtype and a.flags.writeable:
+            return a if a.size >= parallel.LARGE and parallel.apply(np.add, (a, g), (), a) else np.add(a, g, a)
+        return a + g
+
+    def total(self, gs: list[Any]) -> Any:
+        """Their sum; of many small ones in one go."""
+        if len(gs) > 8 and gs[0].__class__ is self.small and gs[0].size <= TINY:
+            return np.add.reduce(gs, 0)
+        while len(gs) > 1:
+            gs.append(self.add([gs.pop()], gs.pop()))
+        return gs.pop()
+
+    def call_hooks(self, hooks: Hooks, g: Any) -> tuple[Any, bool]:
+        """Each hook is shown the gradient as the one before left it: the same tensor, where both look through the same window."""
+        mine = True
+        for window, group in groupby(hooks.in_order(), itemgetter(1)):
+            shown = make(g.copy() if window is None else self.take(g, window, False))
+            for hook, _ in group:
+                answer = hook(shown)
+                shown = shown if answer is None else _checked(answer, shown)
+            if window is None:
+                g, mine = shown._array, False  # a hook may keep what it was shown
+            else:
+                if not mine:
+                    g, mine = self.own([g], g.dtype), True
+                self.take(g, window, True)
+                self.add_window(g, window, shown._array)
+        return g, mine
+
+
+class RecordedArithmetic(Arithmetic):
+    """The same for adjoints that are tensors: every step is an operation like a user's, and recorded."""
+
+    xp = RECORDED
+
+    small = None
+
+    def restore(self, node: Node) -> Any:  # type: ignore[override]
+        """The saved values as tensors with the history that they had."""
+        saves = node.op.saves
+        if not saves:  # an operation on a list: its inputs come first, if it saves them
+            if not node.op.frees:
+                return node.saved
+            saves = [("input", i) for i in range(len(node.saved) - 1)] + [("setting", 0)]
+        return [v if kind in ("setting", "shape") or v is None else with_history(v, *source_of(node, kind, i))
+                for (kind, i), v in zip(saves, node.saved)]
+
+    def reshape(self, g: Any, shape: Shape) -> Any:
+        return RECORDED.reshape(g, shape)
+
+    def sum_to(self, g: Any, shape: Shape) -> Any:
+        axes, squeeze = broadcast_axes(g._array.shape, shape)
+        g = RECORDED.sum(g, axes, True)
+        return RECORDED.reshape(g, shape) if squeeze else g
+
+    def zeros(self, whole: Whole) -> Any:
+        return make(np.zeros(*whole))
+
+    def own(self, holder: list[Any], dtype: Any) -> Any:
+        g = holder.pop()
+        if dtype is not None and g._array.dtype != dtype:
+            return RECORDED.cast(g, dtype)
+        if getrefcount(g) <= SOLE and g._offset is None and getrefcount(g._storage) <= SOLE_STORAGE and not _lent(g._storage):
+            return g
+        return RECORDED.clone(g)
+
+    def view(self, buffer: Any, window: Window) -> Any:
+        if window.__class__ is int:
+            return view(buffer, (), (), window)  # type: ignore[arg-type]
+        offset, shape, strides, index = window  # type: ignore[misc]
+        return view(buffer, shape, strides, offset, index.dtype if index.__class__ is As else None)
+
+    def take(self, buffer: Any, window: Window, clear: bool) -> Any:
+        part, index = self.view(buffer, window), _picked(window)
+        g = RECORDED.clone(part) if index is None else read(part, index)
+        if clear:
+            put(part, index, 0, "take")
+        return g
+
+    def add_window(self, buffer: Any, window: Window, g: Any) -> None:
+        put(self.view(buffer, window), _picked(window), g, "accumulate", accumulate=True)
+
+    def add(self, holder: list[Any], g: Any) -> Any:
+        return RECORDED.add(holder.pop(), g)
+
+    def call_hooks(self, hooks: Hooks, g: Any) -> tuple[Any, bool]:
+        mine = True
+        for window, group in groupby(hooks.in_order(), itemgetter(1)):
+            shown = found = RECORDED.clone(g) if window is None else self.take(g, window, False)
+            version = memory_of(found).version
+            for hook, _ in group:
+                answer = hook(shown)
+                shown = shown if answer is None else _checked(answer, shown)
+            if window is None:
+                g, mine = shown, False
+            elif shown is not found or memory_of(found).version != version:
+                if not mine:
+                    g, mine = RECORDED.clone(g), True
+                put(self.view(g, window), None, shown, "hook")
+        return g, mine
+
+
+def _picked(window: Window) -> Any:
+    index = None if window.__class__ is int else window[3]  # type: ignore[index]
+    return index.index if index.__class__ is As else index
+
+
+def _lent(storage: Storage) -> bool:
+    """Whether its memory is also another storage's, or NumPy's."""
+    return storage.root is not None or storage.ledger is not None and storage.ledger.exported()
+
+
+def _checked(answer: Any, shown: Any) -> Any:
+    if not isinstance(answer, TensorBase):
+        raise BadArgument(f"hook: must return None or a gradient, not {type(answer).__name__}", fix="return g * 2")
+    if answer._array.shape != shown._array.shape:
+        raise ShapeError(f"hook: must return a gradient of shape {shown._array.shape}, not {answer._array.shape}", fix="return g.reshape(...)")
+    return answer
+
+
+ON_ARRAYS, ON_TENSORS = Arithmetic(), RecordedArithmetic()

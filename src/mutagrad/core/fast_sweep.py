@@ -1,0 +1,162 @@
+"""The sweep without its calls: the same steps as `Sweep.run` takes, written into one loop for the nodes of most programs.
+
+What it adds are shortcuts, each measured. The newest of the nodes that wait is kept at hand with its adjoint, since in a chain of
+operations it comes next and need not go through the heap. Adjoints of few elements that meet wait in a list and are added in one
+go. Writes of single elements, of which loops are made, are reversed one after the other on the one buffer that they hand down.
+"""
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from itertools import repeat
+from typing import Any
+
+from ..arrays.numpy import fp_error
+from ..base.counters import counters
+from ..base.modes import mode
+from .arithmetic import SMALL, TINY
+from .graph import Freed, Node
+from .sweep import OUTPUT, Sweep, _no_nan, accumulates, already_freed, strong_zeros
+from .window import Window
+
+MANY = 64  # tiny adjoints that wait at most
+
+
+class FastSweep(Sweep):
+    """What runs. `Sweep` says what it computes."""
+
+    __slots__ = ()
+
+    def run(self, seeds: list[tuple[Any, Window | None, Any]]) -> None:  # as long as it is because a call costs as much as an operation
+        arithmetic, adjoints, owned, heap, accumulate = self.arithmetic, self.adjoints, self.owned, self.heap, self.accumulate
+        xp, restore, small, reachable = arithmetic.xp, arithmetic.restore, arithmetic.small, self.reachable
+        retain, freed, deposit, nodes = self.retain, self.freed, self.deposit, 0
+        wrong, look = ([True], _no_nan) if self.anomaly else (self.fp_error, strong_zeros)
+        asked = bool(self.captures or self.stop_at)
+        elements = restore is None and reachable is None and not asked and not self.anomaly
+        g = gx = grads = found = None  # type: Any
+        while seeds:
+            accumulate(*seeds.pop())
+        newest = next_adjoint = None  # type: Any  # of those waiting, one that is at hand with its adjoint: in a chain it comes next
+        while heap or newest is not None:
+            if newest is not None and (not heap or newest.order < heap[0][0]):
+                node, g, newest, next_adjoint = newest, next_adjoint, None, None
+            else:
+                if newest is not None:
+                    adjoints[newest] = next_adjoint
+                    heappush(heap, (newest.order, newest))
+                    newest = next_adjoint = None
+                node = heappop(heap)[1]
+                g = adjoints.pop(node)
+            nodes += 1
+            if g.__class__ is list and (node.op is not None or node.hooks is not None or asked):
+                g = self.materialize(node.whole, g)
+            if node.hooks is not None or asked:
+                holder, g = [g], None
+                g = self.run_hooks(node, holder)
+                if g is None:
+                    continue
+            op = node.op
+            if op is None:
+                holder, g = [g], None
+                if deposit is not None:
+                    deposit(node, holder, self.take_leaf(node, holder))
+                continue
+            inputs, windows = node, node.windows
+            if node.written is not None:
+                holder, g = [g], None
+                if elements and node.written.__class__ is int and op is not OUTPUT:
+                    nodes += self.reverse_elements(node, holder, None if retain else freed) - 1
+                    continue
+                g, inputs = self.take_written(node, holder)
+                if g is None:
+                    continue
+            if op is OUTPUT:
+                self.collect(node, g)
+                continue
+            saved = node.saved
+            if saved.__class__ is Freed:
+                raise already_freed(node)
+            if restore is not None:
+                saved = restore(node)
+            grads = op.reverse(xp, g, saved, inputs)
+            if node.saved is not saved and restore is None:
+                grads = self.reverse_again(node, g, saved, inputs, grads)
+            if wrong:
+                grads = look(node, xp, g, saved, inputs, grads)
+            if windows is not None or reachable is not None:
+                for before, window, gx in zip(inputs, windows or repeat(None), grads):
+                    if gx is not None:
+                        accumulate(before, window, gx)
+            else:  # the plainest case, of most nodes of most programs: no calls
+                for before, gx in zip(inputs, grads):
+                    if gx is not None:
+                        if before is newest:
+                            next_adjoint = arithmetic.add([next_adjoint], gx)
+                            continue
+                        found = adjoints.get(before)
+                        if found is None:
+                            if newest is None:
+                                newest, next_adjoint = before, gx
+                            else:
+                                adjoints[before] = gx
+                                heappush(heap, (before.order, before))
+                        elif found.__class__ is list:
+                            found.append((None, gx))
+                            if len(found) == MANY:
+                                adjoints[before] = self.materialize(before.whole, found)
+                        elif found.__class__ is small and found.size <= SMALL:
+                            adjoints[before] = found + gx if found.size > TINY or before in owned else [(None, found), (None, gx)]
+                            if owned:
+                                owned.discard(before)
+                        else:
+                            found = None
+                            accumulate(before, None, gx)
+            gx = grads = found = saved = None  # or the newest adjoint would seem to have another owner
+            if not retain and op.frees:
+                node.saved = freed
+        counters.nodes += nodes
+
+    def reverse_elements(self, node: Node, holder: list[Any], freed: Freed | None) -> int:
+        """Reverses writes of single elements of one storage, one after the other, for as long as nothing else is due.
+
+        Loops over elements are made of these: the same as the sweep does, on the one buffer that they hand down; and how many.
+        """
+        adjoints, heap, xp, accumulate = self.adjoints, self.heap, self.arithmetic.xp, self.accumulate
+        if node not in self.owned:
+            holder.append(self.arithmetic.own(holder, node.whole[1]))
+        buffer = holder[0]
+        flat, item, alarm = buffer.reshape(-1), buffer.itemsize, fp_error.raised if mode.now.strong_zeros else ()
+        count = touched = 0
+        while True:
+            op, windows, saved, before, place = node.op, node.windows, node.saved, node[-1], node.written // item  # type: ignore[operator]
+            if saved.__class__ is Freed:
+                raise already_freed(node)
+            g = flat[place]
+            inputs: Any = node
+            if accumulates(node):
+                inputs = (None, *node[1:])
+            elif before is not None:
+                flat[place] = 0
+            grads = op.reverse(xp, g, saved, inputs)
+            if alarm:
+                grads = strong_zeros(node, xp, g, saved, inputs, grads)
+            for writer, window, gx in zip(inputs, windows or repeat(None), grads):
+                if gx is not None:
+                    if writer is before and window.__class__ is int:
+                        flat[window // item] += gx
+                        touched += item
+                    else:
+                        accumulate(writer, window, gx)
+            if freed is not None and op.frees:
+                node.saved = freed
+            count += 1
+            if (before.__class__ is not Node or before.written.__class__ is not int or before.hooks is not None or before.op is OUTPUT
+                    or before in adjoints or heap and heap[0][0] < before.order):
+                break
+            node = before
+        counters.touched += touched + item * count
+        if before is not None:
+            del buffer, flat
+            self.hand_down(before, holder)
+        return count
+
