@@ -13,20 +13,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from textwrap import indent
 from typing import Any
 
 from ..arrays import np, parallel as large
 from ..arrays.bfloat16 import in_single, rounded, widened
 from ..arrays.numpy import KNOWN, constant, silent, silently
-from ..base.errors import BadArgument, OutOfMemory
+from ..base.errors import BadArgument, BadValue, OutOfMemory
 from ..base.modes import NOT_RECORDING, mode
 from ..base.provenance import OURS
 from .factory import SCOPE, make, window_as
 from .graph import UNSEEN, Leaf, Node, next_order, window_of
 from .number import PLAIN, number
-from .op import ABOUT_TYPES, RAW, VARIANTS, Op, Rule, define_later, forward_for, parameters, register, same, variant
-from .promote import EXACT, NOTHING, answered, dtype_error, promote, shape_error
+from .op import ABOUT_TYPES, RAW, TABLE, VARIANTS, Op, Rule, define_later, forward_for, generated, parameters, register, same, variant
+from .promote import EXACT, SCALAR_OPERAND, answered, dtype_error, promote, shape_error
 from .storage import SMALL, Storage, keep, ndarray, save
+from .window import overlaps_itself
 from .write import begin_write, end_write, into, new_node, save_all, save_out
 
 # What the inputs are called in the generated functions: PyTorch's names, which people use as keywords. (The names in a
@@ -35,8 +37,11 @@ ARGUMENTS = ("input", "other", "third", "fourth")
 
 
 # A copy of a whole input: of a leaf that has not been written since it was last saved, the same copy.
-_COPY_OF_LEAF = ("{a}.copy() if w{i}.__class__ is not Leaf else k[2] if (k := w{i}.kept)[0] is {a} and k[1] == (l := {x}._storage).version"
-                 " and l.ledger is None else keep(w{i}, {x}._storage, {a})")
+_COPY_OF_LEAF = """
+    {a}.copy() if writer{i}.__class__ is not Leaf
+    else kept[2] if (kept := writer{i}.kept)[0] is {a}
+        and kept[1] == (owner := {x}._storage).version and owner.ledger is None
+    else keep(writer{i}, {x}._storage, {a})"""
 
 
 def _saved_value(op: Op, slot: int, arrays: list[str], how: str, leaves: bool = False) -> str:
@@ -46,88 +51,94 @@ def _saved_value(op: Op, slot: int, arrays: list[str], how: str, leaves: bool = 
         return op.settings[i]
     if kind == "shape":
         return f"{arrays[i]}.shape"
-    array, tensor = (arrays[i], ARGUMENTS[i]) if kind == "input" else ("r", "t")
-    text = f"{array}{how}" if how else f"save({tensor}, n, {slot})"
+    array, tensor = (arrays[i], ARGUMENTS[i]) if kind == "input" else ("result", "made")
+    text = f"{array}{how}" if how else f"save({tensor}, node, {slot})"
     if leaves and kind == "input":
         text = _COPY_OF_LEAF.format(a=array, i=i, x=tensor)
     if kind == "input" and op.promotes and len(op.inputs) > 1:
-        text = f"{array} if {tensor} is NOTHING else {text}"
-    return text if len(users) == len(op.inputs) else f"({text}) if {' or '.join(f'w{u} is not None' for u in sorted(users))} else None"
+        text = f"{array} if {tensor} is SCALAR_OPERAND else{text if text[0].isspace() else ' ' + text}"
+    return text if len(users) == len(op.inputs) else f"({text}) if {' or '.join(f'writer{u} is not None' for u in sorted(users))} else None"
 
 
-def _save_code(op: Op, arrays: list[str]) -> list[str]:
+def _save_code(op: Op, arrays: list[str]) -> str:
     """Lines that set `node.saved`. Small values are copied: that is cheaper than keeping track of them."""
-    def line(how: str, leaves: bool = False) -> str:
-        return f"n.saved = ({''.join(_saved_value(op, slot, arrays, how, leaves) + ', ' for slot in range(len(op.saves)))})"
+    def saved(how: str, leaves: bool = False) -> str:
+        values = [_saved_value(op, slot, arrays, how, leaves) + "," for slot in range(len(op.saves))]
+        return "\n".join(["node.saved = (", *(indent(value, "    ") for value in values), ")"]) if values else "node.saved = ()"
 
     if not op.frees:
-        return [f"            {line('')}"]
-    largest = "r" if op.promotes else arrays[0]  # no input of an elementwise operation is larger than its result
-    sizes = [largest] if op.promotes or len(arrays) == 1 and not any(kind == "out" for kind, _ in op.saves) else [*arrays, "r"]
-    return [
-        f"            if {' and '.join(f'{a}.size <= SMALL' for a in sizes)}:",
-        f"                if {' and '.join(f'{a}.ndim' for a in sizes)}:",
-        *([f"                    if n.windows is None: {line('.copy()', True)}",
-           f"                    else: {line('.copy()')}"] if op.promotes and any(kind == "input" for kind, _ in op.saves)
-          else [f"                    {line('.copy()')}"]),
-        "                else:",
-        f"                    {line('[()]' if op.promotes else '.copy()')}",
-        "            else:",
-        "                n.saved = ()",  # a record of this node may be looked at before the values are in place
-        f"                {line('')}",
-    ]
+        return saved("")
+    largest = "result" if op.promotes else arrays[0]  # no input of an elementwise operation is larger than its result
+    sizes = [largest] if op.promotes or len(arrays) == 1 and not any(kind == "out" for kind, _ in op.saves) else [*arrays, "result"]
+    small = saved(".copy()")
+    if op.promotes and any(kind == "input" for kind, _ in op.saves):
+        small = _lines("if node.windows is None:", indent(saved(".copy()", True), "    "), "else:", indent(small, "    "))
+    return _lines(
+        f"if {' and '.join(f'{a}.size <= SMALL' for a in sizes)}:",
+        f"    if {' and '.join(f'{a}.ndim' for a in sizes)}:",
+        indent(small, " " * 8),
+        "    else:",
+        indent(saved("[()]" if op.promotes else ".copy()"), " " * 8),
+        "else:",
+        "    node.saved = ()",  # a record of this node may be looked at before the values are in place
+        indent(saved(""), "    "))
 
 
-def _window_code(op: Op, arrays: list[str]) -> list[str]:
+def _lines(*lines: str) -> str:
+    return "\n".join(line for line in lines if line)
+
+
+def _window_code(op: Op, arrays: list[str]) -> str:
     """Lines that set `node.windows`."""
     names = ARGUMENTS[:len(op.inputs)]
     whole = [f"{x}._offset is None" for x in names]
-    windows = [f"None if w{i} is None or {x}._offset is None else window_of({x})" for i, x in enumerate(names)]
-    elements = []
-    if op.promotes:
-        element = "None if w{0} is None or {1}._offset is None else {1}._offset if a{0}.dtype is w{0}.whole[1] else window_of({1})"
-        elements = ["            elif not r.ndim:",  # elements of something, as in loops: no call for each
-                    f"                n.windows = ({', '.join(element.format(i, x) for i, x in enumerate(names))},)"]
+    windows = [f"None if writer{i} is None or {x}._offset is None else window_of({x})," for i, x in enumerate(names)]
+    elements = ""
+    if op.promotes:  # elements of something, as in loops: no call for each
+        element = ("None if writer{0} is None or {1}._offset is None\n"
+                   "else {1}._offset if a{0}.dtype is writer{0}.whole[1] else window_of({1}),")
+        parts = (indent(element.format(i, x), " " * 8) for i, x in enumerate(names))
+        elements = _lines("elif not result.ndim:", "    node.windows = (", *parts, "    )")
     if op.promotes and len(names) > 1:  # inputs may have been broadcast
-        whole += [f"({x} is NOTHING or {arrays[i]}.shape == {arrays[0]}.shape)" for i, x in enumerate(names) if i]
-        whole += [f"{names[0]} is not NOTHING"]
-        windows = [f"None if w{i} is None else window_as({x}, r.shape)" for i, x in enumerate(names)]
-    return [
-        f"            if {' and '.join(whole)}:",
-        "                n.windows = None",
-        *elements,
-        "            else:",
-        f"                n.windows = ({', '.join(windows)},)",
-    ]
+        whole += [f"({x} is SCALAR_OPERAND or {arrays[i]}.shape == {arrays[0]}.shape)" for i, x in enumerate(names) if i]
+        whole += [f"{names[0]} is not SCALAR_OPERAND"]
+        windows = [f"None if writer{i} is None else window_as({x}, result.shape)," for i, x in enumerate(names)]
+    return _lines(
+        "if (" + "\n        and ".join(whole) + "):",
+        "    node.windows = None",
+        elements,
+        "else:",
+        "    node.windows = (",
+        *(f"        {window}" for window in windows),
+        "    )")
 
 
-def _record_code(op: Op, arrays: list[str]) -> list[str]:
-    """Lines that make the node `n` for the result `t` with array `r`."""
+def _record_code(op: Op, arrays: list[str]) -> str:
+    """Lines that make the node of a result."""
     names = ARGUMENTS[:len(op.inputs)]
-    return [
+    return _lines(
         "    if not NOT_RECORDING or mode.now.recorded:",
-        *(f"        w{i} = {x}._storage.writer" for i, x in enumerate(names)),
-        f"        if {' or '.join(f'w{i} is not None' for i in range(len(names)))}:",
+        *(f"        writer{i} = {x}._storage.writer" for i, x in enumerate(names)),
+        f"        if {' or '.join(f'writer{i} is not None' for i in range(len(names)))}:",
         "            try:",
-        "                f = getframe(1)",
+        "                frame = getframe(1)",
         "            except ValueError:  # called by no Python at all, but by a program that embeds it",
-        "                f = getframe()",
-        "            c = f.f_code",
-        "            while c.co_filename in OURS and f.f_back is not None:",
-        "                f = f.f_back",
-        "                c = f.f_code",
-        f"            n = Node(({', '.join(f'w{i}' for i in range(len(names)))},))",
-        "            d = r.dtype",
-        "            n.op = OP if d is FLOAT32 or d is FLOAT64 else variant(OP, d)",
-        "            n.order = next_order()",
-        "            n.code = c",
-        "            n.at = f.f_lasti",
-        "            n.hooks = n.written = None",
-        "            n.whole = UNSEEN",
-        *_window_code(op, arrays),
-        *_save_code(op, arrays),
-        "            s.writer = n",
-    ]
+        "                frame = getframe()",
+        "            code = frame.f_code",
+        "            while code.co_filename in OURS and frame.f_back is not None:",
+        "                frame = frame.f_back",
+        "                code = frame.f_code",
+        f"            node = Node(({', '.join(f'writer{i}' for i in range(len(names)))},))",
+        "            element_type = result.dtype",
+        "            node.op = OP if element_type is FLOAT32 or element_type is FLOAT64 else variant(OP, element_type)",
+        "            node.order = next_order()",
+        "            node.code = code",
+        "            node.at = frame.f_lasti",
+        "            node.hooks = node.written = None",
+        "            node.whole = UNSEEN",
+        indent(_window_code(op, arrays), " " * 12),
+        indent(_save_code(op, arrays), " " * 12),
+        "            storage.writer = node")
 
 
 # What NumPy computes far faster by operator than by ufunc where both sides are single elements, as in loops over elements.
@@ -145,50 +156,52 @@ def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: boo
     given, widening, operator = ", ".join([*arrays, *op.settings]), [], _OPERATORS.get(op.forward)  # type: ignore[call-overload]
     forward = f"forward({given})"
     if operator and differentiable:
-        forward += f" if z != 1 or a0.ndim or a1.ndim else a0[()] {operator} a1[()]"
+        forward += f" if elements != 1 or a0.ndim or a1.ndim else a0[()] {operator} a1[()]"
     elif not op.into:
-        f = "forward" if op.name in ABOUT_TYPES else "f"  # what is not NumPy's own computes short floats in float32
-        forward = f"silent().run({f}, {given})" if warns else f"{f}({given})"
-        widening = [f"    d = {arrays[-1] if elementwise else arrays[0]}.dtype",
-                    "    f = forward if d is FLOAT32 or d is FLOAT64 or d.char not in 'eE' else in_single(forward, d)"] if f == "f" else []
+        function = "forward" if op.name in ABOUT_TYPES else "compute"  # what is not NumPy's own computes short floats in float32
+        forward = f"silent().run({function}, {given})" if warns else f"{function}({given})"
+        if function == "compute":
+            widening = [f"    element_type = {arrays[-1] if elementwise else arrays[0]}.dtype",
+                        "    short = element_type is not FLOAT32 and element_type is not FLOAT64 and element_type.char in 'eE'",
+                        "    compute = in_single(forward, element_type) if short else forward"]
     lines = [
         f"def call({arguments}{', *, out=None' if elementwise else ''}):",
         *_number_code(op),
         *(["    if out is not None:", f"        return into(OP, out, ({', '.join(names)},), ({''.join(s + ', ' for s in op.settings)}))"]
           if elementwise else []),
         *coerce,
-        *(["    z = a0.size", "    if z >= LARGE:",
+        *(["    elements = a0.size", "    if elements >= LARGE:",
            f"        return large(OP, ({', '.join(names)},), ({', '.join(arrays)},), ({''.join(s + ', ' for s in op.settings)}))"]
           if elementwise and differentiable else []),
         *widening,
         "    try:",
-        f"        r = {forward}",
+        f"        result = {forward}",
         "    except ValueError as error:",
         f"        raise shape_error(OP, ({', '.join(arrays)},), error) from None",
         "    except TypeError as error:",
         f"        raise dtype_error(OP, ({', '.join(arrays)},), error) from None",
         *(["    except FloatingPointError:",  # np.seterr(all="raise") is for the user's own arrays
-           f"        r = silent().run(forward, {given})"] if op.into else []),
+           f"        result = silent().run(forward, {given})"] if op.into else []),
         "    except MemoryError as error:",
         "        raise no_memory(OP.name, error) from None",
-        "    if r.__class__ is not ndarray:",
-        "        r = r.__array__()",  # NumPy's scalar as a 0-d array, at a third of the cost of np.array
-        "    elif r.ndim > 1 and not r.flags.c_contiguous:",
-        "        r = contiguous(r)",
-        "    t = new(Tensor)",
-        "    s = Storage()",
-        "    t._array = s.buffer = r",
-        "    t._storage = s",
-        "    t._offset = t._grad = s.writer = s.ledger = s.root = s.leaf = None",
-        "    s.version = 0",
-        *(_record_code(op, arrays) if differentiable else []),
-        "    return t",
+        "    if result.__class__ is not ndarray:",
+        "        result = result.__array__()",  # NumPy's scalar as a 0-d array, at a third of the cost of np.array
+        "    elif result.ndim > 1 and not result.flags.c_contiguous:",
+        "        result = contiguous(result)",
+        "    made = new(Tensor)",
+        "    storage = Storage()",
+        "    made._array = storage.buffer = result",
+        "    made._storage = storage",
+        "    made._offset = made._grad = storage.writer = storage.ledger = storage.root = storage.leaf = None",
+        "    storage.version = 0",
+        *([_record_code(op, arrays)] if differentiable else []),
+        "    return made",
     ]
     return "\n".join(lines) + "\n"
 
 
 def _coerce_code(op: Op, otherwise: str = "return answered(OP, given, error)", in_place: bool = False) -> list[str]:
-    """Lines that leave tensors (or NOTHING) in the inputs' names and their arrays, of one type, in a0, a1, ...
+    """Lines that leave tensors (or SCALAR_OPERAND) in the inputs' names and their arrays, of one type, in a0, a1, ...
 
     `otherwise` is what to do about an operand that is neither: `x * obj` may be known to `obj.__rmul__`.
     """
@@ -205,21 +218,24 @@ def _coerce_code(op: Op, otherwise: str = "return answered(OP, given, error)", i
         x, y = names
         checked = f"if a0.dtype is not a1.dtype{floats}:"
         return [
-            f"    if {x}.__class__ is Tensor and {y}.__class__ is Tensor or isinstance({x}, Tensor) and isinstance({y}, Tensor):",
+            f"    if ({x}.__class__ is Tensor and {y}.__class__ is Tensor",
+            f"            or isinstance({x}, Tensor) and isinstance({y}, Tensor)):",
             f"        a0 = {x}._array",
             f"        a1 = {y}._array",
             f"        {checked}",
             f"            {promote}",
-            f"    elif ({y}.__class__ is float or {y}.__class__ is int) and isinstance({x}, Tensor) and {x}._array.dtype.char in 'fd':",
+            f"    elif ({y}.__class__ in (float, int) and isinstance({x}, Tensor)",
+            f"            and {x}._array.dtype.char in 'fd'):",
             f"        a0 = {x}._array",
             f"        a1 = KNOWN[a0.itemsize].get({y})",
             "        if a1 is None:",
             f"            a1 = constant({y}, a0.dtype)",
-            f"        {y} = NOTHING",
-            f"    elif ({x}.__class__ is float or {x}.__class__ is int) and isinstance({y}, Tensor) and {y}._array.dtype.char in 'fd':",
+            f"        {y} = SCALAR_OPERAND",
+            f"    elif ({x}.__class__ in (float, int) and isinstance({y}, Tensor)",
+            f"            and {y}._array.dtype.char in 'fd'):",
             f"        a1 = {y}._array",
             f"        a0 = constant({x}, a1.dtype)",
-            f"        {x} = NOTHING",
+            f"        {x} = SCALAR_OPERAND",
             "    else:",
             *(f"        {line}" for line in promoted),
             *([] if in_place or op.forward not in EXACT else [  # a number that a short type does not hold
@@ -246,7 +262,7 @@ def elementwise(name: str, forward: Callable[..., Any], *, promotes: str = "any"
     return _function(op, _coerce_code(op), [f"a{i}" for i in range(len(names))], differentiable, True, warns)
 
 
-_LOCALS = {"OP", "forward", "t", "s", "r", "n", "f", "c", "d", "k", "l", "z"}
+_LOCALS = {"OP", "forward", "made", "storage", "result", "node", "frame", "code", "element_type", "short", "kept", "owner", "elements", "compute"}
 
 
 def primitive(name: str, forward: Callable[..., Any], *, settings: Sequence[str] = (), numbers: Sequence[str] = (),
@@ -291,6 +307,11 @@ def _is_direct(op: Op) -> bool:
     return op.into and len(op.inputs) < 3 and bool(op.rules)
 
 
+# That every element of the window has memory of its own, so that it can be written.
+_ONE_EACH = ("(target._offset is None or a0.flags.c_contiguous\n"
+             "                     or not overlaps_itself(a0.shape, a0.strides, a0.itemsize))")
+
+
 def _in_place_code(op: Op) -> str:
     names = ARGUMENTS[:len(op.inputs)]
     inputs, settings = ", ".join(names), "".join(f"{s}, " for s in op.settings)
@@ -298,15 +319,15 @@ def _in_place_code(op: Op) -> str:
     if not _is_direct(op):
         return "\n".join([head, *_number_code(op), f"    return into(OP, input, ({inputs},), ({settings}))"]) + "\n"
     arrays = [f"a{i}" for i in range(len(names))]
-    fits = " and ".join(["a0 is target._array", "target._offset is None", "a0.dtype.kind == 'f'", "a0.size < LARGE",
-                         *(f"({x} is NOTHING or a{i}.shape == a0.shape)" for i, x in enumerate(names) if i)])
+    fits = "\n                and ".join(["a0 is target._array", "a0.dtype.kind == 'f'", "a0.size < LARGE", _ONE_EACH,
+                         *(f"({x} is SCALAR_OPERAND or a{i}.shape == a0.shape)" for i, x in enumerate(names) if i)])
     return "\n".join([
         head, "    target = input", f"    given = ({inputs},)", "    if isinstance(target, Tensor):",
         *(f"    {line}" for line in _coerce_code(op, "raise", True)),
-        f"        if {fits}:",
-        f"            n = begin_write(OP, target, ({inputs},), ({', '.join(arrays)},), ())",
+        f"        if ({fits}):",
+        f"            node = begin_write(OP, target, ({inputs},), ({', '.join(arrays)},), ())",
         f"            silent().run(forward, {', '.join(arrays)}, out=a0)",
-        "            return end_write(target, n)",
+        "            return end_write(target, node)",
         f"    return into(OP, target, given, ({settings}))"]) + "\n"
 
 
@@ -350,7 +371,7 @@ def _large(op: Op, tensors: tuple[Any, ...], arrays: tuple[Any, ...], settings: 
     try:
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
         wide = op.forward in EXACT and arrays[0].dtype is not arrays[1].dtype  # a number that a short type does not hold
-        kind = arrays[tensors[0] is NOTHING if wide else -1].dtype
+        kind = arrays[tensors[0] is SCALAR_OPERAND if wide else -1].dtype
         forward = in_single(op.forward, kind) if wide else forward_for(op, kind)
         out = silently(_forward_large, forward, arrays, settings, shape, kind)
     except ValueError as error:
@@ -418,9 +439,17 @@ VARIANTS.update(conjugate=_conjugated, threaded=_threaded, widened=_widened)
 # NumPy warns of inf and nan in the name of the function that calls it. Those that are generated have no module's name, and what
 # has none does not warn: the interpreter asks no filter then, and none has to be installed in the user's program.
 SCOPE.update(
-    BadArgument=BadArgument, FLOAT32=np.dtype("float32"), FLOAT64=np.dtype("float64"), KNOWN=KNOWN, LARGE=large.LARGE, Leaf=Leaf, NOTHING=NOTHING,
+    BadArgument=BadArgument, FLOAT32=np.dtype("float32"), FLOAT64=np.dtype("float64"), KNOWN=KNOWN, LARGE=large.LARGE, Leaf=Leaf, SCALAR_OPERAND=SCALAR_OPERAND,
     NOT_RECORDING=NOT_RECORDING, Node=Node, OURS=OURS, PLAIN=PLAIN, SMALL=SMALL, Storage=Storage, UNSEEN=UNSEEN, __name__=None,
     answered=answered, begin_write=begin_write, constant=constant, contiguous=np.ascontiguousarray, dtype_error=dtype_error, end_write=end_write,
     getframe=sys._getframe, in_single=in_single, into=into, keep=keep, large=_large, mode=mode, ndarray=ndarray, new=object.__new__,
-    next_order=next_order, no_memory=OutOfMemory.found_by, number=number, promote=promote, save=save, shape_error=shape_error, silent=silent, variant=variant,
-    window_as=window_as, window_of=window_of)
+    next_order=next_order, no_memory=OutOfMemory.found_by, number=number, overlaps_itself=overlaps_itself, promote=promote, save=save,
+    shape_error=shape_error, silent=silent, variant=variant, window_as=window_as, window_of=window_of)
+
+
+def source(name: str) -> str:
+    """Return the text that an operation's declaration has become: `print(source("mul"))`, or `source("mul_")` in place."""
+    op = TABLE.get(name.removesuffix("_")) or TABLE.get(name)
+    if op is None:
+        raise BadValue(f"source: there is no operation {name!r}, or its module is not loaded yet", fix='source("mul")')
+    return generated(op, name).replace("def call(", f"def {name}(", 1)

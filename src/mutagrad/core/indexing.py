@@ -201,6 +201,8 @@ def setitem(x: Any, key: Any, value: Any) -> None:
             offset = _element_offset(x, key)
         if offset is not None and value._array.dtype is array.dtype:
             return _set_element(x, key, offset, value, unnamed)
+    elif key.__class__ is slice and isinstance(value, TensorBase) and value._storage is x._storage and _is_slice(value, x, plain_slice(key)):
+        return  # the last step of `x[i:j] += v`, found without a view
     view, index = (getitem(x, key), None) if key.__class__ in (int, slice) else split_index(x, key)
     if index is None and isinstance(value, TensorBase):
         array, v = view._array, value._array
@@ -265,6 +267,17 @@ def _set_element(x: Any, key: Any, offset: int, value: Any, unnamed: bool) -> No
     else:
         end_write(x, None)
     array[key] = value._array
+
+
+def _is_slice(value: Any, x: Any, key: slice) -> bool:
+    """Whether `value` is `x[key]`: the same window on the same storage."""
+    v, array = value._array, x._array
+    if value._offset is None or not array.ndim or v.ndim != array.ndim:
+        return False
+    start, stop, step = key.indices(len(array))
+    return (start < stop and step > 0 and value._offset == (x._offset or 0) + start * array.strides[0] and v.dtype is array.dtype
+            and len(v) == (stop - start + step - 1) // step and v.shape[1:] == array.shape[1:]
+            and v.strides == (array.strides[0] * step, *array.strides[1:]))
 
 
 def _is_same_window(a: Any, b: Any) -> bool:

@@ -182,6 +182,11 @@ def define_later(source: Callable[[], str], name: str, arguments: Sequence[str],
     return function
 
 
+def generated(op: Op, name: str) -> str:
+    """Return the source of a function of an operation, whether or not it has been called yet."""
+    return _deferred[op, name][1]()
+
+
 def _first_call(closure: tuple[Any, ...], arguments: Any, settings: Any, in_place: bool) -> Any:
     op = closure[0]
     name = op.name + "_" * in_place

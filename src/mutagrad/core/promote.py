@@ -21,9 +21,9 @@ class _Nothing(TensorBase):
     __slots__ = ()
 
 
-NOTHING = _Nothing()
-NOTHING._storage = new_storage(np.zeros(0))
-NOTHING._offset = None
+SCALAR_OPERAND = _Nothing()
+SCALAR_OPERAND._storage = new_storage(np.zeros(0))
+SCALAR_OPERAND._offset = None
 
 
 def as_operand(value: Any, op_name: str) -> Any:
@@ -69,7 +69,7 @@ def operand_dtype(operands: Sequence[Any]) -> dtype:
 
 
 def promote(op: Op, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Tensors (or NOTHING) and then arrays of one type, for the arguments of an elementwise operation."""
+    """Tensors (or SCALAR_OPERAND) and then arrays of one type, for the arguments of an elementwise operation."""
     operands = [as_operand(v, op.name) for v in arguments]
     free = 1 if op.promotes == "mask" else 0
     common = operand_dtype(operands[free:])
@@ -86,7 +86,7 @@ def promote(op: Op, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
             tensors.append(v)
             arrays.append(v._array)
         else:
-            tensors.append(NOTHING)
+            tensors.append(SCALAR_OPERAND)
             number = constant(v, common.array_type if k >= free else np.dtype(bool))
             arrays.append(constant(v, _SINGLE) if wide and float(number) != v else number)
     return (*tensors, *arrays)

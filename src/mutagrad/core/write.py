@@ -14,7 +14,7 @@ from .dtypes import of_array
 from .factory import make, whole_memory, window_or_none
 from .graph import UNSEEN, Node, Writer, element_type, next_order, picking, positions_in, window_of
 from .op import Op, forward_for, same, variant
-from .promote import NOTHING, dtype_error, promote, shape_error
+from .promote import SCALAR_OPERAND, dtype_error, promote, shape_error
 from .storage import Storage, TensorBase, aliases_near, has_aliases, histories, move_aside, same_group, save
 from .window import Window, covers, overlaps_itself
 
@@ -214,7 +214,7 @@ def save_all(op: Op, node: Node, tensors: Sequence[TensorBase], arrays: Sequence
         elif kind == "out" or not any(node[u] is not None for u in users):
             saved.append(None)
         else:
-            saved.append(arrays[i] if tensors[i] is NOTHING else save(tensors[i], node, slot))
+            saved.append(arrays[i] if tensors[i] is SCALAR_OPERAND else save(tensors[i], node, slot))
     return tuple(saved)
 
 
