@@ -206,7 +206,7 @@ def test_compiling_gives_the_function_itself() -> None:
 
     assert mg.compile(f) is mg.compile(mode="max-autotune")(f) is mg.jit.script(f) is mg.jit.trace(f, (mg.ones(1),)) is f
     assert mg.jit.ignore(f) is mg.jit.ignore(drop=True)(f) is mg.jit.unused(f) is mg.jit.export(f) is mg.jit.script_method(f) is f
-    assert mg.jit.freeze(f) is mg.jit.trace_module(f, {}) is mg.jit.optimize_for_inference(f) is mg.jit.script_if_tracing(f) is mg.jit.trace()(f) is f
+    assert mg.jit.script_if_tracing(f) is mg.jit.trace()(f) is f
     assert not mg.jit.is_scripting() and not mg.jit.is_tracing() and not mg.compiler.is_compiling()
     assert mg.jit.annotate(int, 3) == mg.jit.Attribute(3, int) == 3 and mg.jit.isinstance([1], list)
     same(mg.jit.wait(mg.jit.fork(f, mg.ones(1))), [2])
@@ -217,7 +217,9 @@ def test_compiling_gives_the_function_itself() -> None:
     for error in (AssertionError, TypeError):
         with pytest.raises(error):
             mg.compile(3)
-    for call in (lambda: mg.jit.save(f, "f"), lambda: mg.jit.load("f")):
+    for call in (lambda: mg.jit.save(f, "f"), lambda: mg.jit.load("f"), lambda: mg.jit.freeze(f), lambda: mg.jit.trace_module(f, {}),
+                 lambda: mg.jit.optimize_for_inference(f), lambda: mg.compile(f, fullgraph=True), lambda: mg.onnx.register_custom_op_symbolic("a::b", f, 11),
+                 lambda: mg.library.Library("mine", "IMPL").impl("double", f, "Autograd")):
         with pytest.raises(NotImplementedError):
             call()
 
@@ -249,6 +251,14 @@ def test_a_group_of_one_process_knows_everything_already() -> None:
             y.zero_()
             call()
             assert y.tolist() == x.tolist()
+        w = mg.tensor([3.0], requires_grad=True)
+        for call in (lambda w: d.nn.all_reduce(w), lambda w: d.nn.broadcast(w, 0), lambda w: d.nn.all_gather(w)[0], lambda w: d.nn.reduce_scatter(None, [w]),
+                     lambda w: d.nn.scatter([w]), lambda w: d.nn.all_to_all([], [w])[0], lambda w: d.nn.gather(w)[0], lambda w: d.nn.reduce(w, 0)):
+            w.grad = None
+            (call(w) ** 2).sum().backward()
+            assert w.grad.tolist() == [6.0]
+        with pytest.raises(ValueError):
+            d.nn.broadcast(w, 1)
         d.all_gather_object(objects, "a")
         assert objects == ["a"] and list(mg.utils.data.distributed.DistributedSampler(range(3), shuffle=False)) == [0, 1, 2]
         for wrong in (lambda: d.broadcast(x, 1), lambda: d.all_gather([y, y], x), lambda: d.gather(x), lambda: d.new_group([1]), lambda: d.send(x, 1),

@@ -2,14 +2,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from enum import Enum
+from importlib import import_module
 from typing import Any
 
 from ..base.errors import BadValue, NotSupported
-
-_NEEDS_OTHERS = "context fully_shard implicit_replication init_device_mesh irecv isend recv send"
 
 
 class ProcessGroup:
@@ -36,33 +34,6 @@ class Work:
 
 
 _groups: list[ProcessGroup] = []  # the one that was made, if any
-
-
-class ZeroRedundancyOptimizer:
-    """An optimizer whose state is spread over processes; there is one."""
-
-    def __init__(self, *arguments: Any, **settings: Any) -> None:
-        raise NotSupported(f"distributed.{type(self).__name__}: one process computes here", why="there is no communication between processes",
-                           fix="the model and its optimizer themselves")
-
-
-class FullyShardedDataParallel(ZeroRedundancyOptimizer):
-    """A model that is spread over processes; there is one."""
-
-
-FSDPModule = FullyShardedDataParallel
-
-
-class DeviceMesh(FullyShardedDataParallel):
-    """Devices of several processes, in rows and columns; there is one."""
-
-
-class DTensor:
-    """A tensor that is spread over processes; there is one."""
-
-
-class RRef:
-    """A value in another process; there is none."""
 
 
 class ReduceOp(Enum):
@@ -93,11 +64,6 @@ def is_mpi_available() -> bool:
 
 def is_torchelastic_launched() -> bool:
     return False
-
-
-def record(fn: Any, error_handler: Any = None) -> Any:
-    """The function itself: errors of other processes are not collected."""
-    return fn
 
 
 def init_process_group(backend: str | None = None, init_method: str | None = None, timeout: Any = None, world_size: int = -1, rank: int = -1,
@@ -243,11 +209,15 @@ def reduce_scatter_tensor(output: Any, input: Any, op: ReduceOp = ReduceOp.SUM, 
     return _copied("reduce_scatter_tensor", [output], [input], async_op)
 
 
+# PyTorch's parts, and where they are here.
+_PARTS = {"nn": "functional"} | dict.fromkeys(("autograd", "device_mesh", "fsdp", "optim", "rpc", "tensor"), "others")
+
+
 def __getattr__(name: str) -> Any:
-    """What needs several processes exists, and says that there is one when it is called."""
-    if name in ("autograd", "device_mesh", "fsdp", "nn", "optim", "rpc", "tensor"):  # PyTorch's parts, of which there is little here
-        return sys.modules[__name__]
-    if name not in _NEEDS_OTHERS.split():
+    """Find the parts; what needs several processes exists, and says that there is one when it is called."""
+    if name in _PARTS:
+        return import_module(f"{__name__}.{_PARTS[name]}")
+    if name not in ("irecv", "isend", "recv", "send"):
         raise AttributeError(f"module 'mutagrad.distributed' has no attribute {name!r}")
 
     def without_others(*arguments: Any, **settings: Any) -> Any:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any
 
-from ..base.errors import BadArgument
+from ..base.errors import BadArgument, NotSupported
 
 
 class _NotCallable(BadArgument, AssertionError):
@@ -22,6 +22,9 @@ class _NotCallable(BadArgument, AssertionError):
 def compile(model: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: Any = "inductor", mode: str | None = None,
             options: Any = None, disable: bool = False, recompile_limit: int | None = None, **settings: Any) -> Any:
     """The function or module itself: its results are those that the compiled one would have. A decorator, too."""
+    if fullgraph and not disable:
+        raise NotSupported("compile: fullgraph=True asks for a proof that all of it was compiled", why="there is no compiler; programs run as they are",
+                           fix="mutagrad.compile(function)")
     if model is None:
         return lambda function: compile(function)
     if not callable(model):

@@ -4,10 +4,11 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from importlib import import_module
 from typing import Any
 from urllib.parse import urlparse
 
-from ..base.errors import BadFile, NotSupported
+from ..base.errors import BadFile, MissingExtra, NotSupported
 from ..files import load as load_file
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
@@ -25,28 +26,6 @@ def _get_torch_home() -> str:
 def get_dir() -> str:
     """Where the cache is: $TORCH_HOME/hub, or ~/.cache/torch/hub."""
     return _directory.get("set") or os.path.join(_get_torch_home(), "hub")
-
-
-class tqdm:
-    """Goes through what it is given, and shows nothing."""
-
-    def __init__(self, iterable: Any = (), *arguments: Any, **settings: Any) -> None:
-        self.iterable = iterable
-
-    def __iter__(self) -> Any:
-        return iter(self.iterable)
-
-    def __enter__(self) -> tqdm:
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        return None
-
-    def update(self, n: int = 1) -> None:
-        return None
-
-    def close(self) -> None:
-        return None
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:
@@ -97,3 +76,13 @@ def _refuse(name: str) -> Any:
 
 
 load, list, help, download_url_to_file = map(_refuse, ("load", "list", "help", "download_url_to_file"))
+
+
+def __getattr__(name: str) -> Any:
+    """Find `tqdm`, which programs import from here."""
+    if name != "tqdm":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return import_module("tqdm").tqdm
+    except ImportError:
+        raise MissingExtra("hub.tqdm: tqdm is not installed", fix="pip install 'mutagrad[progress]'") from None

@@ -102,8 +102,12 @@ class Library:
         return schema.partition("(")[0]
 
     def impl(self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False, allow_override: bool = False) -> None:
-        """Says what computes an operation; what is for other devices, for shapes alone or for derivatives is left."""
-        if (dispatch_key or self.dispatch_key) in ("", "CPU", "CompositeImplicitAutograd", "CompositeExplicitAutograd"):
+        """Says what computes an operation; what is for other devices or for shapes alone is left."""
+        key = dispatch_key or self.dispatch_key
+        if key.startswith("Autograd"):
+            raise NotSupported(f"library: {op_name} for the key {key}", why="nothing is dispatched by keys, and the derivative would be lost",
+                               fix="mutagrad.library.register_autograd(name, backward, setup_context=...)")
+        if key in ("", "CPU", "CompositeImplicitAutograd", "CompositeExplicitAutograd"):
             name = str(getattr(op_name, "name", op_name)).rpartition("::")[2]
             custom_op(f"{self.ns}::{name}", fn)
 

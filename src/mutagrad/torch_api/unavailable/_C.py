@@ -1,6 +1,7 @@
 """Names of PyTorch's C++ library that Python programs ask for, where the answer is known: that there is no such thing here."""
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any
 from weakref import ref
 
@@ -41,16 +42,12 @@ def _is_torch_function_mode_enabled() -> bool:
     return bool(mode.now.function_modes) and mode.now.dispatch_off < 2
 
 
-class _Keys:
-    """Names of what PyTorch's C++ library could do to an operation; nothing here looks at them."""
-
-    def __getattr__(self, name: str) -> str:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return name
-
-
-DispatchKey = _Keys()
+# Names of what PyTorch's C++ library could do to an operation. Operations here are not dispatched by them.
+_KEYS = """
+    Undefined CPU CUDA MPS XPU Meta SparseCPU SparseCUDA QuantizedCPU QuantizedCUDA BackendSelect Python Functionalize ADInplaceOrView
+    AutogradOther AutogradCPU AutogradCUDA AutogradMPS AutogradXPU AutogradMeta AutocastCPU AutocastCUDA FuncTorchBatched PreDispatch
+    Autograd CompositeImplicitAutograd CompositeExplicitAutograd"""
+DispatchKey: Any = Enum("DispatchKey", [(name, name) for name in _KEYS.split()], type=str)  # type: ignore[misc]
 
 
 class DispatchKeySet(frozenset[str]):

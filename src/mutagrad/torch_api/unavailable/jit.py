@@ -62,16 +62,20 @@ def trace(func: Any = None, example_inputs: Any = None, **settings: Any) -> Any:
     return func if func is not None else lambda f: f
 
 
+def _compiled_only(name: str) -> NotSupported:
+    return NotSupported(f"jit.{name}: there are no compiled modules", why="a module runs as Python, line by line", fix="module.eval(), and call it")
+
+
 def trace_module(mod: Any, inputs: Any, **settings: Any) -> Any:
-    return mod
+    raise _compiled_only("trace_module")
 
 
 def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:
-    return mod
+    raise _compiled_only("freeze")
 
 
 def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
-    return mod
+    raise _compiled_only("optimize_for_inference")
 
 
 def ignore(drop: Any = False, **settings: Any) -> Any:
