@@ -1,7 +1,7 @@
 """One table of what sums many numbers: reductions, scans, norms, losses, and gradients that are sums.
 
 An entry is an expression in `m`, the library, `F`, its functions of networks, and tensors drawn here. What is measured is how far its
-value and its gradients in a type are from the same in float64, where the rounded numbers are exact. `tests/test_accuracy.py` measures
+value and its gradients in a type are from the same in float64, where the rounded numbers are exact. `tests/arrays/test_accuracy.py` measures
 mutagrad, `tests/oracle/test_accuracy.py` PyTorch beside it.
 """
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Sums of many numbers are as exact as PyTorch's: no error is more than four times its own.
 
-What PyTorch's errors are is kept for tests/test_accuracy.py, which runs without it; to write them anew:
+What PyTorch's errors are is kept for tests/arrays/test_accuracy.py, which runs without it; to write them anew:
 `PYTHONPATH=tests .venv-oracle/bin/python -m oracle.test_accuracy`.
 """
 from __future__ import annotations

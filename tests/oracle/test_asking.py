@@ -1,4 +1,4 @@
-"""The tables of `tests/test_asking.py` hold for PyTorch itself: the same answers, the same refusals."""
+"""The tables of `tests/ops/test_asking.py` hold for PyTorch itself: the same answers, the same refusals."""
 from __future__ import annotations
 
 import warnings
@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 import test_asking as asked
 
 torch = pytest.importorskip("torch", reason="make oracle installs it")

@@ -177,5 +177,5 @@ through("svd_lowrank", R(6, 2), R(5, 2), call=lambda m, x, y: m.svd_lowrank(x @ 
 through("pca_lowrank", R(4, 2), R(6, 2), call=lambda m, x, y: m.pca_lowrank(x @ y.T, q=2)[1],
         ref=lambda x, y: np.linalg.svd(x @ y.T - (x @ y.T).mean(0))[1][:2], complex=False)
 
-# Without derivatives; tests/test_decompose.py has them.
+# Without derivatives; tests/ops/test_decompose.py has them.
 elsewhere("geqrf ldl_factor ldl_solve linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve r_of_qr")

@@ -1,4 +1,4 @@
-"""Random numbers have no reference: `tests/test_draws.py` looks at their statistics."""
+"""Random numbers have no reference: `tests/ops/test_draws.py` looks at their statistics."""
 
 from .base import elsewhere
 

@@ -84,4 +84,4 @@ op("nn.functional.batch_norm", R(9, 4), MEAN, VARIANCE, ref=batch)
 op("nn.functional.local_response_norm", R(2, 5, 4), 3, 0.5, ref=response)
 op("nn.functional.local_response_norm", P(2, 4, 2, 2), 2, 0.5, 0.5, 2.0, ref=response)
 
-elsewhere("native_batch_norm native_layer_norm")  # tests/test_normalize.py
+elsewhere("native_batch_norm native_layer_norm")  # tests/ops/test_normalize.py

@@ -77,7 +77,7 @@ def histogram(x: Array, bins: Any, range: Any = None, weight: Any = None, densit
 
 op("histogram", R(5, 7), 4, ref=histogram, grad=False)
 op("histogram", R(5, 7), 4, range=(-1.0, 1.0), density=True, ref=histogram, grad=False)
-elsewhere("histogramdd")  # tests/test_statistics.py: its results are nested
+elsewhere("histogramdd")  # tests/ops/test_statistics.py: its results are nested
 op("bincount", np.array([3, 1, 3, 0]), ref=np.bincount, grad=False)
 op("bincount", np.array([3, 1, 3, 0]), P(4), 6, ref=lambda x, w, n: np.bincount(x, w, n).astype(w.dtype))
 

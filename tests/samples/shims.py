@@ -1,4 +1,4 @@
-"""Names that are no operations: `tests/test_shims.py` has them."""
+"""Names that are no operations: `tests/torch_api/test_shims.py` has them."""
 
 from .base import elsewhere
 
@@ -8,7 +8,7 @@ elsewhere("""
     set_autocast_enabled while_loop is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled is_deterministic_algorithms_warn_only_enabled
     is_storage is_warn_always_enabled set_default_device set_default_tensor_type set_deterministic_debug_mode set_float32_matmul_precision
     set_flush_denormal set_num_interop_threads set_warn_always typename use_deterministic_algorithms""")
-elsewhere("bfloat16")  # tests/test_bfloat16.py
+elsewhere("bfloat16")  # tests/arrays/test_bfloat16.py
 
 # Of test_run.py, test_files.py, test_func.py, test_sparse.py and test_array_api.py.
 elsewhere("as_torch load save vmap sparse_coo_tensor spmm to_dense to_sparse to_device")

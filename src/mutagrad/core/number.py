@@ -15,7 +15,7 @@ elu: alpha must be a number, and this tensor requires a gradient
 Three places see to it. Generated functions take their settings through `number`. A tensor of which this package itself
 takes the value, by `float(x)` or by giving it to NumPy, asks `check_taken`; so a function composed of others either
 computes with the tensor, and is differentiated, or raises. And a function that decides by the value (`if beta == 0`)
-calls `number` first. tests/test_numbers.py tries every numeric argument of every function.
+calls `number` first. tests/core/test_numbers.py tries every numeric argument of every function.
 """
 from __future__ import annotations
 

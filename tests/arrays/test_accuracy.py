@@ -10,7 +10,7 @@ import pytest
 import mutagrad as mg
 from accuracy_table import FLOOR, TIMES, Case, errors, evaluate, sampled
 
-RECORDED: dict[str, list[float]] = json.loads((Path(__file__).parent / "accuracy.json").read_text())
+RECORDED: dict[str, list[float]] = json.loads((Path(__file__).parents[1] / "accuracy.json").read_text())
 
 
 @pytest.mark.parametrize("case", sampled(), ids=str)
