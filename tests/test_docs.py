@@ -20,6 +20,7 @@ import pytest
 import matrix
 from mutagrad import tour
 from mutagrad.base.errors import MissingExtra
+from mutagrad.core.op import TABLE
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -75,9 +76,18 @@ def check_session(block: Block, document: Path, names: dict[str, Any]) -> None:
     assert not failures.getvalue(), failures.getvalue()
 
 
+@pytest.fixture
+def own_operations() -> Iterator[None]:
+    """What a document declares is gone afterwards."""
+    before = set(TABLE)
+    yield
+    for name in TABLE.keys() - before:
+        del TABLE[name]
+
+
 @pytest.mark.smoke
 @each("python")
-def test_programs_run_and_print_what_is_shown(document: Path) -> None:
+def test_programs_run_and_print_what_is_shown(document: Path, own_operations: None) -> None:
     names: dict[str, Any] = {"__name__": "document"}
     for block in blocks(document):
         if block.kind == "python" and ">>> " in block.text:
