@@ -514,3 +514,18 @@ def test_one_part_of_each_row_is_saved_and_the_other_written(parts):
             written.zero_()
 
     grows_linearly(program)
+
+
+@pytest.mark.parametrize("part", [lambda w, i: w[:, i], lambda w, i: w[i], lambda w, i: w[i, ::2], lambda w, i: w[i].view(8, 10).t()],
+                         ids=["columns", "rows", "stepped rows", "transposed"])
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_leaves_that_are_parts_of_one_buffer_and_written(part, create_graph):
+    def program(n):
+        w = mg.zeros(80, n).t().contiguous() if part(mg.zeros(80, 80), 0).stride(0) < 80 else mg.zeros(80, n)
+        leaves = [part(w, i).requires_grad_() for i in range(n)]
+        for leaf in leaves:
+            leaf.mul_(2)
+        w.sum().backward(create_graph=create_graph)
+        assert leaves[-1].grad.flatten()[0] == 2
+
+    grows_linearly(program, (100, 200, 400))

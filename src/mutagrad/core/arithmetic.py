@@ -47,6 +47,9 @@ class Arithmetic:
             g = self.xp.sum(g, axes, True)
         return g.reshape(shape) if squeeze else g
 
+    def cast(self, g: Any, dtype: Any) -> Any:
+        return g if dtype is None or g.dtype == dtype else self.own([g], dtype)
+
     def zeros(self, whole: Whole) -> Any:
         buffer = np.zeros(*whole)
         counters.allocated += buffer.nbytes
@@ -156,6 +159,9 @@ class RecordedArithmetic(Arithmetic):
         axes, squeeze = broadcast_axes(g._array.shape, shape)
         g = RECORDED.sum(g, axes, True)
         return RECORDED.reshape(g, shape) if squeeze else g
+
+    def cast(self, g: Any, dtype: Any) -> Any:
+        return g if dtype is None or g._array.dtype == dtype else RECORDED.cast(g, dtype)
 
     def zeros(self, whole: Whole) -> Any:
         return make(np.zeros(*whole))

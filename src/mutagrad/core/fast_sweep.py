@@ -48,7 +48,7 @@ class FastSweep(Sweep):
                 node = heappop(heap)[1]
                 g = adjoints.pop(node)
             nodes += 1
-            if g.__class__ is list and (node.op is not None or node.hooks is not None or asked):
+            if g.__class__ is list and (node.op is not None and node.written is None or node.hooks is not None or asked):
                 g = self.materialize(node.whole, g)
             if node.hooks is not None or asked:
                 holder, g = [g], None
@@ -122,6 +122,8 @@ class FastSweep(Sweep):
         Loops over elements are made of these: the same as the sweep does, on the one buffer that they hand down; and how many.
         """
         adjoints, heap, xp, accumulate = self.adjoints, self.heap, self.arithmetic.xp, self.accumulate
+        if holder[0].__class__ is list:
+            holder.append(self.materialize(node.whole, holder.pop()))
         if node not in self.owned:
             holder.append(self.arithmetic.own(holder, node.whole[1]))
         buffer = holder[0]

@@ -90,7 +90,8 @@ class Sweep:
 
     def visit(self, node: Any, holder: list[Any]) -> None:
         """Reverse one write: take what is wanted of it, and accumulate what that wants of its inputs."""
-        if holder[0].__class__ is list and (node.op is not None or node.hooks is not None or self.captures or self.stop_at):
+        whole = node.op is not None and node.written is None or node.hooks is not None or self.captures or self.stop_at
+        if holder[0].__class__ is list and whole:
             holder.append(self.materialize(node.whole, holder.pop()))
         g = self.run_hooks(node, holder)
         if g is None:
@@ -205,11 +206,31 @@ class Sweep:
             return False
         pending = holder.pop()
         own = leaf.window
-        if own is not None and all(w == own if w.__class__ is int else w is not None and w[3] is None and w == own for w, _ in pending):
+        if own is not None and pending and all(w == own if w.__class__ is int else w is not None and w[3] is None and w == own for w, _ in pending):
             holder.append(self.arithmetic.total([g for _, g in pending]))
             return True
         holder.append(self.materialize(leaf.whole, pending))
         return False
+
+    def take_alone(self, node: Node, pending: list[tuple[Window | None, Any]]) -> Any:
+        """Take what arrived through the written window and nowhere else: no buffer is needed, in which all else would be zero."""
+        written: Any = node.written
+        if written.__class__ is int or written[3] is not None:
+            return None
+        if not all(w.__class__ is tuple and w[3] is None and w == written for w, _ in pending):  # type: ignore[index]
+            return None
+        if not pending:
+            return self.arithmetic.zeros((written[1], node.whole[1]))
+        g = self.arithmetic.total([g for _, g in pending])
+        pending.clear()
+        return self.arithmetic.cast(g, node.whole[1])
+
+    def hand_down_zeros(self, node: Any, whole: Whole) -> None:
+        """Have the writer before be visited, though nothing is left of the buffer that it would have got."""
+        if node not in self.adjoints and (self.reachable is None or node in self.reachable):
+            node.whole = whole
+            self.adjoints[node] = []
+            heappush(self.heap, (node.order, node))
 
     def hand_down(self, node: Any, holder: list[Any]) -> None:
         """The buffer that a write has taken from, which nobody else can see, goes to the writer before it."""
@@ -236,6 +257,15 @@ class Sweep:
         before = node[-1]
         adds = accumulates(node)
         inputs = [None, *node[1:]] if adds else node
+        if holder[0].__class__ is list:
+            g = self.take_alone(node, holder[0])
+            if g is not None:
+                if before is not None and adds:
+                    self.accumulate(before, node.written, g)
+                elif before is not None:
+                    self.hand_down_zeros(before, node.whole)
+                return g if any(k is not None for k in inputs[:-1]) else None, inputs
+            holder.append(self.materialize(node.whole, holder.pop()))
         if node not in self.owned:
             holder.append(self.arithmetic.own(holder, node.whole[1]))
         g = None

@@ -16,7 +16,7 @@ from .graph import UNSEEN, Node, Writer, element_type, next_order, picking, posi
 from .op import Op, forward_for, same, variant
 from .promote import SCALAR_OPERAND, dtype_error, promote, shape_error
 from .storage import Storage, TensorBase, aliases_near, has_aliases, histories, move_aside, same_group, save
-from .window import Window, covers, overlaps_itself
+from .window import Window, covers, extent, overlaps_itself
 
 
 def new_node(op: Op | Any, inputs: Sequence[Writer | None], windows: Sequence[Window | None] | None = None) -> Node:
@@ -166,13 +166,24 @@ def _follow(other: Storage, storage: Storage, writer: Writer, window: Window | N
     unit = min(mine.dtype, theirs.dtype, element_type(window, mine), key=lambda kind: kind.itemsize)  # parts, where one is complex
     if writer.whole is UNSEEN:
         writer.whole = mine.shape, mine.dtype
+    shift = storage.start - other.start
+    if window.__class__ is tuple and window[3] is None and mine.dtype == theirs.dtype:  # type: ignore[index]
+        offset, shape, strides, _ = window  # type: ignore[misc]
+        low, high = extent(offset + shift, shape, strides, mine.itemsize)
+        if low >= 0 and high <= theirs.nbytes:
+            other.writer = _copy_between(other, writer, window, (offset + shift, shape, strides, None))
+            return
     here = positions_in(window, mine, unit)
-    there = here + (storage.start - other.start) // unit.itemsize
+    there = here + shift // unit.itemsize
     inside = (there >= 0) & (there < theirs.nbytes // unit.itemsize)
     if inside.any():
-        copy = new_node(_FOLLOW, (writer,), (picking(mine, here[inside], unit),))
-        set_write(copy, other, picking(theirs, there[inside], unit))
-        other.writer = copy
+        other.writer = _copy_between(other, writer, picking(mine, here[inside], unit), picking(theirs, there[inside], unit))
+
+
+def _copy_between(other: Storage, writer: Writer, source: Window | None, target: Window) -> Node:
+    copy = new_node(_FOLLOW, (writer,), (source,))
+    set_write(copy, other, target)
+    return copy
 
 
 def memory_around(tensor: Any) -> Any:
