@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from mutagrad.errors import MissingExtra
 from test_modules import LAYERS
 from test_ops import public
 
@@ -398,6 +399,8 @@ def loses(case: Case) -> str:
     given = mg.tensor(float(case.value), dtype=mg.float64, requires_grad=True)
     try:
         results = case.results(given)
+    except MissingExtra:
+        raise
     except Exception as error:
         return refusal(case, error)
     total = weigh(results)
@@ -420,6 +423,8 @@ def differs(case: Case) -> str:
     expected = case.results(case.value)
     try:
         found = case.results(mg.tensor(case.value, dtype=mg.float64 if isinstance(case.value, float) else None))
+    except MissingExtra:
+        raise
     except Exception as error:
         return refusal(case, error) or "refused" * isinstance(case.value, float)
     same = len(found) == len(expected) and all(
@@ -449,6 +454,8 @@ def follows(case: Case) -> str:
     given = mg.tensor(case.value, dtype=mg.float64 if isinstance(case.value, float) else None)
     try:
         found = gradients(case, given, lambda: given.add_(1))
+    except MissingExtra:
+        raise
     except Exception as error:
         return refusal(case, error)
     same = len(found) == len(expected) and all(

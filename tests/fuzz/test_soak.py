@@ -40,12 +40,12 @@ def test_it_stops_and_goes_on(command, tmp_path):
     while not state.exists() and time.monotonic() < end:
         time.sleep(0.1)
     first.send_signal(signal.SIGINT)
-    told, _ = first.communicate(timeout=60)
+    told, _ = first.communicate(timeout=240)
     assert first.returncode == 130 and "the same command goes on from here" in told, told
     done = json.loads(state.read_text())
     assert done["done"] + len(done["beyond"]) >= 1
     second = command("--programs", "1")  # which there are by now
-    told, _ = second.communicate(timeout=60)
+    told, _ = second.communicate(timeout=240)
     assert re.search(r"going on after [\d,]+ programs", told), told
     assert re.search(r"[\d,]+ of 1 programs, .* a second, .* \d+ failed", told), told
 
