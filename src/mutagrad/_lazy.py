@@ -11,17 +11,17 @@ table here.
 """
 from __future__ import annotations
 
-import re
+import os
 import sys
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.machinery import ModuleSpec
-from pathlib import Path
 from typing import Any
 
 from .base.alias import AliasLoader
+from .base.provenance import OURS
 
-HOME = Path(__file__).parent
+HOME = os.path.dirname(__file__)
 ROOMS = ("ops", "sparse", "tensors")  # where operations are declared
 
 # Public paths of modules that are in another room.
@@ -94,14 +94,22 @@ SOCKETS = {name: f"mutagrad.{module}".rstrip(".") for name, module in {
 }.items()}
 
 
+def modules() -> list[str]:
+    """Return the names of all modules of operations."""
+    inside = (path[len(HOME) + 1:-3].replace(os.sep, ".") for path in OURS if path.startswith(HOME))
+    return sorted(name for name in inside if name.startswith(ROOMS) and not name.endswith("__init__"))
+
+
 def _declared() -> Iterator[tuple[str, str, list[str]]]:
     """Yield (module, "FUNCTIONS" or "METHODS", names) for every module of operations that declares some."""
-    pattern = re.compile(r'^(FUNCTIONS|METHODS) = "(?:"")?([^"]*)"', re.M)
-    for room in ROOMS:
-        for path in sorted((HOME / room).rglob("*.py")):
-            module = ".".join(path.relative_to(HOME).with_suffix("").parts)
-            for kind, names in pattern.findall(path.read_text(encoding="utf-8")):
-                yield module, kind, names.split()
+    for module in modules():
+        with open(os.path.join(HOME, *module.split(".")) + ".py", "rb") as file:
+            text = file.read()
+        for kind in ("FUNCTIONS", "METHODS"):
+            start = text.find(f'\n{kind} = "'.encode())
+            if start >= 0:
+                names = text[start + len(kind) + 5:].lstrip(b'"').partition(b'"')[0]
+                yield module, kind, names.decode().split()
 
 
 FUNCTIONS: dict[str, str] = dict(OTHERS)  # name -> module
@@ -121,9 +129,8 @@ def find(name: str) -> Any:
 
 def load_all() -> None:
     """Load every module of operations, so that the table of them is whole."""
-    for room in ROOMS:
-        for path in (HOME / room).rglob("*.py"):
-            import_module(".".join(["mutagrad", *path.relative_to(HOME).with_suffix("").parts]).removesuffix(".__init__"))
+    for module in modules():
+        import_module(f"mutagrad.{module}")
 
 
 class LazyMethod:

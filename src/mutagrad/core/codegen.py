@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from textwrap import indent
 from typing import Any
 
 from ..arrays import np, parallel as large
@@ -82,6 +81,10 @@ def _save_code(op: Op, arrays: list[str]) -> str:
         "else:",
         "    node.saved = ()",  # a record of this node may be looked at before the values are in place
         indent(saved(""), "    "))
+
+
+def indent(text: str, space: str) -> str:
+    return "\n".join(space + line for line in text.splitlines())
 
 
 def _lines(*lines: str) -> str:
