@@ -52,6 +52,11 @@ class Node(list[Any]):
         return self
 
     @property
+    def previous(self) -> Any:
+        """The writer before this one, where only part of the storage was written; None if there is none, or all was."""
+        return self[-1] if self.written is not None else None
+
+    @property
     def where(self) -> Where:
         return self.code, self.at
 

@@ -254,7 +254,7 @@ class Sweep:
 
         Of an accumulating write, `x += y`, what x was still counts: there is nothing to clear and nothing to add to x.
         """
-        before = node[-1]
+        before = node.previous
         adds = accumulates(node)
         inputs = [None, *node[1:]] if adds else node
         if holder[0].__class__ is list:

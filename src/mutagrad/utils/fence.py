@@ -36,7 +36,7 @@ def recorded_since(tensors: Iterable[Any], since: int) -> tuple[list[Any], list[
 
 def wrote_outside(nodes: Iterable[Any], since: int) -> bool:
     """Whether any of these nodes is a write to a part of something older than `since`."""
-    return any(isinstance(node, Node) and node.written is not None and node[-1] is not None and node[-1].order > since
+    return any(isinstance(node, Node) and node.previous is not None and node.previous.order > since
                for node in nodes)
 
 
