@@ -35,6 +35,15 @@ ALIASES = {
     **{f"nn.modules.{name}": "nn.shapes" for name in ("channelshuffle", "distance", "flatten", "fold", "padding", "pixelshuffle", "upsampling")},
     "__future__": "nn.future",
     "_tensor": "tensors.tensor",
+    "storage": "tensors.typed_storage",
+    # As pickles name them that were made when these files were elsewhere.
+    "_size": "core.size",
+    "copying": "tensors.copying",
+    "dtypes": "core.dtypes",
+    "ops.activation": "ops.nn.activation",
+    "ops.resample": "ops.nn.resample",
+    "ops.sparse": "sparse.matrix",
+    "pickled": "files.safe_unpickler",
     "autograd.anomaly_mode": "autograd.modes",
     "autograd.grad_mode": "autograd.modes",
     "autograd.profiler": "torch_api.profiler",
@@ -48,7 +57,7 @@ ALIASES = {
 }
 
 # Modules that `mutagrad` has as attributes.
-MODULES = frozenset(name for name in ALIASES if "." not in name) | {
+MODULES = frozenset(name for name in ALIASES if "." not in name and name not in ("_size", "copying", "dtypes", "pickled", "storage")) | {
     "array_api", "distributed", "distributions", "func", "nn", "optim", "sparse", "utils"}
 
 # In-place methods of `Tensor` that are functions of `mutagrad`, too: `mutagrad.exp_(x)`.

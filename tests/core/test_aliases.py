@@ -465,3 +465,16 @@ def test_a_real_write_to_the_base_of_a_complex_leaf():
     flat[1] = z.float()[0] * 2
     mg.view_as_real(a).pow(2).sum().backward()
     assert grad_of(z) == [40.0] and grad_of(a) == [2 + 0j, 6 + 8j]
+
+
+@pytest.mark.parametrize("write", [lambda two: two[:1].mul_(2.0), lambda two: two[1:1].add_(1.0), lambda two: (two[1:1].add_(1.0), two[1:].mul_(3.0)),
+                                   lambda two: [two[i].mul_(2.0) for i in range(2)], lambda two: two.mul_(2.0)])
+@pytest.mark.parametrize("first", [True, False])
+def test_the_gradient_of_a_leaf_that_was_written_in_part_and_is_read_through_the_whole(write, first):
+    base = mg.arange(4, dtype=mg.float64) + 1
+    one, two = base[:2].requires_grad_(), base[2:].requires_grad_()
+    if first:
+        one.mul_(2.0)
+    write(two)
+    g = mg.autograd.grad((base * base).sum() + (base * 0 + two.sum()).sum() * 0, [two])[0]
+    assert g.tolist() == (2 * base[2:]).tolist()

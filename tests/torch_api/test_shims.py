@@ -252,8 +252,8 @@ def test_a_group_of_one_process_knows_everything_already() -> None:
             call()
             assert y.tolist() == x.tolist()
         w = mg.tensor([3.0], requires_grad=True)
-        for call in (lambda w: d.nn.all_reduce(w), lambda w: d.nn.broadcast(w, 0), lambda w: d.nn.all_gather(w)[0], lambda w: d.nn.reduce_scatter(None, [w]),
-                     lambda w: d.nn.scatter([w]), lambda w: d.nn.all_to_all([], [w])[0], lambda w: d.nn.gather(w)[0], lambda w: d.nn.reduce(w, 0)):
+        for call in (lambda w: d.nn.all_reduce(w), lambda w: d.nn.broadcast(w, 0), lambda w: d.nn.all_gather(w)[0], lambda w: d.nn.reduce_scatter(mg.zeros(1), [w]),
+                     lambda w: d.nn.scatter([w]), lambda w: d.nn.all_to_all([mg.zeros(1)], [w])[0], lambda w: d.nn.all_to_all_single(mg.zeros(1), w), lambda w: d.nn.gather(w)[0], lambda w: d.nn.reduce(w, 0)):
             w.grad = None
             (call(w) ** 2).sum().backward()
             assert w.grad.tolist() == [6.0]

@@ -140,7 +140,9 @@ def tell_aliases(target: Any, node: Node | None) -> None:
     if node is not None and mode.grad:
         for other in others:
             if same_group(other, storage):
-                _follow(other, storage, node, node.written)
+                # The whole has all of a leaf from its newest version: who asks for that leaf's gradient asks there.
+                every = storage.leaf is not None and other.leaf is None
+                _follow(other, storage, node, storage.leaf.window if every else node.written)  # type: ignore[union-attr]
         _complete(storage.root or storage)
         others = [other for other in others if not same_group(other, storage)]
     for leaf in [other for other in (*others, *([storage] if node is None else [])) if other.leaf is not None]:
@@ -167,8 +169,10 @@ def _follow(other: Storage, storage: Storage, writer: Writer, window: Window | N
     if writer.whole is UNSEEN:
         writer.whole = mine.shape, mine.dtype
     shift = storage.start - other.start
-    if window.__class__ is tuple and window[3] is None and mine.dtype == theirs.dtype:  # type: ignore[index]
-        offset, shape, strides, _ = window  # type: ignore[misc]
+    if mine.dtype == theirs.dtype and (window is None or window.__class__ is tuple and window[3] is None):  # type: ignore[index]
+        offset, shape, strides, _ = window or (0, mine.shape, mine.strides, None)  # type: ignore[misc]
+        if 0 in shape:
+            return
         low, high = extent(offset + shift, shape, strides, mine.itemsize)
         if low >= 0 and high <= theirs.nbytes:
             other.writer = _copy_between(other, writer, window, (offset + shift, shape, strides, None))
@@ -181,9 +185,15 @@ def _follow(other: Storage, storage: Storage, writer: Writer, window: Window | N
 
 
 def _copy_between(other: Storage, writer: Writer, source: Window | None, target: Window) -> Node:
-    copy = new_node(_FOLLOW, (writer,), (source,))
+    copy, before = new_node(_FOLLOW, (writer,), (source,)), other.writer
     set_write(copy, other, target)
+    if copy.previous is before is not None and before.op is _FOLLOW and before.hooks is None and _same_window(before.written, target):
+        copy[-1] = before.previous  # what this overwrites: a loop over the elements of a leaf leaves one of these, not as many as it has turns
     return copy
+
+
+def _same_window(one: Window | None, other: Window) -> bool:
+    return one.__class__ is other.__class__ is tuple and one[3] is None is other[3] and one == other  # type: ignore[index]
 
 
 def memory_around(tensor: Any) -> Any:

@@ -217,6 +217,8 @@ def __getattr__(name: str) -> Any:
     """Find the parts; what needs several processes exists, and says that there is one when it is called."""
     if name in _PARTS:
         return import_module(f"{__name__}.{_PARTS[name]}")
+    if name in ("DeviceMesh", "init_device_mesh"):
+        return getattr(import_module(f"{__name__}.others"), name)
     if name not in ("irecv", "isend", "recv", "send"):
         raise AttributeError(f"module 'mutagrad.distributed' has no attribute {name!r}")
 

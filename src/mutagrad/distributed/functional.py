@@ -6,7 +6,7 @@ from typing import Any
 from ..base.errors import BadValue
 from . import ReduceOp, get_world_size
 
-__all__ = ["all_gather", "all_reduce", "all_to_all", "broadcast", "gather", "reduce", "reduce_scatter", "scatter"]
+__all__ = ["all_gather", "all_reduce", "all_to_all", "all_to_all_single", "broadcast", "gather", "reduce", "reduce_scatter", "scatter"]
 
 
 def _from_first(name: str, rank: int) -> None:
@@ -61,9 +61,16 @@ def scatter(tensors: Any, src: int = 0, group: Any = None) -> Any:
 
 def reduce_scatter(output: Any, input_list: Any, op: Any = ReduceOp.SUM, group: Any = None) -> Any:
     """Combine lists of tensors, and give each process one of the results."""
-    return _one("reduce_scatter", input_list)
+    return output.copy_(_one("reduce_scatter", input_list))
 
 
 def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = None) -> tuple[Any, ...]:
     """Give each process one tensor of every process."""
-    return (_one("all_to_all", input_tensor_list),)
+    found = _one("all_to_all", input_tensor_list)
+    return tuple(output.copy_(found) for output in output_tensor_list)
+
+
+def all_to_all_single(output: Any, input: Any, output_split_sizes: Any = None, input_split_sizes: Any = None, group: Any = None) -> Any:
+    """Give each process a part of the tensor of every process."""
+    get_world_size(group)
+    return output.copy_(input)

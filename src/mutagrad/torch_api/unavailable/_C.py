@@ -5,6 +5,7 @@ from enum import Enum
 from typing import Any
 from weakref import ref
 
+from ...autograd import _functions as _functions, is_grad_enabled as is_grad_enabled
 from ...base.device import device as Device
 from ...base.errors import BadValue, NotSupported
 from ...base.modes import Block, Relative, mode
