@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dis
 import os
 import random
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -326,6 +329,28 @@ def run(seed: int) -> None:
     name = random.Random(seed).choice(list(WORKS))
     isolated(lambda: rounds(name, seed, SECONDS))
     isolated(lambda: at_each_moment(name, seed))
+
+
+def codes(code: Any) -> Iterator[Any]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from codes(constant)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="handlers are not in tables")
+@pytest.mark.parametrize("module", ["arrays/threads.py", "arrays/blas.py", "base/modes.py", "base/locks.py", "core/backward.py", "core/storage.py"])
+def test_no_jump_back_passes_by_a_handler(module: str) -> None:
+    """Where a handler may run, and what it raises would leave a lock taken or a helper at work."""
+    path = Path(mg.__file__).parent / module
+    for code in codes(compile(path.read_text(encoding="utf-8"), str(path), "exec")):
+        entries, instructions = dis.Bytecode(code).exception_entries, list(dis.get_instructions(code))  # type: ignore[attr-defined]
+        cleaning = {i.offset for i in instructions if i.opname == "PUSH_EXC_INFO"}
+        for jump in (i for i in instructions if i.opname.startswith("JUMP_BACKWARD")):
+            for target in cleaning:
+                ranges = sorted((e.start, e.end) for e in entries if e.target == target)
+                inside = ranges and ranges[0][0] <= jump.offset < ranges[-1][1]
+                assert not inside or any(start <= jump.offset < end for start, end in ranges), f"{module}: {code.co_name} at {jump.offset}"
 
 
 @pytest.mark.parametrize("name", WORKS)

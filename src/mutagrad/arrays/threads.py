@@ -13,6 +13,9 @@ caller may be stopped at any of these places, also while it waits, and must not 
 - A helper holds a span's lock for as long as it is at it. The caller leaves through one call of a C function, in a `finally`,
   that takes all its spans' locks: no Python code runs before or within it. Of all that Python offers for waiting, only what a
   Condition takes its lock back with cannot be interrupted; that is what `_close` calls.
+- No loop stands within that `try`, nor within the `with` of any lock: since Python 3.12 the jump back to its beginning may belong to
+  no handler, and what a signal handler raises there passes by the `finally`. Loops are in functions that are called there
+  (`tests/stress/test_interrupts.py` looks at the compiled code).
 """
 from __future__ import annotations
 
@@ -130,6 +133,11 @@ def _forget_helpers() -> None:
         _helpers = _Helpers()
 
 
+def _take_all(spans: list[_Span]) -> None:
+    for span in spans:
+        span.take()
+
+
 @lru_cache(1024)
 def cut(size: int, count: int) -> list[slice]:
     """At most `count` slices that together cover range(size), and at least one."""
@@ -154,9 +162,7 @@ def in_spans(size: int, work: Callable[[slice], Any]) -> list[Any]:
     try:
         (_helpers or _start_helpers()).offer(spans)
         found = silent().run(work, first)
-        for span in spans:
-            if span.claim:
-                silent().run(span.take)
+        silent().run(_take_all, spans)
     finally:
         any(closing)  # in one call: see above
     if any(span.fp_error for span in spans):

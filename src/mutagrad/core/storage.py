@@ -233,6 +233,12 @@ class Places:
                     found += [(pitch, level, at) for at in range(before, last + 1) if (pitch, level, at) in self.records]
         return found
 
+    def all(self) -> list[Record]:
+        return [record for cell in self.records.values() for record in cell]
+
+    def records_near(self, low: int, high: int, array: Any) -> list[Record]:
+        return [record for cell in self.near(low, high, array) for record in self.records[cell]]
+
 
 # A thread may write while another saves, or a sweep frees what was saved. Making a lock for every memory would cost as much as the rest
 # of its ledger, so they share these: that of a memory is number `id(memory) >> 4 & 63`.
@@ -261,7 +267,7 @@ class Ledger(Places):
     def leaves(self) -> list[Part]:
         """The aliases that are leaves."""
         with self.lock:
-            records = [] if self.aliases is None else [record for cell in self.aliases.records.values() for record in cell]
+            records = [] if self.aliases is None else self.aliases.all()
         found = [record[0]() for record in records]
         return [part for part in found if part is not None and part.leaf is not None]
 
@@ -280,7 +286,7 @@ def aliases_near(tensor: TensorBase) -> list[Part]:
         return []
     aliases, array, storage, (low, high) = ledger.aliases, tensor._array, tensor._storage, window_extent(tensor)
     with ledger.lock:
-        records = [record for cell in aliases.near(low, high, array) for record in aliases.records[cell]]
+        records = aliases.records_near(low, high, array)
     counters.examined += len(records)
     found = [(record[0](), record[1]) for record in records if record[2][0] < high and low < record[2][1]]
     return [part for part, other in found if part is not None and part is not storage and share_memory(other, array)]
@@ -366,15 +372,19 @@ def move_aside(memory: Storage, tensor: TensorBase | None) -> None:
         return
     array = None if tensor is None else tensor._array
     with ledger.lock:
-        for cell in ledger.near(low, high, array):
-            records = ledger.records[cell]
-            counters.examined += len(records)
-            left = [r for r in records if not _moved(r, low, high, array)]
-            ledger.count -= len(records) - len(left)
-            if left:
-                ledger.records[cell] = left
-            else:
-                del ledger.records[cell]
+        _move_records(ledger, low, high, array)
+
+
+def _move_records(ledger: Ledger, low: int, high: int, array: Any) -> None:
+    for cell in ledger.near(low, high, array):
+        records = ledger.records[cell]
+        counters.examined += len(records)
+        left = [r for r in records if not _moved(r, low, high, array)]
+        ledger.count -= len(records) - len(left)
+        if left:
+            ledger.records[cell] = left
+        else:
+            del ledger.records[cell]
 
 
 def _moved(record: Record, low: int, high: int, array: Any) -> bool:
