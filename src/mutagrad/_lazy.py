@@ -35,15 +35,6 @@ ALIASES = {
     **{f"nn.modules.{name}": "nn.shapes" for name in ("channelshuffle", "distance", "flatten", "fold", "padding", "pixelshuffle", "upsampling")},
     "__future__": "nn.future",
     "_tensor": "tensors.tensor",
-    "storage": "tensors.typed_storage",
-    # As pickles name them that were made when these files were elsewhere.
-    "_size": "core.size",
-    "copying": "tensors.copying",
-    "dtypes": "core.dtypes",
-    "ops.activation": "ops.nn.activation",
-    "ops.resample": "ops.nn.resample",
-    "ops.sparse": "sparse.matrix",
-    "pickled": "files.safe_unpickler",
     "autograd.anomaly_mode": "autograd.modes",
     "autograd.grad_mode": "autograd.modes",
     "autograd.profiler": "torch_api.profiler",
@@ -51,14 +42,20 @@ ALIASES = {
     "random": "ops.random.generator",
     "return_types": "base.return_types",
     "serialization": "files.serialization",
+    "storage": "tensors.typed_storage",
     "utils._pytree": "base.pytree",
     "utils.collect_env": "torch_api.collect_env",
     "utils.flop_counter": "torch_api.flop_counter",
 }
 
 # Modules that `mutagrad` has as attributes.
-MODULES = frozenset(name for name in ALIASES if "." not in name and name not in ("_size", "copying", "dtypes", "pickled", "storage")) | {
+MODULES = frozenset(name for name in ALIASES if "." not in name) | {
     "array_api", "distributed", "distributions", "func", "nn", "optim", "sparse", "utils"}
+
+# As pickles name modules that were elsewhere when they were made.
+ALIASES |= {
+    "_size": "core.size", "copying": "tensors.copying", "dtypes": "core.dtypes", "ops.activation": "ops.nn.activation",
+    "ops.resample": "ops.nn.resample", "ops.sparse": "sparse.matrix", "pickled": "files.safe_unpickler"}
 
 # In-place methods of `Tensor` that are functions of `mutagrad`, too: `mutagrad.exp_(x)`.
 WRITES = frozenset(name for names in (

@@ -10,10 +10,10 @@ from weakref import ref
 
 import numpy as np
 import pytest
-from test_function import Multiply, Several, in_place_function
 
 import mutagrad as mg
 from mutagrad.arrays.dlpack import borrow
+from test_function import Multiply, Several, in_place_function
 from tools import N, ramp, same
 
 # ------------------------------------------------------------------------------------------------------------ NumPy's writes

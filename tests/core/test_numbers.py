@@ -21,12 +21,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from mutagrad.errors import MissingExtra
-from test_modules import LAYERS
-from test_ops import public
 
 import mutagrad as mg
 from mutagrad import distributions as D, nn, optim
 from samples import ALIASES, SAMPLES, Sample, listed, named
+from test_modules import LAYERS
+from test_ops import public
 
 pytestmark = [pytest.mark.filterwarnings("ignore:range is deprecated"),
               pytest.mark.filterwarnings("ignore:gumbel_softmax. eps has no effect")]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 import test_asking as asked
 
 torch = pytest.importorskip("torch", reason="make oracle installs it")

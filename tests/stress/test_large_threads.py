@@ -250,8 +250,8 @@ for _ in range(12):
         sum((y * y).sum() for y in [x * i for i in range(100)]).backward()
         os._exit(0)
     os.waitpid(child, 0)
-print("done")
-os._exit(0) if sys.stdout.flush() is None else None
+print("done", flush=True)
+os._exit(0)
 """
     assert run_program(program, 30) == "done\n"
 

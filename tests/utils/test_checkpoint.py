@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_ops import BY_MEMORY, NEEDS_ORDER, base_for, weighted, weights, window
 
 import mutagrad as mg
 from mutagrad import nn
@@ -19,6 +18,7 @@ from mutagrad.utils.checkpoint import (
     set_checkpoint_early_stop,
 )
 from samples import SAMPLES, Sample
+from test_ops import BY_MEMORY, NEEDS_ORDER, base_for, weighted, weights, window
 from tools import same
 
 

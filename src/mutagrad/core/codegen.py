@@ -83,7 +83,7 @@ def _save_code(op: Op, arrays: list[str]) -> str:
         indent(saved(""), "    "))
 
 
-def indent(text: str, space: str) -> str:
+def indent(text: str, space: str) -> str:  # textwrap's would add a thirtieth to the time that importing this package takes
     return "\n".join(space + line for line in text.splitlines())
 
 
