@@ -24,6 +24,7 @@ from weakref import ref
 from ..arrays import np
 from ..base.counters import counters
 from ..base.locks import new_lock
+from ..base.operands import Array, Operand
 from .window import extent
 
 SMALL = 32
@@ -39,7 +40,7 @@ class Storage:
     """
 
     __slots__ = ("buffer", "writer", "version", "ledger", "root", "leaf")
-    buffer: Any
+    buffer: Array
     writer: Any
     version: int
     ledger: Ledger | None
@@ -65,11 +66,11 @@ class Part(Storage):
     origin: tuple[ref[Any], int, Storage] | None  # of a view made in no_grad: of what it is a view of, writer, version and group
 
 
-class TensorBase:
+class TensorBase(Operand):
     """A window on a storage: no maths here. `_offset` is None where the window is the whole storage, else bytes."""
 
     __slots__ = ("_array", "_storage", "_offset", "_grad", "__weakref__", "__dict__")
-    _array: Any
+    _array: Array
     _storage: Storage
     _offset: int | None
     _grad: TensorBase | None

@@ -32,7 +32,7 @@ from . import casts as element_types, copying, printing, protocols
 _new_tuple = tuple.__new__
 
 
-def _reflected(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _reflected(operation: Callable[[Any, Any], Any]) -> Any:
     """The operator that Python asks where the tensor stands on the right: `2 - x`."""
     def operator(self: Any, other: Any) -> Any:
         return operation(other, self)
@@ -315,7 +315,7 @@ class Tensor(TensorBase):
     __truediv__ = elementwise.div_values
     __floordiv__ = elementwise.floor_divide
     __mod__ = elementwise.remainder
-    __pow__ = elementwise.pow
+    __pow__ = elementwise.pow  # type: ignore[assignment]
     __matmul__ = linalg.matmul
     __neg__ = elementwise.neg
     __pos__ = elementwise.positive
