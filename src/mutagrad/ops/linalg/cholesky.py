@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import anywhere
 from ...base import return_types
 from ...base.errors import ShapeError, may_need_much
 from ...core.codegen import primitive
@@ -86,7 +87,7 @@ def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
 def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
     """The factor, and for each matrix 0 or the order of the minor that is not positive, in which case the factor is nan."""
     found = cholesky_values(square(A, "cholesky_ex"), upper, check_errors)
-    failed = bool(np.isnan(found._array).any())
+    failed = anywhere(np.isnan(found._array))
     a = A._array.conj().swapaxes(-2, -1) if upper else A._array
     info = _bad_minors(a) if failed else np.zeros(a.shape[:-2], np.int32)
     return write_out("cholesky_ex", return_types.linalg_cholesky_ex(found, make(info)), out)

@@ -5,6 +5,7 @@ from math import prod
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import computed
 from ...arrays.scipy import lapack
 from ...base import return_types
 from ...base.errors import DTypeError, NotSupported, ShapeError
@@ -89,7 +90,7 @@ def _lu(name: str, A: Any, pivot: bool) -> Any:
     array = matrices(A, name)._array
     _check_pivot(name, pivot)
     factors, pivots, info = lu_arrays(array)
-    found = lu_values(A, factors, _permutation(_row_order(pivots, array.shape[-2]), array.dtype))
+    found = lu_values(A, factors, computed(lambda p: _permutation(_row_order(p, array.shape[-2]), array.dtype), pivots))
     return return_types.linalg_lu_factor_ex(found, make(pivots), make(info))
 
 

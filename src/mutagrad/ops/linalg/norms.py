@@ -5,6 +5,7 @@ from math import inf
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import anywhere
 from ...base import return_types
 from ...base.errors import BadData, BadValue, DTypeError, ShapeError, bad_choice
 from ...core.codegen import primitive
@@ -246,7 +247,7 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> An
 def _residuals(a: Any, b: Any, solution: Any, driver: str, rank: Any) -> Any:
     """The sums of squares that are left, where there are more rows than unknowns; else nothing."""
     m, n = a._array.shape[-2:]
-    if m > n and driver != "gelsy" and np.all(rank == n):
+    if m > n and driver != "gelsy" and not anywhere(rank != n):
         size = abs_(matmul(a, solution) - b)
         return sum_dims(size * size, (size._array.ndim - 2,), False)
     return as_real(narrow(reshape(solution, -1), 0, 0, 0))

@@ -10,6 +10,7 @@ from math import prod
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import anywhere
 from ...arrays.numpy import silenced
 from ...arrays.scipy import has_scipy, lapack, scipy
 from ...base import return_types
@@ -237,7 +238,7 @@ def _info(name: str, A: Any, failed: bool, check_errors: bool) -> Any:
 def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
     """The inverse, and for each matrix 0 or its first zero pivot, in which case its inverse is nan."""
     found = inv_values(square(A, "inv_ex"), False)
-    info = _info("inv_ex", A, bool(np.isnan(found._array).any()), check_errors)
+    info = _info("inv_ex", A, anywhere(np.isnan(found._array)), check_errors)
     return write_out("inv_ex", return_types.linalg_inv_ex(found, info), out)
 
 
@@ -285,7 +286,7 @@ def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
 def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False, out: Any = None) -> Any:
     """The solution, and for each matrix 0 or its first zero pivot, in which case its solution is nan."""
     found = _solve("solve_ex", A, B, left, False)
-    info = _info("solve_ex", A, bool(np.isnan(found._array).any()), check_errors)
+    info = _info("solve_ex", A, anywhere(np.isnan(found._array)), check_errors)
     return write_out("solve_ex", return_types.linalg_solve_ex(found, info), out)
 
 

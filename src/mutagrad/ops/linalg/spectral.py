@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import anywhere
 from ...base import return_types
 from ...base.errors import BadValue, GradientError, LinAlgError
 from ...core.codegen import primitive
@@ -31,7 +32,7 @@ def _off_diagonal(xp: Any, x: Any) -> Any:
 def _check_phase(xp: Any, name: str, diagonal: Any) -> None:
     """Raises where a loss depends on the phase of complex vectors, which is LAPACK's choice."""
     turning = np.asarray(xp.plain(diagonal)).imag
-    if np.any(np.abs(turning) > 1e-2):
+    if anywhere(np.abs(turning) > 1e-2):
         raise GradientError(f"{name}: the loss depends on the phase of the complex vectors", why="they are determined only up to a factor exp(i phi)",
                             fix="a loss of abs(V), or of products such as V @ V.mH")
 

@@ -9,6 +9,7 @@ from math import log as _ln, pi
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import is_plain
 from ...arrays.numpy import choose, silent
 from ...arrays.scipy import erf as _erf
 from ...base.errors import BadArgument, BadValue, DivisionByZero, DTypeError, bad_choice, may_need_much
@@ -73,7 +74,7 @@ def _power(a: Any, b: Any) -> Any:
     if a.dtype.kind == "i" and b.size and b.min() < 0:
         whole = np.power(a, np.abs(b))
         return np.where((b >= 0) | (np.abs(a) == 1), whole, np.zeros_like(whole))
-    if not b.ndim and a.ndim and a.dtype.char in "fd" and (few := _FEW_FACTORS.get(float(b))) is not None:
+    if not b.ndim and a.ndim and is_plain(b) and a.dtype.char in "fd" and (few := _FEW_FACTORS.get(float(b))) is not None:
         return few(a)
     return np.power(a, b)
 
@@ -252,7 +253,7 @@ addcdiv_values = elementwise("addcdiv", lambda a, b, c, value: a + value * b / c
 def _lerp(a: Any, b: Any, w: Any) -> Any:
     """Counted from the nearer end, so that a weight of 1 gives the other end itself, without rounding."""
     step, near = b - a, np.abs(w) < 0.5
-    if w.size == 1:
+    if w.size == 1 and is_plain(w):
         return a + w * step if near.all() else b - step * (1 - w)
     return np.where(near, a + w * step, b - step * (1 - w))
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import extremes
 from ...base.errors import BadIndex, BadValue, DTypeError, NotSupported, ShapeError, bad_choice
 from ...core.codegen import primitive
 from ...core.dtypes import FLOAT, as_dtype, get_default_dtype, of_array
@@ -414,7 +415,7 @@ def _trimmed(total: Any, share: Any, margin: int, length: int | None) -> Any:
     whole = total._array.shape[-1]
     end = whole - margin if length is None else min(margin + length, whole)
     share = narrow(share, -1, margin, max(end - margin, 0))
-    if not share._array.size or np.abs(share._array).min() <= 1e-11:
+    if not share._array.size or extremes(np.abs(share._array))[0] <= 1e-11:
         raise ShapeError("istft: the windows do not cover every point of the signal", why="what they sum to is zero somewhere",
                          fix="a smaller hop_length, another window, or center=True")
     found = narrow(total, -1, margin, end - margin) / share

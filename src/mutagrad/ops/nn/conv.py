@@ -19,6 +19,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from ...arrays import np, parallel as large
+from ...arrays.kinds import window
 from ...base.errors import BadValue, DTypeError, ShapeError
 from ...core.codegen import primitive
 from ...core.op import RAW, RECORDED
@@ -95,7 +96,7 @@ def _columns(image: Any, w: Windows) -> Any:
     n, c = image.shape[:2]
     tail, steps = ((w.length,), (1,)) if w.flat else (w.out, w.steps)
     strides = (*image.strides[:2], *(s * item for s in w.shifts), *(s * item for s in steps))
-    seen = np.ndarray((n, c, *w.kernel, *tail), image.dtype, image, 0, strides)
+    seen = window(image, (n, c, *w.kernel, *tail), image.dtype, 0, strides)
     return np.ascontiguousarray(seen).reshape(n, c, prod(w.kernel), w.length)
 
 
@@ -113,7 +114,7 @@ def _cut(rows: Any, w: Windows) -> Any:
     """Rows of positions as images of results; a view, also where they have to be written."""
     if not w.flat:
         return rows.reshape(*rows.shape[:2], *w.out)
-    return np.ndarray((*rows.shape[:2], *w.out), rows.dtype, rows, 0, (*rows.strides[:2], *(s * rows.itemsize for s in w.steps)))
+    return window(rows, (*rows.shape[:2], *w.out), rows.dtype, 0, (*rows.strides[:2], *(s * rows.itemsize for s in w.steps)))
 
 
 def _rows(images: Any, w: Windows) -> Any:

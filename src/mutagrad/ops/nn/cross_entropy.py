@@ -6,6 +6,7 @@ from typing import Any
 
 from ...arrays import np
 from ...arrays.bfloat16 import SHORT, widened
+from ...arrays.kinds import all_values, anywhere, extremes, pick
 from ...arrays.numpy import silently
 from ...base.errors import BadIndex, BadValue, DTypeError, GradientError, NotSupported, ShapeError
 from ...base.modes import mode
@@ -59,8 +60,9 @@ def check_indices(name: str, a: Any, target: Any, ignore_index: int | None = Non
             f"Expected input batch_size ({a.shape[0]}) to match target batch_size ({t.shape[0]})" if t.shape[:1] != a.shape[:1] else "sizes differ")
         raise BadValue(f"{name}: {expected}: a target of shape {t.shape} for x of shape {a.shape}",
                        why="x is (N, C, ...), and class indices are (N, ...) of the same sizes", fix=f"a target of shape {(*a.shape[:1], *a.shape[2:])}")
-    if t.size and t.view(_UNSIGNED[t.dtype.char]).max() >= a.shape[1]:  # negative ones are the largest then
-        wrong = t[((t < 0) | (t >= a.shape[1])) & (t != ignore_index)]
+    if t.size and extremes(t.view(_UNSIGNED[t.dtype.char]))[1] >= a.shape[1]:  # negative ones are the largest then
+        found = all_values(t)
+        wrong = found[((found < 0) | (found >= a.shape[1])) & (found != ignore_index)]
         if wrong.size:
             raise BadIndex(f"{name}: Target {wrong[0]} is out of bounds for {a.shape[1]} classes", why=f"classes are from 0 to {a.shape[1] - 1}",
                            fix=f"{name}(x, target, ignore_index={wrong[0]}) leaves these out" if ignore_index is not None else "target.clamp(min=0)")
@@ -74,7 +76,7 @@ class _Picks:
 
     def __init__(self, a: Any, t: Any, weight: Any, ignore_index: int, reduction: str) -> None:
         kept = t != ignore_index
-        self.places = None if kept.all() else np.nonzero(kept)  # where in the target they are; None for everywhere
+        self.places = np.nonzero(kept) if anywhere(~kept) else None  # where in the target they are; None for everywhere
         self.shape = t.shape if reduction == "none" else None
         index = [np.arange(n).reshape((-1,) + (1,) * (t.ndim - 1 - d)) for d, n in enumerate(t.shape)]
         index.insert(1, np.array(t, np.int64))
@@ -85,7 +87,7 @@ class _Picks:
         count = self.index[1].size
         if not count or weight is None and self.places is None:
             return 1.0 if not mean else 1 / count if count else float("nan")
-        each = np.ones(count, np.float32 if dtype.char in SHORT else dtype) if weight is None else widened(weight)[self.index[1]]
+        each = np.ones(count, np.float32 if dtype.char in SHORT else dtype) if weight is None else pick(widened(weight), self.index[1:2])
         return silently(np.divide, each, each.sum()) if mean else each  # the weights may sum to zero
 
     def reduce(self, found: Any) -> Any:
@@ -142,7 +144,7 @@ RAW.class_shares, RECORDED.class_shares = _class_shares, lambda x, factor: softm
 
 def _cross_entropy(a: Any, picks: _Picks) -> Any:
     shifted = a - np.maximum.reduce(a, 1, keepdims=True) if a.size else a.copy()
-    picked = shifted[picks.index]
+    picked = pick(shifted, picks.index)
     np.exp(shifted, out=shifted)
     sums = np.log(np.add.reduce(shifted, 1))
     return picks.reduce((sums if picks.places is None else sums[picks.places]) - picked)
@@ -158,7 +160,7 @@ def _cross_entropy_rule(xp: Any, g: Any, x: Any, picks: _Picks) -> Any:
 
 
 cross_entropy_indices = primitive("cross_entropy", _cross_entropy, settings=("picks",), x=_cross_entropy_rule)
-nll_indices = primitive("nll_loss", lambda a, picks: picks.reduce(-a[picks.index]), settings=("picks",),
+nll_indices = primitive("nll_loss", lambda a, picks: picks.reduce(-pick(a, picks.index)), settings=("picks",),
                         x=lambda xp, g, x_shape, picks: xp.filled(picks.index, -_coefficients(xp, g, picks), x_shape))
 
 

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import anywhere, extremes
 from ...arrays.numpy import silently
 from ...base.errors import BadArgument, BadValue, DTypeError, bad_choice, may_need_much
 from ...core.codegen import elementwise
@@ -168,8 +169,9 @@ def binary_cross_entropy(input: Any, target: Any, weight: Any = None, size_avera
     check_same_shape("binary_cross_entropy", input, target)
     check_float("binary_cross_entropy", input)
     a = input._array
-    if a.size and not (a.min() >= 0 and a.max() <= 1):
-        raise BadValue(f"binary_cross_entropy: all elements of x should be between 0 and 1, and they are from {a.min()} to {a.max()}",
+    low, high = extremes(a) if a.size else (0, 1)
+    if not (low >= 0 and high <= 1):
+        raise BadValue(f"binary_cross_entropy: all elements of x should be between 0 and 1, and they are from {low} to {high}",
                        fix="binary_cross_entropy_with_logits(x, target)")
     loss = binary_values(input, target)
     return reduced(loss if weight is None else loss * tensor_argument(weight, "binary_cross_entropy"), reduction)
@@ -230,7 +232,7 @@ def poisson_nll_loss(input: Any, target: Any, log_input: bool = True, full: bool
 def at_least(x: Any, low: float) -> Any:
     """x, raised to at least `low` without taking its gradient away."""
     array = x._array
-    return add_values(x, make(silently(np.subtract, np.maximum(array, array.dtype.type(low)), array))) if (array < low).any() else x
+    return add_values(x, make(silently(np.subtract, np.maximum(array, array.dtype.type(low)), array))) if anywhere(array < low) else x
 
 
 @may_need_much
@@ -242,8 +244,8 @@ def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps
         raise BadArgument(f"gaussian_nll_loss: var must be a tensor or a number, not {type(var).__name__}", fix="var=mutagrad.ones_like(x)")
     var = var if isinstance(var, TensorBase) else make(np.full(input._array.shape, var, input._array.dtype))
     shape, spread = input._array.shape, var._array.shape
-    if (var._array < 0).any():
-        raise BadValue(f"gaussian_nll_loss: var has negative entry/entries, the lowest {var._array.min()}", fix="var.exp(), if these are logarithms")
+    if anywhere(var._array < 0):
+        raise BadValue(f"gaussian_nll_loss: var has negative entry/entries, the lowest {extremes(var._array)[0]}", fix="var.exp(), if these are logarithms")
     if spread != shape and spread == shape[:-1]:
         var = unsqueeze(var, -1)
     elif spread != shape and not (len(spread) == len(shape) and sum(n for m, n in zip(shape, spread) if m != n) == 1):

@@ -8,6 +8,7 @@ from types import NoneType
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import anywhere, pick
 from ...base.errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError, may_need_much
 from ...core.codegen import primitive
 from ...core.dtypes import of_array
@@ -87,10 +88,10 @@ def _largest(a: Any, w: Windows) -> tuple[Any, Any]:
     for d in reversed(range(a.ndim - 2)):
         best, where = _largest_along(best, where, w, d, number)
         number *= w.kernel[d]
-    if a.dtype.kind in "fV" and np.isnan(best).any():
+    if a.dtype.kind in "fV" and anywhere(np.isnan(best)):
         for k, place in enumerate(w.places):
             where[np.isnan(image[EVERY + place])] = k
-    if w.padded != a.shape[2:] and (nothing := best == lowest).any():  # the border is not to be picked
+    if w.padded != a.shape[2:] and anywhere(nothing := best == lowest):  # the border is not to be picked
         real = padded_image(np.ones((1, 1, *a.shape[2:]), bool), w, False)
         for k, place in reversed(list(enumerate(w.places))):
             where[nothing & real[EVERY + place]] = k
@@ -126,7 +127,7 @@ def _origins(size: Sizes, settings: tuple[Sizes, Sizes, Sizes, Sizes], out: Size
 def _image_positions(where: Any, size: Sizes, settings: tuple[Sizes, Sizes, Sizes, Sizes]) -> Any:
     """Positions in the flat image of what was picked under the kernel elements `where`."""
     starts, distances = _origins(size, settings, where.shape[2:])
-    return distances[where] + starts.reshape(where.shape[2:])
+    return pick(distances, (where,)) + starts.reshape(where.shape[2:])
 
 
 def _flat_positions(where: Any, size: Sizes, settings: tuple[Sizes, Sizes, Sizes, Sizes]) -> Any:

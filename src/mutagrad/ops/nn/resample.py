@@ -8,6 +8,7 @@ from math import floor, isfinite, prod
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import anywhere
 from ...arrays.numpy import silenced
 from ...base.errors import BadArgument, BadValue, DTypeError, NotSupported, ShapeError, may_need_much
 from ...core.codegen import primitive
@@ -361,7 +362,7 @@ def _corner(flat: Any, corner: tuple[tuple[Any, Any, Any], ...], sizes: Sequence
     index = np.broadcast_to(place[:, None], (flat._array.shape[0], flat._array.shape[1], place.shape[1]))
     value = gather(flat, 2, make(np.ascontiguousarray(index)))
     inside = _constant(exists[:, None], flat)
-    value = value if exists.all() else value * inside
+    value = value * inside if anywhere(~exists) else value
     return value if weight is None else value * unsqueeze(weight, 1)
 
 

@@ -8,9 +8,11 @@ from functools import cached_property
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import IN_USE
 from ...arrays.numpy import silently
 from ...base.device import CPU, check_device
 from ...base.errors import BadArgument, BadData, BadValue
+from ...base.modes import mode
 from ...core.factory import make
 
 FIRST_SEED = 67280421310721  # a fresh generator's, as in PyTorch
@@ -33,8 +35,13 @@ class Generator:
         check_device(device)
         self._seed = FIRST_SEED
 
-    @cached_property
+    @property
     def source(self) -> Any:
+        """What draws: NumPy's generator, for whichever kind of array is on."""
+        return self._source if not IN_USE or mode.now.kind is None else mode.now.kind.drawing(self._source)
+
+    @cached_property
+    def _source(self) -> Any:
         """NumPy's generator, made when first asked for: importing numpy.random takes longer than all of this package."""
         return silently(np.random.default_rng, self._seed)  # NumPy sets its error state meanwhile, by `with`
 
@@ -44,7 +51,7 @@ class Generator:
         if not -2**63 <= wanted < 2**64:
             raise BadValue(f"manual_seed: {seed} is out of range", why="a seed has 64 bits", fix="mutagrad.manual_seed(0)")
         self._seed = wanted % 2**64
-        self.__dict__.pop("source", None)
+        self.__dict__.pop("_source", None)
         return self
 
     def seed(self) -> int:
@@ -56,9 +63,9 @@ class Generator:
 
     def get_state(self) -> Any:
         """The state as a tensor of bytes, for `set_state`."""
-        state = self.source.bit_generator.state["state"]
-        numbers = (self._seed, state["state"], state["inc"], self.source.bit_generator.state["has_uint32"],
-                   self.source.bit_generator.state["uinteger"])
+        state = self._source.bit_generator.state["state"]
+        numbers = (self._seed, state["state"], state["inc"], self._source.bit_generator.state["has_uint32"],
+                   self._source.bit_generator.state["uinteger"])
         return make(np.frombuffer(b"".join(n.to_bytes(16, "little") for n in numbers), np.uint8).copy())
 
     def set_state(self, state: Any) -> Generator:
@@ -66,10 +73,10 @@ class Generator:
             raise BadArgument(f"set_state: a state is a tensor of bytes, not {type(state).__name__}", fix="generator.set_state(generator.get_state())")
         numbers = [int.from_bytes(chunk, "little") for chunk in _chunks(state._array.tobytes())]
         self.manual_seed(numbers[0])
-        whole = self.source.bit_generator.state
+        whole = self._source.bit_generator.state
         whole["state"] = {"state": numbers[1], "inc": numbers[2]}
         whole["has_uint32"], whole["uinteger"] = numbers[3], numbers[4]
-        self.source.bit_generator.state = whole
+        self._source.bit_generator.state = whole
         return self
 
     def clone_state(self) -> Generator:

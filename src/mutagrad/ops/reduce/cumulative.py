@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...arrays import np, sums
+from ...arrays.kinds import anywhere
 from ...base import return_types
 from ...base.errors import may_need_much
 from ...core.codegen import primitive
@@ -82,7 +83,7 @@ def _top_in_range(a: Any, dim: int) -> Any | None:
         return a
     top = np.maximum.reduce(a.real, dim, keepdims=True)
     most = np.log(np.finfo(a.dtype).max) / 2
-    return top if a.dtype.kind == "c" or np.max(top - np.minimum.reduce(a, dim, keepdims=True)) < most else None
+    return top if a.dtype.kind == "c" or not anywhere(top - np.minimum.reduce(a, dim, keepdims=True) >= most) else None
 
 
 def _constant_top(x: Any, dim: int) -> Any | None:

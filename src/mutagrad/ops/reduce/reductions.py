@@ -5,6 +5,7 @@ from typing import Any
 
 from ...arrays import np, parallel as large, sums
 from ...arrays.bfloat16 import SHORT
+from ...arrays.kinds import anywhere
 from ...base import return_types
 from ...base.errors import BadArgument, BadIndex, DTypeError, NotSupported, may_need_much
 from ...base.sockets import socket
@@ -178,7 +179,7 @@ def _cumprod_rule(xp: Any, g: Any, x: Any, out: Any, dim: int) -> Any:
     return xp.join(columns, dim)
 
 
-RAW.has_zero, RECORDED.has_zero = lambda a: not a.all(), lambda x: not x._array.all()
+RAW.has_zero, RECORDED.has_zero = lambda a: anywhere(a == 0), lambda x: anywhere(x._array == 0)
 RAW.join, RECORDED.join = lambda parts, dim: np.concatenate(parts, dim), lambda parts, dim: RECORDED.cat(parts, dim)
 
 

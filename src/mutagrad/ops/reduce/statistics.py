@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import anywhere, extremes
 from ...base import return_types
 from ...base.errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError, bad_choice, may_need_much
 from ...core.codegen import primitive
@@ -197,7 +198,7 @@ def _check_quantile(name: str, x: Any, q: Any, interpolation: str) -> Any:
     if q._array.ndim > 1 or q._array.dtype != array.dtype:
         raise BadValue(f"{name}: q must be a number or a vector of x's type, not {of_array(q._array.dtype).name} of shape {q._array.shape}",
                        fix="q.flatten().to(x.dtype)")
-    if not ((q._array >= 0) & (q._array <= 1)).all():
+    if anywhere(~((q._array >= 0) & (q._array <= 1))):
         raise BadValue(f"{name}() q values must be in the range [0, 1]", why=f"got {q._array.tolist()}", fix=f"x.{name}(0.5)")
     return q
 
@@ -268,8 +269,8 @@ def _weights(name: str, weights: Any, kind: str, n: int) -> Any:
     if array.ndim > 1 or array.dtype.kind not in kind or array.size != n:
         raise BadValue(f"cov: {name} must be a vector of {n} {'integers' if kind == 'iu' else 'floats'}, not {array.dtype.name} of shape {array.shape}",
                        fix=f"a weight for each of the {n} observations")
-    if array.size and array.min() < 0:
-        raise BadValue(f"cov: {name} must not be negative", why=f"the smallest is {array.min()}", fix=f"{name}.abs()")
+    if array.size and (smallest := extremes(array)[0]) < 0:
+        raise BadValue(f"cov: {name} must not be negative", why=f"the smallest is {smallest}", fix=f"{name}.abs()")
     return reshape(weights, -1)
 
 

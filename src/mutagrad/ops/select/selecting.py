@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import anywhere
 from ...arrays.numpy import add_at
 from ...base.errors import BadArgument, BadIndex, BadIndexType, NotSupported, ShapeError, bad_choice, may_need_much
 from ...core.codegen import primitive
@@ -309,7 +310,7 @@ def _product_without(x: Any, y: Any, out: Any, index: Any, include_self: bool) -
 
 
 def _product_recorded(x: Any, y: Any, out: Any, index: Any, include_self: bool) -> tuple[Any, Any]:
-    if not (x._array.all() and y._array.all()):
+    if anywhere(x._array == 0) or anywhere(y._array == 0):
         raise NotSupported("scatter_reduce: no second derivative of 'prod' where a factor is zero", fix="add a small number to the zeros")
     return out / x, read(out, index) / y
 

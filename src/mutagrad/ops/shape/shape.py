@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from ...arrays import np, parallel as large
+from ...arrays.kinds import window
 from ...base.errors import BadArgument, BadIndex, BadValue, OutOfMemory, ShapeError
 from ...base.layout import channels_last, channels_last_3d, check_format
 from ...base.modes import mode
@@ -584,7 +585,7 @@ def _spread(a: Any, kept: tuple[int, ...], shape: tuple[int, ...]) -> Any:
         return a
     a = np.ascontiguousarray(a).reshape(kept)
     strides = tuple(0 if n == 1 else s for n, s in zip(kept, dense_strides(kept, a.itemsize)))
-    return np.ndarray(shape, a.dtype, a, 0, strides)
+    return window(a, shape, a.dtype, 0, strides)
 
 
 RAW.spread, RECORDED.spread = _spread, lambda x, kept, shape: expand(reshape(x, *kept), *shape)
