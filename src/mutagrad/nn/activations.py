@@ -12,9 +12,9 @@ from .module import Module
 from .parameter import Parameter
 
 __all__ = [
-    "CELU", "ELU", "GELU", "GLU", "SELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid", "LogSoftmax", "Mish",
-    "PReLU", "RReLU", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh",
-    "Tanhshrink", "Threshold"]
+    "CELU", "ELU", "GELU", "GLU", "SELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU",
+    "LogSigmoid", "LogSoftmax", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softmax", "Softmax2d",
+    "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold"]
 
 
 class _Activation(Module):
@@ -36,7 +36,7 @@ class _InPlace(_Activation):
         self.inplace = inplace
 
 
-# ---------------------------------------------------------------------------------------------------------- of the relu kind
+# ----------------------------------------------------------------------------------------------------- of the relu kind
 
 class ReLU(_InPlace):
     """Zero for what is negative, the rest as it is."""
@@ -50,14 +50,15 @@ class Hardtanh(_Activation):
 
     shown: ClassVar[tuple[str, ...]] = ("min_val", "max_val")
 
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False, min_value: float | None = None,
-                 max_value: float | None = None) -> None:
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False,
+                 min_value: float | None = None, max_value: float | None = None) -> None:
         super().__init__()
         self.min_val = self._former("min_val", min_val, min_value)
         self.max_val = self._former("max_val", max_val, max_value)
         self.inplace = inplace
         if not self.max_val > self.min_val:
-            raise BadSetting(f"Hardtanh: max_val={self.max_val} must be larger than min_val={self.min_val}", fix="Hardtanh(-1, 1)")
+            raise BadSetting(f"Hardtanh: max_val={self.max_val} must be larger than min_val={self.min_val}",
+                             fix="Hardtanh(-1, 1)")
 
     @staticmethod
     def _former(name: str, value: float, former: float | None) -> float:
@@ -111,7 +112,7 @@ class PReLU(Module):
 
 
 class RReLU(_Activation):
-    """What is negative is multiplied by a slope drawn between lower and upper; outside training, by the one in the middle."""
+    """What is negative is multiplied by a slope drawn between lower and upper; outside training, by the middle one."""
 
     shown = "lower", "upper"
 
@@ -136,7 +137,7 @@ class Threshold(_Activation):
         return F.threshold(input, self.threshold, self.value, self.inplace)
 
 
-# ---------------------------------------------------------------------------------------------------------------- smooth ones
+# ---------------------------------------------------------------------------------------------------------- smooth ones
 
 class _Exponential(_Activation):
     """The relu kind with an exponential below zero."""
@@ -245,7 +246,7 @@ class Tanhshrink(Module):
         return F.tanhshrink(input)
 
 
-# -------------------------------------------------------------------------------------------------------------- in pieces
+# ------------------------------------------------------------------------------------------------------------ in pieces
 
 class Hardsigmoid(_InPlace):
     """Straight lines in place of the sigmoid."""
@@ -290,7 +291,7 @@ class Softshrink(_Shrink):
         return F.softshrink(input, self.lambd)
 
 
-# ------------------------------------------------------------------------------------------------------ along a dimension
+# ---------------------------------------------------------------------------------------------------- along a dimension
 
 class GLU(_Activation):
     """The first half of a dimension times the sigmoid of the second."""
@@ -343,5 +344,6 @@ class Softmax2d(Module):
 
     def forward(self, input: Any) -> Any:
         if input.ndim not in (3, 4):
-            raise BadValue(f"Softmax2d: expects an image or several, of 3 or 4 dimensions, got shape {tuple(input.shape)}", fix="Softmax(dim)")
+            raise BadValue("Softmax2d: expects an image or several, of 3 or 4 dimensions, got shape "
+                           f"{tuple(input.shape)}", fix="Softmax(dim)")
         return F.softmax(input, -3)

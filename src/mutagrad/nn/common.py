@@ -17,12 +17,16 @@ def described(module: Module, *names: str) -> str:
 
 
 def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
-    """What a layer that makes others passes on: `device`, `dtype` and `memory_format`, given by themselves or in a dict "factory_kwargs"."""
+    """Return what a layer that makes others passes on to them.
+
+    That is `device`, `dtype` and `memory_format`, given by themselves or in a dict "factory_kwargs".
+    """
     given = dict(kwargs or {})
     found = dict(given.pop("factory_kwargs", {}))
     for name, value in given.items():
         if name not in ("device", "dtype", "memory_format") or name in found:
-            raise BadArgument(f"factory_kwargs: {name!r} is {'given twice' if name in found else 'not one of them'}", fix='{"device": "cpu", "dtype": None}')
+            wrong = "given twice" if name in found else "not one of them"
+            raise BadArgument(f"factory_kwargs: {name!r} is {wrong}", fix='{"device": "cpu", "dtype": None}')
         found[name] = value
     return found
 
@@ -40,7 +44,8 @@ def check_count(module: Module, name: str, value: Any, least: int = 0) -> int:
     except TypeError:
         raise BadArgument(f"{layer}: {name} must be an integer, not {value!r}", fix=f"{name}={max(least, 1)}") from None
     if count < least:
-        raise BadValue(f"{layer}: {name} must be at least {least}, got {count}", why="it is a number of elements", fix=f"{name}={max(least, 1)}")
+        raise BadValue(f"{layer}: {name} must be at least {least}, got {count}", why="it is a number of elements",
+                       fix=f"{name}={max(least, 1)}")
     return int(count)
 
 
@@ -48,8 +53,8 @@ def check_divides(module: Module, part: str, whole: str) -> None:
     """That one attribute is a multiple of another."""
     parts, size = getattr(module, part), getattr(module, whole)
     if size % parts:
-        raise BadValue(f"{type(module).__name__}: {whole}={size} is not divisible by {part}={parts}", why="all groups have the same size",
-                       fix=f"{whole}={size - size % parts + parts}")
+        raise BadValue(f"{type(module).__name__}: {whole}={size} is not divisible by {part}={parts}",
+                       why="all groups have the same size", fix=f"{whole}={size - size % parts + parts}")
 
 
 def each_dim(module: Module, name: str, value: Any, n: int, least: int) -> tuple[int, ...]:
@@ -57,5 +62,6 @@ def each_dim(module: Module, name: str, value: Any, n: int, least: int) -> tuple
     layer = type(module).__name__
     numbers = whole_numbers(value, n, layer, name)
     if min(numbers) < least:
-        raise BadValue(f"{layer}: {name} must be at least {least} in every dimension, got {value!r}", fix=f"{name}={max(least, 1)}")
+        raise BadValue(f"{layer}: {name} must be at least {least} in every dimension, got {value!r}",
+                       fix=f"{name}={max(least, 1)}")
     return numbers

@@ -252,7 +252,8 @@ class ParameterList(Module):
 
     def extend(self, values: Iterable[Any]) -> ParameterList:
         if isinstance(values, Tensor) or not isinstance(values, Iterable):
-            raise BadArgument(f"ParameterList.extend: expects several values, got {type(values).__name__}", fix="append(value)")
+            raise BadArgument(f"ParameterList.extend: expects several values, got {type(values).__name__}",
+                              fix="append(value)")
         for value in list(values):
             self.append(value)
         return self

@@ -15,7 +15,8 @@ class _DropoutNd(Module):
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
         if not 0 <= p <= 1:
-            raise BadValue(f"{type(self).__name__}: dropout probability has to be between 0 and 1, got {p}", fix=f"{type(self).__name__}(0.5)")
+            raise BadValue(f"{type(self).__name__}: dropout probability has to be between 0 and 1, got {p}",
+                           fix=f"{type(self).__name__}(0.5)")
         self.p, self.inplace = p, inplace
 
     def extra_repr(self) -> str:

@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base.errors import BadValue
-from ..core.dtypes import int64
+from ..core.dtypes import dtype, int64
 from ..ops.create.create import tensor
+from ..tensors.tensor import Tensor
 from .common import check_count
 from .convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .linear import Linear
@@ -14,9 +15,13 @@ from .module import Module
 from .normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
 from .parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 
+if TYPE_CHECKING:
+    from .common_types import DeviceLike, _size_any_t
+
 __all__ = [
-    "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d", "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d",
-    "LazyConvTranspose3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d", "LazyInstanceNorm3d", "LazyLinear"]
+    "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d", "LazyConv2d", "LazyConv3d",
+    "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
+    "LazyInstanceNorm3d", "LazyLinear"]
 
 
 class LazyModuleMixin(Module):
@@ -34,7 +39,8 @@ class LazyModuleMixin(Module):
     def __call__(self, *inputs: Any, **settings: Any) -> Any:
         self.initialize_parameters(*inputs, **settings)
         if self.has_uninitialized_params():
-            raise BadValue(f"{self._get_name()}: initialize_parameters left parameters without a shape", fix="parameter.materialize(shape) for each")
+            raise BadValue(f"{self._get_name()}: initialize_parameters left parameters without a shape",
+                           fix="parameter.materialize(shape) for each")
         if self.cls_to_become is None:
             return super().__call__(*inputs, **settings)
         self.__class__ = self.cls_to_become  # type: ignore[assignment]
@@ -66,7 +72,7 @@ class _LazyLayer(LazyModuleMixin):
                 getattr(self, name).materialize(shape)
 
 
-# ----------------------------------------------------------------------------------------------------------------- linear
+# --------------------------------------------------------------------------------------------------------------- linear
 
 class LazyLinear(_LazyLayer, Linear):
     """A Linear layer that takes in_features from its first input.
@@ -94,12 +100,12 @@ class LazyLinear(_LazyLayer, Linear):
         self.reset_parameters()
 
 
-# ----------------------------------------------------------------------------------------------------------- convolutions
+# --------------------------------------------------------------------------------------------------------- convolutions
 
-def _channels(module: Any, input: Any, dims: int) -> int:
+def _channels(module: Module, input: Tensor, dims: int) -> int:
     if input.ndim not in (dims + 1, dims + 2):
-        raise BadValue(f"{type(module).__name__}: expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input, got shape {tuple(input.shape)}",
-                       fix="channels first: x.unsqueeze(0)")
+        raise BadValue(f"{type(module).__name__}: expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input, "
+                       f"got shape {tuple(input.shape)}", fix="channels first: x.unsqueeze(0)")
     return int(input.shape[-dims - 1])
 
 
@@ -119,15 +125,17 @@ class _LazyConvBase(_LazyLayer):
             return
         channels = _channels(self, input, self.dims)
         if channels % self.groups or self.out_channels % self.groups:
-            raise BadValue(f"{type(self).__name__}: {channels} and {self.out_channels} channels are not divisible by groups={self.groups}", fix="groups=1")
+            raise BadValue(f"{type(self).__name__}: {channels} and {self.out_channels} channels are not divisible by "
+                           f"groups={self.groups}", fix="groups=1")
         self.in_channels = channels
         self._materialize(weight=self._weight_shape(), bias=(self.out_channels,))
         self.reset_parameters()
 
 
 class _LazyConv(_LazyConvBase):
-    def __init__(self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: bool = True,
-                 padding_mode: str = "zeros", device: Any = None, dtype: Any = None) -> None:
+    def __init__(self, out_channels: int, kernel_size: _size_any_t, stride: _size_any_t = 1,
+                 padding: _size_any_t | str = 0, dilation: _size_any_t = 1, groups: int = 1, bias: bool = True,
+                 padding_mode: str = "zeros", device: DeviceLike | None = None, dtype: dtype | None = None) -> None:
         super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode)
         self._unsized(out_channels, bias, device, dtype)
 
@@ -145,8 +153,9 @@ class LazyConv3d(_LazyConv, Conv3d):
 
 
 class _LazyConvTranspose(_LazyConvBase):
-    def __init__(self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
-                 bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None) -> None:
+    def __init__(self, out_channels: int, kernel_size: _size_any_t, stride: _size_any_t = 1, padding: _size_any_t = 0,
+                 output_padding: _size_any_t = 0, groups: int = 1, bias: bool = True, dilation: _size_any_t = 1,
+                 padding_mode: str = "zeros", device: DeviceLike | None = None, dtype: dtype | None = None) -> None:
         super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode)
         self._unsized(out_channels, bias, device, dtype)
 
@@ -163,13 +172,14 @@ class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
     """A ConvTranspose3d that takes in_channels from its first input."""
 
 
-# ---------------------------------------------------------------------------------------------------------- normalization
+# -------------------------------------------------------------------------------------------------------- normalization
 
 class _LazyNorm(_LazyLayer):
     """Without channels until the first input comes."""
 
-    def __init__(self, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True, track_running_stats: bool = True, device: Any = None,
-                 dtype: Any = None, *, bias: bool = True) -> None:
+    def __init__(self, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+                 track_running_stats: bool = True, device: DeviceLike | None = None, dtype: dtype | None = None, *,
+                 bias: bool = True) -> None:
         super().__init__(0, eps, momentum, False, False)
         self.affine, self.track_running_stats = affine, track_running_stats
         if affine:

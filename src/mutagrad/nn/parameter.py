@@ -25,7 +25,8 @@ class Parameter(Tensor):
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         data = empty(0) if data is None else data
         if not isinstance(data, Tensor):
-            raise BadArgument(f"Parameter: expects a tensor, got {type(data).__name__}", fix="nn.Parameter(mutagrad.tensor(...))")
+            raise BadArgument(f"Parameter: expects a tensor, got {type(data).__name__}",
+                              fix="nn.Parameter(mutagrad.tensor(...))")
         return data.detach().as_subclass(_parameters_of(type(data), cls)).requires_grad_(requires_grad)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
@@ -48,7 +49,8 @@ def _parameters_of(kind: Any, cls: Any) -> Any:
     if issubclass(kind, cls):
         return kind
     if (kind, cls) not in _both:
-        _both[kind, cls] = type(kind.__name__, (kind, cls), {"__torch_function__": kind.__torch_function__, "stands_for": kind})
+        members = {"__torch_function__": kind.__torch_function__, "stands_for": kind}
+        _both[kind, cls] = type(kind.__name__, (kind, cls), members)
     return _both[kind, cls]
 
 
@@ -72,8 +74,8 @@ class _Shapeless(Tensor):
 
     @property
     def _array(self) -> Any:
-        raise BadValue(f"{type(self).__name__}: an uninitialized parameter cannot be used", why="a lazy module gets its shapes from the first input",
-                       fix="call the module once first")
+        raise BadValue(f"{type(self).__name__}: an uninitialized parameter cannot be used",
+                       why="a lazy module gets its shapes from the first input", fix="call the module once first")
 
     @_array.setter
     def _array(self, array: Any) -> None:
@@ -140,7 +142,8 @@ class UninitializedBuffer(_Shapeless, Buffer):  # type: ignore[misc,unused-ignor
 
     becomes = Tensor
 
-    def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True) -> Any:
+    def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None,
+                persistent: bool = True) -> Any:
         made = _shapeless(cls, requires_grad, device, dtype)
         made.persistent = persistent
         return made

@@ -1,18 +1,23 @@
 """Layers that rearrange, resize or surround, and two distances."""
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base.errors import BadArgument, BadValue
+from ..tensors.tensor import Tensor
 from . import functional as F
 from .common import check_count, described, each_dim
 from .module import Module
 
+if TYPE_CHECKING:
+    from .common_types import _ratio_any_t, _size_any_t
+
 __all__ = [
-    "ChannelShuffle", "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "CosineSimilarity",
-    "Flatten", "Fold", "PairwiseDistance", "PixelShuffle", "PixelUnshuffle", "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d",
-    "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d", "Unflatten", "Unfold", "Upsample", "UpsamplingBilinear2d",
-    "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d"]
+    "ChannelShuffle", "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d",
+    "ConstantPad3d", "CosineSimilarity", "Flatten", "Fold", "PairwiseDistance", "PixelShuffle", "PixelUnshuffle",
+    "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d",
+    "ReplicationPad3d", "Unflatten", "Unfold", "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d", "ZeroPad1d",
+    "ZeroPad2d", "ZeroPad3d"]
 
 
 class Flatten(Module):
@@ -42,12 +47,12 @@ class Unflatten(Module):
         if isinstance(dim, str):
             raise BadArgument("Unflatten: dimensions have no names here", fix="Unflatten(1, (2, 5))")
         if not isinstance(unflattened_size, (tuple, list)):
-            raise BadArgument(f"Unflatten: unflattened_size must be a tuple or list, but found type {type(unflattened_size).__name__}",
-                              fix="Unflatten(1, (2, 5))")
+            raise BadArgument("Unflatten: unflattened_size must be a tuple or list, but found type "
+                              f"{type(unflattened_size).__name__}", fix="Unflatten(1, (2, 5))")
         for i, n in enumerate(unflattened_size):
             if not hasattr(n, "__index__"):
-                raise BadArgument(f"Unflatten: unflattened_size must be tuple of ints, but found element of type {type(n).__name__} at pos {i}",
-                                  fix="Unflatten(1, (2, 5))")
+                raise BadArgument("Unflatten: unflattened_size must be tuple of ints, but found element of type "
+                                  f"{type(n).__name__} at pos {i}", fix="Unflatten(1, (2, 5))")
         self.dim, self.unflattened_size = dim, unflattened_size
 
     def forward(self, input: Any) -> Any:
@@ -57,21 +62,26 @@ class Unflatten(Module):
         return described(self, "dim", "unflattened_size")
 
 
-# ------------------------------------------------------------------------------------------------------------------ sizes
+# ---------------------------------------------------------------------------------------------------------------- sizes
 
 class Upsample(Module):
     """Images, sequences or volumes in another size."""
 
-    def __init__(self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
+    def __init__(self, size: _size_any_t | None = None, scale_factor: _ratio_any_t | None = None,
+                 mode: str = "nearest", align_corners: bool | None = None,
                  recompute_scale_factor: bool | None = None) -> None:
         super().__init__()
         self.name = type(self).__name__
-        self.size, self.mode, self.align_corners, self.recompute_scale_factor = size, mode, align_corners, recompute_scale_factor
-        several = isinstance(scale_factor, (tuple, list))
-        self.scale_factor = tuple(map(float, scale_factor)) if several else float(scale_factor) if scale_factor else None
+        self.size, self.mode, self.align_corners = size, mode, align_corners
+        self.recompute_scale_factor = recompute_scale_factor
+        if isinstance(scale_factor, (tuple, list)):
+            self.scale_factor: Any = tuple(map(float, scale_factor))
+        else:
+            self.scale_factor = float(scale_factor) if scale_factor else None
 
-    def forward(self, input: Any) -> Any:
-        return F.interpolate(input, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor)
+    def forward(self, input: Tensor) -> Any:
+        return F.interpolate(input, self.size, self.scale_factor, self.mode, self.align_corners,
+                             self.recompute_scale_factor)
 
     def extra_repr(self) -> str:
         return described(self, "size" if self.scale_factor is None else "scale_factor") + f", mode={self.mode!r}"
@@ -150,9 +160,11 @@ class Unfold(Module):
 class Fold(Module):
     """Columns added up into an image where they came from."""
 
-    def __init__(self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
+    def __init__(self, output_size: _size_any_t, kernel_size: _size_any_t, dilation: _size_any_t = 1,
+                 padding: _size_any_t = 0, stride: _size_any_t = 1) -> None:
         super().__init__()
-        self.output_size, self.kernel_size, self.dilation, self.padding, self.stride = output_size, kernel_size, dilation, padding, stride
+        self.output_size, self.kernel_size = output_size, kernel_size
+        self.dilation, self.padding, self.stride = dilation, padding, stride
 
     def forward(self, input: Any) -> Any:
         return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
@@ -161,7 +173,7 @@ class Fold(Module):
         return described(self, "output_size", "kernel_size", "dilation", "padding", "stride")
 
 
-# ---------------------------------------------------------------------------------------------------------------- borders
+# -------------------------------------------------------------------------------------------------------------- borders
 
 class _Pad(Module):
     """`padding` is one number, or before and after for each dimension, the last dimension first."""
@@ -256,8 +268,9 @@ class ReplicationPad3d(_Pad, dims=3, mode="replicate"):
 class _CircularPad(_Pad, mode="circular"):
     def forward(self, input: Any) -> Any:
         if input.ndim not in (self.dims + 1, self.dims + 2):
-            raise BadValue(f"{type(self).__name__}: expected {self.dims + 1}D or {self.dims + 2}D input (got {input.ndim}D input)",
-                           why=f"the shape is {tuple(input.shape)}", fix="channels first: x.unsqueeze(0)")
+            raise BadValue(f"{type(self).__name__}: expected {self.dims + 1}D or {self.dims + 2}D input "
+                           f"(got {input.ndim}D input)", why=f"the shape is {tuple(input.shape)}",
+                           fix="channels first: x.unsqueeze(0)")
         return super().forward(input)
 
 
@@ -273,7 +286,7 @@ class CircularPad3d(_CircularPad, dims=3):
     """Volumes that go on with their other side."""
 
 
-# -------------------------------------------------------------------------------------------------------------- distances
+# ------------------------------------------------------------------------------------------------------------ distances
 
 class CosineSimilarity(Module):
     """The cosine of the angle between vectors along a dimension."""

@@ -13,8 +13,8 @@ from .normalization import _BatchNorm
 __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
 
 
-def functional_call(module: Module, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: Any = None, *, tie_weights: bool = True,
-                    strict: bool = False) -> Any:
+def functional_call(module: Module, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: Any = None, *,
+                    tie_weights: bool = True, strict: bool = False) -> Any:
     """Calls a module with other tensors in the place of its parameters and buffers, given by name.
 
     >>> import mutagrad as mg
@@ -22,7 +22,8 @@ def functional_call(module: Module, parameter_and_buffer_dicts: Any, args: Any =
     >>> mg.func.functional_call(layer, {"weight": mg.ones(1, 2), "bias": mg.zeros(1)}, mg.tensor([1., 2.]))
     tensor([3.])
     """
-    dicts = [parameter_and_buffer_dicts] if isinstance(parameter_and_buffer_dicts, dict) else list(parameter_and_buffer_dicts)
+    one = isinstance(parameter_and_buffer_dicts, dict)
+    dicts = [parameter_and_buffer_dicts] if one else list(parameter_and_buffer_dicts)
     given: dict[str, Any] = {}
     for d in dicts:
         if given.keys() & d.keys():
@@ -37,8 +38,8 @@ def functional_call(module: Module, parameter_and_buffer_dicts: Any, args: Any =
 def _swapped(module: Module, given: dict[str, Any], tie_weights: bool, strict: bool) -> Iterator[None]:
     own = {name: (owner, table, key) for name, owner, table, key in _slots(module)}
     if strict and given.keys() != own.keys():
-        raise BadValue(f"functional_call: unexpected names {sorted(given.keys() - own.keys())}, missing names {sorted(own.keys() - given.keys())}",
-                       fix="dict(module.named_parameters())")
+        raise BadValue(f"functional_call: unexpected names {sorted(given.keys() - own.keys())}, missing names "
+                       f"{sorted(own.keys() - given.keys())}", fix="dict(module.named_parameters())")
     given = {name: value for name, value in given.items() if name in own}
     values = {id(_value(*own[name])): value for name, value in given.items()} if tie_weights else {}
     before = {name: _value(*slot) for name, slot in own.items()}
@@ -65,18 +66,23 @@ def _value(owner: Any, table: str, key: str) -> Any:
 
 
 def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The parameters and the buffers of several models of one kind, stacked by name, for `vmap` over `functional_call`."""
+    """Return the parameters and buffers of models of one kind, stacked by name, for `vmap` over `functional_call`."""
     if not models:
         raise BadValue("stack_module_state: there are no models")
     if len({type(m) for m in models}) > 1:
         raise BadValue("stack_module_state: the models are of different classes")
-    parameters = {name: stack([dict(m.named_parameters())[name] for m in models]).detach().requires_grad_(p.requires_grad)
+    named = [dict(m.named_parameters()) for m in models]
+    parameters = {name: stack([own[name] for own in named]).detach().requires_grad_(p.requires_grad)
                   for name, p in models[0].named_parameters()}
-    return parameters, {name: stack([dict(m.named_buffers())[name] for m in models]) for name, _ in models[0].named_buffers()}
+    buffers = [dict(m.named_buffers()) for m in models]
+    return parameters, {name: stack([own[name] for own in buffers]) for name in buffers[0]}
 
 
 def replace_all_batch_norm_modules_(root: Module) -> Module:
-    """Makes every batch norm inside normalize by the batch at hand, without running statistics, which calls under `vmap` could not share."""
+    """Makes every batch norm inside normalize by the batch at hand.
+
+    Calls under `vmap` could not share running statistics.
+    """
     for module in root.modules():
         if isinstance(module, _BatchNorm) and module.track_running_stats:
             module.running_mean = module.running_var = module.num_batches_tracked = None

@@ -4,8 +4,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import np
+from ..tensors.tensor import Tensor
 from .blocks import average, seen_gradient
 from .elementwise import Elementwise, stepped, weight_decay_of
+from .optimizer import ParamsT
 from .settings import check_positive, plain
 
 
@@ -14,12 +16,13 @@ class ASGD(Elementwise):
 
     counts = ("step", "eta", "mu")
 
-    def __init__(self, params: Any, lr: Any = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6, weight_decay: float = 0,
-                 foreach: bool | None = None, maximize: bool = False, differentiable: bool = False, capturable: bool = False) -> None:
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, lambd: float = 1e-4, alpha: float = 0.75,
+                 t0: float = 1e6, weight_decay: float = 0, foreach: bool | None = None, maximize: bool = False,
+                 differentiable: bool = False, capturable: bool = False) -> None:
         check_positive(self, lr, weight_decay=weight_decay)
         super().__init__(params, {
-            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize,
-            "differentiable": differentiable, "capturable": capturable})
+            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable, "capturable": capturable})
 
     def kept(self, group: dict[str, Any]) -> tuple[str, ...]:
         return ("ax",)

@@ -1,9 +1,9 @@
 """Updates of all parameters as one pass over memory.
 
 An update is a dozen elementary operations on four or five arrays. Done one after the other on whole arrays, each would
-fetch them from main memory again, so they are done block by block: what one operation leaves in the cache, the next finds
-there. The blocks of all parameters together are one queue, from which every thread takes the next: a thread that is
-held up (the machine has other work) does fewer of them.
+fetch them from main memory again, so they are done block by block: what one operation leaves in the cache, the next
+finds there. The blocks of all parameters together are one queue, from which every thread takes the next: a thread that
+is held up (the machine has other work) does fewer of them.
 """
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from ..arrays import np
 from ..arrays.numpy import silently
 from ..arrays.parallel import LARGE, get_num_threads, in_spans
 
-# Elements of a block, measured with Adam: its arrays then lie in the cache that the cores share. Those nearer to a core would
-# hold blocks of 16,000, but then calling the operations, and handing the interpreter lock over after each, takes longer.
+# Elements of a block, measured with Adam: its arrays then lie in the cache that the cores share. Those nearer to a core
+# would hold blocks of 16,000, but then calling the operations, and handing the interpreter lock over after each, takes
+# longer.
 BLOCK = 1 << 17
 LEAST_BLOCK = 1 << 16  # for fewer elements, which should still be two blocks for each thread
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -102,7 +103,7 @@ def _in_single(update: Callable[..., None], numbers: tuple[Any, ...], vectors: t
 
 
 def seen_gradient(out: Any, p: Any, g: Any, maximize: bool, weight_decay: Any) -> Any:
-    """The gradient that an update goes by: turned around to maximize, and with the weights that weight decay makes smaller."""
+    """The gradient that an update goes by: turned around to maximize, and with the weights that weight decay adds."""
     if weight_decay is None:
         return np.negative(g, out) if maximize else g
     np.multiply(p, weight_decay, out)

@@ -21,7 +21,7 @@ byte_bounds = np.lib.array_utils.byte_bounds
 
 
 class Elementwise(Optimizer):
-    """A subclass says what it keeps for each parameter, which numbers a step goes by, and how they change a block of elements.
+    """A subclass says what it keeps for each parameter, by which numbers a step goes, and how a block changes by them.
 
     `step` first looks at everything, then changes the counts, then the memory of all parameters in one pass.
     """
@@ -53,7 +53,8 @@ class Elementwise(Optimizer):
         loss = evaluated(closure)
         found = [(group, p) for group in self.param_groups for p in group["params"] if p._grad is not None]
         for group, p in found:
-            _check(p, [self.state[p].get(name) for name in self.kept(group)] if p in self.state else (), type(self).__name__)
+            kept = [self.state[p].get(name) for name in self.kept(group)] if p in self.state else ()
+            _check(p, kept, type(self).__name__)
         known: dict[Any, tuple[Any, ...]] = {}
         if _apart([p for _, p in found]):
             self._update(found, known)
@@ -70,7 +71,8 @@ class Elementwise(Optimizer):
         for _, p in found:
             end_write(p, None)
 
-    def _job(self, group: dict[str, Any], p: Any, known: dict[Any, tuple[Any, ...]], back: list[tuple[Any, Any]]) -> Job:
+    def _job(self, group: dict[str, Any], p: Tensor, known: dict[Any, tuple[Any, ...]],
+             back: list[tuple[Any, Any]]) -> Job:
         kept = self.kept(group)
         state = self.state[p] if kept or self.counts else {}
         for name in self.counts:
@@ -81,7 +83,8 @@ class Elementwise(Optimizer):
         key = id(group), moment, dtype
         numbers = known.get(key)
         if numbers is None:
-            numbers = known[key] = tuple([np.array(n, dtype) if n.__class__ is float else n for n in self.numbers(group, *moment)])
+            exact = self.numbers(group, *moment)
+            numbers = known[key] = tuple([np.array(n, dtype) if n.__class__ is float else n for n in exact])
         vectors = [_writable(p, back), vector(_read(p._grad, p))]
         for name in kept:
             if state.get(name) is None:
@@ -102,7 +105,8 @@ def _check(p: Tensor, kept: Any, name: str) -> None:
     for other, what in ((p._grad, "its gradient"), *((k, "what the optimizer kept of it") for k in kept)):
         if other is not None and other._array.shape != shape:
             raise ShapeError(f"{name}: a parameter has shape {shape}, and {what} {other._array.shape}",
-                             why="the parameter got other data after that was made", fix="make the optimizer anew after changing a parameter's shape")
+                             why="the parameter got other data after that was made",
+                             fix="make the optimizer anew after changing a parameter's shape")
     check_writable(p, name)
 
 
@@ -132,7 +136,7 @@ def _read(grad: Any, p: Any) -> Any:
 
 
 def _writable(tensor: Any, back: list[tuple[Any, Any]]) -> Any:
-    """A tensor's elements as a vector that may be changed: its own memory, or else a copy that is to be written back."""
+    """A tensor's elements as a vector that may be changed: its own memory, or a copy that is to be written back."""
     before_write(tensor)
     array = tensor._array
     if array.flags.c_contiguous:
@@ -153,3 +157,11 @@ def weight_decay_of(group: dict[str, Any]) -> float | None:
     """The group's weight decay, None if there is none."""
     decay = plain(group["weight_decay"])
     return float(decay) if decay else None
+
+
+def decays(group: dict[str, Any], lr: float) -> tuple[float | None, float | None]:
+    """Return the weight decay that is added to the gradient, and the factor by which a decoupled one scales."""
+    decay = weight_decay_of(group)
+    if decay is None or not group["decoupled_weight_decay"]:
+        return decay, None
+    return None, 1 - lr * decay

@@ -4,9 +4,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import np
+from ..tensors.tensor import Tensor
 from .blocks import average, average_square, divided_step, seen_gradient
-from .elementwise import Elementwise, stepped, weight_decay_of
-from .settings import check_betas, check_positive, plain
+from .elementwise import Elementwise, decays, stepped
+from .optimizer import ParamsT
+from .settings import Betas, check_betas, check_positive, plain
 
 
 class NAdam(Elementwise):
@@ -14,14 +16,15 @@ class NAdam(Elementwise):
 
     counts = ("step", "mu_product")
 
-    def __init__(self, params: Any, lr: Any = 2e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
-                 momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *, foreach: bool | None = None, maximize: bool = False,
-                 capturable: bool = False, differentiable: bool = False) -> None:
+    def __init__(self, params: ParamsT, lr: float | Tensor = 2e-3, betas: Betas = (0.9, 0.999), eps: float = 1e-8,
+                 weight_decay: float = 0, momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *,
+                 foreach: bool | None = None, maximize: bool = False, capturable: bool = False,
+                 differentiable: bool = False) -> None:
         check_positive(self, lr, eps=eps, weight_decay=weight_decay, momentum_decay=momentum_decay)
         super().__init__(params, {
-            "lr": lr, "betas": check_betas(self, betas), "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
-            "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach, "capturable": capturable,
-            "differentiable": differentiable})
+            "lr": lr, "betas": check_betas(self, betas), "eps": eps, "weight_decay": weight_decay,
+            "momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize,
+            "foreach": foreach, "capturable": capturable, "differentiable": differentiable})
 
     def kept(self, group: dict[str, Any]) -> tuple[str, ...]:
         return "exp_avg", "exp_avg_sq"
@@ -35,12 +38,11 @@ class NAdam(Elementwise):
         return step, product.item()
 
     def numbers(self, group: dict[str, Any], step: float, product: float) -> tuple[Any, ...]:  # type: ignore[override]
-        lr, decay = float(plain(group["lr"])), weight_decay_of(group)
+        lr = float(plain(group["lr"]))
         beta1, beta2 = map(float, group["betas"])
         now, ahead = _momentum(group, step), _momentum(group, step + 1)
-        decoupled = group["decoupled_weight_decay"] and decay is not None
-        return (group["maximize"], None if decoupled else decay, 1 - lr * decay if decoupled else None, 1 - beta1, beta2, 1 - beta2,  # type: ignore[operator]
-                1 - beta2 ** step, float(group["eps"]), lr * (1 - now) / (1 - product), lr * ahead / (1 - product * ahead))
+        return (group["maximize"], *decays(group, lr), 1 - beta1, beta2, 1 - beta2, 1 - beta2 ** step,
+                float(group["eps"]), lr * (1 - now) / (1 - product), lr * ahead / (1 - product * ahead))
 
     @staticmethod
     def update(numbers: Any, scratch: Any, p: Any, g: Any, mean: Any, square: Any) -> None:

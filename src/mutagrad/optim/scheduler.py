@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import types
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,7 +14,10 @@ from .settings import plain
 
 __all__ = ["LRScheduler"]
 
-WITH_EPOCH = "step(epoch) is deprecated: call step() once for each epoch. Where there is a closed form of the schedule, the rate is set by that."
+Rates = float | Tensor | Sequence[float | Tensor]  # one for all groups of parameters, or one for each
+
+WITH_EPOCH = ("step(epoch) is deprecated: call step() once for each epoch. Where there is a closed form of the "
+              "schedule, the rate is set by that.")
 
 
 class ResumedWithoutRates(BadValue, KeyError):
@@ -45,8 +48,8 @@ def for_groups(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
     if not isinstance(value, (list, tuple)):
         return [_copied(value) for _ in range(count)]
     if len(value) != count:
-        raise BadValue(f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, param_groups has {count}.",
-                       fix="one number for all groups, or one for each")
+        raise BadValue(f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, "
+                       f"param_groups has {count}.", fix="one number for all groups, or one for each")
     return [_copied(v) for v in value]
 
 
@@ -61,7 +64,10 @@ def saved_functions(functions: list[Any]) -> list[Any]:
 
 
 class LRScheduler:
-    """Base: a subclass defines `get_lr`, the rates for epoch `last_epoch`; a closed form of them, if any, in `_get_closed_form_lr`."""
+    """Base: a subclass defines `get_lr`, the rates for epoch `last_epoch`.
+
+    A closed form of them, if any, is `_get_closed_form_lr`.
+    """
 
     _get_lr_called_within_step = False
     _is_initial = False
@@ -74,8 +80,10 @@ class LRScheduler:
             if last_epoch == -1:
                 group.setdefault("initial_lr", _copied(group["lr"]))
             elif "initial_lr" not in group:
-                raise ResumedWithoutRates(f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with last_epoch >= 0",
-                                          why="the schedule goes from the rates of the first epoch", fix="optimizer.load_state_dict(...) first")
+                raise ResumedWithoutRates(f"param 'initial_lr' is not specified in param_groups[{i}] when resuming "
+                                          "scheduler with last_epoch >= 0",
+                                          why="the schedule goes from the rates of the first epoch",
+                                          fix="optimizer.load_state_dict(...) first")
         self.base_lrs: list[Any] = of_groups(optimizer, "initial_lr")
         self.last_epoch = last_epoch
         self._initial_step()
@@ -107,8 +115,8 @@ class LRScheduler:
     def step(self, epoch: int | None = None) -> None:
         """Goes to the next epoch."""
         if self._step_count == 1 and not getattr(self.optimizer, "_opt_called", False):
-            warnings.warn("lr_scheduler.step() was called before optimizer.step(): the first learning rate of the schedule is skipped. "
-                          "Call optimizer.step() first.", UserWarning, stacklevel=2)
+            warnings.warn("lr_scheduler.step() was called before optimizer.step(): the first learning rate of the "
+                          "schedule is skipped. Call optimizer.step() first.", UserWarning, stacklevel=2)
         self._step_count += 1
         if epoch is not None:
             warnings.warn(WITH_EPOCH, UserWarning, stacklevel=2)
@@ -140,7 +148,8 @@ class LRScheduler:
 
     def _warn_outside_step(self) -> None:
         if not self._get_lr_called_within_step:
-            warnings.warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.", UserWarning, stacklevel=3)
+            warnings.warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
+                          UserWarning, stacklevel=3)
 
     def _scaled(self, factor: float) -> list[Any]:
         """The present rates times a factor."""

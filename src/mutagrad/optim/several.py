@@ -23,13 +23,15 @@ class _OfSchedulers(LRScheduler):
         name = type(self).__name__
         for i, scheduler in enumerate(schedulers):
             if not hasattr(scheduler, "optimizer"):
-                raise BadArgument(f"{name} at index {i} should have `optimizer` as its attribute, but is of type {type(scheduler).__name__}")
+                raise BadArgument(f"{name} at index {i} should have `optimizer` as its attribute, but is of type "
+                                  f"{type(scheduler).__name__}")
             if isinstance(scheduler, ReduceLROnPlateau):
                 raise BadValue(f"{name} does not support `ReduceLROnPlateau` scheduler, but got one at index {i}",
                                why="its step() needs the measure", fix="call its step(loss) apart from this one's")
             if scheduler.optimizer is not optimizer:
-                raise BadValue(f"{name} expects all schedulers to belong to the same optimizer, but got scheduler {type(scheduler).__name__} "
-                               f"at index {i} has another {type(scheduler.optimizer).__name__}")
+                raise BadValue(f"{name} expects all schedulers to belong to the same optimizer, but got scheduler "
+                               f"{type(scheduler).__name__} at index {i} has another "
+                               f"{type(scheduler.optimizer).__name__}")
 
     def state_dict(self) -> dict[str, Any]:
         """Everything but the optimizer, with the states of the schedulers in it."""
@@ -57,13 +59,15 @@ class SequentialLR(_OfSchedulers):
     [0.5, 0.5, 1.0, 0.5]
     """
 
-    def __init__(self, optimizer: Optimizer, schedulers: list[Any], milestones: list[int], last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, schedulers: list[Any], milestones: list[int],
+                 last_epoch: int = -1) -> None:
         if len(schedulers) < 1:
             raise BadValue("SequentialLR expects at least one scheduler, but got no scheduler.")
         self._check_schedulers(schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
-            raise BadValue("Sequential Schedulers expects number of schedulers provided to be one more than the number of milestone points, but got "
-                           f"number of schedulers {len(schedulers)} and the number of milestones to be equal to {len(milestones)}")
+            raise BadValue("Sequential Schedulers expects number of schedulers provided to be one more than the number "
+                           f"of milestone points, but got number of schedulers {len(schedulers)} and the number of "
+                           f"milestones to be equal to {len(milestones)}")
         self._schedulers, self._milestones = schedulers, milestones
         self.last_epoch, self.optimizer = last_epoch + 1, optimizer
         for group in optimizer.param_groups:

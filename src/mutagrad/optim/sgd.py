@@ -5,8 +5,10 @@ from typing import Any
 
 from ..arrays import np
 from ..base.errors import BadValue
+from ..tensors.tensor import Tensor
 from .blocks import seen_gradient
 from .elementwise import Elementwise, weight_decay_of
+from .optimizer import ParamsT
 from .settings import check_positive, plain
 
 
@@ -23,14 +25,17 @@ class SGD(Elementwise):
 
     counts = ()
 
-    def __init__(self, params: Any, lr: Any = 1e-3, momentum: float = 0, dampening: float = 0, weight_decay: Any = 0, nesterov: bool = False, *,
-                 maximize: bool = False, foreach: bool | None = None, differentiable: bool = False, fused: bool | None = None) -> None:
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3, momentum: float = 0, dampening: float = 0,
+                 weight_decay: float | Tensor = 0, nesterov: bool = False, *, maximize: bool = False,
+                 foreach: bool | None = None, differentiable: bool = False, fused: bool | None = None) -> None:
         check_positive(self, lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
-            raise BadValue("SGD: Nesterov momentum requires a momentum and zero dampening", fix="momentum=0.9, dampening=0, nesterov=True")
+            raise BadValue("SGD: Nesterov momentum requires a momentum and zero dampening",
+                           fix="momentum=0.9, dampening=0, nesterov=True")
         super().__init__(params, {
-            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov, "maximize": maximize,
-            "foreach": foreach, "differentiable": differentiable, "fused": fused})
+            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
+            "nesterov": nesterov, "maximize": maximize, "foreach": foreach, "differentiable": differentiable,
+            "fused": fused})
 
     def kept(self, group: dict[str, Any]) -> tuple[str, ...]:
         return ("momentum_buffer",) if group["momentum"] else ()

@@ -8,19 +8,23 @@ from math import cos, pi
 from typing import Any
 
 from ..autograd import no_grad
+from ..base.device import device
 from ..base.errors import BadValue, Mismatch
 from ..nn.module import Module
 from ..nn.normalization import _BatchNorm
 from ..ops.create.create import tensor
 from .optimizer import Optimizer
-from .scheduler import LRScheduler, for_groups
+from .scheduler import LRScheduler, Rates, for_groups
 
-__all__ = ["SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn", "update_bn"]
+__all__ = [
+    "SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn",
+    "update_bn"]
 
 
 def _check_decay(decay: float) -> None:
     if not 0 <= decay <= 1:
-        raise BadValue(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.", fix="decay=0.999")
+        raise BadValue(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.",
+                       fix="decay=0.999")
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
@@ -75,7 +79,7 @@ def _move(mean: Any, value: Any, weight: float) -> None:
 
 
 class AveragedModel(Module):
-    """A copy of a model whose parameters are averages of that model's: of all times that `update_parameters` was called.
+    """A copy of a model whose parameters are averages of that model's over all calls of `update_parameters`.
 
     >>> import mutagrad as mg
     >>> model = mg.nn.Linear(1, 1)
@@ -88,11 +92,13 @@ class AveragedModel(Module):
     tensor([3.], requires_grad=True)
     """
 
-    def __init__(self, model: Module, device: Any = None, avg_fn: Callable[..., Any] | None = None, multi_avg_fn: Callable[..., None] | None = None,
+    def __init__(self, model: Module, device: device | str | int | None = None,
+                 avg_fn: Callable[..., Any] | None = None, multi_avg_fn: Callable[..., None] | None = None,
                  use_buffers: bool = False) -> None:
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
-            raise Mismatch("AveragedModel: Only one of avg_fn and multi_avg_fn should be provided", fix="leave out one of them")
+            raise Mismatch("AveragedModel: Only one of avg_fn and multi_avg_fn should be provided",
+                           fix="leave out one of them")
         self.module = deepcopy(model) if device is None else deepcopy(model).to(device)
         self.register_buffer("n_averaged", tensor(0))
         self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
@@ -148,7 +154,8 @@ _SHARES: dict[str, Callable[[float], float]] = {"cos": lambda t: (1 - cos(pi * t
 class SWALR(LRScheduler):
     """From the present rate to `swa_lr` in `anneal_epochs` epochs, and then constant."""
 
-    def __init__(self, optimizer: Optimizer, swa_lr: Any, anneal_epochs: int = 10, anneal_strategy: str = "cos", last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, swa_lr: Rates, anneal_epochs: int = 10, anneal_strategy: str = "cos",
+                 last_epoch: int = -1) -> None:
         if anneal_strategy not in _SHARES:
             raise BadValue(f"SWALR: anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:

@@ -23,6 +23,6 @@ def causal_upper_left(*size: int) -> Any:
 
 
 def causal_lower_right(*size: int) -> Any:
-    """For as many queries and keys, the last query sees all keys: for queries that come after others whose keys are kept."""
+    """For as many queries and keys, the last query sees all keys: for queries after others whose keys are kept."""
     queries, keys = _sizes(size, "causal_lower_right")
     return tril(ones((queries, keys), dtype=bool_), keys - queries)

@@ -20,7 +20,8 @@ def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
     found = [tensor_argument(p, "vector_to_parameters") for p in parameters]
     need = sum(p.numel() for p in found)
     if tensor_argument(vec, "vector_to_parameters").numel() < need:
-        raise ShapeError(f"vector_to_parameters: {need} elements are needed, the vector has {vec.numel()}", fix="parameters_to_vector(parameters)")
+        raise ShapeError(f"vector_to_parameters: {need} elements are needed, the vector has {vec.numel()}",
+                         fix="parameters_to_vector(parameters)")
     at = 0
     for p in found:
         p.data = vec.detach()[at:at + p.numel()].reshape(p.shape)

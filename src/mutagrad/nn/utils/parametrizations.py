@@ -26,11 +26,12 @@ M = TypeVar("M", bound=Module)
 def _weight(module: Module, name: str) -> Any:
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
-        raise BadValue(f"{type(module).__name__} has no parameter or buffer {name!r}", fix="a name from dict(module.named_parameters())")
+        raise BadValue(f"{type(module).__name__} has no parameter or buffer {name!r}",
+                       fix="a name from dict(module.named_parameters())")
     return weight
 
 
-# ----------------------------------------------------------------------------------------------------------------- weight norm
+# ---------------------------------------------------------------------------------------------------------- weight norm
 
 class _WeightNorm(Module):
     def __init__(self, dim: int | None = 0) -> None:
@@ -58,7 +59,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     return module
 
 
-# --------------------------------------------------------------------------------------------------------------- spectral norm
+# -------------------------------------------------------------------------------------------------------- spectral norm
 
 class _SpectralNorm(Module):
     def __init__(self, weight: Any, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
@@ -66,7 +67,8 @@ class _SpectralNorm(Module):
         if not -weight.ndim <= dim < weight.ndim:
             raise BadIndex(f"spectral_norm: dim={dim} of a weight with {weight.ndim} dimensions", fix="dim=0")
         if n_power_iterations <= 0:
-            raise BadValue(f"spectral_norm: n_power_iterations must be above 0, got {n_power_iterations}", fix="n_power_iterations=1")
+            raise BadValue(f"spectral_norm: n_power_iterations must be above 0, got {n_power_iterations}",
+                           fix="n_power_iterations=1")
         self.dim, self.eps = dim % weight.ndim, eps
         if weight.ndim > 1:
             self.n_power_iterations = n_power_iterations
@@ -94,14 +96,16 @@ class _SpectralNorm(Module):
         return value
 
 
-def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None) -> M:
+def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
+                  dim: int | None = None) -> M:
     """A weight divided by its largest singular value, which a power iteration follows while training."""
     weight = _weight(module, name)
-    parametrize.register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, output_dim(module, dim), eps))
+    parametrization = _SpectralNorm(weight, n_power_iterations, output_dim(module, dim), eps)
+    parametrize.register_parametrization(module, name, parametrization)
     return module
 
 
-# ----------------------------------------------------------------------------------------------------------------- orthogonal
+# ----------------------------------------------------------------------------------------------------------- orthogonal
 
 def _is_orthogonal(q: Any) -> bool:
     error = (q.mH @ q - eye(q.shape[-1], dtype=q.dtype)).detach().abs()
@@ -115,12 +119,13 @@ def _made_orthogonal(a: Any) -> Any:
 
 
 class _Orthogonal(Module):
-    """Matrices with orthonormal columns (or rows, where they are wider than high), as functions of any matrix of that shape."""
+    """Matrices with orthonormal columns (rows, where wider than high), as functions of any matrix of that shape."""
 
     def __init__(self, weight: Any, orthogonal_map: str, use_trivialization: bool) -> None:
         super().__init__()
         if weight.is_complex() and orthogonal_map == "householder":
-            raise BadValue("orthogonal: the householder parametrization does not support complex tensors", fix="orthogonal_map='matrix_exp'")
+            raise BadValue("orthogonal: the householder parametrization does not support complex tensors",
+                           fix="orthogonal_map='matrix_exp'")
         self.shape, self.orthogonal_map = weight.shape, orthogonal_map
         if use_trivialization:
             self.register_buffer("base", None)
@@ -148,13 +153,14 @@ class _Orthogonal(Module):
     def _reflected(self, x: Any) -> Any:
         a = x.tril(-1)
         q = householder_product(a, 2.0 / (1.0 + (a * a).sum(-2)))
-        return q * x.detach().diagonal(dim1=-2, dim2=-1).int().unsqueeze(-2)  # the diagonal holds signs, which are not trained
+        signs = x.detach().diagonal(dim1=-2, dim2=-1)  # the diagonal holds signs, which are not trained
+        return q * signs.int().unsqueeze(-2)
 
     @keeps_modes
     def right_inverse(self, q: Any) -> Any:
         if q.shape != self.shape:
-            raise BadValue(f"orthogonal: expected a matrix or batch of matrices of shape {tuple(self.shape)}, got {tuple(q.shape)}",
-                           fix=f"a matrix of shape {tuple(self.shape)}")
+            raise BadValue(f"orthogonal: expected a matrix or batch of matrices of shape {tuple(self.shape)}, got "
+                           f"{tuple(q.shape)}", fix=f"a matrix of shape {tuple(self.shape)}")
         wide = q.shape[-2] < q.shape[-1]
         with no_grad():
             tall = q.mT if wide else q
@@ -164,8 +170,8 @@ class _Orthogonal(Module):
                 start.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
                 return start
             if self.orthogonal_map != "householder":
-                raise NotSupported("orthogonal: it is not possible to assign to the matrix exponential or the Cayley parametrization "
-                                   "with use_trivialization=False", fix="use_trivialization=True")
+                raise NotSupported("orthogonal: it is not possible to assign to the matrix exponential or the Cayley "
+                                   "parametrization with use_trivialization=False", fix="use_trivialization=True")
             return self._signed(tall).mT if wide else self._signed(tall)
 
     def _base(self, q: Any) -> Any:
@@ -183,15 +189,18 @@ class _Orthogonal(Module):
         return a
 
 
-def orthogonal(module: M, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True) -> M:
+def orthogonal(module: M, name: str = "weight", orthogonal_map: str | None = None, *,
+               use_trivialization: bool = True) -> M:
     """A weight whose columns (or rows, where it is wider than high) stay orthonormal while it is trained."""
     weight = _weight(module, name)
     if weight.ndim < 2:
-        raise BadValue(f"orthogonal: Expected a matrix or batch of matrices, got a tensor of {weight.ndim} dimensions", fix="a weight of at least 2 dimensions")
+        raise BadValue(f"orthogonal: Expected a matrix or batch of matrices, got a tensor of {weight.ndim} dimensions",
+                       fix="a weight of at least 2 dimensions")
     if orthogonal_map is None:
         orthogonal_map = "matrix_exp" if weight.shape[-2] == weight.shape[-1] or weight.is_complex() else "householder"
     if orthogonal_map not in ("matrix_exp", "cayley", "householder"):
-        raise BadValue(f"orthogonal: orthogonal_map has to be one of 'matrix_exp', 'cayley' and 'householder', not {orthogonal_map!r}",
-                       fix="orthogonal_map=None")
-    parametrize.register_parametrization(module, name, _Orthogonal(weight, orthogonal_map, use_trivialization), unsafe=True)
+        raise BadValue("orthogonal: orthogonal_map has to be one of 'matrix_exp', 'cayley' and 'householder', not "
+                       f"{orthogonal_map!r}", fix="orthogonal_map=None")
+    parametrization = _Orthogonal(weight, orthogonal_map, use_trivialization)
+    parametrize.register_parametrization(module, name, parametrization, unsafe=True)
     return module

@@ -55,7 +55,8 @@ def _check_same(found: Any, shape: Any, dtype: Any, what: str, demand: str) -> N
         raise BadValue(f"{what} must return a tensor, got {type(found).__name__}", fix="return a tensor")
     for aspect, before, after in (("dtype", dtype, found.dtype), ("shape", tuple(shape), tuple(found.shape))):
         if before != after:
-            raise BadValue(f"{what} {demand} {aspect} of the tensor: {before} became {after}", fix="register_parametrization(..., unsafe=True)")
+            raise BadValue(f"{what} {demand} {aspect} of the tensor: {before} became {after}",
+                           fix="register_parametrization(..., unsafe=True)")
 
 
 _REGISTERING = "Registering a parametrization", "may not change the"
@@ -64,19 +65,21 @@ _REGISTERING = "Registering a parametrization", "may not change the"
 def _check_sequence(start: Any) -> None:
     """That a right_inverse that gives no tensor gives several."""
     if not isinstance(start, Sequence):
-        raise BadValue(f"right_inverse must return a Tensor or a Sequence of tensors, got {type(start).__name__}", fix="return a tensor")
+        raise BadValue(f"right_inverse must return a Tensor or a Sequence of tensors, got {type(start).__name__}",
+                       fix="return a tensor")
     for i, t in enumerate(start):
         if not isinstance(t, Tensor):
-            raise BadValue(f"right_inverse must return a Tensor or a Sequence of tensors, got element {i} of the sequence with type {type(t).__name__}",
-                           fix="return tensors")
+            raise BadValue(f"right_inverse must return a Tensor or a Sequence of tensors, got element {i} of the "
+                           f"sequence with type {type(t).__name__}", fix="return tensors")
 
 
 class ParametrizationList(ModuleList):
-    """The parametrizations of one parameter, applied one after the other to `original` (or `original0`, `original1`, ...)."""
+    """The parametrizations of one parameter, applied in turn to `original` (or `original0`, `original1`, ...)."""
 
     def __init__(self, modules: Sequence[Module], original: Any, unsafe: bool = False) -> None:
         if not modules:
-            raise BadValue("ParametrizationList: needs at least one module", fix="register_parametrization(module, name, parametrization)")
+            raise BadValue("ParametrizationList: needs at least one module",
+                           fix="register_parametrization(module, name, parametrization)")
         super().__init__(modules)
         self.unsafe = unsafe
         shape, dtype = original.shape, original.dtype
@@ -87,16 +90,17 @@ class ParametrizationList(ModuleList):
         self.ntensors = 1 if self.is_tensor else len(start)
         if self.is_tensor:
             if start.dtype != dtype:
-                raise BadValue(f"when right_inverse outputs one tensor, it may not change the dtype: {dtype} became {start.dtype}",
-                               fix=f"return result.to({dtype})")
+                raise BadValue(f"when right_inverse outputs one tensor, it may not change the dtype: {dtype} became "
+                               f"{start.dtype}", fix=f"return result.to({dtype})")
             if start.device != original.device:
-                raise BadValue(f"when right_inverse outputs one tensor, it may not change the device: {original.device} became {start.device}",
-                               fix="return a tensor on the same device")
+                raise BadValue("when right_inverse outputs one tensor, it may not change the device: "
+                               f"{original.device} became {start.device}", fix="return a tensor on the same device")
             original.data = start.detach()
             _put(self, "original", original)
         else:
             for i, t in enumerate(start):
-                _put(self, f"original{i}", Parameter(t, original.requires_grad) if isinstance(original, Parameter) else t)
+                made = Parameter(t, original.requires_grad) if isinstance(original, Parameter) else t
+                _put(self, f"original{i}", made)
         if not unsafe:
             _check_same(self(), shape, dtype, *_REGISTERING)
 
@@ -119,15 +123,18 @@ class ParametrizationList(ModuleList):
         with no_grad():
             for module in reversed(list(self)):
                 if not hasattr(module, "right_inverse"):
-                    raise NotSupported(f"parametrization {type(module).__name__} has no right_inverse, so that nothing can be assigned",
-                                       fix="define right_inverse(value)")
+                    raise NotSupported(f"parametrization {type(module).__name__} has no right_inverse, so that nothing "
+                                       "can be assigned", fix="define right_inverse(value)")
                 value = module.right_inverse(value)
         values = [value] if self.is_tensor else value
-        if not isinstance(values, Sequence) or len(values) != self.ntensors or not all(isinstance(t, Tensor) for t in values):
-            raise BadValue(f"right_inverse must return {self.ntensors} tensors", fix="as many as when it was registered")
+        several = isinstance(values, Sequence) and len(values) == self.ntensors
+        if not several or not all(isinstance(t, Tensor) for t in values):
+            raise BadValue(f"right_inverse must return {self.ntensors} tensors",
+                           fix="as many as when it was registered")
         for original, new in zip(self._originals(), values):
             if original.dtype != new.dtype:
-                raise BadValue(f"right_inverse returned {new.dtype} for an original of {original.dtype}", fix=f"return result.to({original.dtype})")
+                raise BadValue(f"right_inverse returned {new.dtype} for an original of {original.dtype}",
+                               fix=f"return result.to({original.dtype})")
         for original, new in zip(self._originals(), values):
             original.data = new.detach()
 
@@ -146,7 +153,7 @@ def _put(module: Module, name: str, tensor: Any) -> None:
         module.register_buffer(name, tensor)
 
 
-# ------------------------------------------------------------------------------------------------------ a class of its own
+# --------------------------------------------------------------------------------------------------- a class of its own
 
 def _copied(self: Any, memo: dict[int, Any]) -> Any:
     """A copy has a class of its own, too, so that removing its parametrizations leaves the first one alone."""
@@ -158,7 +165,8 @@ def _copied(self: Any, memo: dict[int, Any]) -> Any:
 
 
 def _refuse_to_pickle(self: Any) -> Any:
-    raise NotSupported("a parametrized module cannot be pickled", why="its class exists only here", fix="mutagrad.save(module.state_dict(), path)")
+    raise NotSupported("a parametrized module cannot be pickled", why="its class exists only here",
+                       fix="mutagrad.save(module.state_dict(), path)")
 
 
 def _parametrized_property(name: str) -> property:
@@ -177,7 +185,8 @@ def _parametrized_property(name: str) -> property:
     return property(get, put)
 
 
-def register_parametrization(module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False) -> Module:
+def register_parametrization(module: Module, tensor_name: str, parametrization: Module, *,
+                             unsafe: bool = False) -> Module:
     """From now on `module.tensor_name` is what `parametrization` computes from the tensor that was there."""
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
@@ -187,13 +196,14 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
         delattr(module, tensor_name)
         if not is_parametrized(module):
             cls = type(module)
-            module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), {"__deepcopy__": _copied, "__getstate__": _refuse_to_pickle})
+            members = {"__deepcopy__": _copied, "__getstate__": _refuse_to_pickle}
+            module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), members)
             module.parametrizations = ModuleDict()
         setattr(type(module), tensor_name, _parametrized_property(tensor_name))
         module.parametrizations[tensor_name] = made
     else:
-        raise BadValue(f"register_parametrization: {type(module).__name__} does not have a parameter, a buffer or a parametrized tensor {tensor_name!r}",
-                       fix="a name from dict(module.named_parameters())")
+        raise BadValue(f"register_parametrization: {type(module).__name__} does not have a parameter, a buffer or a "
+                       f"parametrized tensor {tensor_name!r}", fix="a name from dict(module.named_parameters())")
     return module
 
 
@@ -223,11 +233,12 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: bool = True) -> Module:
     """Makes a parametrized tensor an ordinary one again: with its present value, or with that of the original."""
     if not is_parametrized(module, tensor_name):
-        raise BadValue(f"remove_parametrizations: {type(module).__name__} does not have a parametrization on {tensor_name!r}",
-                       fix="is_parametrized(module, name)")
+        raise BadValue(f"remove_parametrizations: {type(module).__name__} does not have a parametrization on "
+                       f"{tensor_name!r}", fix="is_parametrized(module, name)")
     made = module.parametrizations[tensor_name]
     if not made.is_tensor and not leave_parametrized:
-        raise BadValue("remove_parametrizations: leave_parametrized=False is for one original, and there are several here", fix="leave_parametrized=True")
+        raise BadValue("remove_parametrizations: leave_parametrized=False is for one original, and there are several "
+                       "here", fix="leave_parametrized=True")
     value = getattr(module, tensor_name)
     if made.is_tensor:
         original = made.original

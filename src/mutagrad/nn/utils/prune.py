@@ -24,9 +24,10 @@ from ...tensors.tensor import Tensor
 from ..module import Module
 from ..parameter import Parameter
 
-__all__ = ["BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer", "RandomStructured",
-           "RandomUnstructured", "custom_from_mask", "global_unstructured", "identity", "is_pruned", "l1_unstructured", "ln_structured",
-           "random_structured", "random_unstructured", "remove"]
+__all__ = [
+    "BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer",
+    "RandomStructured", "RandomUnstructured", "custom_from_mask", "global_unstructured", "identity", "is_pruned",
+    "l1_unstructured", "ln_structured", "random_structured", "random_unstructured", "remove"]
 
 
 class BasePruningMethod(ABC):
@@ -55,10 +56,11 @@ class BasePruningMethod(ABC):
         original = getattr(module, name if before is None else name + "_orig")
         scores = getattr(module, name) if importance_scores is None else importance_scores
         if not isinstance(scores, Tensor):
-            raise BadSetting(f"prune: importance_scores must be a tensor, got {type(scores).__name__}", fix="one score for each element")
+            raise BadSetting(f"prune: importance_scores must be a tensor, got {type(scores).__name__}",
+                             fix="one score for each element")
         if scores.shape != original.shape:
-            raise BadSetting(f"prune: importance_scores of shape {tuple(scores.shape)} for a parameter of shape {tuple(original.shape)}",
-                              fix="one score for each element")
+            raise BadSetting(f"prune: importance_scores of shape {tuple(scores.shape)} for a parameter of shape "
+                             f"{tuple(original.shape)}", fix="one score for each element")
         if before is not None:
             number, first = before
             del module._forward_pre_hooks[number]
@@ -111,10 +113,12 @@ class PruningContainer(BasePruningMethod):
 
     def add_pruning_method(self, method: Any) -> None:
         if not isinstance(method, BasePruningMethod):
-            raise BadArgument(f"PruningContainer: {type(method).__name__} is no pruning method", fix="a subclass of BasePruningMethod")
+            raise BadArgument(f"PruningContainer: {type(method).__name__} is no pruning method",
+                              fix="a subclass of BasePruningMethod")
         name = getattr(self, "_tensor_name", None)
         if name is not None and method._tensor_name != name:
-            raise BadValue(f"PruningContainer: prunes {name!r}, and the method {method._tensor_name!r}", fix="one container for each parameter")
+            raise BadValue(f"PruningContainer: prunes {name!r}, and the method {method._tensor_name!r}",
+                           fix="one container for each parameter")
         self._pruning_methods += (method,)
 
     def __len__(self) -> int:
@@ -127,7 +131,7 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[index]
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """The mask with what the last method takes away of what was left: elements, or whole channels that are not all zero."""
+        """The mask with what the last method takes away of what was left: elements, or channels not all zero."""
         method, mask = self._pruning_methods[-1], default_mask.to(t.dtype)
         if method.PRUNING_TYPE == "unstructured":
             left: Any = mask == 1
@@ -150,14 +154,15 @@ def _chained(first: Any, last: Any, name: str) -> PruningContainer:
     return first  # type: ignore[no-any-return]
 
 
-# ----------------------------------------------------------------------------------------------------------- which elements
+# ------------------------------------------------------------------------------------------------------- which elements
 
 def _validate_pruning_amount_init(amount: Any) -> None:
     """That it is a number of elements, or a share of them."""
     if isinstance(amount, bool) or not isinstance(amount, (int, float)):
         raise BadArgument(f"prune: amount must be a number, got {type(amount).__name__}", fix="amount=0.3")
     if amount < 0 or isinstance(amount, float) and not 0 <= amount <= 1:
-        raise BadValue(f"prune: amount={amount} is neither a share between 0 and 1 nor a number of elements", fix="amount=0.3")
+        raise BadValue(f"prune: amount={amount} is neither a share between 0 and 1 nor a number of elements",
+                       fix="amount=0.3")
 
 
 def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
@@ -218,7 +223,8 @@ class _ByChannel(_ByAmount):
 
     def _without_channels(self, t: Any, mask: Any, scores: Any) -> Any:
         if t.ndim < 2:
-            raise BadValue(f"prune: whole channels are pruned of at least 2 dimensions, got shape {tuple(t.shape)}", fix="l1_unstructured")
+            raise BadValue(f"prune: whole channels are pruned of at least 2 dimensions, got shape {tuple(t.shape)}",
+                           fix="l1_unstructured")
         found = np.moveaxis(mask._array.copy(), self.dim, 0)
         found[_lowest(scores, _compute_nparams_toprune(self.amount, len(found)))] = 0
         return make(np.ascontiguousarray(np.moveaxis(found, 0, self.dim)))
@@ -255,7 +261,7 @@ class CustomFromMask(BasePruningMethod):
         return default_mask * self.mask.to(default_mask.dtype)
 
 
-# --------------------------------------------------------------------------------------------------------------- functions
+# ------------------------------------------------------------------------------------------------------------ functions
 
 def identity(module: Module, name: str) -> Module:
     """Prunes nothing, but makes the mask."""
@@ -293,11 +299,13 @@ def custom_from_mask(module: Module, name: str, mask: Any) -> Module:
     return module
 
 
-def global_unstructured(parameters: Iterable[tuple[Module, str]], pruning_method: Any, importance_scores: Any = None, **settings: Any) -> None:
+def global_unstructured(parameters: Iterable[tuple[Module, str]], pruning_method: type[BasePruningMethod],
+                        importance_scores: dict[tuple[Module, str], Tensor] | None = None, **settings: Any) -> None:
     """Prunes a number or a share of the elements of several parameters as if they were one."""
     pairs, given = list(parameters), importance_scores or {}
     if getattr(pruning_method, "PRUNING_TYPE", None) != "unstructured":
-        raise BadArgument("global_unstructured: takes only methods that prune single elements", fix="prune.L1Unstructured")
+        raise BadArgument("global_unstructured: takes only methods that prune single elements",
+                          fix="prune.L1Unstructured")
     tensors = [getattr(module, name) for module, name in pairs]
     scores = cat([given.get(pair, t).detach().reshape(-1) for pair, t in zip(pairs, tensors)])
     masks = [getattr(module, name + "_mask", t.detach().new_ones(t.shape)) for (module, name), t in zip(pairs, tensors)]
@@ -320,7 +328,8 @@ def remove(module: Module, name: str) -> Module:
     """Makes the pruned tensor an ordinary parameter again; nothing keeps its zeros at zero then."""
     found = _hook(module, name)
     if found is None:
-        raise BadValue(f"prune.remove: parameter {name!r} of {type(module).__name__} is not pruned", fix="prune.is_pruned(module)")
+        raise BadValue(f"prune.remove: parameter {name!r} of {type(module).__name__} is not pruned",
+                       fix="prune.is_pruned(module)")
     number, method = found
     method.remove(module)
     del module._forward_pre_hooks[number]

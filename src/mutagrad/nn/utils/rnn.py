@@ -12,8 +12,9 @@ from ...ops.create.create import full
 from ...ops.shape.shape import tensor_argument
 from ...tensors.tensor import Tensor
 
-__all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence", "unpack_sequence",
-           "unpad_sequence"]
+__all__ = [
+    "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
+    "pad_sequence", "unpack_sequence", "unpad_sequence"]
 
 
 class _Packed(NamedTuple):
@@ -32,10 +33,12 @@ class PackedSequence(_Packed):
     tensor([1, 4, 2, 3])
     """
 
-    def __new__(cls, data: Any, batch_sizes: Any = None, sorted_indices: Any = None, unsorted_indices: Any = None) -> PackedSequence:
+    def __new__(cls, data: Any, batch_sizes: Tensor | None = None, sorted_indices: Tensor | None = None,
+                unsorted_indices: Tensor | None = None) -> PackedSequence:
         if batch_sizes is None:
             if not (isinstance(data, (list, tuple)) and len(data) == 2):
-                raise BadArgument("PackedSequence: expects data and batch_sizes", fix="nn.utils.rnn.pack_sequence(sequences)")
+                raise BadArgument("PackedSequence: expects data and batch_sizes",
+                                  fix="nn.utils.rnn.pack_sequence(sequences)")
             data, batch_sizes = data
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
@@ -86,13 +89,16 @@ class PackedSequence(_Packed):
 
 def invert_permutation(permutation: Any) -> Any:
     """Where each position went: `x[p][invert_permutation(p)]` is x."""
-    return None if permutation is None else make(np.argsort(tensor_argument(permutation, "invert_permutation")._array, kind="stable"))
+    if permutation is None:
+        return None
+    return make(np.argsort(tensor_argument(permutation, "invert_permutation")._array, kind="stable"))
 
 
 def _whole_lengths(lengths: Any, name: str) -> Any:
     found = np.asarray(lengths.detach()._array if isinstance(lengths, Tensor) else lengths)
     if found.ndim != 1 or not found.size:
-        raise ShapeError(f"{name}: lengths must be a list of one number for each sequence, got shape {found.shape}", fix="lengths=[3, 2]")
+        raise ShapeError(f"{name}: lengths must be a list of one number for each sequence, got shape {found.shape}",
+                         fix="lengths=[3, 2]")
     return found.astype(np.int64)
 
 
@@ -103,7 +109,8 @@ def _places(lengths: Any) -> tuple[Any, Any, Any]:
     return steps, sequences, alive.sum(1)
 
 
-def pack_padded_sequence(input: Any, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True) -> PackedSequence:
+def pack_padded_sequence(input: Tensor, lengths: Tensor | Sequence[int], batch_first: bool = False,
+                         enforce_sorted: bool = True) -> PackedSequence:
     """Packs the first `lengths` elements of the sequences in a padded tensor."""
     name = "pack_padded_sequence"
     shape = tensor_argument(input, name)._array.shape
@@ -112,45 +119,53 @@ def pack_padded_sequence(input: Any, lengths: Any, batch_first: bool = False, en
     counts = _whole_lengths(lengths, name)
     batch, longest = (shape if batch_first else shape[1::-1])[:2] if len(shape) > 1 else (0, 0)
     if len(shape) < 2 or len(counts) != batch:
-        raise ShapeError(f"{name}: {len(counts)} lengths for an input of shape {shape}", why=f"it holds {batch} sequences", fix=f"{batch} lengths")
+        raise ShapeError(f"{name}: {len(counts)} lengths for an input of shape {shape}",
+                         why=f"it holds {batch} sequences", fix=f"{batch} lengths")
     if counts.min() <= 0:
         raise BadValue(f"{name}: every length must be above 0, got {counts.tolist()}", fix="leave empty sequences out")
     if counts.max() > longest:
-        raise ShapeError(f"{name}: a length of {counts.max()} in sequences of {longest} steps", fix=f"lengths up to {longest}")
+        raise ShapeError(f"{name}: a length of {counts.max()} in sequences of {longest} steps",
+                         fix=f"lengths up to {longest}")
     order = None
     if not enforce_sorted:
         order = np.argsort(-counts, kind="stable")
         counts = counts[order]
     elif (counts[1:] > counts[:-1]).any():
-        raise BadValue(f"{name}: lengths must be sorted in decreasing order, got {counts.tolist()}", fix="You can pass `enforce_sorted=False`")
+        raise BadValue(f"{name}: lengths must be sorted in decreasing order, got {counts.tolist()}",
+                       fix="You can pass `enforce_sorted=False`")
     steps, sequences, sizes = _places(counts)
     sequences = sequences if order is None else order[sequences]
     index = (sequences, steps) if batch_first else (steps, sequences)
     return PackedSequence(input[tuple(map(make, index))], make(sizes), None if order is None else make(order))
 
 
-def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None) -> tuple[Any, Any]:
+def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0,
+                        total_length: int | None = None) -> tuple[Any, Any]:
     """The sequences in one padded tensor, in the order in which they were packed, and their lengths."""
     if not isinstance(sequence, tuple) or len(sequence) != 4:
-        raise BadArgument(f"pad_packed_sequence: expects a PackedSequence, got {type(sequence).__name__}", fix="pack_padded_sequence(x, lengths)")
+        raise BadArgument(f"pad_packed_sequence: expects a PackedSequence, got {type(sequence).__name__}",
+                          fix="pack_padded_sequence(x, lengths)")
     data, batch_sizes, _, unsorted = sequence
     sizes = batch_sizes._array
     longest = len(sizes) if total_length is None else total_length
     if longest < len(sizes):
-        raise BadValue("pad_packed_sequence: Expected total_length to be at least the length of the longest sequence in input, "
-                       f"got {total_length} for {len(sizes)}", fix=f"total_length={len(sizes)}")
+        raise BadValue("pad_packed_sequence: Expected total_length to be at least the length of the longest sequence "
+                       f"in input, got {total_length} for {len(sizes)}", fix=f"total_length={len(sizes)}")
     counts = (np.arange(sizes[0])[:, None] < sizes).sum(1)
     steps, sequences, _ = _places(counts)
     if unsorted is not None:
         sequences = np.argsort(unsorted._array, kind="stable")[sequences]
         counts = counts[unsorted._array]
-    index, lead = ((sequences, steps), (int(sizes[0]), longest)) if batch_first else ((steps, sequences), (longest, int(sizes[0])))
+    index, lead = (steps, sequences), (longest, int(sizes[0]))
+    if batch_first:
+        index, lead = index[::-1], lead[::-1]
     out = full((*lead, *data.shape[1:]), padding_value, dtype=data.dtype)
     out[tuple(map(make, index))] = data
     return out, make(counts)
 
 
-def pad_sequence(sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right") -> Any:
+def pad_sequence(sequences: Tensor | Iterable[Tensor], batch_first: bool = False, padding_value: float = 0.0,
+                 padding_side: str = "right") -> Any:
     """Sequences of different lengths in one tensor, filled up to the longest.
 
     >>> import mutagrad as mg
@@ -160,11 +175,12 @@ def pad_sequence(sequences: Any, batch_first: bool = False, padding_value: float
     """
     found = _sequences(sequences, "pad_sequence")
     if padding_side not in ("left", "right"):
-        raise BadValue(f"pad_sequence: padding_side must be 'left' or 'right', not {padding_side!r}", fix="padding_side='right'")
+        raise BadValue(f"pad_sequence: padding_side must be 'left' or 'right', not {padding_side!r}",
+                       fix="padding_side='right'")
     rest = found[0].shape[1:]
     if any(s.shape[1:] != rest for s in found):
-        raise ShapeError(f"pad_sequence: sequences of shapes {[tuple(s.shape) for s in found]} differ in more than their length",
-                         fix="the same features in each")
+        raise ShapeError(f"pad_sequence: sequences of shapes {[tuple(s.shape) for s in found]} differ in more than "
+                         "their length", fix="the same features in each")
     longest = max(len(s) for s in found)
     out = full((len(found), longest, *rest), padding_value, dtype=found[0].dtype)
     for row, s in zip(out, found):
@@ -177,7 +193,8 @@ def _sequences(sequences: Any, name: str) -> Sequence[Any]:
     if isinstance(sequences, Tensor):
         return list(sequences)
     if not isinstance(sequences, Iterable):
-        raise BadData(f"{name}: Expected iterable for input sequences, but got arg of type {type(sequences).__name__}", fix=f"{name}([x, y])")
+        raise BadData(f"{name}: Expected iterable for input sequences, but got arg of type {type(sequences).__name__}",
+                      fix=f"{name}([x, y])")
     found = [tensor_argument(s, name) for s in sequences]
     if not found:
         raise BadValue(f"{name}: the list of sequences is empty", fix="at least one")

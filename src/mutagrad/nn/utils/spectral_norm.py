@@ -13,7 +13,9 @@ from ..module import Module
 from ..parameter import Parameter
 from .weight_norm import check_plain, find_hook
 
-__all__ = ["SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStateDictHook", "remove_spectral_norm", "spectral_norm"]
+__all__ = [
+    "SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStateDictHook", "remove_spectral_norm",
+    "spectral_norm"]
 
 M = TypeVar("M", bound=Module)
 
@@ -41,7 +43,8 @@ class SpectralNorm:
 
     def __init__(self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
         if n_power_iterations <= 0:
-            raise BadValue(f"spectral_norm: n_power_iterations must be above 0, got {n_power_iterations}", fix="n_power_iterations=1")
+            raise BadValue(f"spectral_norm: n_power_iterations must be above 0, got {n_power_iterations}",
+                           fix="n_power_iterations=1")
         self.name, self.n_power_iterations, self.dim, self.eps = name, n_power_iterations, dim, eps
 
     @keeps_modes
@@ -82,8 +85,8 @@ class SpectralNormLoadStateDictPreHook:
         self.fn = fn
 
     @keeps_modes
-    def __call__(self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], strict: bool, missing_keys: list[str],
-                 unexpected_keys: list[str], error_msgs: list[str]) -> None:
+    def __call__(self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], strict: bool,
+                 missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str]) -> None:
         key = prefix + self.fn.name
         if local_metadata.get("spectral_norm", {}).get(self.fn.name + ".version") is not None or key not in state_dict:
             return
@@ -91,11 +94,16 @@ class SpectralNormLoadStateDictPreHook:
             return  # the usual check names what is missing
         original, divided = state_dict[key + "_orig"], state_dict.pop(key)
         with no_grad():
-            state_dict[key + "_v"] = self.fn.solved(as_matrix(original, self.fn.dim), state_dict[key + "_u"], (original / divided).mean())
+            matrix, ratio = as_matrix(original, self.fn.dim), (original / divided).mean()
+            state_dict[key + "_v"] = self.fn.solved(matrix, state_dict[key + "_u"], ratio)
 
 
-def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None) -> M:
-    """Replaces a parameter by `name_orig`, and computes it before each forward. (`parametrizations.spectral_norm` is the newer form.)"""
+def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
+                  dim: int | None = None) -> M:
+    """Replaces a parameter by `name_orig`, and computes it before each forward.
+
+    `parametrizations.spectral_norm` is the newer form.
+    """
     check_plain(module, SpectralNorm, name, "spectral_norm")
     hook = SpectralNorm(name, n_power_iterations, output_dim(module, dim), eps)
     weight = module._parameters[name]

@@ -41,20 +41,23 @@ class WeightNorm:
 
 def find_hook(module: Module, kind: Any, name: str) -> Any:
     """The number and the hook of a kind that computes the parameter of this name, or None."""
-    return next(((number, hook) for number, hook in module._forward_pre_hooks.items() if isinstance(hook, kind) and hook.name == name), None)
+    hooks = module._forward_pre_hooks.items()
+    return next(((number, hook) for number, hook in hooks if isinstance(hook, kind) and hook.name == name), None)
 
 
 def check_plain(module: Module, kind: Any, name: str, what: str) -> None:
     """That a parameter has a shape and is not computed in this way already."""
     if find_hook(module, kind, name) is not None:
-        raise BadValue(f"{what}: cannot register two {what} hooks on the same parameter {name!r}", fix=f"remove_{what}(module, {name!r})")
+        raise BadValue(f"{what}: cannot register two {what} hooks on the same parameter {name!r}",
+                       fix=f"remove_{what}(module, {name!r})")
     if is_lazy(getattr(module, name)):
         raise BadValue(f"{what}: the module can't have uninitialized parameters.", fix="call it once first")
 
 
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
-    """Replaces a parameter by its lengths `name_g` and directions `name_v`. (`parametrizations.weight_norm` is the newer form.)"""
-    warnings.warn("nn.utils.weight_norm is deprecated in favor of nn.utils.parametrizations.weight_norm", FutureWarning, stacklevel=2)
+    """Replaces a parameter by lengths `name_g` and directions `name_v`; `parametrizations.weight_norm` is newer."""
+    warnings.warn("nn.utils.weight_norm is deprecated in favor of nn.utils.parametrizations.weight_norm",
+                  FutureWarning, stacklevel=2)
     check_plain(module, WeightNorm, name, "weight_norm")
     hook, weight = WeightNorm(name, dim), getattr(module, name)
     del module._parameters[name]
