@@ -21,8 +21,8 @@ __all__ = ["AdaptiveLogSoftmaxWithLoss"]
 
 
 class _ASMoutput(NamedTuple):
-    output: Any
-    loss: Any
+    output: Tensor
+    loss: Tensor
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
@@ -57,7 +57,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         for layer in (self.head, *(layer for cluster in self.tail for layer in cluster)):
             layer.reset_parameters()
 
-    def forward(self, input_: Any, target_: Any) -> _ASMoutput:
+    def forward(self, input_: Tensor, target_: Tensor) -> _ASMoutput:
         """The log probability of each item's class, and the mean of their negatives."""
         batched = target_.ndim > 0
         x, target = (input_, target_) if batched else (input_.unsqueeze(0), target_.unsqueeze(0))
@@ -83,7 +83,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             raise BadIndex(f"AdaptiveLogSoftmaxWithLoss: Target values should be in [0, {self.n_classes - 1}]",
                            why=f"they go from {int(target.min())} to {int(target.max())}")
 
-    def log_prob(self, input: Any) -> Any:
+    def log_prob(self, input: Tensor) -> Any:
         """The log probabilities of all classes."""
         head = F.log_softmax(self.head(input), 1)
         short = self.shortlist_size
@@ -91,6 +91,6 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                     for i, cluster in enumerate(self.tail)]
         return cat([head[:, :short], *clusters], 1)
 
-    def predict(self, input: Any) -> Any:
+    def predict(self, input: Tensor) -> Any:
         """The likeliest class of each item."""
         return self.log_prob(input).argmax(1)

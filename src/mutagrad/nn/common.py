@@ -2,13 +2,18 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import BadArgument, BadValue
+from ..core.dtypes import dtype
 from ..ops.create.create import empty
 from ..ops.nn.resample import whole_numbers
 from .module import Module
 from .parameter import Parameter
+
+if TYPE_CHECKING:
+    from .common_types import DeviceLike
 
 
 def described(module: Module, *names: str) -> str:
@@ -31,12 +36,13 @@ def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
     return found
 
 
-def make_parameter(shape: tuple[int, ...], device: Any = None, dtype: Any = None) -> Parameter:
+def make_parameter(shape: tuple[int, ...], device: DeviceLike | None = None,
+                   dtype: dtype | None = None) -> Parameter:
     """One that is still to be filled."""
     return Parameter(empty(shape, device=device, dtype=dtype))  # type: ignore[no-any-return]
 
 
-def check_count(module: Module, name: str, value: Any, least: int = 0) -> int:
+def check_count(module: Module, name: str, value: int, least: int = 0) -> int:
     """A size that was given to a layer, as an integer."""
     layer = type(module).__name__
     try:
@@ -57,7 +63,7 @@ def check_divides(module: Module, part: str, whole: str) -> None:
                        why="all groups have the same size", fix=f"{whole}={size - size % parts + parts}")
 
 
-def each_dim(module: Module, name: str, value: Any, n: int, least: int) -> tuple[int, ...]:
+def each_dim(module: Module, name: str, value: int | Sequence[int], n: int, least: int) -> tuple[int, ...]:
     """A setting for each of n dimensions, none of them below `least`."""
     layer = type(module).__name__
     numbers = whole_numbers(value, n, layer, name)

@@ -11,6 +11,7 @@ from ..tensors.tensor import Tensor
 from . import functional as F, init
 from .common import check_count, check_divides, described, each_dim, make_parameter
 from .module import Module
+from .parameter import Parameter
 
 if TYPE_CHECKING:
     from .common_types import DeviceLike, _size_any_t
@@ -26,7 +27,7 @@ class _ConvNd(Module):
     dims: ClassVar[int]
     transposed: ClassVar[bool] = False
     in_channels: int
-    bias: Any
+    bias: Parameter | None
 
     def _set_up(self, in_channels: int, out_channels: int, kernel_size: _size_any_t, stride: _size_any_t,
                 dilation: _size_any_t, groups: int, padding_mode: str) -> None:
@@ -45,7 +46,7 @@ class _ConvNd(Module):
                            fix="padding_mode='zeros'")
         self.padding_mode = padding_mode
 
-    def _make_parameters(self, bias: bool, device: Any, dtype: Any) -> None:
+    def _make_parameters(self, bias: bool, device: DeviceLike | None, dtype: dtype | None) -> None:
         self.weight = make_parameter(self._weight_shape(), device, dtype)
         self.register_parameter("bias", make_parameter((self.out_channels,), device, dtype) if bias else None)
         self.reset_parameters()
@@ -86,7 +87,7 @@ class _ConvForward(_ConvNd):
         self.output_padding = (0,) * self.dims
         self._make_parameters(bias, device, dtype)
 
-    def _checked_padding(self, padding: Any) -> str | tuple[int, ...]:
+    def _checked_padding(self, padding: _size_any_t | str) -> str | tuple[int, ...]:
         if not isinstance(padding, str):
             return each_dim(self, "padding", padding, self.dims, 0)
         name = type(self).__name__
@@ -108,13 +109,13 @@ class _ConvForward(_ConvNd):
             return [n for total in reversed(totals) for n in (total // 2, total - total // 2)]
         return [n for n in reversed(self.padding) for _ in range(2)]  # type: ignore[misc]
 
-    def _conv_forward(self, input: Any, weight: Any, bias: Any) -> Any:
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
         padding: Any = self.padding
         if self.padding_mode != "zeros":
             input, padding = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode), 0
         return type(self).function(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return self._conv_forward(input, self.weight, self.bias)
 
 
@@ -163,7 +164,7 @@ class _ConvTranspose(_ConvNd):
         self.output_padding = each_dim(self, "output_padding", output_padding, self.dims, 0)
         self._make_parameters(bias, device, dtype)
 
-    def forward(self, input: Any, output_size: Any = None) -> Any:
+    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Any:
         missing = self.output_padding if output_size is None else self._missing(input, output_size)
         return type(self).function(input, self.weight, self.bias, self.stride, self.padding, missing, self.groups,
                                    self.dilation)

@@ -25,7 +25,7 @@ class _Table(Module):
     num_embeddings: int
     embedding_dim: int
     padding_idx: int | None
-    weight: Any
+    weight: Parameter
 
     def _set_up(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, given: Tensor | None,
                 freeze: bool, device: DeviceLike | None, dtype: dtype | None) -> None:

@@ -30,8 +30,8 @@ class AuxRequest(NamedTuple):
 class AuxOutput(NamedTuple):
     """What was asked for: the logarithm of the sum of the exponentials of a row's scores, and the largest of them."""
 
-    lse: Any = None
-    max_scores: Any = None
+    lse: Tensor | None = None
+    max_scores: Tensor | None = None
 
 
 class BlockMask:
@@ -45,25 +45,25 @@ class BlockMask:
         self.mask_mod, self.shape, self.BLOCK_SIZE = mask_mod, shape, block_size
         self.seq_lengths = shape[2:]
 
-    def to(self, device: Any) -> BlockMask:
+    def to(self, device: DeviceLike) -> BlockMask:
         """Itself: there is one device."""
         return self
 
 
-def _places(samples: int, heads: int, queries: int, keys: int) -> tuple[Any, ...]:
+def _places(samples: int, heads: int, queries: int, keys: int) -> tuple[Tensor, ...]:
     """The four indices of every score, in shapes that broadcast to that of the scores."""
     sizes = (samples, heads, queries, keys)
     return tuple(arange(size).reshape([-1 if i == dim else 1 for i in range(4)]) for dim, size in enumerate(sizes))
 
 
-def noop_mask(batch: Any, head: Any, token_q: Any, token_kv: Any) -> Any:
+def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Any:
     """The mask that leaves everything."""
     return ones((), dtype=bool)
 
 
 def and_masks(*mask_mods: Callable[..., Any]) -> Callable[..., Any]:
     """The mask that leaves what all of these leave."""
-    def joined(*places: Any) -> Any:
+    def joined(*places: Tensor) -> Any:
         found = noop_mask(*places)
         for mask in mask_mods:
             found = found & mask(*places)
@@ -74,7 +74,7 @@ def and_masks(*mask_mods: Callable[..., Any]) -> Callable[..., Any]:
 
 def or_masks(*mask_mods: Callable[..., Any]) -> Callable[..., Any]:
     """The mask that leaves what any of these leaves."""
-    def joined(*places: Any) -> Any:
+    def joined(*places: Tensor) -> Any:
         found = ~noop_mask(*places)
         for mask in mask_mods:
             found = found | mask(*places)
@@ -103,7 +103,7 @@ def create_block_mask(mask_mod: Callable[..., Any], B: int | None, H: int | None
     return BlockMask(mask_mod, (B or 1, H or 1, Q_LEN, KV_LEN), block_size)
 
 
-def _masked(scores: Any, mask: BlockMask) -> Any:
+def _masked(scores: Tensor, mask: BlockMask) -> Any:
     expected = scores.shape
     broadcasts = all(given in (1, size) for given, size in zip(mask.shape[:2], expected[:2], strict=True))
     if not broadcasts or mask.shape[2:] != tuple(expected[2:]):
@@ -113,7 +113,7 @@ def _masked(scores: Any, mask: BlockMask) -> Any:
     return scores.masked_fill(~mask.mask_mod(*_places(*expected)), -math.inf)
 
 
-def _grouped(query: Any, key: Any, value: Any, enable_gqa: bool) -> tuple[Any, Any]:
+def _grouped(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> tuple[Tensor, Tensor]:
     """The keys and values, repeated where several heads of the query share one."""
     heads, shared = query.shape[1], key.shape[1]
     if heads == shared:
@@ -126,7 +126,7 @@ def _grouped(query: Any, key: Any, value: Any, enable_gqa: bool) -> tuple[Any, A
 
 def flex_attention(query: Tensor, key: Tensor, value: Tensor, score_mod: Callable[..., Any] | None = None,
                    block_mask: BlockMask | None = None, scale: float | None = None, enable_gqa: bool = False,
-                   return_lse: bool = False, kernel_options: Any = None, *,
+                   return_lse: bool = False, kernel_options: dict[str, Any] | None = None, *,
                    return_aux: AuxRequest | None = None) -> Any:
     """Attention in which score_mod(score, batch, head, query, key) changes the scores and a mask says which are seen.
 

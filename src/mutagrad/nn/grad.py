@@ -22,7 +22,8 @@ def _gradients(convolution: Callable[..., Any]) -> tuple[Gradient, Gradient]:
     """The two of one convolution."""
 
     @keeps_modes
-    def differentiated(x: Any, weight: Any, wanted: Any, grad_output: Any, settings: tuple[Any, ...]) -> Any:
+    def differentiated(x: Tensor, weight: Tensor, wanted: Tensor, grad_output: Tensor,
+                       settings: tuple[Any, ...]) -> Any:
         with enable_grad():
             out = convolution(x, weight, None, *settings)
         recorded = grad_output.requires_grad or x.requires_grad and weight.requires_grad

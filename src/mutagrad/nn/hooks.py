@@ -43,7 +43,7 @@ class Handle:
     def __enter__(self) -> Handle:
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         self.remove()
 
 
@@ -62,11 +62,11 @@ def put(table: OrderedDict[int, Any], hook: Callable[..., Any], prepend: bool = 
 class Hooks(OrderedDict[int, Any]):
     """Hooks in the order in which they are called."""
 
-    def put(self, hook: Any, prepend: bool = False) -> Handle:
+    def put(self, hook: Callable[..., Any], prepend: bool = False) -> Handle:
         return put(self, hook, prepend)
 
 
-def _tensors(values: Any) -> list[int]:
+def _tensors(values: Sequence[Any]) -> list[int]:
     return [i for i, v in enumerate(values) if isinstance(v, Tensor)]
 
 
@@ -74,19 +74,20 @@ class _Boundary(Function):
     """The identity on several tensors, whose gradients are shown to (and may be changed by) a function."""
 
     @staticmethod
-    def forward(ctx: Any, seen: Callable[[tuple[Any, ...]], Any], *tensors: Any) -> Any:
+    def forward(ctx: Any, seen: Callable[[tuple[Any, ...]], Any], *tensors: Tensor) -> Any:
         ctx.seen = seen
         return tuple(t.view_as(t) for t in tensors)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: Tensor | None) -> Any:
         return None, *ctx.seen(grads)
 
 
 class BackwardHooks:
     """Calls a module's hooks with (module, gradients of inputs, gradients of outputs) when a sweep has passed it."""
 
-    def __init__(self, module: Any, hooks: list[Any], pre_hooks: list[Any], inside: bool = False) -> None:
+    def __init__(self, module: Any, hooks: list[Callable[..., Any]], pre_hooks: list[Callable[..., Any]],
+                 inside: bool = False) -> None:
         """`inside` is the old way, register_backward_hook: tensors in a dict count, what is not seen is warned of."""
         self.module, self.hooks, self.pre_hooks, self.inside = module, hooks, pre_hooks, inside
         self.inputs: list[int] = []
@@ -153,7 +154,7 @@ class BackwardHooks:
         return grad_inputs
 
 
-def _replaced(values: Any, places: list[int], new: Any) -> tuple[Any, ...]:
+def _replaced(values: Sequence[Any], places: list[int], new: Sequence[Any]) -> tuple[Any, ...]:
     values = list(values)
     for i, v in zip(places, new):
         values[i] = v

@@ -11,6 +11,7 @@ from ..arrays.numpy import silently
 from ..autograd import no_grad
 from ..base.errors import BadArgument, BadValue
 from ..base.modes import keeps_modes
+from ..base.operands import Array
 from ..core.factory import make
 from ..core.number import number
 from ..ops.random.generator import Generator, source, uniform as _uniform_numbers
@@ -54,7 +55,7 @@ def _checked(tensor: Any, name: str) -> Tensor:
 
 
 @keeps_modes
-def _write(tensor: Tensor, array: Any) -> Tensor:
+def _write(tensor: Tensor, array: Array) -> Tensor:
     with no_grad():
         tensor.copy_(make(np.asarray(array)))
     return tensor
@@ -176,7 +177,7 @@ def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str, name: s
     return calculate_gain(nonlinearity, a) / math.sqrt(max(fan, 1))
 
 
-def _is_empty(tensor: Any, name: str) -> bool:
+def _is_empty(tensor: Tensor, name: str) -> bool:
     if 0 in _checked(tensor, name).shape:
         warnings.warn(f"{name}: a tensor of shape {tuple(tensor.shape)} has no elements: initializing zero-element "
                       "tensors is a no-op", stacklevel=3)

@@ -32,7 +32,7 @@ class LazyModuleMixin(Module):
     def has_uninitialized_params(self) -> bool:
         return any(map(is_lazy, chain(self._parameters.values(), self._buffers.values())))
 
-    def initialize_parameters(self, input: Any) -> None:
+    def initialize_parameters(self, input: Tensor) -> None:
         """Gives the parameters their shapes: defined by each kind of layer."""
         raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
 
@@ -61,7 +61,7 @@ class _LazyLayer(LazyModuleMixin):
     def _is_sized(self) -> bool:
         raise NotImplementedError
 
-    def _without_shapes(self, bias: bool, device: Any, dtype: Any) -> None:
+    def _without_shapes(self, bias: bool, device: DeviceLike | None, dtype: dtype | None) -> None:
         self.weight = UninitializedParameter(device=device, dtype=dtype)
         if bias:
             self.bias = UninitializedParameter(device=device, dtype=dtype)
@@ -83,7 +83,8 @@ class LazyLinear(_LazyLayer, Linear):
     (mutagrad.Size([5, 2]), Linear(in_features=3, out_features=2, bias=True))
     """
 
-    def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+    def __init__(self, out_features: int, bias: bool = True, device: DeviceLike | None = None,
+                 dtype: dtype | None = None) -> None:
         super().__init__(0, 0, False)
         self.out_features = check_count(self, "out_features", out_features)
         self._without_shapes(bias, device, dtype)
@@ -91,7 +92,7 @@ class LazyLinear(_LazyLayer, Linear):
     def _is_sized(self) -> bool:
         return bool(self.in_features)
 
-    def initialize_parameters(self, input: Any) -> None:
+    def initialize_parameters(self, input: Tensor) -> None:
         if not self.has_uninitialized_params():
             self.in_features = self.weight.shape[1]
             return
@@ -112,14 +113,14 @@ def _channels(module: Module, input: Tensor, dims: int) -> int:
 class _LazyConvBase(_LazyLayer):
     """Without channels until the first input comes."""
 
-    def _unsized(self, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
+    def _unsized(self, out_channels: int, bias: bool, device: DeviceLike | None, dtype: dtype | None) -> None:
         self.out_channels = check_count(self, "out_channels", out_channels)
         self._without_shapes(bias, device, dtype)
 
     def _is_sized(self) -> bool:
         return bool(self.in_channels)
 
-    def initialize_parameters(self: Any, input: Any, *more: Any, **settings: Any) -> None:
+    def initialize_parameters(self: Any, input: Tensor, *more: Any, **settings: Any) -> None:
         if not self.has_uninitialized_params():
             self.in_channels = self.weight.shape[0] if self.transposed else self.weight.shape[1] * self.groups
             return
@@ -192,7 +193,7 @@ class _LazyNorm(_LazyLayer):
     def _is_sized(self) -> bool:
         return bool(self.num_features)
 
-    def initialize_parameters(self: Any, input: Any) -> None:
+    def initialize_parameters(self: Any, input: Tensor) -> None:
         self._check_input_dim(input)
         held = [v for v in (self.weight, self.running_mean) if v is not None]
         if self.has_uninitialized_params() or not held:
@@ -202,7 +203,7 @@ class _LazyNorm(_LazyLayer):
         else:
             self.num_features = held[0].shape[0]
 
-    def _features(self, input: Any) -> int:
+    def _features(self, input: Tensor) -> int:
         return int(input.shape[1])
 
 
@@ -219,7 +220,7 @@ class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
 
 
 class _LazyInstanceNorm(_LazyNorm):
-    def _features(self: Any, input: Any) -> int:
+    def _features(self: Any, input: Tensor) -> int:
         return int(input.shape[1 if input.ndim == max(self.ranks) else 0])
 
 

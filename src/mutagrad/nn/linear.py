@@ -24,7 +24,7 @@ class Identity(Module):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return input
 
 
@@ -53,7 +53,7 @@ class Linear(Module):
             bound = 1 / math.sqrt(self.in_features) if self.in_features else 0.0
             init.uniform_(self.bias, -bound, bound)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
@@ -80,7 +80,7 @@ class Bilinear(Module):
         for p in self.parameters():
             init.uniform_(p, -bound, bound)
 
-    def forward(self, input1: Any, input2: Any) -> Any:
+    def forward(self, input1: Tensor, input2: Tensor) -> Any:
         return bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:

@@ -5,7 +5,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..autograd import no_grad
 from ..base.device import device as Device
@@ -18,6 +18,9 @@ from . import future as conversion
 from .hooks import BackwardHooks, Handle, put
 from .parameter import Buffer, Parameter, is_lazy
 from .state import IncompatibleKeys, Stateful
+
+if TYPE_CHECKING:
+    from .common_types import DeviceLike
 
 M = TypeVar("M", bound="Module")
 Table = OrderedDict[int, Any]
@@ -62,7 +65,8 @@ def _no_target(targets: tuple[Any, ...]) -> BadArgument:
                        fix="model.to(device, dtype), model.to(dtype) or model.to(tensor)")
 
 
-def _target(targets: tuple[Any, ...], device: Any, dtype: Any) -> tuple[Any, Any]:
+def _target(targets: tuple[Any, ...], device: DeviceLike | None,
+            dtype: element_type | None) -> tuple[DeviceLike | None, element_type | None]:
     """Return the device and type that arguments of `to` mean.
 
     They are (device, dtype), (dtype) or (tensor), each perhaps with non_blocking behind.
@@ -84,7 +88,7 @@ def _target(targets: tuple[Any, ...], device: Any, dtype: Any) -> tuple[Any, Any
     return device, dtype
 
 
-def _converted(p: Any, fn: Callable[[Any], Any]) -> Parameter:
+def _converted(p: Parameter, fn: Callable[[Any], Any]) -> Parameter:
     """A new parameter for an old one, with its gradient."""
     made: Any = Parameter(fn(p), p.requires_grad)
     if p.grad is not None:
@@ -373,15 +377,15 @@ class Module(Stateful):
                 self._buffers[name] = fn(b)
         return self
 
-    def to(self: M, *targets: Any, device: Any = None, dtype: Any = None, non_blocking: bool = False,
-           memory_format: Any = None) -> M:
+    def to(self: M, *targets: Any, device: DeviceLike | None = None, dtype: element_type | None = None,
+           non_blocking: bool = False, memory_format: Any = None) -> M:
         """Parameters and buffers of a floating point type in another one; the device can only be the CPU.
 
         `memory_format` is for tensors of images and volumes; the others stay as they are.
         """
         device, dtype = _target(targets, device, dtype)
 
-        def convert(t: Any) -> Any:
+        def convert(t: Tensor) -> Any:
             if memory_format is not None and t.ndim in (4, 5):
                 t = t.to(memory_format=memory_format)
             return t.to(device=device, dtype=dtype if t.is_floating_point() or t.is_complex() else None)
@@ -400,16 +404,16 @@ class Module(Stateful):
     def bfloat16(self: M) -> M:
         return self.to(bfloat16)
 
-    def type(self: M, dst_type: Any) -> M:
+    def type(self: M, dst_type: element_type | str) -> M:
         return self._apply(lambda t: t.to(dtype_of_class(dst_type)))
 
     def cpu(self: M) -> M:
         return self
 
-    def cuda(self: M, device: Any = None) -> M:
+    def cuda(self: M, device: DeviceLike | None = None) -> M:
         raise NoDevice("cuda: this build computes on the CPU only", fix="model.cpu(), or leave the device out")
 
-    def to_empty(self: M, *, device: Any, recurse: bool = True) -> M:
+    def to_empty(self: M, *, device: DeviceLike | None, recurse: bool = True) -> M:
         """New parameters and buffers of the same shapes, on a device, that are still to be filled."""
         return self._apply(lambda t: empty_like(t, device=device), recurse)
 
@@ -480,7 +484,8 @@ class Module(Stateful):
         old = of_all or self._is_full_backward_hook is False
         return BackwardHooks(self, after, before, old) if after or before else None
 
-    def _call_after_error(self, hook: Any, inputs: Any, settings: dict[str, Any] | None, result: Any) -> None:
+    def _call_after_error(self, hook: Callable[..., Any], inputs: tuple[Any, ...], settings: dict[str, Any] | None,
+                          result: Any) -> None:
         """A hook that is always called; the error that is on its way is the one to report."""
         try:
             hook(self, inputs, result) if settings is None else hook(self, inputs, settings, result)

@@ -12,6 +12,7 @@ from ..tensors.tensor import Tensor
 from . import functional as F, init
 from .common import check_count, check_divides, described, make_parameter
 from .module import Module
+from .parameter import Parameter
 
 if TYPE_CHECKING:
     from .common_types import DeviceLike
@@ -31,8 +32,8 @@ class _ChannelNorm(Module):
     running_mean: Any
     running_var: Any
     num_batches_tracked: Any
-    weight: Any
-    bias: Any
+    weight: Parameter | None
+    bias: Parameter | None
 
     def __init__(self, num_features: int, eps: float, momentum: float | None, affine: bool, track_running_stats: bool,
                  device: DeviceLike | None, dtype: dtype | None, bias: bool) -> None:
@@ -62,7 +63,7 @@ class _ChannelNorm(Module):
         if self.bias is not None:
             init.zeros_(self.bias)
 
-    def _check_input_dim(self, input: Any) -> None:
+    def _check_input_dim(self, input: Tensor) -> None:
         if input.ndim not in self.ranks:
             raise BadValue(f"expected {' or '.join(f'{n}D' for n in self.ranks)} input (got {input.ndim}D input)",
                            why=f"{type(self).__name__} was given shape {tuple(input.shape)}",
@@ -93,7 +94,7 @@ class _BatchNorm(_ChannelNorm):
                  bias: bool = True) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         self._check_input_dim(input)
         counts = self.training and self.track_running_stats and self.num_batches_tracked is not None
         momentum = self.momentum
@@ -167,7 +168,7 @@ class _InstanceNorm(_ChannelNorm):
                  bias: bool = True) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         self._check_input_dim(input)
         batched = input.ndim != self._get_no_batch_dim()
         self._check_channels(input, 1 if batched else 0)
@@ -180,7 +181,7 @@ class _InstanceNorm(_ChannelNorm):
         """How many dimensions an input without a batch has."""
         return min(self.ranks)
 
-    def _check_channels(self, input: Any, dim: int) -> None:
+    def _check_channels(self, input: Tensor, dim: int) -> None:
         if input.shape[dim] == self.num_features:
             return
         text = (f"{type(self).__name__}: expected input's size at dim={dim} to match num_features "
@@ -214,10 +215,11 @@ class InstanceNorm3d(_InstanceNorm):
 class _Affine(Module):
     """Scales and shifts what it has normalized."""
 
-    weight: Any
-    bias: Any
+    weight: Parameter | None
+    bias: Parameter | None
 
-    def _make_parameters(self, shape: tuple[int, ...], affine: bool, bias: bool, device: Any, dtype: Any) -> None:
+    def _make_parameters(self, shape: tuple[int, ...], affine: bool, bias: bool, device: DeviceLike | None,
+                         dtype: dtype | None) -> None:
         self.register_parameter("weight", make_parameter(shape, device, dtype) if affine else None)
         self.register_parameter("bias", make_parameter(shape, device, dtype) if affine and bias else None)
         self.reset_parameters()
@@ -241,7 +243,7 @@ class GroupNorm(_Affine):
         self.eps, self.affine = eps, affine
         self._make_parameters((self.num_channels,), affine, bias, device, dtype)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
@@ -269,7 +271,7 @@ class LayerNorm(_Affine):
         self.eps, self.elementwise_affine = eps, elementwise_affine
         self._make_parameters(self.normalized_shape, elementwise_affine, bias, device, dtype)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
@@ -280,7 +282,7 @@ class LayerNorm(_Affine):
 class RMSNorm(Module):
     """The last dimensions of each item divided by their root mean square."""
 
-    weight: Any
+    weight: Parameter | None
 
     def __init__(self, normalized_shape: int | Sequence[int], eps: float | None = None,
                  elementwise_affine: bool = True, device: DeviceLike | None = None,
@@ -296,7 +298,7 @@ class RMSNorm(Module):
         if self.weight is not None:
             init.ones_(self.weight)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Any:
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
@@ -310,7 +312,7 @@ class LocalResponseNorm(Module):
         super().__init__()
         self.size, self.alpha, self.beta, self.k = check_count(self, "size", size, 1), alpha, beta, k
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
     def extra_repr(self) -> str:

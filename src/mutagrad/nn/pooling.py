@@ -1,6 +1,7 @@
 """Windows that slide over the last dimensions, and one number for each."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import BadValue
@@ -41,7 +42,7 @@ class _MaxPool(Module):
 class MaxPool1d(_MaxPool):
     """The largest element of each window of a sequence."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.max_pool1d(input, *self._settings())
 
 
@@ -54,14 +55,14 @@ class MaxPool2d(_MaxPool):
              [13., 15.]]])
     """
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.max_pool2d(input, *self._settings())
 
 
 class MaxPool3d(_MaxPool):
     """The largest element of each window of a volume."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.max_pool3d(input, *self._settings())
 
 
@@ -70,7 +71,7 @@ class _MaxUnpool(Module):
 
     dims: int
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+    def __init__(self, kernel_size: _size_any_t, stride: _size_any_t | None = None, padding: _size_any_t = 0) -> None:
         super().__init__()
         self.kernel_size = each_dim(self, "kernel_size", kernel_size, self.dims, 1)
         self.stride = each_dim(self, "stride", kernel_size if stride is None else stride, self.dims, 1)
@@ -85,7 +86,7 @@ class MaxUnpool1d(_MaxUnpool):
 
     dims = 1
 
-    def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
+    def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Any:
         return F.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
@@ -94,7 +95,7 @@ class MaxUnpool2d(_MaxUnpool):
 
     dims = 2
 
-    def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
+    def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Any:
         return F.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
@@ -103,7 +104,7 @@ class MaxUnpool3d(_MaxUnpool):
 
     dims = 3
 
-    def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
+    def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Any:
         return F.max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
@@ -140,7 +141,7 @@ class FractionalMaxPool2d(_FractionalMaxPool):
 
     dims = 2
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.fractional_max_pool2d(input, *self._settings())
 
 
@@ -149,7 +150,7 @@ class FractionalMaxPool3d(_FractionalMaxPool):
 
     dims = 3
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.fractional_max_pool3d(input, *self._settings())
 
 
@@ -166,7 +167,7 @@ class AvgPool1d(Module):
         self.padding = each_dim(self, "padding", padding, 1, 0)
         self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
     def extra_repr(self) -> str:
@@ -191,19 +192,20 @@ class _AvgPool(Module):
 class AvgPool2d(_AvgPool):
     """The mean of each window of an image."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.avg_pool2d(input, *self._settings())
 
 
 class AvgPool3d(_AvgPool):
     """The mean of each window of a volume."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.avg_pool3d(input, *self._settings())
 
 
 class _LPPool(Module):
-    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> None:
+    def __init__(self, norm_type: float, kernel_size: _size_any_t, stride: _size_any_t | None = None,
+                 ceil_mode: bool = False) -> None:
         super().__init__()
         self.norm_type, self.kernel_size, self.stride, self.ceil_mode = norm_type, kernel_size, stride, ceil_mode
 
@@ -214,28 +216,28 @@ class _LPPool(Module):
 class LPPool1d(_LPPool):
     """The norm of each window of a sequence."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.lp_pool1d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool2d(_LPPool):
     """The norm of each window of an image."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.lp_pool2d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool3d(_LPPool):
     """The norm of each window of a volume."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.lp_pool3d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 # -------------------------------------------------------------------------------------------- by the size of the result
 
 class _AdaptivePool(Module):
-    def __init__(self, output_size: Any) -> None:
+    def __init__(self, output_size: int | Sequence[int | None] | None) -> None:
         super().__init__()
         self.output_size = output_size
 
@@ -246,26 +248,26 @@ class _AdaptivePool(Module):
 class AdaptiveAvgPool1d(_AdaptivePool):
     """Means of as many windows as the result has elements."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.adaptive_avg_pool1d(input, self.output_size)
 
 
 class AdaptiveAvgPool2d(_AdaptivePool):
     """Means of as many windows of an image as the result has elements."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.adaptive_avg_pool2d(input, self.output_size)
 
 
 class AdaptiveAvgPool3d(_AdaptivePool):
     """Means of as many windows of a volume as the result has elements."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.adaptive_avg_pool3d(input, self.output_size)
 
 
 class _AdaptiveMaxPool(_AdaptivePool):
-    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
+    def __init__(self, output_size: int | Sequence[int | None] | None, return_indices: bool = False) -> None:
         super().__init__(output_size)
         self.return_indices = return_indices
 
@@ -273,19 +275,19 @@ class _AdaptiveMaxPool(_AdaptivePool):
 class AdaptiveMaxPool1d(_AdaptiveMaxPool):
     """The largest elements of as many windows as the result has elements."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPool):
     """The largest elements of as many windows of an image as the result has elements."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPool):
     """The largest elements of as many windows of a volume as the result has elements."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)

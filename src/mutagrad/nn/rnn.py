@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base.errors import BadArgument, BadValue, ShapeError
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from .common_types import DeviceLike
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
+
+State = Tensor | tuple[Tensor, Tensor]
 
 KINDS = {"LSTM": recurrent.LSTM, "GRU": recurrent.GRU, "RNN_TANH": recurrent.RNN_TANH, "RNN_RELU": recurrent.RNN_RELU}
 
@@ -47,7 +49,8 @@ class RNNBase(Module):
                 self._all_weights.append(self._make_weights(layer, suffix, device, dtype))
         self.reset_parameters()
 
-    def _make_weights(self, layer: int, suffix: str, device: Any, dtype: Any) -> list[str]:
+    def _make_weights(self, layer: int, suffix: str, device: DeviceLike | None,
+                      dtype: dtype | None) -> list[str]:
         """Those of one layer in one direction; their names."""
         result = self.proj_size or self.hidden_size
         gates = KINDS[self.mode].gates * self.hidden_size
@@ -66,7 +69,7 @@ class RNNBase(Module):
             init.uniform_(p, -bound, bound)
 
     @property
-    def all_weights(self) -> list[list[Any]]:
+    def all_weights(self) -> list[list[Tensor]]:
         """One list for each layer and direction."""
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
@@ -75,7 +78,7 @@ class RNNBase(Module):
         return [name for names in self._all_weights for name in names]
 
     @property
-    def _flat_weights(self) -> list[Any]:
+    def _flat_weights(self) -> list[Tensor]:
         return [getattr(self, name) for name in self._flat_weights_names]
 
     def flatten_parameters(self) -> None:
@@ -83,26 +86,25 @@ class RNNBase(Module):
 
     # ---------------------------------------------------------------------------------------------------------- forward
 
-    def forward(self, input: Any, hx: Any = None) -> Any:
-        """The results of the last layer at every step, and the last states of all layers."""
+    def forward(self, input: Tensor | PackedSequence, hx: State | None = None) -> Any:
+        """Return the results of the last layer at every step, and the last states of all layers."""
         if isinstance(input, PackedSequence):
             return self._packed(input, hx)
         dims = tensor_argument(input, self._get_name())._array.ndim
         if dims not in (2, 3):
             raise BadValue(f"{self._get_name()}: expects an input of 2 or 3 dimensions, got shape {tuple(input.shape)}",
                            fix="(steps, batch, features), or (steps, features)")
-        states = self._given(hx, dims)
+        states, x = self._given(hx, dims), input
         if dims == 2:
-            input = input.unsqueeze(0 if self.batch_first else 1)
+            x = input.unsqueeze(0 if self.batch_first else 1)
             states = None if states is None else tuple(s.unsqueeze(1) for s in states)
-        states = self._checked(input, input.shape[0 if self.batch_first else 1], states)
-        out, *last = recurrent.padded(KINDS[self.mode], input, states, self._flat_weights, self._shape(),
-                                      self.batch_first)
+        states = self._checked(x, x.shape[0 if self.batch_first else 1], states)
+        out, *last = recurrent.padded(KINDS[self.mode], x, states, self._flat_weights, self._shape(), self.batch_first)
         if dims == 2:
             out, last = out.squeeze(0 if self.batch_first else 1), [s.squeeze(1) for s in last]
         return out, self._answer(last)
 
-    def _packed(self, input: PackedSequence, hx: Any) -> Any:
+    def _packed(self, input: PackedSequence, hx: State | None) -> Any:
         data, batch_sizes, order, back = input
         if data.ndim != 2:
             raise ShapeError(f"{self._get_name()}: packed data must have 2 dimensions, got shape {tuple(data.shape)}",
@@ -119,7 +121,7 @@ class RNNBase(Module):
     def _shape(self) -> recurrent.Shape:
         return recurrent.Shape(self.bias, self.num_layers, self.dropout, self.training, bool(self.bidirectional))
 
-    def _given(self, hx: Any, dims: int) -> tuple[Any, ...] | None:
+    def _given(self, hx: State | None, dims: int) -> tuple[Tensor, ...] | None:
         """The states that the caller gave, as a tuple."""
         if hx is None:
             return None
@@ -134,7 +136,7 @@ class RNNBase(Module):
                              fix="(layers * directions, batch, hidden_size), without batch if the input has none")
         return states
 
-    def _checked(self, input: Any, batch: int, states: tuple[Any, ...] | None) -> tuple[Any, ...]:
+    def _checked(self, input: Tensor, batch: int, states: tuple[Tensor, ...] | None) -> tuple[Tensor, ...]:
         """The states, or zeros, once they and the input are found to fit."""
         weight = self._flat_weights[0]
         if input.dtype != weight.dtype and mode.now.autocast_dtype is None:
@@ -155,7 +157,7 @@ class RNNBase(Module):
                                  fix=f"zeros{shape}")
         return states
 
-    def _answer(self, last: Sequence[Any]) -> Any:
+    def _answer(self, last: Sequence[Tensor]) -> Any:
         return tuple(last) if KINDS[self.mode].states == 2 else last[0]
 
     def extra_repr(self) -> str:
@@ -259,12 +261,12 @@ class RNNCellBase(Module):
         for p in self.parameters():
             init.uniform_(p, -bound, bound)
 
-    def _step(self, function: Any, input: Any, hx: Any) -> Any:
+    def _step(self, function: Callable[..., Any], input: Tensor, hx: State | None) -> Any:
         name = self._get_name()
         if tensor_argument(input, name)._array.ndim not in (1, 2):
             raise BadValue(f"{name}: expects an input of 1 or 2 dimensions, got shape {tuple(input.shape)}",
                            fix="(batch, input_size)")
-        given = hx if self.states == 2 else (hx,)
+        given: Any = hx if self.states == 2 else (hx,)
         if hx is None:
             state = zeros((*input.shape[:-1], self.hidden_size), dtype=input.dtype)
             given = (state,) * self.states
@@ -288,7 +290,7 @@ class RNNCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         self.nonlinearity = nonlinearity
 
-    def forward(self, input: Any, hx: Any = None) -> Any:
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Any:
         if self.nonlinearity not in ("tanh", "relu"):
             raise BadValue(f"RNNCell: nonlinearity must be 'tanh' or 'relu', not {self.nonlinearity!r}",
                            fix="nonlinearity='tanh'")
@@ -305,7 +307,7 @@ class LSTMCell(RNNCellBase):
                  dtype: dtype | None = None) -> None:
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
 
-    def forward(self, input: Any, hx: Any = None) -> Any:
+    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> Any:
         if hx is not None and not (isinstance(hx, (tuple, list)) and len(hx) == 2):
             raise BadArgument("LSTMCell: hx must be a pair of tensors, state and cell state", fix="cell(x, (h, c))")
         return self._step(recurrent.lstm_cell, input, hx)
@@ -318,5 +320,5 @@ class GRUCell(RNNCellBase):
                  dtype: dtype | None = None) -> None:
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
-    def forward(self, input: Any, hx: Any = None) -> Any:
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Any:
         return self._step(recurrent.gru_cell, input, hx)

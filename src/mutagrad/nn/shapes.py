@@ -1,6 +1,7 @@
 """Layers that rearrange, resize or surround, and two distances."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base.errors import BadArgument, BadValue
@@ -32,7 +33,7 @@ class Flatten(Module):
         super().__init__()
         self.start_dim, self.end_dim = start_dim, end_dim
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return input.flatten(self.start_dim, self.end_dim)
 
     def extra_repr(self) -> str:
@@ -42,7 +43,7 @@ class Flatten(Module):
 class Unflatten(Module):
     """One dimension as several."""
 
-    def __init__(self, dim: int, unflattened_size: Any) -> None:
+    def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
         super().__init__()
         if isinstance(dim, str):
             raise BadArgument("Unflatten: dimensions have no names here", fix="Unflatten(1, (2, 5))")
@@ -55,7 +56,7 @@ class Unflatten(Module):
                                   f"{type(n).__name__} at pos {i}", fix="Unflatten(1, (2, 5))")
         self.dim, self.unflattened_size = dim, unflattened_size
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return input.unflatten(self.dim, self.unflattened_size)
 
     def extra_repr(self) -> str:
@@ -90,14 +91,14 @@ class Upsample(Module):
 class UpsamplingNearest2d(Upsample):
     """Images in another size, by repeating pixels."""
 
-    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+    def __init__(self, size: _size_any_t | None = None, scale_factor: _ratio_any_t | None = None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
     """Images in another size, with straight lines between pixels and the corners in their places."""
 
-    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+    def __init__(self, size: _size_any_t | None = None, scale_factor: _ratio_any_t | None = None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
 
 
@@ -108,7 +109,7 @@ class PixelShuffle(Module):
         super().__init__()
         self.upscale_factor = upscale_factor
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.pixel_shuffle(input, self.upscale_factor)
 
     def extra_repr(self) -> str:
@@ -122,7 +123,7 @@ class PixelUnshuffle(Module):
         super().__init__()
         self.downscale_factor = downscale_factor
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.pixel_unshuffle(input, self.downscale_factor)
 
     def extra_repr(self) -> str:
@@ -136,7 +137,7 @@ class ChannelShuffle(Module):
         super().__init__()
         self.groups = check_count(self, "groups", groups, 1)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.channel_shuffle(input, self.groups)
 
     def extra_repr(self) -> str:
@@ -146,11 +147,12 @@ class ChannelShuffle(Module):
 class Unfold(Module):
     """The windows of an image as columns."""
 
-    def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
+    def __init__(self, kernel_size: _size_any_t, dilation: _size_any_t = 1, padding: _size_any_t = 0,
+                 stride: _size_any_t = 1) -> None:
         super().__init__()
         self.kernel_size, self.dilation, self.padding, self.stride = kernel_size, dilation, padding, stride
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
 
     def extra_repr(self) -> str:
@@ -166,7 +168,7 @@ class Fold(Module):
         self.output_size, self.kernel_size = output_size, kernel_size
         self.dilation, self.padding, self.stride = dilation, padding, stride
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
 
     def extra_repr(self) -> str:
@@ -185,12 +187,12 @@ class _Pad(Module):
         cls.dims = dims or getattr(cls, "dims", 0)
         cls.mode = mode or getattr(cls, "mode", "")
 
-    def __init__(self, padding: Any) -> None:
+    def __init__(self, padding: _size_any_t) -> None:
         super().__init__()
         numbers: Any = each_dim(self, "padding", padding, 2 * self.dims, -(1 << 62))
         self.padding = numbers
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.pad(input, self.padding, self.mode)
 
     def extra_repr(self) -> str:
@@ -198,11 +200,11 @@ class _Pad(Module):
 
 
 class _ConstantPad(_Pad, mode="constant"):
-    def __init__(self, padding: Any, value: float) -> None:
+    def __init__(self, padding: _size_any_t, value: float) -> None:
         super().__init__(padding)
         self.value = value
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.pad(input, self.padding, "constant", self.value)
 
     def extra_repr(self) -> str:
@@ -222,7 +224,7 @@ class ConstantPad3d(_ConstantPad, dims=3):
 
 
 class _ZeroPad(_ConstantPad):
-    def __init__(self, padding: Any) -> None:
+    def __init__(self, padding: _size_any_t) -> None:
         super().__init__(padding, 0.0)
 
     def extra_repr(self) -> str:
@@ -266,7 +268,7 @@ class ReplicationPad3d(_Pad, dims=3, mode="replicate"):
 
 
 class _CircularPad(_Pad, mode="circular"):
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         if input.ndim not in (self.dims + 1, self.dims + 2):
             raise BadValue(f"{type(self).__name__}: expected {self.dims + 1}D or {self.dims + 2}D input "
                            f"(got {input.ndim}D input)", why=f"the shape is {tuple(input.shape)}",
@@ -295,7 +297,7 @@ class CosineSimilarity(Module):
         super().__init__()
         self.dim, self.eps = dim, eps
 
-    def forward(self, x1: Any, x2: Any) -> Any:
+    def forward(self, x1: Tensor, x2: Tensor) -> Any:
         return F.cosine_similarity(x1, x2, self.dim, self.eps)
 
 
@@ -306,5 +308,5 @@ class PairwiseDistance(Module):
         super().__init__()
         self.norm, self.eps, self.keepdim = p, eps, keepdim
 
-    def forward(self, x1: Any, x2: Any) -> Any:
+    def forward(self, x1: Tensor, x2: Tensor) -> Any:
         return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)

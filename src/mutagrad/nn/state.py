@@ -32,7 +32,7 @@ class IncompatibleKeys(NamedTuple):
 class _Loading:
     """One call of load_state_dict: what did not match, and what is to be written once everything is known to fit."""
 
-    def __init__(self, metadata: Any, assign: bool) -> None:
+    def __init__(self, metadata: Mapping[str, Any] | None, assign: bool) -> None:
         self.metadata, self.assign = metadata, assign
         self.missing: list[str] = []
         self.unexpected: list[str] = []

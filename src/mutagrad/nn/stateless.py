@@ -7,14 +7,16 @@ from typing import Any
 
 from ..base.errors import BadValue
 from ..ops.shape.shape import stack
+from ..tensors.tensor import Tensor
 from .module import Module
 from .normalization import _BatchNorm
 
 __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
 
 
-def functional_call(module: Module, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: Any = None, *,
-                    tie_weights: bool = True, strict: bool = False) -> Any:
+def functional_call(module: Module, parameter_and_buffer_dicts: dict[str, Any] | Sequence[dict[str, Any]],
+                    args: Any = None, kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True,
+                    strict: bool = False) -> Any:
     """Calls a module with other tensors in the place of its parameters and buffers, given by name.
 
     >>> import mutagrad as mg
@@ -22,8 +24,8 @@ def functional_call(module: Module, parameter_and_buffer_dicts: Any, args: Any =
     >>> mg.func.functional_call(layer, {"weight": mg.ones(1, 2), "bias": mg.zeros(1)}, mg.tensor([1., 2.]))
     tensor([3.])
     """
-    one = isinstance(parameter_and_buffer_dicts, dict)
-    dicts = [parameter_and_buffer_dicts] if one else list(parameter_and_buffer_dicts)
+    dicts = parameter_and_buffer_dicts
+    dicts = [dicts] if isinstance(dicts, dict) else list(dicts)
     given: dict[str, Any] = {}
     for d in dicts:
         if given.keys() & d.keys():
@@ -53,7 +55,7 @@ def _swapped(module: Module, given: dict[str, Any], tie_weights: bool, strict: b
             owner.__dict__[table][key] = before[name]
 
 
-def _slots(module: Module) -> Iterator[tuple[str, Any, str, str]]:
+def _slots(module: Module) -> Iterator[tuple[str, Module, str, str]]:
     for path, owner in module.named_modules(remove_duplicate=False):
         for table in ("_parameters", "_buffers"):
             for key, value in owner.__dict__[table].items():
@@ -61,11 +63,11 @@ def _slots(module: Module) -> Iterator[tuple[str, Any, str, str]]:
                     yield f"{path}.{key}" if path else key, owner, table, key
 
 
-def _value(owner: Any, table: str, key: str) -> Any:
+def _value(owner: Module, table: str, key: str) -> Any:
     return owner.__dict__[table][key]
 
 
-def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Any], dict[str, Any]]:
+def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """Return the parameters and buffers of models of one kind, stacked by name, for `vmap` over `functional_call`."""
     if not models:
         raise BadValue("stack_module_state: there are no models")

@@ -93,7 +93,7 @@ class MultiheadAttention(Module):
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None = None,
                 need_weights: bool = True, attn_mask: Tensor | None = None, average_attn_weights: bool = True,
-                is_causal: bool = False) -> tuple[Any, Any]:
+                is_causal: bool = False) -> tuple[Tensor, Tensor | None]:
         turned = self.batch_first and tensor_argument(query, "MultiheadAttention").ndim == 3
         if turned:
             query, key, value = (x.transpose(0, 1) if tensor_argument(x, "MultiheadAttention").ndim == 3 else x
@@ -138,7 +138,7 @@ class _Layer(Module):
             setattr(self, f"dropout{k}", Dropout(dropout))
         self.activation = _get_activation_fn(activation)
 
-    def _add(self, x: Any, norm: Any, block: Callable[[Any], Any]) -> Any:
+    def _add(self, x: Tensor, norm: Module, block: Callable[[Any], Any]) -> Any:
         """x and what a block makes of it, normalised before the block or after the sum."""
         return x + block(norm(x)) if self.norm_first else norm(x + block(x))
 
@@ -147,7 +147,7 @@ class _Layer(Module):
         return attention(x, memory, memory, attn_mask=mask, key_padding_mask=padding, need_weights=False,
                          is_causal=causal)[0]
 
-    def _feed(self, x: Any) -> Any:
+    def _feed(self, x: Tensor) -> Any:
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
 
@@ -282,6 +282,7 @@ class Transformer(Module):
                             memory_is_causal=memory_is_causal)
 
     @staticmethod
-    def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Any:
+    def generate_square_subsequent_mask(sz: int, device: DeviceLike | None = None,
+                                        dtype: dtype | None = None) -> Any:
         """A mask to add to scores: -inf where a key comes after the query, 0 elsewhere."""
         return full((sz, sz), float("-inf"), device=device, dtype=dtype).triu(1)
