@@ -4,10 +4,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import np
+from ..base.operands import Array
 from ..tensors.tensor import Tensor
 from .blocks import divided_step, seen_gradient
 from .elementwise import Elementwise, filled, weight_decay_of
-from .optimizer import ParamsT, count_tensor
+from .optimizer import Group, ParamsT, count_tensor
 from .settings import check_positive, plain
 
 
@@ -27,18 +28,18 @@ class Adagrad(Elementwise):
             for p in group["params"]:
                 self.state[p].update(step=count_tensor(0.0), sum=filled(p, self.first_value(group, "sum")))
 
-    def kept(self, group: dict[str, Any]) -> tuple[str, ...]:
+    def kept(self, group: Group) -> tuple[str, ...]:
         return ("sum",)
 
-    def first_value(self, group: dict[str, Any], name: str) -> float:
+    def first_value(self, group: Group, name: str) -> float:
         return float(plain(group["initial_accumulator_value"]))
 
-    def numbers(self, group: dict[str, Any], step: float) -> tuple[Any, ...]:  # type: ignore[override]
+    def numbers(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
         rate = float(plain(group["lr"])) / (1 + (step - 1) * float(group["lr_decay"]))
         return group["maximize"], weight_decay_of(group), float(group["eps"]), rate
 
     @staticmethod
-    def update(numbers: Any, scratch: Any, p: Any, g: Any, total: Any) -> None:
+    def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, total: Array) -> None:
         maximize, decay, eps, rate = numbers
         t, u, _ = scratch
         g = seen_gradient(u, p, g, maximize, decay)

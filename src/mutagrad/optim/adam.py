@@ -4,10 +4,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import np
+from ..base.operands import Array
 from ..tensors.tensor import Tensor
 from .blocks import average, average_square, divided_step, seen_gradient
 from .elementwise import Elementwise, decays
-from .optimizer import ParamsT
+from .optimizer import Group, ParamsT
 from .settings import Betas, check_betas, check_positive, plain
 
 
@@ -33,10 +34,10 @@ class Adam(Elementwise):
             "maximize": maximize, "foreach": foreach, "capturable": capturable, "differentiable": differentiable,
             "fused": fused, "decoupled_weight_decay": decoupled_weight_decay})
 
-    def kept(self, group: dict[str, Any]) -> tuple[str, ...]:
+    def kept(self, group: Group) -> tuple[str, ...]:
         return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
 
-    def numbers(self, group: dict[str, Any], step: float) -> tuple[Any, ...]:  # type: ignore[override]
+    def numbers(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
         lr = float(plain(group["lr"]))
         beta1, beta2 = map(float, group["betas"])
         root = (1 - beta2 ** step) ** 0.5
@@ -44,7 +45,8 @@ class Adam(Elementwise):
                 lr / (1 - beta1 ** step) * root)
 
     @staticmethod
-    def update(numbers: Any, scratch: Any, p: Any, g: Any, mean: Any, square: Any, top: Any = None) -> None:
+    def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, mean: Array, square: Array,
+               top: Array | None = None) -> None:
         maximize, decay, shrink, weight1, keep2, weight2, eps, rate = numbers
         t, u, _ = scratch
         g = seen_gradient(u, p, g, maximize, decay)

@@ -4,10 +4,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import np
+from ..base.operands import Array
 from ..tensors.tensor import Tensor
 from .blocks import average, divided_step, seen_gradient
 from .elementwise import Elementwise, weight_decay_of
-from .optimizer import ParamsT
+from .optimizer import Group, ParamsT
 from .settings import Betas, check_betas, check_positive, plain
 
 
@@ -22,16 +23,16 @@ class Adamax(Elementwise):
             "lr": lr, "betas": check_betas(self, betas), "eps": eps, "weight_decay": weight_decay, "foreach": foreach,
             "maximize": maximize, "differentiable": differentiable, "capturable": capturable})
 
-    def kept(self, group: dict[str, Any]) -> tuple[str, ...]:
+    def kept(self, group: Group) -> tuple[str, ...]:
         return "exp_avg", "exp_inf"
 
-    def numbers(self, group: dict[str, Any], step: float) -> tuple[Any, ...]:  # type: ignore[override]
+    def numbers(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
         beta1, beta2 = map(float, group["betas"])
         return (group["maximize"], weight_decay_of(group), 1 - beta1, beta2, float(group["eps"]),
                 float(plain(group["lr"])) / (1 - beta1 ** step))
 
     @staticmethod
-    def update(numbers: Any, scratch: Any, p: Any, g: Any, mean: Any, largest: Any) -> None:
+    def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, mean: Array, largest: Array) -> None:
         maximize, decay, weight, keep, eps, rate = numbers
         t, u, _ = scratch
         g = seen_gradient(u, p, g, maximize, decay)

@@ -6,8 +6,8 @@ from math import cos, floor, pi
 from typing import Any
 
 from ..base.errors import BadValue
-from .optimizer import Optimizer
-from .scheduler import LRScheduler, Rates, check_optimizer, for_groups, saved_functions, set_in_group
+from .optimizer import Group, Optimizer
+from .scheduler import LRScheduler, Rate, Rates, check_optimizer, for_groups, saved_functions, set_in_group
 
 __all__ = ["CyclicLR", "OneCycleLR"]
 
@@ -18,7 +18,7 @@ class _WithMomentum(LRScheduler):
     cycle_momentum: bool
     use_beta1: bool
 
-    def _begin_momentum(self, base_momentum: Any, max_momentum: Any, fresh: bool) -> None:
+    def _begin_momentum(self, base_momentum: Rates, max_momentum: Rates, fresh: bool) -> None:
         groups, defaults = self.optimizer.param_groups, self.optimizer.defaults
         if "momentum" not in defaults and "betas" not in defaults:
             raise BadValue("optimizer must support momentum or beta1 with `cycle_momentum` option enabled",
@@ -31,7 +31,7 @@ class _WithMomentum(LRScheduler):
                 self._set_momentum(group, most)
                 group["max_momentum"], group["base_momentum"] = most, least
 
-    def _set_momentum(self, group: dict[str, Any], value: Any) -> None:
+    def _set_momentum(self, group: Group, value: Rate) -> None:
         if self.use_beta1:
             group["betas"] = (value, *group["betas"][1:])
         else:
@@ -78,7 +78,7 @@ class CyclicLR(_WithMomentum):
         """How high the cycle (or the epoch) with this number goes."""
         return self._scale_fn_custom(x) if self._scale_fn_custom is not None else _SCALES[self.mode][1](self.gamma, x)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         self._warn_outside_step()
         cycle = floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
@@ -101,12 +101,12 @@ class CyclicLR(_WithMomentum):
             self._scale_fn_custom.__dict__.update(attributes)
 
 
-def annealed_by_cosine(start: Any, end: Any, done: float) -> Any:
+def annealed_by_cosine(start: Rate, end: Rate, done: float) -> Rate:
     """Between two values, along half a cosine."""
     return end + (start - end) / 2.0 * (cos(pi * done) + 1)
 
 
-def _annealed_linearly(start: Any, end: Any, done: float) -> Any:
+def _annealed_linearly(start: Rate, end: Rate, done: float) -> Rate:
     return (end - start) * done + start
 
 
@@ -140,7 +140,7 @@ class OneCycleLR(_WithMomentum):
                 group.update(initial_lr=most / div_factor, max_lr=most, min_lr=most / div_factor / final_div_factor)
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         self._warn_outside_step()
         step = self.last_epoch
         if step > self.total_steps:
@@ -160,7 +160,7 @@ class OneCycleLR(_WithMomentum):
         return [anneal(group[phase["start_lr"]], group[phase["end_lr"]], done) for group in groups]
 
 
-def _total_steps(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
+def _total_steps(total_steps: int | None, epochs: int | None, steps_per_epoch: int | None) -> int:
     if total_steps is None and (epochs is None or steps_per_epoch is None):
         raise BadValue("OneCycleLR: You must define either total_steps OR (epochs AND steps_per_epoch)",
                        fix="total_steps=epochs * len(batches)")

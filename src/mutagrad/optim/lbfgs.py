@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 from ..base.errors import BadArgument, BadValue
 from ..base.modes import RECORDED, UNRECORDED, call_with
-from ..base.operands import Array
 from ..ops.shape.shape import cat
 from ..tensors.tensor import Tensor
-from .optimizer import Optimizer, ParamsT
+from .optimizer import Group, Optimizer, ParamsT, State
 from .settings import check_positive, plain
 
 
@@ -43,14 +42,14 @@ class LBFGS(Optimizer):
             "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change, "history_size": history_size,
             "line_search_fn": line_search_fn})
 
-    def add_param_group(self, param_group: dict[str, Any]) -> None:
+    def add_param_group(self, param_group: Group) -> None:
         if self.param_groups:
             raise BadValue("LBFGS doesn't support per-parameter options (parameter groups)",
                            why="it takes all parameters as one vector", fix="one list of parameters")
         super().add_param_group(param_group)
 
     @property
-    def _params(self) -> list[Any]:
+    def _params(self) -> list[Tensor]:
         return self.param_groups[0]["params"]  # type: ignore[no-any-return]
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -97,8 +96,8 @@ class LBFGS(Optimizer):
                 break
         return returned
 
-    def _move(self, closure: Callable[[], Any], start: _Point, t: float, direction: Array, most: int,
-              last: bool) -> tuple[float, Any, float, int]:
+    def _move(self, closure: Callable[[], Any], start: _Point, t: float, direction: Tensor, most: int,
+              last: bool) -> tuple[float, Tensor, float, int]:
         """Goes along the direction: loss and gradient there, how far, and how many evaluations it took."""
         if self.param_groups[0]["line_search_fn"] is None:
             self._add(t, direction)
@@ -126,7 +125,7 @@ class LBFGS(Optimizer):
             parts.append(part.view(part.real.dtype) if part.is_complex() else part)
         return cat(parts) if len(parts) > 1 else parts[0].clone()
 
-    def _add(self, t: float, direction: Any) -> None:
+    def _add(self, t: float, direction: Tensor) -> None:
         start = 0
         for p in self._params:
             size = p.numel() * (2 if p.is_complex() else 1)
@@ -135,7 +134,7 @@ class LBFGS(Optimizer):
             start += size
 
 
-def _direction(state: dict[str, Any], gradient: Any, history_size: int, first: bool) -> Any:
+def _direction(state: State, gradient: Tensor, history_size: int, first: bool) -> Any:
     """The gradient, turned around and multiplied by the estimate of the inverse Hessian."""
     if first:
         state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
@@ -166,7 +165,7 @@ class _Point(NamedTuple):
 
     at: float
     loss: float
-    gradient: Any
+    gradient: Tensor
     slope: float
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from ..arrays import np
 from ..base.errors import BadValue
+from ..base.operands import Array
 from ..tensors.tensor import Tensor
-from .optimizer import ParamsT
+from .optimizer import Group, ParamsT, State
 from .settings import check_positive, plain
 from .whole import Whole, move, zeros
 
@@ -38,15 +39,15 @@ class Muon(Whole):
             for p in group["params"]:
                 self.check(p)
 
-    def check(self, p: Any) -> None:
+    def check(self, p: Tensor) -> None:
         if p.ndim != 2 or p.is_complex():
             raise BadValue("Muon only supports 2D parameters of real numbers, whereas we found one of shape "
                            f"{tuple(p.shape)} and type {p.dtype}", fix="give the others to AdamW")
 
-    def new_state(self, p: Any) -> dict[str, Any]:
+    def new_state(self, p: Tensor) -> State:
         return {"momentum_buffer": zeros(p, p._array.shape)}
 
-    def updated(self, group: dict[str, Any], state: dict[str, Any], p: Any, g: Any) -> Any:
+    def updated(self, group: Group, state: State, p: Array, g: Array) -> Any:
         lr, momentum = float(plain(group["lr"])), group["momentum"]
         moving = move(state["momentum_buffer"], g, 1 - momentum)
         direction = g + (moving - g) * p.dtype.type(momentum) if group["nesterov"] else moving
@@ -57,7 +58,7 @@ class Muon(Whole):
         return p * p.dtype.type(1 - lr * group["weight_decay"]) - p.dtype.type(lr * factor) * step
 
 
-def _orthogonalized(matrix: Any, coefficients: Any, steps: int, eps: float) -> Any:
+def _orthogonalized(matrix: Array, coefficients: Sequence[float], steps: int, eps: float) -> Array:
     """About the nearest matrix with orthonormal rows or columns: singular values near one, by a polynomial."""
     a, b, c = map(float, coefficients)
     tall = matrix.shape[0] > matrix.shape[1]

@@ -19,6 +19,8 @@ from ..core.factory import make
 from ..nn.hooks import Handle, Hooks
 from ..tensors.tensor import Tensor
 
+Group = dict[str, Any]  # parameters and their settings
+State = dict[str, Any]  # what is kept for one parameter
 StateDict = dict[str, Any]
 ParamsT: TypeAlias = "Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]"
 params_t = ParamsT
@@ -80,7 +82,7 @@ def evaluated(closure: Callable[[], Any] | None) -> Any:
     return call_with(RECORDED, closure)
 
 
-def count_tensor(value: Any) -> Tensor:
+def count_tensor(value: float) -> Tensor:
     """A number of the state, such as how many steps there were: a 0-d tensor, as in PyTorch."""
     kind = np.float64 if get_default_dtype() is float64 else np.float32
     return make(np.array(value, kind))  # type: ignore[no-any-return]
@@ -111,11 +113,11 @@ class Optimizer:
         if "step" in cls.__dict__:
             cls.step = with_hooks(cls.__dict__["step"])  # type: ignore[method-assign]
 
-    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+    def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
         self._make_hooks()
         self.state: defaultdict[Any, Any] = defaultdict(dict)
-        self.param_groups: list[dict[str, Any]] = []
+        self.param_groups: list[Group] = []
         for group in _groups(params, type(self).__name__):
             self.add_param_group(group)
 
@@ -148,7 +150,7 @@ class Optimizer:
 
     # ----------------------------------------------------------------------------------------------------------- groups
 
-    def add_param_group(self, param_group: dict[str, Any]) -> None:
+    def add_param_group(self, param_group: Group) -> None:
         """Adds parameters with settings of their own; what `param_group` does not set has the optimizer's default."""
         name = type(self).__name__
         if not isinstance(param_group, dict):
@@ -181,7 +183,7 @@ class Optimizer:
                            why="it was computed from others, which are what has to change",
                            fix="x.detach().requires_grad_()")
 
-    def _check_apart(self, params: list[Any], names: list[str], name: str) -> None:
+    def _check_apart(self, params: list[Tensor], names: list[str], name: str) -> None:
         if len(params) != len(set(params)):
             warnings.warn("optimizer contains a parameter group with duplicate parameters; each is updated as often as "
                           "it occurs", stacklevel=4)
@@ -269,7 +271,7 @@ class Optimizer:
         for hook in self._load_post_hooks.values():
             hook(self)
 
-    def _check_loaded(self, groups: list[dict[str, Any]]) -> None:
+    def _check_loaded(self, groups: list[Group]) -> None:
         name = type(self).__name__
         if len(groups) != len(self.param_groups):
             raise BadValue(f"{name}: loaded state dict has a different number of parameter groups: {len(groups)}, not "
@@ -313,7 +315,7 @@ def check_modes(settings: dict[str, Any], name: str) -> None:
                        fix="give neither: they change nothing in the result")
 
 
-def _groups(params: Any, name: str) -> list[dict[str, Any]]:
+def _groups(params: Any, name: str) -> list[Group]:
     if isinstance(params, Tensor) or not isinstance(params, Iterable):
         raise BadArgument(f"{name}: params argument given to the optimizer should be an iterable of Tensors or dicts, "
                           f"but got {type(params).__name__}", fix="[tensor], or model.parameters()")
@@ -324,7 +326,7 @@ def _groups(params: Any, name: str) -> list[dict[str, Any]]:
     return found if isinstance(found[0], dict) else [{"params": found}]
 
 
-def _with_names(params: Any, name: str) -> tuple[list[Any], list[str]]:
+def _with_names(params: Any, name: str) -> tuple[list[Tensor], list[str]]:
     """The parameters of a group, and their names if they came as (name, parameter)."""
     if isinstance(params, Tensor):
         return [params], []
@@ -356,7 +358,7 @@ def _own(value: Any) -> Any:
     return _converted(value) if _from_elsewhere(value) else deepcopy(value)
 
 
-def _fitted(value: Any, p: Tensor, key: Any) -> Any:
+def _fitted(value: Any, p: Tensor, key: str | None) -> Any:
     """A loaded value of the state of `p`: tensors in its type, but for the count of steps."""
     if _from_elsewhere(value):
         value = _converted(value)

@@ -4,10 +4,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import np
+from ..base.operands import Array
 from ..tensors.tensor import Tensor
 from .blocks import average, average_square, divided_step, seen_gradient
 from .elementwise import Elementwise, decays
-from .optimizer import ParamsT
+from .optimizer import Group, ParamsT
 from .settings import Betas, check_betas, check_positive, plain
 
 
@@ -23,10 +24,10 @@ class RAdam(Elementwise):
             "maximize": maximize, "foreach": foreach, "capturable": capturable,
             "decoupled_weight_decay": decoupled_weight_decay, "differentiable": differentiable})
 
-    def kept(self, group: dict[str, Any]) -> tuple[str, ...]:
+    def kept(self, group: Group) -> tuple[str, ...]:
         return "exp_avg", "exp_avg_sq"
 
-    def numbers(self, group: dict[str, Any], step: float) -> tuple[Any, ...]:  # type: ignore[override]
+    def numbers(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
         lr = float(plain(group["lr"]))
         beta1, beta2 = map(float, group["betas"])
         rate, correction = lr / (1 - beta1 ** step), 1 - beta2 ** step
@@ -40,7 +41,7 @@ class RAdam(Elementwise):
                 rectified)
 
     @staticmethod
-    def update(numbers: Any, scratch: Any, p: Any, g: Any, mean: Any, square: Any) -> None:
+    def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, mean: Array, square: Array) -> None:
         maximize, decay, shrink, weight1, keep2, weight2, eps, rate, rectified = numbers
         t, u, _ = scratch
         g = seen_gradient(u, p, g, maximize, decay)

@@ -4,10 +4,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import np
+from ..base.operands import Array
 from ..tensors.tensor import Tensor
 from .blocks import average, average_square, divided_step, seen_gradient
 from .elementwise import Elementwise, weight_decay_of
-from .optimizer import ParamsT
+from .optimizer import Group, ParamsT
 from .settings import check_positive, plain
 
 
@@ -23,17 +24,18 @@ class RMSprop(Elementwise):
             "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach, "maximize": maximize,
             "differentiable": differentiable})
 
-    def kept(self, group: dict[str, Any]) -> tuple[str, ...]:
+    def kept(self, group: Group) -> tuple[str, ...]:
         momentum, centered = group["momentum"] > 0, group["centered"]
         return "square_avg", *(("momentum_buffer",) if momentum else ()), *(("grad_avg",) if centered else ())
 
-    def numbers(self, group: dict[str, Any], step: float) -> tuple[Any, ...]:  # type: ignore[override]
+    def numbers(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
         alpha, momentum = float(group["alpha"]), float(group["momentum"])
         return (group["maximize"], weight_decay_of(group), alpha, 1 - alpha, float(group["eps"]),
                 momentum if momentum > 0 else None, group["centered"], float(plain(group["lr"])))
 
     @staticmethod
-    def update(numbers: Any, scratch: Any, p: Any, g: Any, square: Any, *others: Any) -> None:
+    def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, square: Array,
+               *others: Array) -> None:
         maximize, decay, keep, weight, eps, momentum, centered, lr = numbers
         t, u, below = scratch
         g = seen_gradient(u, p, g, maximize, decay)

@@ -5,9 +5,10 @@ from typing import Any
 
 from ..arrays import np
 from ..base.errors import BadValue
+from ..base.operands import Array
 from ..tensors.tensor import Tensor
 from .elementwise import Elementwise
-from .optimizer import ParamsT
+from .optimizer import Group, ParamsT
 from .settings import check_positive, plain
 
 
@@ -25,18 +26,18 @@ class Rprop(Elementwise):
             "lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach, "maximize": maximize,
             "differentiable": differentiable, "capturable": capturable})
 
-    def kept(self, group: dict[str, Any]) -> tuple[str, ...]:
+    def kept(self, group: Group) -> tuple[str, ...]:
         return "prev", "step_size"
 
-    def first_value(self, group: dict[str, Any], name: str) -> float:
+    def first_value(self, group: Group, name: str) -> float:
         return float(plain(group["lr"])) if name == "step_size" else 0.0
 
-    def numbers(self, group: dict[str, Any], step: float) -> tuple[Any, ...]:  # type: ignore[override]
+    def numbers(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
         (smaller, larger), (least, most) = group["etas"], group["step_sizes"]
         return group["maximize"], float(smaller), float(larger), float(least), float(most)
 
     @staticmethod
-    def update(numbers: Any, scratch: Any, p: Any, g: Any, before: Any, size: Any) -> None:
+    def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, before: Array, size: Array) -> None:
         maximize, smaller, larger, least, most = numbers
         t, u, _ = scratch
         np.negative(g, u) if maximize else np.copyto(u, g)

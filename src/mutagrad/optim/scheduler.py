@@ -9,12 +9,13 @@ from typing import Any
 
 from ..base.errors import BadArgument, BadValue
 from ..tensors.tensor import Tensor
-from .optimizer import Optimizer
+from .optimizer import Group, Optimizer
 from .settings import plain
 
 __all__ = ["LRScheduler"]
 
-Rates = float | Tensor | Sequence[float | Tensor]  # one for all groups of parameters, or one for each
+Rate = float | Tensor
+Rates = Rate | list[Rate] | tuple[Rate, ...]  # one for all groups of parameters, or one for each
 
 WITH_EPOCH = ("step(epoch) is deprecated: call step() once for each epoch. Where there is a closed form of the "
               "schedule, the rate is set by that.")
@@ -26,15 +27,15 @@ class ResumedWithoutRates(BadValue, KeyError):
     __str__ = BadValue.__str__
 
 
-def _copied(value: Any) -> Any:
+def _copied(value: Rate) -> Rate:
     return value.clone() if isinstance(value, Tensor) else value
 
 
-def of_groups(optimizer: Optimizer, key: str) -> list[Any]:
+def of_groups(optimizer: Optimizer, key: str) -> list[Rate]:
     return [_copied(group[key]) for group in optimizer.param_groups]
 
 
-def set_in_group(group: dict[str, Any], key: str, value: Any) -> None:
+def set_in_group(group: Group, key: str, value: Rate) -> None:
     """Sets a number of a group; where it is a tensor, that stays and gets the value."""
     if isinstance(group[key], Tensor):
         group[key].fill_(plain(value))
@@ -42,7 +43,7 @@ def set_in_group(group: dict[str, Any], key: str, value: Any) -> None:
         group[key] = value
 
 
-def for_groups(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
+def for_groups(name: str, optimizer: Optimizer, value: Rates) -> list[Rate]:
     """A setting for each group, from one for all or a list."""
     count = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
@@ -58,7 +59,7 @@ def check_optimizer(optimizer: Any) -> None:
         raise BadArgument(f"{type(optimizer).__name__} is not an Optimizer", fix="StepLR(optimizer, ...)")
 
 
-def saved_functions(functions: list[Any]) -> list[Any]:
+def saved_functions(functions: list[Callable[..., Any]]) -> list[Any]:
     """What can be saved of functions: the attributes of those that are objects."""
     return [None if isinstance(f, types.FunctionType) else f.__dict__.copy() for f in functions]
 
@@ -84,7 +85,7 @@ class LRScheduler:
                                           "scheduler with last_epoch >= 0",
                                           why="the schedule goes from the rates of the first epoch",
                                           fix="optimizer.load_state_dict(...) first")
-        self.base_lrs: list[Any] = of_groups(optimizer, "initial_lr")
+        self.base_lrs: list[Rate] = of_groups(optimizer, "initial_lr")
         self.last_epoch = last_epoch
         self._initial_step()
 
@@ -104,11 +105,11 @@ class LRScheduler:
         """Takes over what `state_dict` gave."""
         self.__dict__.update(state_dict)
 
-    def get_last_lr(self) -> list[Any]:
+    def get_last_lr(self) -> list[Rate]:
         """The rates that were set last."""
         return self._last_lr
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         """The rates to be set now; to look at those in use, `get_last_lr`."""
         raise NotImplementedError
 
@@ -129,14 +130,14 @@ class LRScheduler:
                 rates = self.get_lr()
             else:
                 self.last_epoch = epoch
-                closed: Callable[[], list[Any]] = getattr(self, "_get_closed_form_lr", self.get_lr)
+                closed: Callable[[], list[Rate]] = getattr(self, "_get_closed_form_lr", self.get_lr)
                 rates = closed()
         self._apply(rates)
 
-    def _apply(self, rates: list[Any]) -> None:
+    def _apply(self, rates: Sequence[Rate]) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates):
             set_in_group(group, "lr", rate)
-        self._last_lr: list[Any] = of_groups(self.optimizer, "lr")
+        self._last_lr: list[Rate] = of_groups(self.optimizer, "lr")
 
     @contextmanager
     def _inside_step(self) -> Iterator[None]:
@@ -151,9 +152,9 @@ class LRScheduler:
             warnings.warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
                           UserWarning, stacklevel=3)
 
-    def _scaled(self, factor: float) -> list[Any]:
+    def _scaled(self, factor: float) -> list[Rate]:
         """The present rates times a factor."""
         return [group["lr"] * factor for group in self.optimizer.param_groups]
 
-    def _unchanged(self) -> list[Any]:
+    def _unchanged(self) -> list[Rate]:
         return of_groups(self.optimizer, "lr")

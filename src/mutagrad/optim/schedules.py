@@ -3,23 +3,26 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import cos, floor, log, pi
 from typing import Any
 
 from ..base.errors import BadArgument, BadValue
 from .optimizer import Optimizer
-from .scheduler import LRScheduler, check_optimizer, saved_functions
+from .scheduler import LRScheduler, Rate, check_optimizer, saved_functions
 
 __all__ = [
     "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "ExponentialLR", "LambdaLR", "LinearLR",
     "MultiStepLR", "MultiplicativeLR", "PolynomialLR", "StepLR"]
 
+ByEpoch = Callable[[int], float]
+
 
 class _ByFunction(LRScheduler):
     """A function of the epoch for each group, or one for all."""
 
-    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, lr_lambda: ByEpoch | list[ByEpoch] | tuple[ByEpoch, ...],
+                 last_epoch: int = -1) -> None:
         check_optimizer(optimizer)
         count = len(optimizer.param_groups)
         functions = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * count
@@ -47,7 +50,7 @@ class _ByFunction(LRScheduler):
 class LambdaLR(_ByFunction):
     """The first rate times a function of the epoch."""
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         self._warn_outside_step()
         return [rate * f(self.last_epoch) for f, rate in zip(self.lr_lambdas, self.base_lrs)]
 
@@ -55,7 +58,7 @@ class LambdaLR(_ByFunction):
 class MultiplicativeLR(_ByFunction):
     """The present rate times a function of the epoch."""
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         self._warn_outside_step()
         if self._is_initial:
             return self._unchanged()
@@ -69,12 +72,12 @@ class StepLR(LRScheduler):
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         self._warn_outside_step()
         stays = self.last_epoch == 0 or self.last_epoch % self.step_size
         return self._unchanged() if stays else self._scaled(self.gamma)
 
-    def _get_closed_form_lr(self) -> list[Any]:
+    def _get_closed_form_lr(self) -> list[Rate]:
         return [rate * self.gamma ** (self.last_epoch // self.step_size) for rate in self.base_lrs]
 
 
@@ -86,13 +89,13 @@ class MultiStepLR(LRScheduler):
         self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         self._warn_outside_step()
         if self.last_epoch not in self.milestones:
             return self._unchanged()
         return self._scaled(self.gamma ** self.milestones[self.last_epoch])
 
-    def _get_closed_form_lr(self) -> list[Any]:
+    def _get_closed_form_lr(self) -> list[Rate]:
         passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
         return [rate * self.gamma ** passed for rate in self.base_lrs]
 
@@ -107,13 +110,13 @@ class ConstantLR(LRScheduler):
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         self._warn_outside_step()
         if self.last_epoch == 0:
             return self._scaled(self.factor)
         return self._unchanged() if self.last_epoch != self.total_iters else self._scaled(1.0 / self.factor)
 
-    def _get_closed_form_lr(self) -> list[Any]:
+    def _get_closed_form_lr(self) -> list[Rate]:
         factor = self.factor + (self.last_epoch >= self.total_iters) * (1 - self.factor)
         return [rate * factor for rate in self.base_lrs]
 
@@ -132,7 +135,7 @@ class LinearLR(LRScheduler):
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         self._warn_outside_step()
         if self.last_epoch == 0:
             return self._scaled(self.start_factor)
@@ -141,7 +144,7 @@ class LinearLR(LRScheduler):
         rise = self.end_factor - self.start_factor
         return self._scaled(1.0 + rise / (self.total_iters * self.start_factor + (self.last_epoch - 1) * rise))
 
-    def _get_closed_form_lr(self) -> list[Any]:
+    def _get_closed_form_lr(self) -> list[Rate]:
         done = min(self.total_iters, self.last_epoch)
         factor = self.start_factor + (self.end_factor - self.start_factor) * done / self.total_iters
         return [rate * factor for rate in self.base_lrs]
@@ -154,11 +157,11 @@ class ExponentialLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         self._warn_outside_step()
         return self._unchanged() if self._is_initial else self._scaled(self.gamma)
 
-    def _get_closed_form_lr(self) -> list[Any]:
+    def _get_closed_form_lr(self) -> list[Rate]:
         return [rate * self.gamma ** self.last_epoch for rate in self.base_lrs]
 
 
@@ -169,14 +172,14 @@ class PolynomialLR(LRScheduler):
         self.total_iters, self.power = total_iters, power
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         self._warn_outside_step()
         if self._is_initial or self.last_epoch > self.total_iters:
             return self._unchanged()
         left, left_before = 1.0 - self.last_epoch / self.total_iters, 1.0 - (self.last_epoch - 1) / self.total_iters
         return self._scaled((left / left_before) ** self.power)
 
-    def _get_closed_form_lr(self) -> list[Any]:
+    def _get_closed_form_lr(self) -> list[Rate]:
         factor = (1.0 - min(self.total_iters, self.last_epoch) / self.total_iters) ** self.power
         return [rate * factor for rate in self.base_lrs]
 
@@ -188,7 +191,7 @@ class CosineAnnealingLR(LRScheduler):
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         self._warn_outside_step()
         if self._is_initial:
             return self._unchanged()
@@ -201,7 +204,7 @@ class CosineAnnealingLR(LRScheduler):
         quotient = (1 + cos(pi * self.last_epoch / self.T_max)) / (1 + cos(pi * (self.last_epoch - 1) / self.T_max))
         return [quotient * (group["lr"] - self.eta_min) + self.eta_min for group in groups]
 
-    def _get_closed_form_lr(self) -> list[Any]:
+    def _get_closed_form_lr(self) -> list[Rate]:
         height = 1 + cos(pi * self.last_epoch / self.T_max)
         return [self.eta_min + (rate - self.eta_min) * height / 2 for rate in self.base_lrs]
 
@@ -222,7 +225,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.T_cur: float = last_epoch
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         self._warn_outside_step()
         height = 1 + cos(pi * self.T_cur / self.T_i)
         return [self.eta_min + (rate - self.eta_min) * height / 2 for rate in self.base_lrs]

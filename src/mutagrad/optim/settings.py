@@ -15,7 +15,7 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, Tensor) else value
 
 
-def number(optimizer: Any, name: str, value: Any) -> Any:
+def number(optimizer: object, name: str, value: Any) -> Any:
     """A setting that has to be one number, as Python's."""
     if isinstance(value, Tensor) and value.numel() != 1:
         raise BadValue(f"{type(optimizer).__name__}: Tensor {name} must be 1-element, not of shape "
@@ -27,7 +27,7 @@ def number(optimizer: Any, name: str, value: Any) -> Any:
     return found
 
 
-def check_positive(optimizer: Any, lr: Any, **others: Any) -> None:
+def check_positive(optimizer: object, lr: float | Tensor, **others: float | Tensor) -> None:
     """That the learning rate and the other settings are numbers of zero or more."""
     if not number(optimizer, "lr", lr) >= 0:
         raise BadValue(f"{type(optimizer).__name__}: Invalid learning rate: {lr}", why="it must be zero or more",
@@ -38,7 +38,7 @@ def check_positive(optimizer: Any, lr: Any, **others: Any) -> None:
             raise BadValue(f"{type(optimizer).__name__}: Invalid {shown} value: {value}", why="it must be zero or more")
 
 
-def check_betas(optimizer: Any, betas: Any) -> tuple[float, float]:
+def check_betas(optimizer: object, betas: Betas) -> tuple[float, float]:
     """Two numbers from zero to one, not one itself."""
     if not isinstance(betas, (tuple, list)) or len(betas) != 2:
         raise bad_choice(betas, (tuple, list), f"{type(optimizer).__name__}: betas must be two numbers, not {betas!r}",

@@ -17,9 +17,9 @@ class _OfSchedulers(LRScheduler):
     """Schedulers that are made of schedulers."""
 
     _not_saved = ("optimizer", "_schedulers")
-    _schedulers: Sequence[Any]
+    _schedulers: Sequence[LRScheduler]
 
-    def _check_schedulers(self, schedulers: Sequence[Any], optimizer: Any) -> None:
+    def _check_schedulers(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None) -> None:
         name = type(self).__name__
         for i, scheduler in enumerate(schedulers):
             if not hasattr(scheduler, "optimizer"):
@@ -59,7 +59,7 @@ class SequentialLR(_OfSchedulers):
     [0.5, 0.5, 1.0, 0.5]
     """
 
-    def __init__(self, optimizer: Optimizer, schedulers: list[Any], milestones: list[int],
+    def __init__(self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int],
                  last_epoch: int = -1) -> None:
         if len(schedulers) < 1:
             raise BadValue("SequentialLR expects at least one scheduler, but got no scheduler.")
@@ -89,7 +89,7 @@ class SequentialLR(_OfSchedulers):
         self._last_lr = scheduler.get_last_lr()
 
 
-def _step_back(scheduler: Any) -> None:
+def _step_back(scheduler: LRScheduler) -> None:
     if hasattr(scheduler, "_schedulers"):
         for part in scheduler._schedulers:
             _step_back(part)
@@ -100,7 +100,7 @@ def _step_back(scheduler: Any) -> None:
 class ChainedScheduler(_OfSchedulers):
     """Several schedulers at once, each going on from the rates that the one before has set."""
 
-    def __init__(self, schedulers: Sequence[Any], optimizer: Optimizer | None = None) -> None:
+    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
         if len(schedulers) < 1:
             raise BadValue("ChainedScheduler expects at least one scheduler to be chained, but got no scheduler.")
         optimizer = optimizer or getattr(schedulers[0], "optimizer", None)

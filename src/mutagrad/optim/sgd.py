@@ -5,10 +5,11 @@ from typing import Any
 
 from ..arrays import np
 from ..base.errors import BadValue
+from ..base.operands import Array
 from ..tensors.tensor import Tensor
 from .blocks import seen_gradient
 from .elementwise import Elementwise, weight_decay_of
-from .optimizer import ParamsT
+from .optimizer import Group, ParamsT, State
 from .settings import check_positive, plain
 
 
@@ -37,19 +38,19 @@ class SGD(Elementwise):
             "nesterov": nesterov, "maximize": maximize, "foreach": foreach, "differentiable": differentiable,
             "fused": fused})
 
-    def kept(self, group: dict[str, Any]) -> tuple[str, ...]:
+    def kept(self, group: Group) -> tuple[str, ...]:
         return ("momentum_buffer",) if group["momentum"] else ()
 
-    def advance(self, group: dict[str, Any], state: dict[str, Any]) -> tuple[Any, ...]:
+    def advance(self, group: Group, state: State) -> tuple[Any, ...]:
         return (state.get("momentum_buffer") is None,)
 
-    def numbers(self, group: dict[str, Any], first: bool) -> tuple[Any, ...]:  # type: ignore[override]
+    def numbers(self, group: Group, first: bool) -> tuple[Any, ...]:  # type: ignore[override]
         dampening = float(group["dampening"])
         return (group["maximize"], weight_decay_of(group), float(plain(group["lr"])), float(group["momentum"]), first,
                 1 - dampening if dampening else None, group["nesterov"])
 
     @staticmethod
-    def update(numbers: Any, scratch: Any, p: Any, g: Any, moving: Any = None) -> None:
+    def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, moving: Array | None = None) -> None:
         maximize, decay, lr, momentum, first, weight, nesterov = numbers
         t, u, _ = scratch
         g = seen_gradient(u, p, g, maximize, decay)

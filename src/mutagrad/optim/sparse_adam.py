@@ -1,6 +1,7 @@
 """SparseAdam: Adam for tables of which each step reads a few rows."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import sqrt
 from typing import Any
 
@@ -8,7 +9,7 @@ from ..autograd import no_grad
 from ..base.errors import BadValue
 from ..ops.create.create import zeros_like
 from ..tensors.tensor import Tensor
-from .optimizer import Optimizer, ParamsT, evaluated
+from .optimizer import Group, Optimizer, ParamsT, evaluated
 from .settings import Betas, check_betas, check_positive, plain
 
 
@@ -32,7 +33,7 @@ class SparseAdam(Optimizer):
             raise BadValue("SparseAdam: does not support complex parameters", fix="mutagrad.optim.Adam(params, lr)")
 
     @no_grad()
-    def step(self, closure: Any = None) -> Any:
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = evaluated(closure)
         for group in self.param_groups:
             for p in group["params"]:
@@ -40,7 +41,7 @@ class SparseAdam(Optimizer):
                     self._update(p, -p.grad if group["maximize"] else p.grad, group)
         return loss
 
-    def _update(self, p: Any, g: Any, group: dict[str, Any]) -> None:
+    def _update(self, p: Tensor, g: Tensor, group: Group) -> None:
         state = self.state[p]
         if not state:
             state.update(step=0, exp_avg=zeros_like(p), exp_avg_sq=zeros_like(p))

@@ -1,7 +1,7 @@
 """Averages of a model's weights over training."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from itertools import chain
 from math import cos, pi
@@ -13,8 +13,9 @@ from ..base.errors import BadValue, Mismatch
 from ..nn.module import Module
 from ..nn.normalization import _BatchNorm
 from ..ops.create.create import tensor
+from ..tensors.tensor import Tensor
 from .optimizer import Optimizer
-from .scheduler import LRScheduler, Rates, for_groups
+from .scheduler import LRScheduler, Rate, Rates, for_groups
 
 __all__ = [
     "SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn",
@@ -32,7 +33,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
     _check_decay(decay)
 
     @no_grad()
-    def ema_update(averaged: Any, current: Any, num_averaged: Any) -> Any:
+    def ema_update(averaged: Tensor, current: Tensor, num_averaged: int | Tensor) -> Any:
         return decay * averaged + (1 - decay) * current
 
     return ema_update
@@ -42,7 +43,7 @@ def get_swa_avg_fn() -> Callable[..., Any]:
     """A rule for `AveragedModel`: the mean of all weights."""
 
     @no_grad()
-    def swa_update(averaged: Any, current: Any, num_averaged: Any) -> Any:
+    def swa_update(averaged: Tensor, current: Tensor, num_averaged: int | Tensor) -> Any:
         return averaged + (current - averaged) / (num_averaged + 1)
 
     return swa_update
@@ -53,7 +54,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., None]:
     _check_decay(decay)
 
     @no_grad()
-    def ema_update(averaged: Any, current: Any, num_averaged: Any) -> None:
+    def ema_update(averaged: Sequence[Tensor], current: Sequence[Tensor], num_averaged: int | Tensor) -> None:
         for mean, value in zip(averaged, current):
             _move(mean, value, 1 - decay)
 
@@ -64,14 +65,14 @@ def get_swa_multi_avg_fn() -> Callable[..., None]:
     """The same as `get_swa_avg_fn`, for lists of parameters that are changed in place."""
 
     @no_grad()
-    def swa_update(averaged: Any, current: Any, num_averaged: Any) -> None:
+    def swa_update(averaged: Sequence[Tensor], current: Sequence[Tensor], num_averaged: int | Tensor) -> None:
         for mean, value in zip(averaged, current):
             _move(mean, value, 1 / (float(num_averaged) + 1))
 
     return swa_update
 
 
-def _move(mean: Any, value: Any, weight: float) -> None:
+def _move(mean: Tensor, value: Tensor, weight: float) -> None:
     if mean.is_floating_point() or mean.is_complex():
         mean.lerp_(value, weight)
     else:
@@ -123,12 +124,12 @@ class AveragedModel(Module):
                 mean.copy_(value)
         self.n_averaged += 1
 
-    def _averaged(self, module: Module) -> list[Any]:
+    def _averaged(self, module: Module) -> list[Tensor]:
         return list(chain(module.parameters(), module.buffers()) if self.use_buffers else module.parameters())
 
 
 @no_grad()
-def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
+def update_bn(loader: Iterable[Any], model: Module, device: device | str | int | None = None) -> None:
     """Computes the running means and variances of all batch normalizations anew, over the batches of `loader`."""
     momenta = {}
     for module in model.modules():
@@ -165,7 +166,7 @@ class SWALR(LRScheduler):
         self._anneal_strategy, self.anneal_epochs = anneal_strategy, anneal_epochs
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         self._warn_outside_step()
         step = self._step_count - 1 if self.anneal_epochs else max(1, self._step_count - 1)
         before, now = self._share(step - 1), self._share(step)
