@@ -4,6 +4,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from ..module import Module
 from . import rnn
 from .clip_grad import clip_grad_norm, clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from .convert_parameters import parameters_to_vector, vector_to_parameters
@@ -20,7 +21,7 @@ __all__ = [
 LATER = ("parametrizations", "parametrize", "prune", "stateless")  # few programs need these, and they load much
 
 
-def skip_init(module_cls: Any, *arguments: Any, **settings: Any) -> Any:
+def skip_init(module_cls: type[Module], *arguments: Any, **settings: Any) -> Module:
     """Makes a module; PyTorch leaves its parameters without values, here they have their usual ones."""
     return module_cls(*arguments, **settings)
 

@@ -16,7 +16,7 @@ from ...tensors.tensor import Tensor
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
 
-def _listed(tensors: Any, name: str) -> list[Any]:
+def _listed(tensors: Tensor | Iterable[Tensor], name: str) -> list[Tensor]:
     found = [tensors] if isinstance(tensors, Tensor) else list(tensors) if isinstance(tensors, Iterable) else None
     if found is None or not all(isinstance(t, Tensor) for t in found):
         raise BadArgument(f"{name}: expects a tensor or several, got {type(tensors).__name__}",
@@ -40,7 +40,8 @@ def get_total_norm(tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0, e
 
 
 @no_grad()
-def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, foreach: bool | None = None) -> None:
+def clip_grads_with_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor,
+                          foreach: bool | None = None) -> None:
     """Makes the gradients smaller, all by one factor, so that what was `total_norm` is at most `max_norm`."""
     factor = (float(max_norm) / (total_norm.detach() + 1e-6)).clamp(max=1.0)
     for p in _listed(parameters, "clip_grads_with_norm_"):
@@ -76,7 +77,7 @@ def clip_grad_norm(parameters: Tensor | Iterable[Tensor], max_norm: float, norm_
 
 
 @no_grad()
-def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
+def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
     """Cuts every element of the gradients off at `clip_value` and its negative."""
     bound = float(clip_value)
     for p in _listed(parameters, "clip_grad_value_"):

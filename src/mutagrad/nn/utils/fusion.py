@@ -26,7 +26,8 @@ def _fused(weight: Tensor, bias: Tensor | None, mean: Tensor, var: Tensor, eps: 
     return Parameter(scaled, weight.requires_grad), Parameter(moved.to(bias.dtype), bias.requires_grad)
 
 
-def fuse_conv_bn_weights(conv_w: Any, conv_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: float, bn_w: Any, bn_b: Any,
+def fuse_conv_bn_weights(conv_w: Tensor, conv_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float,
+                         bn_w: Tensor | None, bn_b: Tensor | None,
                          transpose: bool = False) -> tuple[Parameter, Parameter]:
     """The weight and bias of a convolution with those of a batch normalization in them."""
     return _fused(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, 1 if transpose else 0)
@@ -38,7 +39,7 @@ def fuse_linear_bn_weights(linear_w: Tensor, linear_b: Tensor | None, bn_rm: Ten
     return _fused(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, 0)
 
 
-def _with_norm_inside(layer: M, norm: Any, dim: int) -> M:
+def _with_norm_inside(layer: M, norm: Module, dim: int) -> M:
     if layer.training or norm.training or norm.running_mean is None or norm.running_var is None:
         raise BadSetting("fuse: the layer and the normalization must be in evaluation mode, with running statistics",
                          why="in training, every batch is normalized by its own", fix="model.eval()")

@@ -23,7 +23,7 @@ __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 M = TypeVar("M", bound=Module)
 
 
-def _weight(module: Module, name: str) -> Any:
+def _weight(module: Module, name: str) -> Tensor:
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
         raise BadValue(f"{type(module).__name__} has no parameter or buffer {name!r}",
@@ -38,10 +38,10 @@ class _WeightNorm(Module):
         super().__init__()
         self.dim = -1 if dim is None else dim
 
-    def forward(self, weight_g: Any, weight_v: Any) -> Any:
+    def forward(self, weight_g: Tensor, weight_v: Tensor) -> Any:
         return scaled(weight_v, weight_g, self.dim)
 
-    def right_inverse(self, weight: Any) -> Any:
+    def right_inverse(self, weight: Tensor) -> Any:
         return norm_except_dim(weight, self.dim), weight
 
 
@@ -62,7 +62,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
 # -------------------------------------------------------------------------------------------------------- spectral norm
 
 class _SpectralNorm(Module):
-    def __init__(self, weight: Any, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
+    def __init__(self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
         super().__init__()
         if not -weight.ndim <= dim < weight.ndim:
             raise BadIndex(f"spectral_norm: dim={dim} of a weight with {weight.ndim} dimensions", fix="dim=0")
@@ -78,13 +78,13 @@ class _SpectralNorm(Module):
             self._iterate(matrix, 15)
 
     @keeps_modes
-    def _iterate(self, matrix: Any, times: int) -> None:
+    def _iterate(self, matrix: Tensor, times: int) -> None:
         with no_grad():
             for _ in range(times):
                 self._u.copy_(F.normalize(matrix.mv(self._v), dim=0, eps=self.eps))
                 self._v.copy_(F.normalize(matrix.mH.mv(self._u), dim=0, eps=self.eps))
 
-    def forward(self, weight: Any) -> Any:
+    def forward(self, weight: Tensor) -> Any:
         if weight.ndim == 1:
             return F.normalize(weight, dim=0, eps=self.eps)
         matrix = as_matrix(weight, self.dim)
@@ -92,7 +92,7 @@ class _SpectralNorm(Module):
             self._iterate(matrix, self.n_power_iterations)
         return weight / self._u.vdot(matrix.mv(self._v))
 
-    def right_inverse(self, value: Any) -> Any:
+    def right_inverse(self, value: Tensor) -> Any:
         return value
 
 
@@ -107,12 +107,12 @@ def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, 
 
 # ----------------------------------------------------------------------------------------------------------- orthogonal
 
-def _is_orthogonal(q: Any) -> bool:
+def _is_orthogonal(q: Tensor) -> bool:
     error = (q.mH @ q - eye(q.shape[-1], dtype=q.dtype)).detach().abs()
     return bool((error <= 10 * q.shape[-2] * np.finfo(q._array.dtype).eps).all())
 
 
-def _made_orthogonal(a: Any) -> Any:
+def _made_orthogonal(a: Tensor) -> Any:
     """The first factor of a QR decomposition, such that the diagonal of the second is positive."""
     reflections, tau = geqrf(a)
     return householder_product(reflections, tau) * reflections.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
@@ -121,7 +121,7 @@ def _made_orthogonal(a: Any) -> Any:
 class _Orthogonal(Module):
     """Matrices with orthonormal columns (rows, where wider than high), as functions of any matrix of that shape."""
 
-    def __init__(self, weight: Any, orthogonal_map: str, use_trivialization: bool) -> None:
+    def __init__(self, weight: Tensor, orthogonal_map: str, use_trivialization: bool) -> None:
         super().__init__()
         if weight.is_complex() and orthogonal_map == "householder":
             raise BadValue("orthogonal: the householder parametrization does not support complex tensors",
@@ -130,14 +130,14 @@ class _Orthogonal(Module):
         if use_trivialization:
             self.register_buffer("base", None)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Any:
         wide = x.shape[-2] < x.shape[-1]
         x = x.mT if wide else x
         q = self._reflected(x) if self.orthogonal_map == "householder" else self._rotated(x)
         q = self.base @ q if hasattr(self, "base") else q
         return q.mT if wide else q
 
-    def _rotated(self, x: Any) -> Any:
+    def _rotated(self, x: Tensor) -> Any:
         n, k = x.shape[-2:]
         x = x.tril()
         if n != k:
@@ -150,14 +150,14 @@ class _Orthogonal(Module):
             q = solve(one - skew * 0.5, one + skew * 0.5)
         return q[..., :k]
 
-    def _reflected(self, x: Any) -> Any:
+    def _reflected(self, x: Tensor) -> Any:
         a = x.tril(-1)
         q = householder_product(a, 2.0 / (1.0 + (a * a).sum(-2)))
         signs = x.detach().diagonal(dim1=-2, dim2=-1)  # the diagonal holds signs, which are not trained
         return q * signs.int().unsqueeze(-2)
 
     @keeps_modes
-    def right_inverse(self, q: Any) -> Any:
+    def right_inverse(self, q: Tensor) -> Any:
         if q.shape != self.shape:
             raise BadValue(f"orthogonal: expected a matrix or batch of matrices of shape {tuple(self.shape)}, got "
                            f"{tuple(q.shape)}", fix=f"a matrix of shape {tuple(self.shape)}")
@@ -174,13 +174,13 @@ class _Orthogonal(Module):
                                    "parametrization with use_trivialization=False", fix="use_trivialization=True")
             return self._signed(tall).mT if wide else self._signed(tall)
 
-    def _base(self, q: Any) -> Any:
+    def _base(self, q: Tensor) -> Any:
         n, k = q.shape[-2:]
         if n == k:
             return q.clone() if _is_orthogonal(q) else _made_orthogonal(q)
         return _made_orthogonal(cat([q, randn((*q.shape[:-2], n, n - k), dtype=q.dtype)], -1))
 
-    def _signed(self, q: Any) -> Any:
+    def _signed(self, q: Tensor) -> Any:
         """The reflections below the diagonal, and on it the signs that give back q."""
         a, tau = geqrf(q)
         signs = a.diagonal(dim1=-2, dim2=-1)

@@ -21,6 +21,7 @@ from typing import Any
 from ...autograd import no_grad
 from ...base.errors import BadValue, NotSupported
 from ...base.modes import keeps_modes
+from ...core.dtypes import dtype
 from ...tensors.tensor import Tensor
 from ..container import ModuleDict, ModuleList
 from ..module import Module
@@ -49,7 +50,7 @@ def cached() -> Iterator[None]:
             _Cache.values = {}
 
 
-def _check_same(found: Any, shape: Any, dtype: Any, what: str, demand: str) -> None:
+def _check_same(found: Any, shape: Sequence[int], dtype: dtype, what: str, demand: str) -> None:
     """A parametrization gives a tensor like the one in whose place it stands, unless it is declared unsafe."""
     if not isinstance(found, Tensor):
         raise BadValue(f"{what} must return a tensor, got {type(found).__name__}", fix="return a tensor")
@@ -76,7 +77,7 @@ def _check_sequence(start: Any) -> None:
 class ParametrizationList(ModuleList):
     """The parametrizations of one parameter, applied in turn to `original` (or `original0`, `original1`, ...)."""
 
-    def __init__(self, modules: Sequence[Module], original: Any, unsafe: bool = False) -> None:
+    def __init__(self, modules: Sequence[Module], original: Tensor, unsafe: bool = False) -> None:
         if not modules:
             raise BadValue("ParametrizationList: needs at least one module",
                            fix="register_parametrization(module, name, parametrization)")
@@ -105,7 +106,7 @@ class ParametrizationList(ModuleList):
             _check_same(self(), shape, dtype, *_REGISTERING)
 
     @keeps_modes
-    def _start(self, value: Any) -> Any:
+    def _start(self, value: Tensor) -> Any:
         """What the parametrizations that can be inverted make the value of."""
         with no_grad():
             for module in reversed(list(self)):
@@ -114,11 +115,11 @@ class ParametrizationList(ModuleList):
                         value = module.right_inverse(value)
         return value
 
-    def _originals(self) -> list[Any]:
+    def _originals(self) -> list[Tensor]:
         return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
 
     @keeps_modes
-    def right_inverse(self, value: Any) -> None:
+    def right_inverse(self, value: Tensor) -> None:
         """Sets the originals so that the parameter has this value: what an assignment does."""
         with no_grad():
             for module in reversed(list(self)):
@@ -146,7 +147,7 @@ class ParametrizationList(ModuleList):
         return x
 
 
-def _put(module: Module, name: str, tensor: Any) -> None:
+def _put(module: Module, name: str, tensor: Tensor) -> None:
     if isinstance(tensor, Parameter):
         module.register_parameter(name, tensor)
     else:
@@ -170,7 +171,7 @@ def _refuse_to_pickle(self: Any) -> Any:
 
 
 def _parametrized_property(name: str) -> property:
-    def get(self: Any) -> Any:
+    def get(self: Module) -> Any:
         parametrization = self.parametrizations[name]
         if not _Cache.depth:
             return parametrization()
@@ -179,7 +180,7 @@ def _parametrized_property(name: str) -> property:
             _Cache.values[key] = parametrization()
         return _Cache.values[key]
 
-    def put(self: Any, value: Any) -> None:
+    def put(self: Module, value: Any) -> None:
         self.parametrizations[name].right_inverse(value)
 
     return property(get, put)
@@ -207,7 +208,7 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
     return module
 
 
-def _append(module: Any, tensor_name: str, parametrization: Any, unsafe: bool) -> None:
+def _append(module: Module, tensor_name: str, parametrization: Module, unsafe: bool) -> None:
     if not unsafe:
         before = getattr(module, tensor_name)
         after = parametrization(before)
@@ -230,7 +231,7 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     return len(found) > 0 if tensor_name is None else tensor_name in found
 
 
-def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: bool = True) -> Module:
+def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
     """Makes a parametrized tensor an ordinary one again: with its present value, or with that of the original."""
     if not is_parametrized(module, tensor_name):
         raise BadValue(f"remove_parametrizations: {type(module).__name__} does not have a parametrization on "
@@ -260,7 +261,8 @@ def type_before_parametrizations(module: Module) -> type:
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
-def transfer_parametrizations_and_params(from_module: Any, to_module: Any, tensor_name: str | None = None) -> Module:
+def transfer_parametrizations_and_params(from_module: Module, to_module: Module,
+                                         tensor_name: str | None = None) -> Module:
     """Gives another module the same parametrizations, on the same originals."""
     if is_parametrized(from_module):
         for name in list(from_module.parametrizations) if tensor_name is None else [tensor_name]:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from ...arrays import np
 from ...base.errors import BadArgument, BadData, BadValue, NotSupported, ShapeError
+from ...base.operands import Array
 from ...core.dtypes import float16, float32, float64, int8, int16, int32, int64, uint8
 from ...core.factory import make
 from ...ops.create.create import full
@@ -18,10 +19,10 @@ __all__ = [
 
 
 class _Packed(NamedTuple):
-    data: Any
-    batch_sizes: Any
-    sorted_indices: Any
-    unsorted_indices: Any
+    data: Tensor
+    batch_sizes: Tensor
+    sorted_indices: Tensor | None
+    unsorted_indices: Tensor | None
 
 
 class PackedSequence(_Packed):
@@ -87,14 +88,14 @@ class PackedSequence(_Packed):
         return False
 
 
-def invert_permutation(permutation: Any) -> Any:
+def invert_permutation(permutation: Tensor | None) -> Any:
     """Where each position went: `x[p][invert_permutation(p)]` is x."""
     if permutation is None:
         return None
     return make(np.argsort(tensor_argument(permutation, "invert_permutation")._array, kind="stable"))
 
 
-def _whole_lengths(lengths: Any, name: str) -> Any:
+def _whole_lengths(lengths: Tensor | Sequence[int], name: str) -> Any:
     found = np.asarray(lengths.detach()._array if isinstance(lengths, Tensor) else lengths)
     if found.ndim != 1 or not found.size:
         raise ShapeError(f"{name}: lengths must be a list of one number for each sequence, got shape {found.shape}",
@@ -102,7 +103,7 @@ def _whole_lengths(lengths: Any, name: str) -> Any:
     return found.astype(np.int64)
 
 
-def _places(lengths: Any) -> tuple[Any, Any, Any]:
+def _places(lengths: Array) -> tuple[Array, Array, Array]:
     """Of packed elements, the step and the sequence of each; and how many sequences there are at each step."""
     alive = np.arange(lengths.max())[:, None] < lengths
     steps, sequences = np.nonzero(alive)
@@ -140,7 +141,7 @@ def pack_padded_sequence(input: Tensor, lengths: Tensor | Sequence[int], batch_f
 
 
 def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0,
-                        total_length: int | None = None) -> tuple[Any, Any]:
+                        total_length: int | None = None) -> tuple[Tensor, Tensor]:
     """The sequences in one padded tensor, in the order in which they were packed, and their lengths."""
     if not isinstance(sequence, tuple) or len(sequence) != 4:
         raise BadArgument(f"pad_packed_sequence: expects a PackedSequence, got {type(sequence).__name__}",
@@ -189,7 +190,7 @@ def pad_sequence(sequences: Tensor | Iterable[Tensor], batch_first: bool = False
     return out if batch_first else out.transpose(0, 1)
 
 
-def _sequences(sequences: Any, name: str) -> Sequence[Any]:
+def _sequences(sequences: Tensor | Iterable[Tensor], name: str) -> Sequence[Tensor]:
     if isinstance(sequences, Tensor):
         return list(sequences)
     if not isinstance(sequences, Iterable):
@@ -201,19 +202,20 @@ def _sequences(sequences: Any, name: str) -> Sequence[Any]:
     return found
 
 
-def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = False) -> list[Any]:
+def unpad_sequence(padded_sequences: Tensor, lengths: Tensor | Sequence[int],
+                   batch_first: bool = False) -> list[Tensor]:
     """The sequences that a padded tensor holds."""
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [row[:n] for row, n in zip(rows, _whole_lengths(lengths, "unpad_sequence").tolist())]
 
 
-def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> PackedSequence:
+def pack_sequence(sequences: Iterable[Tensor], enforce_sorted: bool = True) -> PackedSequence:
     """Packs a list of sequences."""
     found = _sequences(sequences, "pack_sequence")
     return pack_padded_sequence(pad_sequence(found), [len(s) for s in found], enforce_sorted=enforce_sorted)
 
 
-def unpack_sequence(packed_sequences: PackedSequence) -> list[Any]:
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     """The list of sequences that were packed."""
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)

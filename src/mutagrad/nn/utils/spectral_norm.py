@@ -7,6 +7,7 @@ from ...autograd import no_grad
 from ...base.errors import BadValue
 from ...base.modes import keeps_modes
 from ...ops.linalg.norms import pinv
+from ...tensors.tensor import Tensor
 from .. import functional as F
 from ..convolution import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..module import Module
@@ -27,12 +28,12 @@ def output_dim(module: Module, dim: int | None) -> int:
     return 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
 
 
-def as_matrix(weight: Any, dim: int) -> Any:
+def as_matrix(weight: Tensor, dim: int) -> Any:
     """One row for each output."""
     return weight.movedim(dim, 0).reshape(weight.shape[dim], -1)
 
 
-def unit_vector(weight: Any, size: int, eps: float) -> Any:
+def unit_vector(weight: Tensor, size: int, eps: float) -> Any:
     return F.normalize(weight.detach().new_empty(size).normal_(0, 1), dim=0, eps=eps)
 
 
@@ -59,12 +60,12 @@ class SpectralNorm:
         return weight / u.dot(matrix.mv(v))
 
     @staticmethod
-    def solved(matrix: Any, u: Any, sigma: Any) -> Any:
+    def solved(matrix: Tensor, u: Tensor, sigma: Tensor) -> Any:
         """The v that goes with u, such that u · matrix v is sigma."""
         v = pinv(matrix.t() @ matrix) @ (matrix.t() @ u)
         return v * (sigma / u.dot(matrix.mv(v)))
 
-    def __call__(self, module: Module, inputs: Any) -> None:
+    def __call__(self, module: Module, inputs: object) -> None:
         setattr(module, self.name, self.compute_weight(module, module.training))
 
 
@@ -74,7 +75,7 @@ class SpectralNormStateDictHook:
     def __init__(self, fn: SpectralNorm) -> None:
         self.fn = fn
 
-    def __call__(self, module: Module, state_dict: Any, prefix: str, local_metadata: dict[str, Any]) -> None:
+    def __call__(self, module: Module, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any]) -> None:
         local_metadata.setdefault("spectral_norm", {})[self.fn.name + ".version"] = SpectralNorm._version
 
 

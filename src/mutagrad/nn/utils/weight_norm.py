@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from ...base.errors import BadValue
 from ...ops.linalg.norms import vector_norm
+from ...tensors.tensor import Tensor
 from ..module import Module
 from ..parameter import Parameter, is_lazy
 
@@ -14,14 +15,14 @@ __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 M = TypeVar("M", bound=Module)
 
 
-def norm_except_dim(v: Any, dim: int) -> Any:
+def norm_except_dim(v: Tensor, dim: int) -> Any:
     """The norm over all dimensions but one; over all of them for -1."""
     if dim == -1:
         return vector_norm(v)
     return vector_norm(v, 2, tuple(d for d in range(v.ndim) if d != dim % v.ndim), True) if v.ndim > 1 else v.abs()
 
 
-def scaled(v: Any, g: Any, dim: int) -> Any:
+def scaled(v: Tensor, g: Tensor, dim: int) -> Any:
     """The direction of v with the lengths g."""
     return v * (g / norm_except_dim(v, dim))
 
@@ -35,17 +36,17 @@ class WeightNorm:
     def compute_weight(self, module: Module) -> Any:
         return scaled(getattr(module, self.name + "_v"), getattr(module, self.name + "_g"), self.dim)
 
-    def __call__(self, module: Module, inputs: Any) -> None:
+    def __call__(self, module: Module, inputs: object) -> None:
         setattr(module, self.name, self.compute_weight(module))
 
 
-def find_hook(module: Module, kind: Any, name: str) -> Any:
+def find_hook(module: Module, kind: type[Any], name: str) -> Any:
     """The number and the hook of a kind that computes the parameter of this name, or None."""
     hooks = module._forward_pre_hooks.items()
     return next(((number, hook) for number, hook in hooks if isinstance(hook, kind) and hook.name == name), None)
 
 
-def check_plain(module: Module, kind: Any, name: str, what: str) -> None:
+def check_plain(module: Module, kind: type, name: str, what: str) -> None:
     """That a parameter has a shape and is not computed in this way already."""
     if find_hook(module, kind, name) is not None:
         raise BadValue(f"{what}: cannot register two {what} hooks on the same parameter {name!r}",
