@@ -4,8 +4,7 @@ from __future__ import annotations
 from ..base.device import device
 from ..tensors.tensor import Tensor
 
-DeviceLike = device | str | int
-
+DeviceLike = device | str
 _size_1_t = int | tuple[int]
 _size_2_t = int | tuple[int, int]
 _size_3_t = int | tuple[int, int, int]

@@ -65,8 +65,8 @@ def _no_target(targets: tuple[Any, ...]) -> BadArgument:
                        fix="model.to(device, dtype), model.to(dtype) or model.to(tensor)")
 
 
-def _target(targets: tuple[Any, ...], device: DeviceLike | None,
-            dtype: element_type | None) -> tuple[DeviceLike | None, element_type | None]:
+def _target(targets: tuple[Any, ...], device: DeviceLike | int | None,
+            dtype: element_type | None) -> tuple[DeviceLike | int | None, element_type | None]:
     """Return the device and type that arguments of `to` mean.
 
     They are (device, dtype), (dtype) or (tensor), each perhaps with non_blocking behind.
@@ -377,7 +377,7 @@ class Module(Stateful):
                 self._buffers[name] = fn(b)
         return self
 
-    def to(self: M, *targets: Any, device: DeviceLike | None = None, dtype: element_type | None = None,
+    def to(self: M, *targets: Any, device: DeviceLike | int | None = None, dtype: element_type | None = None,
            non_blocking: bool = False, memory_format: Any = None) -> M:
         """Parameters and buffers of a floating point type in another one; the device can only be the CPU.
 
@@ -410,7 +410,7 @@ class Module(Stateful):
     def cpu(self: M) -> M:
         return self
 
-    def cuda(self: M, device: DeviceLike | None = None) -> M:
+    def cuda(self: M, device: DeviceLike | int | None = None) -> M:
         raise NoDevice("cuda: this build computes on the CPU only", fix="model.cpu(), or leave the device out")
 
     def to_empty(self: M, *, device: DeviceLike | None, recurse: bool = True) -> M:

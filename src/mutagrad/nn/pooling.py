@@ -237,7 +237,7 @@ class LPPool3d(_LPPool):
 # -------------------------------------------------------------------------------------------- by the size of the result
 
 class _AdaptivePool(Module):
-    def __init__(self, output_size: int | Sequence[int | None] | None) -> None:
+    def __init__(self, output_size: int | Sequence[int | None]) -> None:
         super().__init__()
         self.output_size = output_size
 
@@ -267,7 +267,7 @@ class AdaptiveAvgPool3d(_AdaptivePool):
 
 
 class _AdaptiveMaxPool(_AdaptivePool):
-    def __init__(self, output_size: int | Sequence[int | None] | None, return_indices: bool = False) -> None:
+    def __init__(self, output_size: int | Sequence[int | None], return_indices: bool = False) -> None:
         super().__init__(output_size)
         self.return_indices = return_indices
 

@@ -93,7 +93,7 @@ class AveragedModel(Module):
     tensor([3.], requires_grad=True)
     """
 
-    def __init__(self, model: Module, device: device | str | int | None = None,
+    def __init__(self, model: Module, device: device | str | None = None,
                  avg_fn: Callable[..., Any] | None = None, multi_avg_fn: Callable[..., None] | None = None,
                  use_buffers: bool = False) -> None:
         super().__init__()
@@ -129,7 +129,7 @@ class AveragedModel(Module):
 
 
 @no_grad()
-def update_bn(loader: Iterable[Any], model: Module, device: device | str | int | None = None) -> None:
+def update_bn(loader: Iterable[Any], model: Module, device: device | str | None = None) -> None:
     """Computes the running means and variances of all batch normalizations anew, over the batches of `loader`."""
     momenta = {}
     for module in model.modules():
