@@ -26,7 +26,7 @@ class Whole(Optimizer):
     def new_state(self, p: Tensor) -> State:
         raise NotImplementedError
 
-    def updated(self, group: Group, state: State, p: Array, g: Array) -> Any:
+    def updated(self, group: Group, state: State, p: Array, g: Array) -> Array:
         """The new value of a parameter with array `p` and gradient `g`, both in the type to compute in."""
         raise NotImplementedError
 

@@ -92,7 +92,7 @@ class _SpectralNorm(Module):
             self._iterate(matrix, self.n_power_iterations)
         return weight / self._u.vdot(matrix.mv(self._v))
 
-    def right_inverse(self, value: Tensor) -> Any:
+    def right_inverse(self, value: Tensor) -> Tensor:
         return value
 
 

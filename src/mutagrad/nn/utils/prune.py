@@ -40,7 +40,7 @@ class BasePruningMethod(ABC):
         setattr(module, self._tensor_name, self.apply_mask(module))
 
     @abstractmethod
-    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Any:
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """The mask for tensor t: `default_mask` with further zeros."""
 
     def apply_mask(self, module: Module) -> Any:
@@ -197,7 +197,7 @@ class _ByAmount(BasePruningMethod):
 class Identity(BasePruningMethod):
     """Prunes nothing, but makes the mask."""
 
-    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Any:
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         return default_mask
 
 
