@@ -58,7 +58,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             layer.reset_parameters()
 
     def forward(self, input_: Tensor, target_: Tensor) -> _ASMoutput:
-        """The log probability of each item's class, and the mean of their negatives."""
+        """Return the log probability of each item's class, and the mean of their negatives."""
         batched = target_.ndim > 0
         x, target = (input_, target_) if batched else (input_.unsqueeze(0), target_.unsqueeze(0))
         self._check(x, target)
@@ -84,7 +84,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                            why=f"they go from {int(target.min())} to {int(target.max())}")
 
     def log_prob(self, input: Tensor) -> Any:
-        """The log probabilities of all classes."""
+        """Return the log probabilities of all classes."""
         head = F.log_softmax(self.head(input), 1)
         short = self.shortlist_size
         clusters = [F.log_softmax(cluster(input), 1) + head[:, short + i].unsqueeze(1)
@@ -92,5 +92,5 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return cat([head[:, :short], *clusters], 1)
 
     def predict(self, input: Tensor) -> Any:
-        """The likeliest class of each item."""
+        """Return the likeliest class of each item."""
         return self.log_prob(input).argmax(1)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def described(module: Module, *names: str) -> str:
-    """Attributes as they stand in a repr: `kernel_size=3, stride=1`."""
+    """Return attributes as they stand in a repr: `kernel_size=3, stride=1`."""
     return ", ".join(f"{name}={getattr(module, name)}" for name in names)
 
 
@@ -38,12 +38,12 @@ def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
 
 def make_parameter(shape: tuple[int, ...], device: DeviceLike | None = None,
                    dtype: dtype | None = None) -> Parameter:
-    """One that is still to be filled."""
+    """Return a parameter that is still to be filled."""
     return Parameter(empty(shape, device=device, dtype=dtype))  # type: ignore[no-any-return]
 
 
 def check_count(module: Module, name: str, value: int, least: int = 0) -> int:
-    """A size that was given to a layer, as an integer."""
+    """Return a size that was given to a layer as an integer, or raise."""
     layer = type(module).__name__
     try:
         count = operator.index(value)
@@ -56,7 +56,7 @@ def check_count(module: Module, name: str, value: int, least: int = 0) -> int:
 
 
 def check_divides(module: Module, part: str, whole: str) -> None:
-    """That one attribute is a multiple of another."""
+    """Raise unless one attribute is a multiple of another."""
     parts, size = getattr(module, part), getattr(module, whole)
     if size % parts:
         raise BadValue(f"{type(module).__name__}: {whole}={size} is not divisible by {part}={parts}",
@@ -64,7 +64,7 @@ def check_divides(module: Module, part: str, whole: str) -> None:
 
 
 def each_dim(module: Module, name: str, value: int | Sequence[int], n: int, least: int) -> tuple[int, ...]:
-    """A setting for each of n dimensions, none of them below `least`."""
+    """Return a setting for each of n dimensions, none of them below `least`."""
     layer = type(module).__name__
     numbers = whole_numbers(value, n, layer, name)
     if min(numbers) < least:

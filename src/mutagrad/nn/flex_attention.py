@@ -46,7 +46,7 @@ class BlockMask:
         self.seq_lengths = shape[2:]
 
     def to(self, device: DeviceLike) -> BlockMask:
-        """Itself: there is one device."""
+        """Return itself: there is one device."""
         return self
 
 
@@ -57,12 +57,12 @@ def _places(samples: int, heads: int, queries: int, keys: int) -> tuple[Tensor, 
 
 
 def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Any:
-    """The mask that leaves everything."""
+    """Leave everything: the mask that hides nothing."""
     return ones((), dtype=bool)
 
 
 def and_masks(*mask_mods: Callable[..., Any]) -> Callable[..., Any]:
-    """The mask that leaves what all of these leave."""
+    """Return the mask that leaves what all of these leave."""
     def joined(*places: Tensor) -> Any:
         found = noop_mask(*places)
         for mask in mask_mods:
@@ -73,7 +73,7 @@ def and_masks(*mask_mods: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def or_masks(*mask_mods: Callable[..., Any]) -> Callable[..., Any]:
-    """The mask that leaves what any of these leaves."""
+    """Return the mask that leaves what any of these leaves."""
     def joined(*places: Tensor) -> Any:
         found = ~noop_mask(*places)
         for mask in mask_mods:
@@ -128,7 +128,7 @@ def flex_attention(query: Tensor, key: Tensor, value: Tensor, score_mod: Callabl
                    block_mask: BlockMask | None = None, scale: float | None = None, enable_gqa: bool = False,
                    return_lse: bool = False, kernel_options: dict[str, Any] | None = None, *,
                    return_aux: AuxRequest | None = None) -> Any:
-    """Attention in which score_mod(score, batch, head, query, key) changes the scores and a mask says which are seen.
+    """Attend with scores changed by score_mod(score, batch, head, query, key), where a mask says which are seen.
 
     The functions are called once, with all scores and with indices that broadcast to them. A query that sees nothing
     gets zeros. kernel_options are about GPUs, and change nothing here.

@@ -28,7 +28,7 @@ _GAINS = {"linear": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": math.sqrt(2), "s
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """By how much weights must be larger for a nonlinearity to leave the variance of its input as it was.
+    """Return the factor on the weights with which a nonlinearity leaves the variance of its input as it was.
 
     >>> from mutagrad.nn import init
     >>> init.calculate_gain("tanh")
@@ -63,30 +63,30 @@ def _write(tensor: Tensor, array: Array) -> Tensor:
 
 @keeps_modes
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """Every element `val`."""
+    """Fill with `val`."""
     with no_grad():
         return _checked(tensor, "constant_").fill_(val)  # type: ignore[no-any-return]
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Every element one."""
+    """Fill with ones."""
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Every element zero."""
+    """Fill with zeros."""
     return constant_(tensor, 0.0)
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """The identity matrix, as far as it goes."""
+    """Fill with the identity matrix, as far as it goes."""
     if _checked(tensor, "eye_").ndim != 2:
         raise BadValue(f"eye_: needs a matrix, got shape {tuple(tensor.shape)}", fix="eye_(mutagrad.empty(3, 3))")
     return _write(tensor, np.eye(*tensor.shape))
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """The weights with which a convolution hands on as many channels as it can."""
+    """Fill with the weights with which a convolution hands on as many channels as it can."""
     if _checked(tensor, "dirac_").ndim not in (3, 4, 5):
         raise BadValue(f"dirac_: needs a convolution's weight of 3 to 5 dimensions, got shape {tuple(tensor.shape)}",
                        fix="dirac_(conv.weight)")
@@ -105,14 +105,14 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 @keeps_modes
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Numbers from a to b, all equally likely."""
+    """Fill with numbers from a to b, all equally likely."""
     with no_grad():
         return _checked(tensor, "uniform_").uniform_(a, b, generator=generator)  # type: ignore[no-any-return]
 
 
 @keeps_modes
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Normally distributed numbers."""
+    """Fill with normally distributed numbers."""
     with no_grad():
         return _checked(tensor, "normal_").normal_(mean, std, generator=generator)  # type: ignore[no-any-return]
 
@@ -120,7 +120,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Gene
 @no_grad()
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
                   generator: Generator | None = None) -> Tensor:
-    """Normally distributed numbers, drawn again until they are between a and b."""
+    """Fill with normally distributed numbers, drawn again until they are between a and b."""
     mean, std, a, b = map(number, (mean, std, a, b))
     if not a < b or not std > 0:
         raise BadValue(f"trunc_normal_: std={std}, a={a}, b={b}", why="std must be positive and a less than b",
@@ -159,13 +159,13 @@ def _xavier_std(tensor: Tensor, gain: float, name: str) -> float:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Uniform numbers with which results and gradients keep their variance, about (Glorot and Bengio, 2010)."""
+    """Fill with uniform numbers that keep the variance of results and gradients, about (Glorot and Bengio, 2010)."""
     bound = math.sqrt(3) * _xavier_std(tensor, gain, "xavier_uniform_")
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Normal numbers with which results and gradients keep their variance, about (Glorot and Bengio, 2010)."""
+    """Fill with normal numbers that keep the variance of results and gradients, about (Glorot and Bengio, 2010)."""
     return normal_(tensor, 0.0, _xavier_std(tensor, gain, "xavier_normal_"), generator)
 
 
@@ -187,9 +187,9 @@ def _is_empty(tensor: Tensor, name: str) -> bool:
 
 def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
                      generator: Generator | None = None) -> Tensor:
-    """Uniform numbers that keep the variance of results ('fan_in') or gradients ('fan_out') through a nonlinearity.
+    """Fill with uniform numbers that keep the variance through a nonlinearity (He and others, 2015).
 
-    By He and others, 2015.
+    It is that of results for 'fan_in', that of gradients for 'fan_out'.
     """
     if _is_empty(tensor, "kaiming_uniform_"):
         return tensor
@@ -199,9 +199,9 @@ def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonline
 
 def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
                     generator: Generator | None = None) -> Tensor:
-    """Normal numbers that keep the variance of results ('fan_in') or gradients ('fan_out') through a nonlinearity.
+    """Fill with normal numbers that keep the variance through a nonlinearity (He and others, 2015).
 
-    By He and others, 2015.
+    It is that of results for 'fan_in', that of gradients for 'fan_out'.
     """
     if _is_empty(tensor, "kaiming_normal_"):
         return tensor
@@ -209,7 +209,7 @@ def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinea
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
-    """Rows, or columns if there are fewer, of length `gain` at right angles; further dimensions count as columns."""
+    """Fill with orthogonal rows, or columns if these are fewer, of length `gain`; further dimensions are columns."""
     if _checked(tensor, "orthogonal_").ndim < 2:
         raise BadValue(f"orthogonal_: needs at least 2 dimensions, got shape {tuple(tensor.shape)}",
                        fix="orthogonal_(layer.weight)")
@@ -223,7 +223,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
 
 @no_grad()
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
-    """Normal numbers in a matrix, of which the share `sparsity` in each column is zero."""
+    """Fill a matrix with normal numbers, of which the share `sparsity` in each column is zero."""
     if _checked(tensor, "sparse_").ndim != 2:
         raise BadValue(f"sparse_: needs a matrix, got shape {tuple(tensor.shape)}", fix="sparse_(layer.weight, 0.1)")
     rows, columns = tensor.shape

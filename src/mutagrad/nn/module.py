@@ -218,7 +218,7 @@ class Module(Stateful):
         self._parameters[name] = given
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """A tensor that belongs to the state but is not trained."""
+        """Registers a tensor that belongs to the state but is not trained."""
         self._check_name(name, "buffer", "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise BadArgument(f"cannot assign {type(tensor).__name__} as buffer {name!r}", fix="a tensor, or None")
@@ -270,7 +270,7 @@ class Module(Stateful):
 
     def named_modules(self, memo: set[Module] | None = None, prefix: str = "",
                       remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
-        """Itself and every module inside, each once."""
+        """Yields itself and every module inside, each once."""
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -329,7 +329,7 @@ class Module(Stateful):
         return self
 
     def train(self: M, mode: bool = True) -> M:
-        """Training mode, for dropout and batch statistics; `eval()` leaves it."""
+        """Sets training mode, for dropout and batch statistics; `eval()` leaves it."""
         if not isinstance(mode, bool):
             raise BadValue("train: training mode is expected to be boolean", fix="model.train(True)")
         self.training = mode
@@ -379,7 +379,7 @@ class Module(Stateful):
 
     def to(self: M, *targets: Any, device: DeviceLike | int | None = None, dtype: element_type | None = None,
            non_blocking: bool = False, memory_format: Any = None) -> M:
-        """Parameters and buffers of a floating point type in another one; the device can only be the CPU.
+        """Converts parameters and buffers of a floating point type to another; the device can only be the CPU.
 
         `memory_format` is for tensors of images and volumes; the others stay as they are.
         """
@@ -414,7 +414,7 @@ class Module(Stateful):
         raise NoDevice("cuda: this build computes on the CPU only", fix="model.cpu(), or leave the device out")
 
     def to_empty(self: M, *, device: DeviceLike | None, recurse: bool = True) -> M:
-        """New parameters and buffers of the same shapes, on a device, that are still to be filled."""
+        """Makes new parameters and buffers of the same shapes, on a device, that are still to be filled."""
         return self._apply(lambda t: empty_like(t, device=device), recurse)
 
     def share_memory(self: M) -> M:
@@ -422,7 +422,7 @@ class Module(Stateful):
                            fix="threads share memory by themselves")
 
     def compile(self, *arguments: Any, **settings: Any) -> None:
-        """Nothing to do: there is no compiler."""
+        """Does nothing: there is no compiler."""
 
     # ---------------------------------------------------------------------------------------------------------- calling
 
@@ -511,7 +511,7 @@ class Module(Stateful):
         return put(self._backward_hooks, hook, prepend)
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> Handle:
-        """The old name of register_full_backward_hook, which this does; the output may also be a dict of tensors."""
+        """Does what register_full_backward_hook does, in the old way: the output may also be a dict of tensors."""
         _check_kind(self._is_full_backward_hook, False)
         self._is_full_backward_hook = False
         return put(self._backward_hooks, hook)
@@ -526,7 +526,7 @@ class Module(Stateful):
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """What stands in the brackets of the repr: define it in a subclass."""
+        """Return what stands in the brackets of the repr: define it in a subclass."""
         return ""
 
     def __repr__(self) -> str:
@@ -539,13 +539,13 @@ class Module(Stateful):
 
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> Handle:
-    """Of all modules."""
+    """Registers a forward pre-hook of all modules."""
     return put(_global_forward_pre_hooks, hook)
 
 
 def register_module_forward_hook(hook: Callable[..., Any], *, with_kwargs: bool = False,
                                  always_call: bool = False) -> Handle:
-    """Of all modules."""
+    """Registers a forward hook of all modules."""
     marks = ((with_kwargs, _global_forward_hooks_with_kwargs), (always_call, _global_forward_hooks_always_called))
     return put(_global_forward_hooks, hook, marks=[table for holds, table in marks if holds])
 
@@ -558,17 +558,17 @@ def _put_backward_hook(hook: Callable[..., Any], full: bool) -> Handle:
 
 
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> Handle:
-    """Of all modules."""
+    """Registers a backward hook of all modules."""
     return _put_backward_hook(hook, True)
 
 
 def register_module_backward_hook(hook: Callable[..., Any]) -> Handle:
-    """Of all modules, in the old way."""
+    """Registers a backward hook of all modules, in the old way."""
     return _put_backward_hook(hook, False)
 
 
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> Handle:
-    """Of all modules."""
+    """Registers a backward pre-hook of all modules."""
     return put(_global_backward_pre_hooks, hook)
 
 

@@ -89,5 +89,5 @@ def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
 
 
 def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
-    """The parts of a tensor from several GPUs; there are none."""
+    """Gathers the parts of a tensor from several GPUs; there are none."""
     raise NotSupported("gather: this build computes on the CPU only", fix="mutagrad.cat(outputs, dim)")

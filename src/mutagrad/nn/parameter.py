@@ -106,7 +106,7 @@ class _Shapeless(Tensor):
         return self
 
     def convert(self, fn: Callable[[Any], Any]) -> None:
-        """Another element type: `fn` is what a module does to all its tensors."""
+        """Changes the element type: `fn` is what a module does to all its tensors."""
         with self._as_tensor() as tensor:
             tensor.data = fn(tensor.data)
 
@@ -158,5 +158,5 @@ class UninitializedBuffer(_Shapeless, Buffer):  # type: ignore[misc,unused-ignor
 
 
 def is_lazy(param: Any) -> bool:
-    """Whether it is a parameter or buffer without a shape."""
+    """Return whether this is a parameter or buffer without a shape."""
     return isinstance(param, _Shapeless)

@@ -82,7 +82,7 @@ class RNNBase(Module):
         return [getattr(self, name) for name in self._flat_weights_names]
 
     def flatten_parameters(self) -> None:
-        """Nothing to do: weights need not lie together."""
+        """Does nothing: weights need not lie together."""
 
     # ---------------------------------------------------------------------------------------------------------- forward
 

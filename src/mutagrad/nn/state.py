@@ -54,7 +54,7 @@ class _Loading:
                 self.collect(child, {key: value for key, value in state.items() if key.startswith(inside)}, inside)
 
     def complaints(self, strict: bool) -> list[str]:
-        """What is wrong: with `strict`, names without a partner, too."""
+        """Return what is wrong: with `strict`, names without a partner, too."""
         sides = (("Missing", self.missing), ("Unexpected", self.unexpected)) if strict else ()
         unmatched = [f"{side} key(s) in state_dict: " + ", ".join(f'"{key}"' for key in keys) + ". "
                      for side, keys in sides if keys]
@@ -102,7 +102,7 @@ class Stateful:
         return put(self._load_state_dict_post_hooks, hook)
 
     def get_extra_state(self) -> Any:
-        """What else belongs to the state: define it in a subclass, together with set_extra_state."""
+        """Return what else belongs to the state: define it in a subclass, together with set_extra_state."""
         raise BadValue("get_extra_state: is not defined", fix="define get_extra_state and set_extra_state together")
 
     def set_extra_state(self, state: Any) -> None:
@@ -123,7 +123,7 @@ class Stateful:
 
     def state_dict(self, *arguments: Any, destination: Any = None, prefix: str = "",
                    keep_vars: bool = False) -> dict[str, Any]:
-        """All parameters and persistent buffers by name. They share their memory with the module."""
+        """Return all parameters and persistent buffers by name. They share their memory with the module."""
         if arguments:
             warnings.warn("state_dict: positional arguments are deprecated; name them", FutureWarning, stacklevel=2)
             destination, prefix, keep_vars = [*arguments, *[destination, prefix, keep_vars][len(arguments):]]

@@ -284,5 +284,5 @@ class Transformer(Module):
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: DeviceLike | None = None,
                                         dtype: dtype | None = None) -> Any:
-        """A mask to add to scores: -inf where a key comes after the query, 0 elsewhere."""
+        """Return a mask to add to scores: -inf where a key comes after the query, 0 elsewhere."""
         return full((sz, sz), float("-inf"), device=device, dtype=dtype).triu(1)

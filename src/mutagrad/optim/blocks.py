@@ -49,12 +49,12 @@ _scratch = _Scratch()
 
 
 def computing_type(dtype: Any) -> Any:
-    """The type in which numbers of this type are updated: two bytes are too few to add small things up."""
+    """Return the type in which numbers of this type are updated: two bytes are too few to add small things up."""
     return FLOAT64 if dtype.char in "dD" else FLOAT32
 
 
 def vector(array: Array) -> Array:
-    """The elements of a C-contiguous array as a vector of real numbers over the same memory."""
+    """Return the elements of a C-contiguous array as a vector of real numbers over the same memory."""
     flat = array if array.ndim == 1 else array.reshape(-1)
     return flat.view(computing_type(array.dtype)) if array.dtype.kind == "c" else flat
 
@@ -104,7 +104,7 @@ def _in_single(update: Callable[..., None], numbers: tuple[Any, ...], vectors: t
 
 
 def seen_gradient(out: Array, p: Array, g: Array, maximize: bool, weight_decay: Any) -> Any:
-    """The gradient that an update goes by: turned around to maximize, and with the weights that weight decay adds."""
+    """Return the gradient that an update goes by: turned around to maximize, with what weight decay adds."""
     if weight_decay is None:
         return np.negative(g, out) if maximize else g
     np.multiply(p, weight_decay, out)

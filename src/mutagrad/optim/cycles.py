@@ -75,7 +75,7 @@ class CyclicLR(_WithMomentum):
         self.base_lrs = base_lrs
 
     def scale_fn(self, x: float) -> float:
-        """How high the cycle (or the epoch) with this number goes."""
+        """Return how high the cycle (or the epoch) with this number goes."""
         return self._scale_fn_custom(x) if self._scale_fn_custom is not None else _SCALES[self.mode][1](self.gamma, x)
 
     def get_lr(self) -> list[Rate]:
@@ -90,7 +90,7 @@ class CyclicLR(_WithMomentum):
         return [least + (most - least) * height * scale for least, most in zip(self.base_lrs, self.max_lrs)]
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer and functions; of an object that is called, its attributes."""
+        """Return everything but the optimizer and functions; of an object that is called, its attributes."""
         f = self._scale_fn_custom
         return super().state_dict() | {"_scale_fn_custom": None if f is None else saved_functions([f])[0]}
 
@@ -102,7 +102,7 @@ class CyclicLR(_WithMomentum):
 
 
 def annealed_by_cosine(start: Rate, end: Rate, done: float) -> Rate:
-    """Between two values, along half a cosine."""
+    """Return a value between two, along half a cosine."""
     return end + (start - end) / 2.0 * (cos(pi * done) + 1)
 
 

@@ -30,15 +30,15 @@ class Elementwise(Optimizer):
     update: Callable[..., None]  # (numbers, scratch, parameter, gradient, *kept), on blocks of real numbers, in place
 
     def kept(self, group: Group) -> tuple[str, ...]:
-        """The entries of the state that are as large as the parameter."""
+        """Return the entries of the state that are as large as the parameter."""
         raise NotImplementedError
 
     def first_count(self, group: Group, name: str) -> float:
-        """What an entry of `counts` begins with."""
+        """Return what an entry of `counts` begins with."""
         return 0.0
 
     def first_value(self, group: Group, name: str) -> float:
-        """What an entry of `kept` is filled with."""
+        """Return what an entry of `kept` is filled with."""
         return 0.0
 
     def advance(self, group: Group, state: State) -> tuple[Any, ...]:
@@ -46,7 +46,7 @@ class Elementwise(Optimizer):
         return (stepped(state),)
 
     def numbers(self, group: Group, *moment: Any) -> tuple[Any, ...]:
-        """The numbers of this step, the same for all parameters of a group that are at the same moment."""
+        """Return the numbers of this step, the same for all parameters of a group that are at the same moment."""
         raise NotImplementedError
 
     @no_grad()
@@ -155,7 +155,7 @@ def filled(p: Tensor, value: float) -> Any:
 
 
 def weight_decay_of(group: Group) -> float | None:
-    """The group's weight decay, None if there is none."""
+    """Return the group's weight decay, None if there is none."""
     decay = plain(group["weight_decay"])
     return float(decay) if decay else None
 

@@ -175,7 +175,7 @@ DECREASE, FLATTER = 1e-4, 0.9
 
 def strong_wolfe(evaluate: Callable[[float], _Point], start: _Point, t: float, size: float, most: int,
                  tolerance_change: float = 1e-9) -> tuple[_Point, int]:
-    """A point on the line with a lower loss and a flatter slope, and how many evaluations it took."""
+    """Return a point on the line with a lower loss and a flatter slope, and how many evaluations it took."""
     bracket, n = _bracket(evaluate, start, t, most)
     evaluations = n + 1
     stuck = False

@@ -48,7 +48,7 @@ def register_optimizer_step_post_hook(hook: Callable[..., None]) -> Handle:
 
 
 def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
-    """A class's `step` with the hooks called around it."""
+    """Return a class's `step` with the hooks called around it."""
 
     @functools.wraps(step)
     def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -76,14 +76,14 @@ def _replaced(answer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tup
 
 
 def evaluated(closure: Callable[[], Any] | None) -> Any:
-    """What the closure returns, recorded whatever the mode is."""
+    """Return what the closure returns, recorded whatever the mode is."""
     if closure is None:
         return None
     return call_with(RECORDED, closure)
 
 
 def count_tensor(value: float) -> Tensor:
-    """A number of the state, such as how many steps there were: a 0-d tensor, as in PyTorch."""
+    """Return a number of the state, such as how many steps there were, as a 0-d tensor, as in PyTorch."""
     kind = np.float64 if get_default_dtype() is float64 else np.float32
     return make(np.array(value, kind))  # type: ignore[no-any-return]
 

@@ -44,7 +44,7 @@ def set_in_group(group: Group, key: str, value: Rate) -> None:
 
 
 def for_groups(name: str, optimizer: Optimizer, value: Rates) -> list[Rate]:
-    """A setting for each group, from one for all or a list."""
+    """Return a setting for each group, from one for all or a list."""
     count = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
         return [_copied(value) for _ in range(count)]
@@ -60,7 +60,7 @@ def check_optimizer(optimizer: Any) -> None:
 
 
 def saved_functions(functions: list[Callable[..., Any]]) -> list[Any]:
-    """What can be saved of functions: the attributes of those that are objects."""
+    """Return what can be saved of functions: the attributes of those that are objects."""
     return [None if isinstance(f, types.FunctionType) else f.__dict__.copy() for f in functions]
 
 
@@ -98,7 +98,7 @@ class LRScheduler:
             self._is_initial = False
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer."""
+        """Return everything but the optimizer."""
         return {key: value for key, value in self.__dict__.items() if key not in self._not_saved}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -106,11 +106,11 @@ class LRScheduler:
         self.__dict__.update(state_dict)
 
     def get_last_lr(self) -> list[Rate]:
-        """The rates that were set last."""
+        """Return the rates that were set last."""
         return self._last_lr
 
     def get_lr(self) -> list[Rate]:
-        """The rates to be set now; to look at those in use, `get_last_lr`."""
+        """Return the rates to be set now; to look at those in use, `get_last_lr`."""
         raise NotImplementedError
 
     def step(self, epoch: int | None = None) -> None:

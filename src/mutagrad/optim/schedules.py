@@ -37,7 +37,7 @@ class _ByFunction(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer and functions; of objects that are called, their attributes."""
+        """Return everything but the optimizer and functions; of objects that are called, their attributes."""
         return super().state_dict() | {"lr_lambdas": saved_functions(self.lr_lambdas)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

@@ -11,12 +11,12 @@ Betas = tuple[float | Tensor, float | Tensor]
 
 
 def plain(value: Any) -> Any:
-    """A setting as a number of Python's, if it is a tensor."""
+    """Return a setting as a number of Python's, if it is a tensor."""
     return value.item() if isinstance(value, Tensor) else value
 
 
 def number(optimizer: object, name: str, value: Any) -> Any:
-    """A setting that has to be one number, as Python's."""
+    """Return a setting that has to be one number, as Python's."""
     if isinstance(value, Tensor) and value.numel() != 1:
         raise BadValue(f"{type(optimizer).__name__}: Tensor {name} must be 1-element, not of shape "
                        f"{tuple(value.shape)}")
@@ -28,7 +28,7 @@ def number(optimizer: object, name: str, value: Any) -> Any:
 
 
 def check_positive(optimizer: object, lr: float | Tensor, **others: float | Tensor) -> None:
-    """That the learning rate and the other settings are numbers of zero or more."""
+    """Raise unless the learning rate and the other settings are numbers of zero or more."""
     if not number(optimizer, "lr", lr) >= 0:
         raise BadValue(f"{type(optimizer).__name__}: Invalid learning rate: {lr}", why="it must be zero or more",
                        fix="maximize=True goes uphill" if number(optimizer, "lr", lr) < 0 else "lr=0.01")
@@ -39,7 +39,7 @@ def check_positive(optimizer: object, lr: float | Tensor, **others: float | Tens
 
 
 def check_betas(optimizer: object, betas: Betas) -> tuple[float, float]:
-    """Two numbers from zero to one, not one itself."""
+    """Return two numbers from zero to one, not one itself, or raise."""
     if not isinstance(betas, (tuple, list)) or len(betas) != 2:
         raise bad_choice(betas, (tuple, list), f"{type(optimizer).__name__}: betas must be two numbers, not {betas!r}",
                          fix="betas=(0.9, 0.999)")

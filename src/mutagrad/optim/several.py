@@ -34,7 +34,7 @@ class _OfSchedulers(LRScheduler):
                                f"{type(scheduler.optimizer).__name__}")
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer, with the states of the schedulers in it."""
+        """Return everything but the optimizer, with the states of the schedulers in it."""
         return super().state_dict() | {"_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

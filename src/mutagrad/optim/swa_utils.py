@@ -29,7 +29,7 @@ def _check_decay(decay: float) -> None:
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
-    """A rule for `AveragedModel`: an average in which older weights count less and less."""
+    """Return a rule for `AveragedModel`: an average in which older weights count less and less."""
     _check_decay(decay)
 
     @no_grad()
@@ -40,7 +40,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
 
 
 def get_swa_avg_fn() -> Callable[..., Any]:
-    """A rule for `AveragedModel`: the mean of all weights."""
+    """Return a rule for `AveragedModel`: the mean of all weights."""
 
     @no_grad()
     def swa_update(averaged: Tensor, current: Tensor, num_averaged: int | Tensor) -> Any:
@@ -50,7 +50,7 @@ def get_swa_avg_fn() -> Callable[..., Any]:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., None]:
-    """The same as `get_ema_avg_fn`, for lists of parameters that are changed in place."""
+    """Return what `get_ema_avg_fn` does, for lists of parameters that are changed in place."""
     _check_decay(decay)
 
     @no_grad()
@@ -62,7 +62,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., None]:
 
 
 def get_swa_multi_avg_fn() -> Callable[..., None]:
-    """The same as `get_swa_avg_fn`, for lists of parameters that are changed in place."""
+    """Return what `get_swa_avg_fn` does, for lists of parameters that are changed in place."""
 
     @no_grad()
     def swa_update(averaged: Sequence[Tensor], current: Sequence[Tensor], num_averaged: int | Tensor) -> None:

@@ -27,7 +27,7 @@ class Whole(Optimizer):
         raise NotImplementedError
 
     def updated(self, group: Group, state: State, p: Array, g: Array) -> Array:
-        """The new value of a parameter with array `p` and gradient `g`, both in the type to compute in."""
+        """Return the new value of a parameter with array `p` and gradient `g`, both in the type to compute in."""
         raise NotImplementedError
 
     @no_grad()
@@ -53,7 +53,7 @@ class Whole(Optimizer):
 
 
 def zeros(p: Tensor, shape: tuple[int, ...]) -> Any:
-    """A part of the state of `p`, in its type."""
+    """Return a part of the state of `p`, in its type."""
     return make(np.zeros(shape, p._array.dtype))
 
 

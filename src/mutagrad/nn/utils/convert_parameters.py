@@ -12,7 +12,7 @@ __all__ = ["parameters_to_vector", "vector_to_parameters"]
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Any:
-    """All elements of all parameters in one tensor, which is differentiable with respect to them."""
+    """Return all elements of all parameters in one tensor, which is differentiable with respect to them."""
     return cat([tensor_argument(p, "parameters_to_vector").reshape(-1) for p in parameters])
 
 

@@ -29,13 +29,13 @@ def _fused(weight: Tensor, bias: Tensor | None, mean: Tensor, var: Tensor, eps: 
 def fuse_conv_bn_weights(conv_w: Tensor, conv_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float,
                          bn_w: Tensor | None, bn_b: Tensor | None,
                          transpose: bool = False) -> tuple[Parameter, Parameter]:
-    """The weight and bias of a convolution with those of a batch normalization in them."""
+    """Return the weight and bias of a convolution with those of a batch normalization in them."""
     return _fused(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, 1 if transpose else 0)
 
 
 def fuse_linear_bn_weights(linear_w: Tensor, linear_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float,
                            bn_w: Tensor | None, bn_b: Tensor | None) -> tuple[Parameter, Parameter]:
-    """The weight and bias of a linear layer with those of a batch normalization in them."""
+    """Return the weight and bias of a linear layer with those of a batch normalization in them."""
     return _fused(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, 0)
 
 
@@ -50,12 +50,12 @@ def _with_norm_inside(layer: M, norm: Module, dim: int) -> M:
 
 
 def fuse_conv_bn_eval(conv: M, bn: Module, transpose: bool = False) -> M:
-    """A convolution that does what it and the batch normalization after it do in evaluation."""
+    """Return a convolution that does what it and the batch normalization after it do in evaluation."""
     return _with_norm_inside(conv, bn, 1 if transpose else 0)
 
 
 def fuse_linear_bn_eval(linear: M, bn: Module) -> M:
-    """A linear layer that does what it and the batch normalization after it do in evaluation."""
+    """Return a linear layer that does what it and the batch normalization after it do in evaluation."""
     outputs, features = linear.out_features, bn.num_features
     if features not in (1, outputs):
         raise BadSetting(f"fuse: {outputs} outputs cannot be normalized as {features} features",

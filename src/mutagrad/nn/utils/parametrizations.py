@@ -46,7 +46,7 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
-    """A weight as lengths (`original0`) and directions (`original1`), which are trained apart."""
+    """Represent a weight by lengths (`original0`) and directions (`original1`), which are trained apart."""
     parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
     def rename(state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
@@ -98,7 +98,7 @@ class _SpectralNorm(Module):
 
 def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
                   dim: int | None = None) -> M:
-    """A weight divided by its largest singular value, which a power iteration follows while training."""
+    """Divide a weight by its largest singular value, which a power iteration follows while training."""
     weight = _weight(module, name)
     parametrization = _SpectralNorm(weight, n_power_iterations, output_dim(module, dim), eps)
     parametrize.register_parametrization(module, name, parametrization)
@@ -191,7 +191,7 @@ class _Orthogonal(Module):
 
 def orthogonal(module: M, name: str = "weight", orthogonal_map: str | None = None, *,
                use_trivialization: bool = True) -> M:
-    """A weight whose columns (or rows, where it is wider than high) stay orthonormal while it is trained."""
+    """Keep a weight's columns (or rows, where it is wider than high) orthonormal while it is trained."""
     weight = _weight(module, name)
     if weight.ndim < 2:
         raise BadValue(f"orthogonal: Expected a matrix or batch of matrices, got a tensor of {weight.ndim} dimensions",

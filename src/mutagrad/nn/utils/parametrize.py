@@ -40,7 +40,7 @@ class _Cache:
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """Inside, each parametrized parameter is computed once."""
+    """Compute each parametrized parameter only once inside the block."""
     _Cache.depth += 1
     try:
         yield
@@ -188,7 +188,7 @@ def _parametrized_property(name: str) -> property:
 
 def register_parametrization(module: Module, tensor_name: str, parametrization: Module, *,
                              unsafe: bool = False) -> Module:
-    """From now on `module.tensor_name` is what `parametrization` computes from the tensor that was there."""
+    """Make `module.tensor_name` what `parametrization` computes from the tensor that was there."""
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
         _append(module, tensor_name, parametrization, unsafe)
@@ -224,7 +224,7 @@ def _append(module: Module, tensor_name: str, parametrization: Module, unsafe: b
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Whether anything of a module, or this parameter, is parametrized."""
+    """Return whether anything of a module, or this parameter, is parametrized."""
     found = getattr(module, "parametrizations", None)
     if not isinstance(found, ModuleDict):
         return False
@@ -257,7 +257,7 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
 
 
 def type_before_parametrizations(module: Module) -> type:
-    """The class that a module had before anything of it was parametrized."""
+    """Return the class that a module had before anything of it was parametrized."""
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 

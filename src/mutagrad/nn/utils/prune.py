@@ -41,7 +41,7 @@ class BasePruningMethod(ABC):
 
     @abstractmethod
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """The mask for tensor t: `default_mask` with further zeros."""
+        """Return the mask for tensor t: `default_mask` with further zeros."""
 
     def apply_mask(self, module: Module) -> Any:
         original, mask = getattr(module, self._tensor_name + "_orig"), getattr(module, self._tensor_name + "_mask")
@@ -81,7 +81,7 @@ class BasePruningMethod(ABC):
         return method
 
     def prune(self, t: Tensor, default_mask: Tensor | None = None, importance_scores: Tensor | None = None) -> Any:
-        """A tensor that belongs to no module, with the elements that go set to zero."""
+        """Return a tensor that belongs to no module, with the elements that go set to zero."""
         mask = t.detach().new_ones(t.shape) if default_mask is None else default_mask
         return t * self.compute_mask(t.detach() if importance_scores is None else importance_scores, mask)
 
@@ -132,7 +132,7 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[index]
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Any:
-        """The mask with what the last method takes away of what was left: elements, or channels not all zero."""
+        """Return the mask without what the last method takes of what was left: elements, or channels not all zero."""
         method, mask = self._pruning_methods[-1], default_mask.to(t.dtype)
         if method.PRUNING_TYPE == "unstructured":
             left: Any = mask == 1
@@ -322,7 +322,7 @@ def global_unstructured(parameters: Iterable[tuple[Module, str]], pruning_method
 
 
 def is_pruned(module: Module) -> bool:
-    """Whether anything of a module, or of one inside, is pruned."""
+    """Return whether anything of a module, or of one inside, is pruned."""
     return any(isinstance(hook, BasePruningMethod) for m in module.modules() for hook in m._forward_pre_hooks.values())
 
 

@@ -46,7 +46,7 @@ class PackedSequence(_Packed):
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *targets: Any, **settings: Any) -> PackedSequence:
-        """The same with its data in another type."""
+        """Return the same with its data in another type."""
         data = self.data.to(*targets, **settings)
         return self if data is self.data else PackedSequence(data, *self[1:])
 
@@ -89,7 +89,7 @@ class PackedSequence(_Packed):
 
 
 def invert_permutation(permutation: Tensor | None) -> Any:
-    """Where each position went: `x[p][invert_permutation(p)]` is x."""
+    """Return where each position went: `x[p][invert_permutation(p)]` is x."""
     if permutation is None:
         return None
     return make(np.argsort(tensor_argument(permutation, "invert_permutation")._array, kind="stable"))
@@ -142,7 +142,7 @@ def pack_padded_sequence(input: Tensor, lengths: Tensor | Sequence[int], batch_f
 
 def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0,
                         total_length: int | None = None) -> tuple[Tensor, Tensor]:
-    """The sequences in one padded tensor, in the order in which they were packed, and their lengths."""
+    """Return the sequences in one padded tensor, in the order in which they were packed, and their lengths."""
     if not isinstance(sequence, tuple) or len(sequence) != 4:
         raise BadArgument(f"pad_packed_sequence: expects a PackedSequence, got {type(sequence).__name__}",
                           fix="pack_padded_sequence(x, lengths)")
@@ -167,7 +167,7 @@ def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, pad
 
 def pad_sequence(sequences: Tensor | Iterable[Tensor], batch_first: bool = False, padding_value: float = 0.0,
                  padding_side: str = "right") -> Any:
-    """Sequences of different lengths in one tensor, filled up to the longest.
+    """Put sequences of different lengths into one tensor, filled up to the longest.
 
     >>> import mutagrad as mg
     >>> mg.nn.utils.rnn.pad_sequence([mg.ones(3), mg.ones(1)], batch_first=True)
@@ -204,7 +204,7 @@ def _sequences(sequences: Tensor | Iterable[Tensor], name: str) -> Sequence[Tens
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor | Sequence[int],
                    batch_first: bool = False) -> list[Tensor]:
-    """The sequences that a padded tensor holds."""
+    """Return the sequences that a padded tensor holds."""
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [row[:n] for row, n in zip(rows, _whole_lengths(lengths, "unpad_sequence").tolist())]
 
@@ -216,6 +216,6 @@ def pack_sequence(sequences: Iterable[Tensor], enforce_sorted: bool = True) -> P
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
-    """The list of sequences that were packed."""
+    """Return the list of sequences that were packed."""
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)

@@ -22,14 +22,14 @@ M = TypeVar("M", bound=Module)
 
 
 def output_dim(module: Module, dim: int | None) -> int:
-    """The dimension of a weight that numbers the outputs."""
+    """Return the dimension of a weight that numbers the outputs."""
     if dim is not None:
         return dim
     return 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
 
 
 def as_matrix(weight: Tensor, dim: int) -> Any:
-    """One row for each output."""
+    """Return a weight as a matrix with one row for each output."""
     return weight.movedim(dim, 0).reshape(weight.shape[dim], -1)
 
 
@@ -61,7 +61,7 @@ class SpectralNorm:
 
     @staticmethod
     def solved(matrix: Tensor, u: Tensor, sigma: Tensor) -> Any:
-        """The v that goes with u, such that u · matrix v is sigma."""
+        """Return the v that goes with u, such that u · matrix v is sigma."""
         v = pinv(matrix.t() @ matrix) @ (matrix.t() @ u)
         return v * (sigma / u.dot(matrix.mv(v)))
 

@@ -16,14 +16,14 @@ M = TypeVar("M", bound=Module)
 
 
 def norm_except_dim(v: Tensor, dim: int) -> Any:
-    """The norm over all dimensions but one; over all of them for -1."""
+    """Return the norm over all dimensions but one; over all of them for -1."""
     if dim == -1:
         return vector_norm(v)
     return vector_norm(v, 2, tuple(d for d in range(v.ndim) if d != dim % v.ndim), True) if v.ndim > 1 else v.abs()
 
 
 def scaled(v: Tensor, g: Tensor, dim: int) -> Any:
-    """The direction of v with the lengths g."""
+    """Return the direction of v with the lengths g."""
     return v * (g / norm_except_dim(v, dim))
 
 
@@ -41,13 +41,13 @@ class WeightNorm:
 
 
 def find_hook(module: Module, kind: type[Any], name: str) -> Any:
-    """The number and the hook of a kind that computes the parameter of this name, or None."""
+    """Return the number and the hook of a kind that computes the parameter of this name, or None."""
     hooks = module._forward_pre_hooks.items()
     return next(((number, hook) for number, hook in hooks if isinstance(hook, kind) and hook.name == name), None)
 
 
 def check_plain(module: Module, kind: type, name: str, what: str) -> None:
-    """That a parameter has a shape and is not computed in this way already."""
+    """Raise unless a parameter has a shape and is not computed in this way already."""
     if find_hook(module, kind, name) is not None:
         raise BadValue(f"{what}: cannot register two {what} hooks on the same parameter {name!r}",
                        fix=f"remove_{what}(module, {name!r})")
