@@ -36,8 +36,8 @@ MAX_BYTES = 1 << 46
 SEQUENCES = (list, tuple, range, deque, packed)  # whose items are elements
 
 
-def finish(array: Any, requires_grad: bool, device: Any = None, name: str = "tensor", *, layout: Any = None, pin_memory: bool = False,
-           memory_format: Any = None, out: Any = None, **unknown: Any) -> Any:
+def finish(array: Any, requires_grad: bool, device: Any = None, name: str = "tensor", *, layout: Any = None,
+           pin_memory: bool = False, memory_format: Any = None, out: Any = None, **unknown: Any) -> Any:
     """The array as a tensor that is what was asked for."""
     place = mode.now.device if device is None else device
     if place is not None and place is not CPU and names_meta(place) and out is None:
@@ -46,7 +46,8 @@ def finish(array: Any, requires_grad: bool, device: Any = None, name: str = "ten
     if layout is not None or pin_memory or memory_format is not None or unknown:
         check_layout(name, layout, pin_memory)
         if unknown:
-            raise BadArgument(f"{name}: unexpected argument {next(iter(unknown))!r}", fix=f"leave out {', '.join(unknown)}")
+            raise BadArgument(f"{name}: unexpected argument {next(iter(unknown))!r}",
+                              fix=f"leave out {', '.join(unknown)}")
         if memory_format in RANKS and out is None:
             return copied(make(array), memory_format=memory_format).requires_grad_(requires_grad)
         check_format(name, memory_format)
@@ -60,7 +61,8 @@ def _wanted(dtype: Any, settings: dict[str, Any]) -> DType:
     if dtype is None:
         return get_default_dtype() if out is None else of_array(out._array.dtype)
     if out is not None and out._array.dtype != as_dtype(dtype).array_type:
-        raise DTypeError(f"out: dtype={as_dtype(dtype).name} does not match that of out, {out._array.dtype.name}", fix="leave dtype out")
+        raise DTypeError(f"out: dtype={as_dtype(dtype).name} does not match that of out, {out._array.dtype.name}",
+                         fix="leave dtype out")
     return as_dtype(dtype)
 
 
@@ -82,12 +84,14 @@ def allocate(maker: Any, shape: tuple[int, ...], to: DType, name: str) -> Any:
         return maker(shape, to.array_type)
     except (MemoryError, OverflowError):
         raise OutOfMemory(f"{name}: a tensor of shape {shape} and type {to.name} needs {need / 2**30:,.1f} GiB",
-                          why="that much memory cannot be allocated", fix="smaller sizes, or a smaller type: dtype=mutagrad.float16") from None
+                          why="that much memory cannot be allocated",
+                          fix="smaller sizes, or a smaller type: dtype=mutagrad.float16") from None
     except ValueError as error:
-        raise ShapeError(f"{name}: no tensor has the shape {shape}", why=str(error), fix=f"mutagrad.{name}(3, 4)") from None
+        raise ShapeError(f"{name}: no tensor has the shape {shape}",
+                         why=str(error), fix=f"mutagrad.{name}(3, 4)") from None
 
 
-# -------------------------------------------------------------------------------------------------------------- from data
+# ------------------------------------------------------------------------------------------------------------ from data
 
 def as_array(data: Any, to: DType | None, name: str = "tensor") -> Any:
     """A fresh array of `data`: numbers, nested sequences, arrays, tensors, or sequences of these."""
@@ -101,13 +105,16 @@ def as_array(data: Any, to: DType | None, name: str = "tensor") -> Any:
     try:
         found = np.array(_unwrapped(data))
     except ValueError as error:
-        raise BadData(f"{name}: nested sequences must have equal lengths", why=str(error), fix="pad the rows to one length") from None
+        raise BadData(f"{name}: nested sequences must have equal lengths",
+                      why=str(error), fix="pad the rows to one length") from None
     except RecursionError:
-        raise BadData(f"{name}: self-referential lists are incompatible with tensors", fix=f"mutagrad.{name}([1.0, 2.0])") from None
+        raise BadData(f"{name}: self-referential lists are incompatible with tensors",
+                      fix=f"mutagrad.{name}([1.0, 2.0])") from None
     if found.dtype.kind == "O" and to is not None and to.array_type.kind in "bf" and all(isinstance(v, (int, float)) for v in found.flat):
         found = found.astype(bool if to.array_type.kind == "b" else np.float64)  # integers that no integer type holds
     if found.dtype.kind not in "biufcV" or found.dtype.names:
-        raise BadData(f"{name}: invalid data type: cannot make a tensor of {type(data).__name__} with elements of type {found.dtype}",
+        raise BadData(f"{name}: invalid data type: cannot make a tensor of {type(data).__name__} with elements "
+                      f"of type {found.dtype}",
                       why="elements must be numbers or booleans of at most 64 bits", fix=f"mutagrad.{name}([1.0, 2.0])")
     to = to or inferred(data)
     _check_range_of(found, to, name)
@@ -149,7 +156,8 @@ def _kinds(data: Any) -> set[DType]:
     if isinstance(data, (bool, int, float, complex)):
         return {scalar_dtype(data)}
     if not isinstance(data, SEQUENCES):
-        raise BadData(f"tensor: cannot make a tensor of {type(data).__name__}", why="elements must be numbers or booleans", fix="mutagrad.tensor([1.0, 2.0])")
+        raise BadData(f"tensor: cannot make a tensor of {type(data).__name__}",
+                      why="elements must be numbers or booleans", fix="mutagrad.tensor([1.0, 2.0])")
     numbers = set(map(type, data)) & {bool, int, float, complex}  # a long list of numbers is looked at in one pass
     return {scalar_dtype(kind()) for kind in numbers}.union(*(_kinds(v) for v in data if type(v) not in numbers))
 
@@ -163,12 +171,13 @@ def _check_range_of(found: Any, to: DType, name: str) -> None:
         limits = np.iinfo(wanted)
         least = limits.min if wanted.kind == "i" or kind not in "iu" else -int(limits.max)  # PyTorch lets -1 stand for the largest of a type without a sign
         if not (least <= found.min() and found.max() <= limits.max):
-            raise BadData(f"{name}: {found.min()} to {found.max()} cannot be stored as {to.name}", why=f"it holds {limits.min} to {limits.max}",
-                          fix="dtype=mutagrad.int64")
+            raise BadData(f"{name}: {found.min()} to {found.max()} cannot be stored as {to.name}",
+                          why=f"it holds {limits.min} to {limits.max}", fix="dtype=mutagrad.int64")
 
 
 @may_need_much
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Any:
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+           pin_memory: bool = False) -> Any:
     """A tensor of data, always copied.
 
     >>> import mutagrad as mg
@@ -193,18 +202,21 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
 def from_numpy(array: Any) -> Any:
     """A tensor over the memory of a NumPy array: writes on either side are seen on the other."""
     if not isinstance(array, np.ndarray):
-        raise BadArgument(f"from_numpy: expected a NumPy array, got {type(array).__name__}", fix="mutagrad.tensor(data)")
+        raise BadArgument(f"from_numpy: expected a NumPy array, got {type(array).__name__}",
+                          fix="mutagrad.tensor(data)")
     of_array(array.dtype)
     if array.dtype.isnative:
         array = _of_one_type(array)
     else:
-        raise BadData("from_numpy: the array's byte order is not this machine's", fix="array.astype(array.dtype.newbyteorder('='))")
+        raise BadData("from_numpy: the array's byte order is not this machine's",
+                      fix="array.astype(array.dtype.newbyteorder('='))")
     if not array.flags.writeable:
         array = array.copy()  # a tensor can be written, and must not reach read-only memory
     if array.flags.c_contiguous:
         shared = make(array)
     elif any(s % array.itemsize for s in array.strides):
-        raise BadData(f"from_numpy: strides of {array.strides} bytes are no multiples of the {array.itemsize} bytes of an element",
+        raise BadData(f"from_numpy: strides of {array.strides} bytes are no multiples "
+                      f"of the {array.itemsize} bytes of an element",
                       why="its memory cannot be shared", fix="array.copy()")
     else:
         low = sum((n - 1) * s for n, s in zip(array.shape, array.strides) if s < 0)
@@ -218,7 +230,7 @@ def from_numpy(array: Any) -> Any:
     return shared
 
 
-# ----------------------------------------------------------------------------------------------------------------- filled
+# --------------------------------------------------------------------------------------------------------------- filled
 
 def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """A tensor whose values are whatever the memory held."""
@@ -244,7 +256,8 @@ def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool 
     return finish(allocate(np.ones, _shape(_size(size, settings), "ones"), to, "ones"), requires_grad, device, "ones", **settings)
 
 
-def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
+def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+         **settings: Any) -> Any:
     """One value everywhere; the type is that of the value."""
     value = _number(fill_value, "full")
     to = _wanted(dtype, settings) if dtype is not None or settings.get("out") is not None else inferred(value)
@@ -259,25 +272,29 @@ def _like(x: Any, dtype: Any, name: str) -> DType:
     return of_array(own) if dtype is None else as_dtype(dtype)
 
 
-def empty_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
+def empty_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+               **settings: Any) -> Any:
     """Whatever the memory held, in the shape and type of another tensor."""
     to = _like(input, dtype, "empty_like")
     return empty(input._array.shape, dtype=to, device=input.device if device is None else device, requires_grad=requires_grad, **settings)
 
 
-def zeros_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
+def zeros_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+               **settings: Any) -> Any:
     """Zeros in the shape and type of another tensor."""
     to = _like(input, dtype, "zeros_like")
     return zeros(input._array.shape, dtype=to, device=input.device if device is None else device, requires_grad=requires_grad, **settings)
 
 
-def ones_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
+def ones_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+              **settings: Any) -> Any:
     """Ones in the shape and type of another tensor."""
     to = _like(input, dtype, "ones_like")
     return ones(input._array.shape, dtype=to, device=input.device if device is None else device, requires_grad=requires_grad, **settings)
 
 
-def full_like(input: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
+def full_like(input: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+              **settings: Any) -> Any:
     """One value everywhere, in the shape and type of another tensor."""
     to = _like(input, dtype, "full_like")
     return full(input._array.shape, fill_value, dtype=to, device=input.device if device is None else device, requires_grad=requires_grad, **settings)
@@ -287,38 +304,44 @@ RECORDED.zeros_like = zeros_like
 RECORDED.as_tensor = as_tensor
 
 
-def new_tensor(x: Any, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
+def new_tensor(x: Any, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+               **settings: Any) -> Any:
     """A tensor of data, of the type of x."""
     return finish(as_array(data, _like(x, dtype, "new_tensor")), requires_grad, x.device if device is None else device, "new_tensor", **settings)
 
 
-def new_zeros(x: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
+def new_zeros(x: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+              **settings: Any) -> Any:
     """Zeros, of the type of x."""
     return zeros(*size, dtype=_like(x, dtype, "new_zeros"), device=x.device if device is None else device, requires_grad=requires_grad, **settings)
 
 
-def new_ones(x: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
+def new_ones(x: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+             **settings: Any) -> Any:
     """Ones, of the type of x."""
     return ones(*size, dtype=_like(x, dtype, "new_ones"), device=x.device if device is None else device, requires_grad=requires_grad, **settings)
 
 
-def new_empty(x: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
+def new_empty(x: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+              **settings: Any) -> Any:
     """Whatever the memory held, of the type of x."""
     return empty(*size, dtype=_like(x, dtype, "new_empty"), device=x.device if device is None else device, requires_grad=requires_grad, **settings)
 
 
-def new_full(x: Any, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
+def new_full(x: Any, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+             **settings: Any) -> Any:
     """One value everywhere, of the type of x."""
     return full(size, fill_value, dtype=_like(x, dtype, "new_full"), device=x.device if device is None else device, requires_grad=requires_grad, **settings)
 
 
-# ---------------------------------------------------------------------------------------------------------------- counted
+# -------------------------------------------------------------------------------------------------------------- counted
 
 def _number(value: Any, name: str) -> Any:
     """A Python number, NumPy's, or that of a tensor of one element."""
     value = number(value)
     if not isinstance(value, (bool, int, float, complex)):
-        raise BadArgument(f"{name}: expects a number, got {type(value).__name__}", why=f"it was {value!r}", fix="float(value)")
+        raise BadArgument(f"{name}: expects a number, got {type(value).__name__}",
+                          why=f"it was {value!r}", fix="float(value)")
     return value
 
 
@@ -327,8 +350,8 @@ def _scaled(drawn: Any, scale: Any, start: Any, dtype: Any) -> Any:
     return (drawn * scale + start).astype(dtype)
 
 
-def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-           **settings: Any) -> Any:
+def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None,
+           requires_grad: bool = False, **settings: Any) -> Any:
     """Numbers from start (0 if left out) up to, not including, end."""
     first, last = (0, start) if end is None else (0 if start is None else start, end)
     first, last, step = (_number(v, "arange") for v in (first, last, step))
@@ -357,12 +380,14 @@ def in_order(array: Any, requires_grad: bool, device: Any, name: str, **settings
 
 def _check_range(first: Any, last: Any, step: Any) -> None:
     if not (step and math.isfinite(first) and math.isfinite(last)) or (last - first) * step < 0:
-        raise BadValue(f"arange: from {first} to {last} in steps of {step}: upper bound and lower bound inconsistent with step sign",
+        raise BadValue(f"arange: from {first} to {last} in steps of {step}: "
+                       "upper bound and lower bound inconsistent with step sign",
                        why="the step must be nonzero and point from start to end",
                        fix=f"mutagrad.arange({first}, {last})")
 
 
-def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
+def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+             **settings: Any) -> Any:
     """So many numbers from start to end, both included; differentiable with respect to both."""
     if _has_history(start) or _has_history(end):
         return _between(start, end, steps, _wanted(dtype, settings), requires_grad, "linspace", settings.get("out"))
@@ -403,12 +428,13 @@ def _ends(name: str, start: Any, end: Any, steps: int, dtype: Any, settings: dic
         if dtype is None and settings.get("out") is None:
             to = to.to_complex()
         if to.category < COMPLEX:
-            raise DTypeError(f"{name}: from {first} to {last} are complex numbers, not {to.name}", fix="dtype=mutagrad.complex64")
+            raise DTypeError(f"{name}: from {first} to {last} are complex numbers, not {to.name}",
+                             fix="dtype=mutagrad.complex64")
     return (first, last, to) if to.category >= FLOAT else (int(first), int(last), to)
 
 
-def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-             **settings: Any) -> Any:
+def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None,
+             requires_grad: bool = False, **settings: Any) -> Any:
     """So many powers of `base`, with exponents from start to end; differentiable with respect to both of these."""
     if _has_history(start) or _has_history(end):
         exponents = _between(start, end, steps, _wanted(dtype, settings), False, "logspace", None)
@@ -422,14 +448,15 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any
     return in_order(array, requires_grad, device, "logspace", **settings)
 
 
-def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
+def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+        **settings: Any) -> Any:
     """Ones on the diagonal, zeros elsewhere."""
     to = _wanted(dtype, settings)
     array = allocate(lambda shape, kind: np.eye(*shape, dtype=kind), _shape((n, n if m is None else m), "eye"), to, "eye")
     return finish(array, requires_grad, device, "eye", **settings)
 
 
-# ----------------------------------------------------------------------------------------------------------------- random
+# --------------------------------------------------------------------------------------------------------------- random
 
 def _float_type(dtype: Any, settings: dict[str, Any], name: str) -> DType:
     to = _wanted(dtype, settings)
@@ -452,22 +479,24 @@ def _draw(method: str, generator: Any, shape: tuple[int, ...], to: DType) -> Any
     return np.asarray(draw(shape)).astype(to.array_type)
 
 
-def rand(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
+def rand(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+         **settings: Any) -> Any:
     """Uniform in [0, 1)."""
     to = _float_type(dtype, settings, "rand")
     array = allocate(lambda shape, _: _draw("random", generator, shape, to), _shape(_size(size, settings), "rand"), to, "rand")
     return finish(array, requires_grad, device, "rand", **settings)
 
 
-def randn(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
+def randn(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+          **settings: Any) -> Any:
     """Normal with mean 0 and variance 1."""
     to = _float_type(dtype, settings, "randn")
     array = allocate(lambda shape, _: _draw("standard_normal", generator, shape, to), _shape(_size(size, settings), "randn"), to, "randn")
     return finish(array, requires_grad, device, "randn", **settings)
 
 
-def randint(low: Any = None, high: Any = None, size: Any = None, *, generator: Any = None, dtype: Any = None, device: Any = None,
-            requires_grad: bool = False, **settings: Any) -> Any:
+def randint(low: Any = None, high: Any = None, size: Any = None, *, generator: Any = None, dtype: Any = None,
+            device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Integers from low (0 if left out) up to, not including, high: `randint(10, (2, 3))`."""
     if size is None and isinstance(high, (tuple, list)):
         low, high, size = 0, low, high
@@ -477,7 +506,8 @@ def randint(low: Any = None, high: Any = None, size: Any = None, *, generator: A
         raise BadArgument("randint: needs a size", fix="mutagrad.randint(0, 10, (2, 3))")
     low, high = sizes((low or 0, high), "randint")
     if low >= high:
-        raise BadValue(f"randint: needs low < high, got low={low} and high={high}", fix="mutagrad.randint(0, 10, (2, 3))")
+        raise BadValue(f"randint: needs low < high, got low={low} and high={high}",
+                       fix="mutagrad.randint(0, 10, (2, 3))")
     to = _holding("randint", low, high - 1, dtype, settings)
     array = allocate(lambda shape, kind: source(generator).integers(low, high, shape).astype(kind), _shape((size,), "randint"), to, "randint")
     return finish(array, requires_grad, device, "randint", **settings)
@@ -491,12 +521,13 @@ def _holding(name: str, least: int, most: int, dtype: Any, settings: dict[str, A
     bound = int(2 / finfo(to).eps) if to.category >= FLOAT else 1
     low, high = (-bound, bound) if to.category >= FLOAT else (0, 1) if to.category == BOOL else (iinfo(to).min, iinfo(to).max)
     if not low <= least <= most <= high and least <= most:
-        raise BadValue(f"{name}: numbers from {least} to {most} do not fit into {to.name}", why=f"it holds those from {low} to {high}",
-                       fix="dtype=mutagrad.int64")
+        raise BadValue(f"{name}: numbers from {least} to {most} do not fit into {to.name}",
+                       why=f"it holds those from {low} to {high}", fix="dtype=mutagrad.int64")
     return to
 
 
-def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
+def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+             **settings: Any) -> Any:
     """The numbers from 0 to n - 1 in random order."""
     shape = _shape((n,), "randperm")
     to = _holding("randperm", 0, n - 1, dtype, settings)
@@ -504,22 +535,24 @@ def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = 
     return finish(array, requires_grad, device, "randperm", **settings)
 
 
-def rand_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, generator: Any = None, **settings: Any) -> Any:
+def rand_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, generator: Any = None,
+              **settings: Any) -> Any:
     """Uniform in [0, 1), in the shape and type of another tensor."""
     to = _like(input, dtype, "rand_like")
     return rand(input._array.shape, dtype=to, device=input.device if device is None else device,
                    requires_grad=requires_grad, generator=generator, **settings)
 
 
-def randn_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, generator: Any = None, **settings: Any) -> Any:
+def randn_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, generator: Any = None,
+               **settings: Any) -> Any:
     """Normal numbers, in the shape and type of another tensor."""
     to = _like(input, dtype, "randn_like")
     return randn(input._array.shape, dtype=to, device=input.device if device is None else device,
                    requires_grad=requires_grad, generator=generator, **settings)
 
 
-def randint_like(input: Any, low: int = 0, high: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-                 generator: Any = None, **settings: Any) -> Any:
+def randint_like(input: Any, low: int = 0, high: Any = None, *, dtype: Any = None, device: Any = None,
+                 requires_grad: bool = False, generator: Any = None, **settings: Any) -> Any:
     """Integers from low (0 if left out) up to, not including, high, in the shape and type of another tensor."""
     low, high = (0, low) if high is None else (low, high)
     to = _like(input, dtype, "randint_like")
@@ -531,7 +564,8 @@ def _drawable(x: Any, name: str) -> DType:
     """The type of what is drawn into: it must hold fractions."""
     to = of_array(x._array.dtype)
     if to.category < FLOAT:
-        raise DTypeError(f"{name}: needs a floating point tensor, not {to.name}", fix="x.random_(from, to) draws whole numbers")
+        raise DTypeError(f"{name}: needs a floating point tensor, not {to.name}",
+                         fix="x.random_(from, to) draws whole numbers")
     return to
 
 
@@ -545,7 +579,8 @@ def uniform_(x: Any, *bounds: float, generator: Any = None, **named: float) -> A
     limits = finfo(kind)
     if not limits.min <= low <= high <= limits.max:
         raise BadValue(f"uniform_: no numbers between {low} and {high} in {kind.name}",
-                       why=f"from must not exceed to, and it holds {limits.min} to {limits.max}", fix="x.uniform_(0, 1)")
+                       why=f"from must not exceed to, and it holds {limits.min} to {limits.max}",
+                       fix="x.uniform_(0, 1)")
     start = low * (1 + 1j) if kind.is_complex else low  # both parts of a complex number are drawn
     return x.copy_(make(_scaled(_draw("random", generator, x._array.shape, kind), high - low, start, x._array.dtype)))
 
@@ -554,6 +589,7 @@ def normal_(x: Any, mean: float = 0.0, std: float = 1.0, *, generator: Any = Non
     """Overwrites with normal numbers."""
     mean, std = number(mean), number(std)
     if std < 0:
-        raise BadValue(f"normal_: the standard deviation must not be negative, got {std}", fix=f"x.normal_({mean}, {-std})")
+        raise BadValue(f"normal_: the standard deviation must not be negative, got {std}",
+                       fix=f"x.normal_({mean}, {-std})")
     to = _drawable(x, "normal_")
     return x.copy_(make(_scaled(_draw("standard_normal", generator, x._array.shape, to), std, mean, x._array.dtype)))

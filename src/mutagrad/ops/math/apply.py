@@ -19,15 +19,17 @@ def _write_each(name: str, function: Callable[..., Any], x: Any, *others: Any) -
         raise BadArgument(f"{name}: {type(function).__name__} is not callable", fix=f"x.{name}(lambda v: 2 * v)")
     for t in (x, *others):
         if tensor_argument(t, name)._storage.writer is not None:
-            raise GradientError(f"{name}: this tensor requires a gradient, which a Python function of numbers would lose",
-                                fix=f"x.detach().{name}(function)")
+            raise GradientError(f"{name}: this tensor requires a gradient, which a Python function "
+                                "of numbers would lose", fix=f"x.detach().{name}(function)")
     try:
         columns = [np.broadcast_to(t._array, x._array.shape).reshape(-1).tolist() for t in (x, *others)]
     except ValueError:
-        raise ShapeError(f"{name}: shapes {[t._array.shape for t in others]} do not fit the tensor's, {x._array.shape}", fix="y.expand_as(x)") from None
+        raise ShapeError(f"{name}: shapes {[t._array.shape for t in others]} do not fit the tensor's, {x._array.shape}",
+                         fix="y.expand_as(x)") from None
     found = np.array([function(*row) for row in zip(*columns, strict=True)])
     if found.size and found.dtype.kind not in "biufc":
-        raise BadArgument(f"{name}: the function must return numbers, not {type(found.flat[0]).__name__}", fix=f"x.{name}(lambda v: 2 * v)")
+        raise BadArgument(f"{name}: the function must return numbers, not {type(found.flat[0]).__name__}",
+                          fix=f"x.{name}(lambda v: 2 * v)")
     return copy_(x, make(found.reshape(x._array.shape).astype(x._array.dtype)))
 
 

@@ -29,12 +29,13 @@ METHODS = "angle chalf conj_physical conj_physical_ is_conj is_neg resolve_conj 
 _PARTS = {np.dtype("complex64"): np.dtype("float32"), np.dtype("complex128"): np.dtype("float64")}
 _WHOLES = {part: whole for whole, part in _PARTS.items()}
 
-# ------------------------------------------------------------------------------------------------------------------- views
+# ---------------------------------------------------------------------------------------------------------------- views
 
 
 def _complex_argument(input: Any, name: str) -> Any:
     if tensor_argument(input, name)._array.dtype.kind != "c":
-        raise DTypeError(f"{name}: expects a complex tensor, got {of_array(input._array.dtype).name}", fix="mutagrad.complex(x, mutagrad.zeros_like(x))")
+        raise DTypeError(f"{name}: expects a complex tensor, got {of_array(input._array.dtype).name}",
+                         fix="mutagrad.complex(x, mutagrad.zeros_like(x))")
     return input._array
 
 
@@ -74,14 +75,18 @@ def view_as_complex(input: Any) -> Any:
     """A view in which the last dimension, of size two, is real and imaginary part of a number."""
     array = tensor_argument(input, "view_as_complex")._array
     if array.dtype not in _WHOLES:
-        raise DTypeError(f"view_as_complex: expects a float32 or float64 tensor, got {of_array(array.dtype).name}", fix="mutagrad.view_as_complex(x.float())")
+        raise DTypeError(f"view_as_complex: expects a float32 or float64 tensor, got {of_array(array.dtype).name}",
+                         fix="mutagrad.view_as_complex(x.float())")
     if not array.ndim or array.shape[-1] != 2:
-        raise ShapeError(f"view_as_complex: the last dimension must have size 2, but the shape is {array.shape}", fix="mutagrad.complex(x, y)")
+        raise ShapeError(f"view_as_complex: the last dimension must have size 2, but the shape is {array.shape}",
+                         fix="mutagrad.complex(x, y)")
     item = array.itemsize
     offset = input._offset or 0
     if array.strides[-1] != item or offset % (2 * item) or any(s % (2 * item) for s in array.strides[:-1]):
-        raise ShapeError(f"view_as_complex: the pairs do not lie side by side, with strides {tuple(s // item for s in array.strides)} "
-                         f"and storage offset {offset // item}", why="the last stride must be 1, and the others and the offset even",
+        raise ShapeError("view_as_complex: the pairs do not lie side by side, "
+                         f"with strides {tuple(s // item for s in array.strides)} "
+                         f"and storage offset {offset // item}",
+                         why="the last stride must be 1, and the others and the offset even",
                          fix="mutagrad.view_as_complex(x.contiguous().clone())")
     return view(input, array.shape[:-1], array.strides[:-1], offset, _WHOLES[array.dtype])
 
@@ -108,7 +113,8 @@ def _pair(name: str, x: Any, y: Any) -> tuple[Any, ...]:
     """Two float tensors of one type, expanded to one shape."""
     a, b = tensor_argument(x, name)._array, tensor_argument(y, name)._array
     if a.dtype not in _WHOLES or b.dtype not in _WHOLES or a.dtype != b.dtype:
-        raise DTypeError(f"{name}: expects two float32 or two float64 tensors, got {of_array(a.dtype).name} and {of_array(b.dtype).name}",
+        raise DTypeError(f"{name}: expects two float32 or two float64 tensors, "
+                         f"got {of_array(a.dtype).name} and {of_array(b.dtype).name}",
                          fix=f"mutagrad.{name}(x.float(), y.float())")
     return broadcast_tensors(x, y)
 
@@ -117,7 +123,8 @@ def _out(result: Any, out: Any) -> Any:
     if out is None:
         return result
     if out._array.dtype != result._array.dtype:
-        raise DTypeError(f"out: a result of {of_array(result._array.dtype).name} is not written into {of_array(out._array.dtype).name}",
+        raise DTypeError(f"out: a result of {of_array(result._array.dtype).name} is "
+                         f"not written into {of_array(out._array.dtype).name}",
                          fix="out=mutagrad.empty_like(...) of the result")
     return write_out("out", result, out)
 
@@ -137,7 +144,7 @@ def polar(abs: Any, angle: Any, *, out: Any = None) -> Any:
     return _out(polar_values(*_pair("polar", abs, angle)), out)
 
 
-# ------------------------------------------------------------------------------------------------- angles and conjugates
+# ------------------------------------------------------------------------------------------------ angles and conjugates
 
 angle = elementwise("angle", lambda a: _angle(a), promotes="float", x=lambda xp, g, x: _angle_rule(xp, g, x))
 
@@ -185,7 +192,7 @@ def chalf(x: Any, *, memory_format: Any = None) -> Any:
     raise NotSupported("chalf: there are no complex numbers of half precision", why="NumPy has none", fix="x.cfloat()")
 
 
-# -------------------------------------------------------------------------------------------- the same bytes as another type
+# --------------------------------------------------------------------------------------- the same bytes as another type
 
 def view_as_dtype(x: Any, dtype: Any) -> Any:
     """`Tensor.view(dtype)`: the same bytes as elements of another type; where the sizes differ, the last dimension is scaled.
@@ -196,7 +203,8 @@ def view_as_dtype(x: Any, dtype: Any) -> Any:
     array, to = x._array, dtype.array_type
     differentiable = _PARTS.get(array.dtype) == to or _WHOLES.get(array.dtype) == to
     if x._storage.writer is not None and not differentiable:
-        raise NotSupported(f"view: {of_array(array.dtype).name} read as {dtype.name} has no derivative, and this tensor requires a gradient",
+        raise NotSupported(f"view: {of_array(array.dtype).name} read as {dtype.name} has no derivative, "
+                           "and this tensor requires a gradient",
                            fix="x.detach().view(dtype) for the bytes, x.to(dtype) for the values")
     shape, strides = array.shape, array.strides
     if to.itemsize != array.itemsize:
@@ -210,9 +218,13 @@ def _scaled(x: Any, dtype: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     strides = array.strides if array.size else dense_strides(array.shape, old)  # those of no elements mean nothing
     reading = f"view: {of_array(array.dtype).name} of shape {array.shape} cannot be read as {dtype.name}"
     if not array.ndim:
-        raise ShapeError(reading, why="sizes of elements differ, and a 0-d tensor has no last dimension to scale", fix="x.reshape(1).view(dtype)")
+        raise ShapeError(reading, why="sizes of elements differ, and a 0-d tensor has no last dimension to scale",
+                         fix="x.reshape(1).view(dtype)")
     if strides[-1] != old and array.shape[-1] != 1:
-        raise ShapeError(reading, why="elements of the last dimension do not lie side by side", fix="x.contiguous().view(dtype)")
+        raise ShapeError(reading, why="elements of the last dimension do not lie side by side",
+                         fix="x.contiguous().view(dtype)")
     if array.shape[-1] * old % new or (x._offset or 0) % new or any(s % new for s in strides[:-1]):
-        raise ShapeError(reading, why=f"the last dimension, the offset and the other strides must be multiples of {new} bytes", fix="x.contiguous().clone()")
+        raise ShapeError(reading,
+                         why=f"the last dimension, the offset and the other strides must be multiples of {new} bytes",
+                         fix="x.contiguous().clone()")
     return (*array.shape[:-1], array.shape[-1] * old // new), (*strides[:-1], new)

@@ -18,7 +18,8 @@ FUNCTIONS = "diff trapezoid trapz cumulative_trapezoid gradient"
 METHODS = "diff"
 
 
-def diff(input: Any, n: int = 1, dim: Any = -1, prepend: Any = None, append: Any = None, *, axis: Any = None, out: Any = None) -> Any:
+def diff(input: Any, n: int = 1, dim: Any = -1, prepend: Any = None, append: Any = None, *, axis: Any = None,
+         out: Any = None) -> Any:
     """Differences of neighbours along a dimension, n times over."""
     ndim = tensor_argument(input, "diff")._array.ndim
     if not ndim:
@@ -36,7 +37,8 @@ def diff(input: Any, n: int = 1, dim: Any = -1, prepend: Any = None, append: Any
 
 def _same_rank(part: Any, ndim: int) -> Any:
     if tensor_argument(part, "diff")._array.ndim != ndim:
-        raise ShapeError(f"diff: prepend and append must have {ndim} dimensions, as the input, not {part._array.ndim}", fix="prepend.unsqueeze(0)")
+        raise ShapeError(f"diff: prepend and append must have {ndim} dimensions, as the input, not {part._array.ndim}",
+                         fix="prepend.unsqueeze(0)")
     return part
 
 
@@ -68,7 +70,8 @@ def _areas(name: str, y: Any, x: Any, dx: Any, dim: Any) -> tuple[Any, int]:
         return pairs * (1 if dx is None else dx), dim
     along = 0 if tensor_argument(x, name)._array.ndim == 1 else dim - ndim
     if not x._array.ndim or x._array.shape[along] != size:
-        raise BadValue(f"{name}: x of shape {x._array.shape} has not a place for each of the {size} values along dimension {dim}", fix="x of the shape of y")
+        raise BadValue(f"{name}: x of shape {x._array.shape} has not a place for each "
+                       f"of the {size} values along dimension {dim}", fix="x of the shape of y")
     steps = _neighbours(x, whole_dim(along, x._array.ndim, name))
     return pairs * (reshape(steps, -1, *(1,) * (ndim - 1 - dim)) if x._array.ndim == 1 else steps), dim
 
@@ -116,10 +119,11 @@ def _spacings(spacing: Any, dims: tuple[int, ...]) -> list[Any]:
     if isinstance(spacing, (int, float, complex)) and not isinstance(spacing, bool):
         return [spacing] * len(dims)
     if not isinstance(spacing, (tuple, list)) or not all(isinstance(v, (int, float, complex, TensorBase)) for v in spacing):
-        raise BadArgument(f"gradient: spacing must be a number, or numbers or tensors of places for each dimension, not {type(spacing).__name__}",
-                          fix="spacing=0.5, or spacing=(x, y)")
+        raise BadArgument("gradient: spacing must be a number, or numbers or tensors of places for each dimension, "
+                          f"not {type(spacing).__name__}", fix="spacing=0.5, or spacing=(x, y)")
     if len(spacing) != len(dims):
-        raise BadValue(f"gradient: {len(spacing)} spacings for {len(dims)} dimensions", fix="one for each, or a number for all")
+        raise BadValue(f"gradient: {len(spacing)} spacings for {len(dims)} dimensions",
+                       fix="one for each, or a number for all")
     return [s if isinstance(s, TensorBase) and s._array.ndim else number(s) for s in spacing]
 
 
@@ -127,7 +131,8 @@ def _slope(x: Any, dim: int, spacing: Any, edge_order: int) -> Any:
     n, rest = x._array.shape[dim], x._array.ndim - 1 - dim
     if isinstance(spacing, TensorBase):
         if spacing._array.shape != (n,):
-            raise BadValue(f"gradient: {spacing._array.shape} places for dimension {dim} of size {n}", fix=f"a vector of {n} places")
+            raise BadValue(f"gradient: {spacing._array.shape} places for dimension {dim} of size {n}",
+                           fix=f"a vector of {n} places")
         steps = reshape(_neighbours(spacing, 0), -1, *(1,) * rest)
     else:
         dtype = x._array.dtype if x._array.dtype.kind in "fcV" else get_default_dtype().array_type

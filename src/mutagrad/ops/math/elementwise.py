@@ -20,7 +20,7 @@ from ...core.op import RAW, RECORDED, same, zero
 from ...core.promote import as_operand, operand_dtype
 from ...core.storage import TensorBase
 
-# ------------------------------------------------------------------------------------------------------------ element type
+# --------------------------------------------------------------------------------------------------------- element type
 
 _cast = primitive("cast_float", lambda a, to, source: cast_array(a, to), settings=("to", "source"),
                   x=lambda xp, g, source: xp.cast(g, source))
@@ -43,15 +43,15 @@ RAW.cast, RECORDED.cast = cast_array, cast
 
 RAW.zeros_like = np.zeros_like
 
-# ------------------------------------------------------------------------------------------------------------- arithmetic
+# ----------------------------------------------------------------------------------------------------------- arithmetic
 
 
 def _divisible(name: str, function: Any) -> Any:
     """Integers have no infinity to give: PyTorch refuses what NumPy makes 0. Booleans are not divided."""
     def forward(a: Any, b: Any) -> Any:
         if b.dtype.kind in "iu" and a.size and not b.all():
-            raise DivisionByZero(f"{name}: ZeroDivisionError: an integer was divided by zero", why="integers have no infinity",
-                                 fix="x.float() / y, or y.clamp(min=1)")
+            raise DivisionByZero(f"{name}: ZeroDivisionError: an integer was divided by zero",
+                                 why="integers have no infinity", fix="x.float() / y, or y.clamp(min=1)")
         if b.dtype.kind == "b":
             raise TypeError  # it becomes the usual error about types
         return function(a, b)
@@ -149,7 +149,7 @@ def _sgn_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
     return xp.where(r == 0, 0.0, turned - 0.5 * (along + xp.conj(along)) * xp.conj(out))
 
 
-# -------------------------------------------------------------------------------------------------- powers and logarithms
+# ------------------------------------------------------------------------------------------------ powers and logarithms
 
 # By x, not by the result: of a negative number that is nan, which passes through the rule without ringing the alarm.
 sqrt = elementwise("sqrt", np.sqrt, promotes="float", x=lambda xp, g, x: 0.5 * g / xp.sqrt(x))
@@ -165,7 +165,7 @@ logaddexp = elementwise("logaddexp", np.logaddexp, promotes="float",
                         x=lambda xp, g, x, y: g / (1 + xp.exp(y - x)), y=lambda xp, g, x, y: g / (1 + xp.exp(x - y)))
 hypot = elementwise("hypot", np.hypot, promotes="float", x=lambda g, x, out: g * (x / out), y=lambda g, y, out: g * (y / out))
 
-# ------------------------------------------------------------------------------------------ trigonometric and hyperbolic
+# ----------------------------------------------------------------------------------------- trigonometric and hyperbolic
 
 sin = elementwise("sin", np.sin, promotes="float", x=lambda xp, g, x: g * xp.cos(x))
 cos = elementwise("cos", np.cos, promotes="float", x=lambda xp, g, x: -g * xp.sin(x))
@@ -191,7 +191,7 @@ def _over_square(xp: Any, part: Any, x: Any, y: Any) -> Any:
     return part / xp.where(square == 0, 1.0, square)
 
 
-# ---------------------------------------------------------------------------------------------- activations and the like
+# --------------------------------------------------------------------------------------------- activations and the like
 
 sigmoid = elementwise("sigmoid", lambda a: 1 / (1 + np.exp(-a)), promotes="float", x=lambda g, out: g * out * (1 - out))
 relu = elementwise("relu", lambda a: np.maximum(a, 0), promotes="real", warns=False, x=lambda g, out: g * (out != 0))
@@ -214,7 +214,7 @@ trunc = elementwise("trunc", _rounding(np.trunc), x=zero)
 round_values = elementwise("round", lambda a, decimals: a.copy() if a.dtype.kind == "b" else np.round(a, decimals), settings=("decimals",), x=zero)
 frac = elementwise("frac", lambda a: a - np.trunc(a), x=same)
 
-# ----------------------------------------------------------------------------------------------------- choosing, bounding
+# --------------------------------------------------------------------------------------------------- choosing, bounding
 
 where_values = elementwise("where", choose, promotes="mask", warns=False, inputs=("mask", "x", "y"), mask=None,
                            x=lambda xp, g, mask: xp.where(mask, g, 0.0), y=lambda xp, g, mask: xp.where(mask, 0.0, g))
@@ -292,8 +292,8 @@ def _scaled(x: Any, y: Any, alpha: float) -> Any:
         return y
     common = operand_dtype([as_operand(x, "add"), as_operand(y, "add")])
     if common.category < FLOAT and not isinstance(alpha, int):
-        raise DTypeError(f"add: alpha={alpha!r} would make fractions of a sum of {common.name}", why="alpha does not change the type of the sum",
-                         fix="x.float().add(y, alpha=alpha)")
+        raise DTypeError(f"add: alpha={alpha!r} would make fractions of a sum of {common.name}",
+                         why="alpha does not change the type of the sum", fix="x.float().add(y, alpha=alpha)")
     if common.category == BOOL:
         return y & bool(alpha)
     return mul(cast(y, common.array_type), alpha) if isinstance(y, TensorBase) else y * alpha
@@ -336,7 +336,8 @@ _ROUNDING = {None: div_values, "floor": floor_divide, "trunc": trunc_divide}
 def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
     """`x / y`; `rounding_mode` "floor" or "trunc" rounds the quotient."""
     if rounding_mode not in _ROUNDING:
-        raise bad_choice(rounding_mode, str, f"div: rounding_mode {rounding_mode!r} is not None, 'trunc' or 'floor'", fix="rounding_mode='floor'")
+        raise bad_choice(rounding_mode, str, f"div: rounding_mode {rounding_mode!r} is not None, 'trunc' or 'floor'",
+                         fix="rounding_mode='floor'")
     return _ROUNDING[rounding_mode](input, other, out=out)
 
 
@@ -353,7 +354,8 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     if exponent.__class__ in (int, float) and exponent in _POWERS and isinstance(input, TensorBase) and input._array.dtype.kind in "fV":
         return _POWERS[exponent](input, out=out)
     if exponent.__class__ is int and exponent < 0 and isinstance(input, TensorBase) and input._array.dtype.kind in "iu":
-        raise DTypeError(f"pow: integers have no power {exponent}", why="the result would be a fraction", fix="x.float() ** y")
+        raise DTypeError(f"pow: integers have no power {exponent}",
+                         why="the result would be a fraction", fix="x.float() ** y")
     return pow_values(input, exponent, out=out)
 
 
@@ -393,11 +395,12 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     """Elements of `x` where the condition holds, else of `y`; with the condition alone, the indices where it holds."""
     if input is None and other is None:
         if out is not None:
-            raise BadArgument("where: out= has no meaning with a condition alone", why="the result is a tuple of indices",
-                              fix="mutagrad.where(x > 0, a, b, out=y)")
+            raise BadArgument("where: out= has no meaning with a condition alone",
+                              why="the result is a tuple of indices", fix="mutagrad.where(x > 0, a, b, out=y)")
         return tuple(make(i) for i in np.nonzero(condition._array))
     if not isinstance(condition, TensorBase) or condition._array.dtype.kind not in "bu":
-        raise DTypeError(f"where: the condition must be a boolean tensor, not {getattr(condition, 'dtype', type(condition).__name__)}",
+        raise DTypeError("where: the condition must be a boolean tensor, "
+                         f"not {getattr(condition, 'dtype', type(condition).__name__)}",
                          fix="mutagrad.where(x > 0, a, b)")
     if condition._array.dtype.kind == "u":
         condition = cast(condition, np.dtype(bool))
@@ -438,7 +441,8 @@ def logit(input: Any, eps: float | None = None, *, out: Any = None) -> Any:
 def isclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
     """Whether |x - y| <= atol + rtol * |y|, element by element."""
     if rtol < 0 or atol < 0:
-        raise BadValue(f"isclose: tolerances must not be negative, got rtol={rtol} and atol={atol}", fix="mutagrad.isclose(x, y, rtol=1e-5)")
+        raise BadValue(f"isclose: tolerances must not be negative, got rtol={rtol} and atol={atol}",
+                       fix="mutagrad.isclose(x, y, rtol=1e-5)")
     return isclose_values(input, other, rtol, atol, equal_nan)
 
 
@@ -451,7 +455,8 @@ def equal(input: Any, other: Any) -> bool:
     """Whether two tensors have the same shape and elements."""
     for x in (input, other):
         if not isinstance(x, TensorBase):
-            raise BadArgument(f"equal: expects two tensors, got {type(x).__name__}", fix="mutagrad.equal(x, mutagrad.as_tensor(y))")
+            raise BadArgument(f"equal: expects two tensors, got {type(x).__name__}",
+                              fix="mutagrad.equal(x, mutagrad.as_tensor(y))")
     return bool(input._array.shape == other._array.shape and np.array_equal(input._array, other._array))
 
 

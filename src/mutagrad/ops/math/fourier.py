@@ -84,14 +84,15 @@ fft_real = primitive(
 
 overlap_add = primitive("overlap_add", _overlap_added, settings=("step",), x=lambda xp, g, x_shape, step: xp.frames(g, x_shape[-1], step))
 
-# ------------------------------------------------------------------------------------------------------------- arguments
+# ------------------------------------------------------------------------------------------------------------ arguments
 
 
 def _prepared(name: str, x: Any, norm: Any) -> tuple[Any, str]:
     """The input as a float or complex tensor, and the norm by name."""
     tensor_argument(x, f"fft.{name}")
     if norm not in (None, *_OPPOSITE):
-        raise bad_choice(norm, str, f"{name}: Invalid normalization mode: {norm!r}", fix='norm="backward", "forward" or "ortho"')
+        raise bad_choice(norm, str, f"{name}: Invalid normalization mode: {norm!r}",
+                         fix='norm="backward", "forward" or "ortho"')
     kind = of_array(x._array.dtype)
     if kind.category < FLOAT:
         return cast(x, get_default_dtype().array_type), norm or "backward"
@@ -108,18 +109,20 @@ def _plan(name: str, x: Any, s: Any, dim: Any) -> tuple[list[int | None], tuple[
     if dim is None:
         dims = tuple(range(ndim)) if asked is None else tuple(range(ndim - len(asked), ndim))
         if asked is not None and len(asked) > ndim:
-            raise ShapeError(f"{name}: {len(asked)} sizes for a tensor of {ndim} dimensions", fix=f"s of at most {ndim} sizes")
+            raise ShapeError(f"{name}: {len(asked)} sizes for a tensor of {ndim} dimensions",
+                             fix=f"s of at most {ndim} sizes")
     else:
         if not ndim and len(dim):
             raise BadIndex(f"{name}: a 0-d tensor has no dimension {dim[0]}", fix="x.reshape(1)")
         dims = whole_dims(tuple(dim), ndim, name) if len(dim) else ()
     if asked is not None and len(asked) != len(dims):
-        raise ShapeError(f"{name}: {len(asked)} sizes for {len(dims)} dimensions", why="there must be one for each", fix="s and dim of one length")
+        raise ShapeError(f"{name}: {len(asked)} sizes for {len(dims)} dimensions",
+                         why="there must be one for each", fix="s and dim of one length")
     for n, d in zip(asked or [None] * len(dims), dims):
         if (x._array.shape[d] if n is None else n) < 1:
-            raise BadValue(f"{name}: Invalid number of data points ({x._array.shape[d] if n is None else n}) along dimension {d}",
-                           why="there must be at least one",
-                           fix="a size of 1 or more")
+            raise BadValue(f"{name}: Invalid number "
+                           f"of data points ({x._array.shape[d] if n is None else n}) along dimension {d}",
+                           why="there must be at least one", fix="a size of 1 or more")
     return asked or [None] * len(dims), dims
 
 
@@ -158,7 +161,8 @@ def _to_half(name: str, x: Any, s: Any, dim: Any, norm: Any, out: Any, conjugate
     """Half a spectrum of real numbers; `conjugate` gives that of the inverse transform."""
     x, norm = _prepared(name, x, norm)
     if x._array.dtype.kind == "c":
-        raise DTypeError(f"{name}: expects a real input tensor, got {x._array.dtype.name}", fix=f"mutagrad.fft.{name.replace('ih', 'i').replace('r', '')}(x)")
+        raise DTypeError(f"{name}: expects a real input tensor, got {x._array.dtype.name}",
+                         fix=f"mutagrad.fft.{name.replace('ih', 'i').replace('r', '')}(x)")
     asked, dims = _plan(name, x, s, dim)
     _needs_dims(name, dims)
     found = fft_half(_fitted(x, asked, dims), dims, _OPPOSITE[norm] if conjugate else norm)
@@ -172,12 +176,13 @@ def _to_real(name: str, x: Any, s: Any, dim: Any, norm: Any, out: Any, conjugate
     _needs_dims(name, dims)
     n = 2 * (x._array.shape[dims[-1]] - 1) if asked[-1] is None else asked[-1]
     if n < 1:
-        raise BadValue(f"{name}: a result of {n} points", why="half a spectrum of one entry does not say of how many points it is", fix=f"{name}(x, 1)")
+        raise BadValue(f"{name}: a result of {n} points",
+                       why="half a spectrum of one entry does not say of how many points it is", fix=f"{name}(x, 1)")
     x = _as_complex(_fitted(x, [*asked[:-1], n // 2 + 1], dims)) if x._array.dtype.kind == "f" else _fitted(x, [*asked[:-1], n // 2 + 1], dims)
     return _ended(fft_real(conj(x) if conjugate else x, n, dims, _OPPOSITE[norm] if conjugate else norm), out)
 
 
-# ------------------------------------------------------------------------------------------------------------ mutagrad.fft
+# --------------------------------------------------------------------------------------------------------- mutagrad.fft
 
 def fft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Any:
     """The discrete Fourier transform along a dimension, cut or filled up with zeros to n points.
@@ -296,18 +301,20 @@ def _frequencies(array: Any, out: Any, dtype: Any, device: Any, requires_grad: b
     return _ended(finish(array.astype(to.array_type), requires_grad, device), out)
 
 
-def fftfreq(n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+def fftfreq(n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, device: Any = None,
+            requires_grad: bool = False) -> Any:
     """The frequency of each entry of a spectrum of n points that are d apart."""
     n = whole_number(n, "fftfreq", "n")
     return _frequencies(np.fft.fftfreq(n, d) if n else np.empty(0), out, dtype, device, requires_grad)
 
 
-def rfftfreq(n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+def rfftfreq(n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, device: Any = None,
+             requires_grad: bool = False) -> Any:
     """The frequencies of half a spectrum."""
     return _frequencies(np.fft.rfftfreq(whole_number(n, "rfftfreq", "n"), d), out, dtype, device, requires_grad)
 
 
-# ------------------------------------------------------------------------------------------------------- pieces of a signal
+# --------------------------------------------------------------------------------------------------- pieces of a signal
 
 # What lies beyond the ends of a signal, in NumPy's words.
 _PAD_MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
@@ -324,10 +331,12 @@ def _extended(x: Any, width: int, pad_mode: str) -> Any:
     if pad_mode == "constant":
         return _padded(x, width, width)
     if pad_mode not in _PAD_MODES:
-        raise NotSupported(f"stft: pad_mode={pad_mode!r} is unknown", fix='pad_mode="reflect", "replicate", "circular" or "constant"')
+        raise NotSupported(f"stft: pad_mode={pad_mode!r} is unknown",
+                           fix='pad_mode="reflect", "replicate", "circular" or "constant"')
     n = x._array.shape[-1]
     if pad_mode != "replicate" and width >= n + (pad_mode == "circular"):
-        raise ShapeError(f"stft: a signal of {n} points cannot be continued by {width} points on each side", fix='pad_mode="constant", or center=False')
+        raise ShapeError(f"stft: a signal of {n} points cannot be continued by {width} points on each side",
+                         fix='pad_mode="constant", or center=False')
     places = np.pad(np.arange(n), width, mode=_PAD_MODES[pad_mode])  # type: ignore[call-overload]
     return getitem(x, (..., make(places)))
 
@@ -340,7 +349,8 @@ def _window(name: str, window: Any, win_length: Any, n_fft: int, like: Any) -> A
     if window is None:
         window = make(np.ones(length, like._array.real.dtype))
     elif tensor_argument(window, name)._array.shape != (length,):
-        raise ShapeError(f"{name}: a window of shape {window._array.shape} for win_length={length}", fix=f"a window of shape ({length},)")
+        raise ShapeError(f"{name}: a window of shape {window._array.shape} for win_length={length}",
+                         fix=f"a window of shape ({length},)")
     before = (n_fft - length) // 2
     return _padded(window, before, n_fft - length - before)
 
@@ -352,15 +362,17 @@ def _hop(name: str, hop_length: Any, n_fft: int) -> int:
     return hop
 
 
-def stft(input: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Any = None, center: bool = True,
-         pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None, return_complex: bool | None = None,
-         align_to_window: bool | None = None) -> Any:
+def stft(input: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Any = None,
+         center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
+         return_complex: bool | None = None, align_to_window: bool | None = None) -> Any:
     """The spectra of pieces of n_fft points, hop_length apart: frequencies by pieces."""
     tensor_argument(input, "stft")
     if align_to_window is not None:
-        raise NotSupported("stft: align_to_window is not supported", fix="leave it out; input[..., k:] moves the first piece")
+        raise NotSupported("stft: align_to_window is not supported",
+                           fix="leave it out; input[..., k:] moves the first piece")
     if input._array.ndim not in (1, 2) or input._array.dtype.kind not in "fc":
-        raise ShapeError(f"stft: expects floating point signals of 1 or 2 dimensions, got {input._array.dtype.name} of shape {input._array.shape}",
+        raise ShapeError("stft: expects floating point signals of 1 or 2 dimensions, "
+                         f"got {input._array.dtype.name} of shape {input._array.shape}",
                          fix="x.reshape(-1, x.shape[-1])")
     is_complex = input._array.dtype.kind == "c" or isinstance(window, type(input)) and window._array.dtype.kind == "c"
     if return_complex is None and not is_complex:
@@ -370,10 +382,12 @@ def stft(input: Any, n_fft: int, hop_length: int | None = None, win_length: int 
     weights = _window("stft", window, win_length, n_fft, input)
     signal = _extended(input, n_fft // 2, pad_mode) if center else input
     if not 0 < n_fft <= signal._array.shape[-1]:
-        raise BadValue(f"stft: pieces of n_fft={n_fft} points of a signal of {signal._array.shape[-1]}", fix="a smaller n_fft")
+        raise BadValue(f"stft: pieces of n_fft={n_fft} points of a signal of {signal._array.shape[-1]}",
+                       fix="a smaller n_fft")
     half = not is_complex if onesided is None else onesided
     if half and is_complex:
-        raise BadValue("stft: onesided=True, but the spectrum of complex numbers has no mirror image", fix="onesided=False")
+        raise BadValue("stft: onesided=True, but the spectrum of complex numbers has no mirror image",
+                       fix="onesided=False")
     pieces = mul(unfold(signal, -1, n_fft, hop), weights)
     norm = "ortho" if normalized else "backward"
     dims = (pieces._array.ndim - 1,)
@@ -381,18 +395,20 @@ def stft(input: Any, n_fft: int, hop_length: int | None = None, win_length: int 
     return found if return_complex or return_complex is None else stack([RECORDED.real_part(found), RECORDED.real_part(found * -1j)], -1)
 
 
-def istft(input: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Any = None, center: bool = True,
-          normalized: bool = False, onesided: bool | None = None, length: int | None = None, return_complex: bool = False) -> Any:
+def istft(input: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Any = None,
+          center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None,
+          return_complex: bool = False) -> Any:
     """The signal whose `stft` comes nearest: pieces added up where they overlap, divided by what their windows sum to."""
     shape = tensor_argument(input, "istft")._array.shape
     if input._array.dtype.kind != "c" or len(shape) not in (2, 3) or 0 in shape:
-        raise ShapeError(f"istft: expects complex spectra of 2 or 3 dimensions, got {input._array.dtype.name} of shape {shape}",
-                         fix="mutagrad.view_as_complex(x)")
+        raise ShapeError("istft: expects complex spectra of 2 or 3 dimensions, "
+                         f"got {input._array.dtype.name} of shape {shape}", fix="mutagrad.view_as_complex(x)")
     n_fft = whole_number(n_fft, "istft", "n_fft")
     hop = _hop("istft", hop_length, n_fft)
     half = n_fft != shape[-2] if onesided is None else onesided
     if shape[-2] != (n_fft // 2 + 1 if half else n_fft):
-        raise ShapeError(f"istft: {shape[-2]} frequencies, where n_fft={n_fft} has {n_fft // 2 + 1 if half else n_fft}", fix=f"n_fft={2 * (shape[-2] - 1)}")
+        raise ShapeError(f"istft: {shape[-2]} frequencies, where n_fft={n_fft} has {n_fft // 2 + 1 if half else n_fft}",
+                         fix=f"n_fft={2 * (shape[-2] - 1)}")
     if return_complex and half:
         raise BadValue("istft: half a spectrum gives real numbers", fix="return_complex=False")
     weights = _window("istft", window, win_length, n_fft, input)
@@ -415,7 +431,8 @@ def _trimmed(total: Any, share: Any, margin: int, length: int | None) -> Any:
     end = whole - margin if length is None else min(margin + length, whole)
     share = narrow(share, -1, margin, max(end - margin, 0))
     if not share._array.size or np.abs(share._array).min() <= 1e-11:
-        raise ShapeError("istft: the windows do not cover every point of the signal", why="what they sum to is zero somewhere",
+        raise ShapeError("istft: the windows do not cover every point of the signal",
+                         why="what they sum to is zero somewhere",
                          fix="a smaller hop_length, another window, or center=True")
     found = narrow(total, -1, margin, end - margin) / share
     return found if length is None else _padded(found, 0, length - (end - margin))

@@ -30,7 +30,8 @@ def _quantized(name: str, x: Any, scale: Any, zero: Any, lowest: int, highest: i
         raise BadValue(f"{name}: `quant_min` should be less than or equal to `quant_max`, got {lowest} and {highest}",
                        fix=f"{name}(x, scale, zero_point, -128, 127)")
     if np.any(zero < lowest) or np.any(zero > highest):
-        raise BadValue(f"{name}: `zero_point` must be between `quant_min` and `quant_max`, {lowest} and {highest}", fix="zero_point=0")
+        raise BadValue(f"{name}: `zero_point` must be between `quant_min` and `quant_max`, {lowest} and {highest}",
+                       fix="zero_point=0")
     inside, values = _nearest_steps(array, scale, zero, lowest, highest)
     kept = where(make(inside), x, 0.0)
     return kept - kept.detach() + make(values)  # exactly the values, with the derivative of what was kept
@@ -41,8 +42,10 @@ def _setting(given: Any, name: str) -> Any:
     if not isinstance(given, TensorBase):
         return np.asarray(given)
     if given._storage.writer is not None:
-        raise NotSupported(f"{name}: no derivative with respect to the scale or the zero point", why="PyTorch has none either",
-                           fix="scale.detach(), or mutagrad.round(x / scale) written out with what its derivative is to be")
+        raise NotSupported(f"{name}: no derivative with respect to the scale or the zero point",
+                           why="PyTorch has none either",
+                           fix="scale.detach(), or mutagrad.round(x / scale) written out "
+                               "with what its derivative is to be")
     return given._array
 
 
@@ -56,20 +59,25 @@ def fake_quantize_per_tensor_affine(input: Any, scale: Any, zero_point: Any, qua
     name = "fake_quantize_per_tensor_affine"
     x, scale, zero = tensor_argument(input, name), _setting(scale, name), _setting(zero_point, name)
     if scale.size != 1 or zero.size != 1:
-        raise ShapeError(f"{name}: one scale and one zero point, got shapes {scale.shape} and {zero.shape}", fix="fake_quantize_per_channel_affine")
+        raise ShapeError(f"{name}: one scale and one zero point, got shapes {scale.shape} and {zero.shape}",
+                         fix="fake_quantize_per_channel_affine")
     return _quantized(name, x, scale.reshape(()), zero.reshape(()), quant_min, quant_max)
 
 
-def fake_quantize_per_channel_affine(input: Any, scale: Any, zero_point: Any, axis: int, quant_min: int, quant_max: int) -> Any:
+def fake_quantize_per_channel_affine(input: Any, scale: Any, zero_point: Any, axis: int, quant_min: int,
+                                     quant_max: int) -> Any:
     """fake_quantize_per_tensor_affine with a scale and a zero point for each index of one dimension."""
     name = "fake_quantize_per_channel_affine"
     x, scale, zero = tensor_argument(input, name), _setting(scale, name), _setting(zero_point, name)
     shape = x._array.shape
     if not 0 <= axis < max(len(shape), 1):
-        raise BadValue(f"{name}: `axis` must be between 0 and the number of dimensions of the input, {len(shape)}, got {axis}", fix="axis=0")
+        raise BadValue(f"{name}: `axis` must be between 0 and the number of dimensions of the input, {len(shape)}, "
+                       f"got {axis}", fix="axis=0")
     if scale.shape != zero.shape or scale.shape != shape[axis:axis + 1]:
-        raise ShapeError(f"{name}: scale and zero-point need to have the same dimensions, one element for each of dimension {axis}, "
-                         f"got shapes {scale.shape} and {zero.shape} for an input of shape {shape}", fix=f"mutagrad.ones(input.shape[{axis}])")
+        raise ShapeError(f"{name}: scale and zero-point need to have the same dimensions, "
+                         f"one element for each of dimension {axis}, "
+                         f"got shapes {scale.shape} and {zero.shape} for an input of shape {shape}",
+                         fix=f"mutagrad.ones(input.shape[{axis}])")
     along = [1] * len(shape)
     along[axis] = -1
     return _quantized(name, x, scale.reshape(along), zero.reshape(along), quant_min, quant_max)

@@ -47,7 +47,7 @@ def _only_floats(a: Any) -> Any:
     return a
 
 
-# ------------------------------------------------------------------------------------------------------- gamma and its kin
+# ---------------------------------------------------------------------------------------------------- gamma and its kin
 
 lgamma = elementwise("lgamma", _lgamma, promotes="float", x=lambda xp, g, x: g * xp.digamma(x))
 digamma = elementwise("digamma", lambda a: special("psi", "digamma")(_real(a)), promotes="float", x=lambda xp, g, x: g * xp.polygamma(x, 1))
@@ -83,7 +83,8 @@ def polygamma(*operands: Any, n: Any = None, input: Any = None, out: Any = None)
     """The n-th derivative of digamma: `polygamma(n, x)`, and as a method `x.polygamma(n)`."""
     given = [*operands, *(v for v in (n, input) if v is not None)]
     if len(given) != 2:
-        raise BadArgument(f"polygamma: takes n and a tensor, got {len(given)} arguments", fix="mutagrad.polygamma(1, x)")
+        raise BadArgument(f"polygamma: takes n and a tensor, got {len(given)} arguments",
+                          fix="mutagrad.polygamma(1, x)")
     order, x = given if not isinstance(given[0], TensorBase) else given[::-1]
     return polygamma_values(tensor_argument(x, "polygamma"), _order(order, "polygamma"), out=out)
 
@@ -104,7 +105,7 @@ def mvlgamma(input: Any, p: int, *, out: Any = None) -> Any:
     return basic.add(sum_dims(terms, (input._array.ndim,), False), p * (p - 1) / 4 * ln(pi), out=out)
 
 
-# --------------------------------------------------------------------------------------------------- error and normal functions
+# ------------------------------------------------------------------------------------------- error and normal functions
 
 erfc = elementwise("erfc", _erfc, promotes="float", x=lambda xp, g, x: g * xp.exp(-x * x) * (-2 / sqrt(pi)))
 erfcx = elementwise("erfcx", special("erfcx"), promotes="float", x=lambda g, x, out: g * (2 * x * out - 2 / sqrt(pi)))
@@ -113,7 +114,7 @@ ndtr = elementwise("ndtr", special("ndtr"), promotes="float", x=lambda xp, g, x:
 ndtri = elementwise("ndtri", special("ndtri"), promotes="float", x=lambda xp, g, out: g * xp.exp(0.5 * out * out) * sqrt(2 * pi))
 log_ndtr = elementwise("log_ndtr", special("log_ndtr"), promotes="float", x=lambda xp, g, x: g / xp.erfcx(x * -sqrt(0.5)) * sqrt(2 / pi))
 
-# ---------------------------------------------------------------------------------------------------------------- Bessel
+# --------------------------------------------------------------------------------------------------------------- Bessel
 
 i0 = elementwise("i0", special("i0"), promotes="float", x=lambda xp, g, x: g * xp.i1(x))
 i1 = elementwise("i1", special("i1"), promotes="float", x=lambda xp, g, x, out: g * (xp.i0(x) - _ratio(xp, out, x)))
@@ -166,7 +167,7 @@ def airy_ai(input: Any, *, out: Any = None) -> Any:
     return airy_values(input, 0, out=out)
 
 
-# ---------------------------------------------------------------------------------------------------- orthogonal polynomials
+# ----------------------------------------------------------------------------------------------- orthogonal polynomials
 
 class Family(NamedTuple):
     """Polynomials by degree: p[0] = 1, p[1] = slope * x + constant, p[k+1] = (a * x + b) * p[k] - c * p[k-1] with a, b, c of k.
@@ -271,7 +272,7 @@ laguerre_polynomial_l = _polynomial("laguerre_polynomial_l", Family(
     -1, 1, lambda k: (-1 / (k + 1), (2 * k + 1) / (k + 1), k / (k + 1)), far="eval_laguerre"), "Laguerre")
 legendre_polynomial_p = _polynomial("legendre_polynomial_p", Family(1, 0, lambda k: ((2 * k + 1) / (k + 1), 0, k / (k + 1)), far="eval_legendre"), "Legendre")
 
-# ----------------------------------------------------------------------------------------------------- logarithms and powers
+# ------------------------------------------------------------------------------------------------ logarithms and powers
 
 xlogy = elementwise("xlogy", lambda a, b: _times_log(a, b, np.log), promotes="float",
                     x=lambda xp, g, x, y: g * xp.where((x == 0) & (y <= 0), 0.0, xp.log(y)), y=lambda g, x, y: g * x / y)
@@ -310,8 +311,10 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """`x ** y` in double precision."""
     base, power = _in_double("float_power", input, exponent)
     if out is not None and isinstance(out, TensorBase) and out._array.dtype is not base._array.dtype:
-        raise DTypeError(f"float_power: the result is of type {base._array.dtype.name}, and what it is written into of {out._array.dtype.name}",
-                         why="it is always computed in double precision", fix="mutagrad.float_power(x, y), without out=")
+        raise DTypeError(f"float_power: the result is of type {base._array.dtype.name}, "
+                         f"and what it is written into of {out._array.dtype.name}",
+                         why="it is always computed in double precision",
+                         fix="mutagrad.float_power(x, y), without out=")
     return pow_values(base, power, out=out)
 
 
@@ -336,7 +339,7 @@ def frexp(input: Any, *, out: Any = None) -> Any:
     return write_out("frexp", found, out)
 
 
-# ------------------------------------------------------------------------------------------- signs, steps, whole numbers
+# ------------------------------------------------------------------------------------------ signs, steps, whole numbers
 
 copysign = elementwise("copysign", np.copysign, promotes="float", x=lambda xp, g, x, out: g * (xp.sgn(x) * xp.sgn(out)), y=zero)
 # The neighbour of a number moves with it, unless both are equal.
@@ -355,11 +358,13 @@ finite_values = elementwise("nan_to_num", lambda a, nan, posinf, neginf: np.nan_
 def heaviside(input: Any, values: Any, *, out: Any = None) -> Any:
     """1 for positive numbers, 0 for negative ones, and `values` at zero."""
     if tensor_argument(input, "heaviside")._array.dtype is not tensor_argument(values, "heaviside")._array.dtype:
-        raise DTypeError(f"heaviside: input and values must be of one type, got {input.dtype} and {values.dtype}", fix="values.to(x.dtype)")
+        raise DTypeError(f"heaviside: input and values must be of one type, got {input.dtype} and {values.dtype}",
+                         fix="values.to(x.dtype)")
     return step_values(input, values, out=out)
 
 
-def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None, *, out: Any = None) -> Any:
+def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None,
+               *, out: Any = None) -> Any:
     """nan replaced by 0 (or `nan`), infinities by the largest and smallest finite numbers (or `posinf` and `neginf`)."""
     return finite_values(input, 0.0 if nan is None else nan, posinf, neginf, out=out)
 
@@ -374,7 +379,7 @@ def clamp_max(input: Any, max: Any, *, out: Any = None) -> Any:
     return clamp(input, None, as_operand(max, "clamp_max"), out=out)
 
 
-# ---------------------------------------------------------------------------------------------------------------- in place
+# ------------------------------------------------------------------------------------------------------------- in place
 
 lgamma_, digamma_, igamma_, igammac_ = in_place(lgamma), in_place(digamma), in_place(igamma), in_place(igammac)
 erfc_, erfinv_, i0_, sinc_ = in_place(erfc), in_place(erfinv), in_place(i0), in_place(sinc)

@@ -32,12 +32,12 @@ def floating(value: Any, name: str, kinds: str = "f") -> Any:
     """A tensor of real numbers, or of those kinds that the function is defined for."""
     kind = tensor_argument(value, name)._array.dtype.kind
     if kind not in kinds + "V":
-        raise DTypeError(f"{name}: not defined for {of_array(value._array.dtype).name}", why="it takes floating point tensors",
-                         fix=f"{name}(x.float())")
+        raise DTypeError(f"{name}: not defined for {of_array(value._array.dtype).name}",
+                         why="it takes floating point tensors", fix=f"{name}(x.float())")
     return value
 
 
-# ------------------------------------------------------------------------------------------------------- straight pieces
+# ------------------------------------------------------------------------------------------------------ straight pieces
 
 
 def _leaky_relu(a: Any, slope: float) -> Any:
@@ -81,9 +81,11 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: b
     """x limited to between two numbers; unlike clamp's, its gradient is zero at the bounds themselves."""
     kind = tensor_argument(input, "hardtanh")._array.dtype.kind
     if kind in "bc" or kind == "u" and min_val < 0:
-        raise DTypeError(f"hardtanh: {of_array(input._array.dtype).name} cannot be limited to between {min_val} and {max_val}", fix="hardtanh(x.float())")
+        raise DTypeError(f"hardtanh: {of_array(input._array.dtype).name} cannot be limited "
+                         f"to between {min_val} and {max_val}", fix="hardtanh(x.float())")
     if min_val > max_val:
-        raise BadValue(f"hardtanh: min_val {min_val} is greater than max_val {max_val}", fix=f"hardtanh(x, {max_val}, {min_val})")
+        raise BadValue(f"hardtanh: min_val {min_val} is greater than max_val {max_val}",
+                       fix=f"hardtanh(x, {max_val}, {min_val})")
     low, high = (min_val, max_val) if kind in "fV" else (int(min_val), int(max_val))
     return hardtanh_values(input, low, high, out=input if inplace else None)
 
@@ -141,24 +143,28 @@ def prelu(input: Any, weight: Any) -> Any:
     floating(input, "prelu")
     count, ndim = tensor_argument(weight, "prelu")._array.size, input._array.ndim
     if weight._array.dtype is not input._array.dtype:
-        raise DTypeError(f"prelu: x is of type {of_array(input._array.dtype).name} and weight {of_array(weight._array.dtype).name}",
-                         fix="weight.to(x.dtype)")
+        raise DTypeError(f"prelu: x is of type {of_array(input._array.dtype).name} "
+                         f"and weight {of_array(weight._array.dtype).name}", fix="weight.to(x.dtype)")
     if weight._array.ndim > 1:
-        raise ShapeError(f"prelu: weight must be a number or a vector, not of shape {weight._array.shape}", fix="weight.flatten()")
+        raise ShapeError(f"prelu: weight must be a number or a vector, not of shape {weight._array.shape}",
+                         fix="weight.flatten()")
     if weight._array.ndim and count != 1:
         channels = input._array.shape[1] if ndim > 1 else 1
         if not ndim or count != channels:
-            raise ShapeError(f"prelu: {count} weights for {channels if ndim else 'no'} channels of x of shape {input._array.shape}",
+            raise ShapeError(f"prelu: {count} weights for {channels if ndim else 'no'} channels of x "
+                             f"of shape {input._array.shape}",
                              why="there must be one, or one for each channel (dimension 1)", fix="weight[:1]")
         weight = reshape(weight, *(count if d == 1 else 1 for d in range(ndim)))
     return prelu_values(input, weight if weight._array.ndim == ndim or not weight._array.ndim else reshape(weight, ()))
 
 
-def rrelu(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False, *, generator: Any = None) -> Any:
+def rrelu(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False,
+          *, generator: Any = None) -> Any:
     """leaky_relu with a random slope between two bounds for each element; with their mean if not training."""
     floating(input, "rrelu")
     if not (math.isfinite(lower) and math.isfinite(upper)) or lower > upper:
-        raise BadValue(f"rrelu: the slopes must be finite and in order, got lower={lower} and upper={upper}", fix="rrelu(x, 1 / 8, 1 / 3)")
+        raise BadValue(f"rrelu: the slopes must be finite and in order, got lower={lower} and upper={upper}",
+                       fix="rrelu(x, 1 / 8, 1 / 3)")
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
     array = input._array
@@ -167,12 +173,13 @@ def rrelu(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool
     return mul(input, factor, out=input if inplace else None)
 
 
-def rrelu_(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, *, generator: Any = None) -> Any:
+def rrelu_(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False,
+           *, generator: Any = None) -> Any:
     """rrelu, written into its input."""
     return rrelu(input, lower, upper, training, inplace=True, generator=generator)
 
 
-# ----------------------------------------------------------------------------------------------------------- exponentials
+# --------------------------------------------------------------------------------------------------------- exponentials
 
 def _elu(a: Any, alpha: float, scale: float, input_scale: float) -> Any:
     below = np.minimum(a, 0)
@@ -296,12 +303,13 @@ def glu(input: Any, dim: int = -1) -> Any:
     dim = whole_dim(dim, input._array.ndim, "glu")
     size = input._array.shape[dim]
     if size % 2:
-        raise ShapeError(f"glu: dimension {dim} of shape {input._array.shape} cannot be halved", why=f"{size} is odd", fix="x[:-1]")
+        raise ShapeError(f"glu: dimension {dim} of shape {input._array.shape} cannot be halved",
+                         why=f"{size} is odd", fix="x[:-1]")
     first, second = split(input, size // 2, dim) if size else (input, input)
     return first * sigmoid(second)
 
 
-# ------------------------------------------------------------------------------------------------------------------- gelu
+# ----------------------------------------------------------------------------------------------------------------- gelu
 
 # atanh(erf(x / sqrt(2))) / x as a polynomial in x squared, fitted for the smallest error of gelu itself, which is below 7e-8: what single
 # precision has to give. Further out it keeps growing, and its tanh is 1. With NumPy's vectorized tanh it takes a tenth of the time of
@@ -392,11 +400,13 @@ def gelu(input: Any, approximate: str = "none", *, out: Any = None) -> Any:
     """
     forms = {"none": gelu_values, "tanh": gelu_tanh_values}
     if approximate not in forms:
-        raise bad_choice(approximate, str, f"gelu: approximate argument must be either none or tanh, got {approximate!r}", fix="gelu(x, approximate='tanh')")
+        raise bad_choice(approximate, str,
+                         f"gelu: approximate argument must be either none or tanh, got {approximate!r}",
+                         fix="gelu(x, approximate='tanh')")
     return forms[approximate](floating(input, "gelu"), out=out)
 
 
-# ---------------------------------------------------------------------------------------------------------------- softmax
+# -------------------------------------------------------------------------------------------------------------- softmax
 
 def _softmax_dim(name: str, x: Any, dim: int | None, stacklevel: int) -> int:
     """Without a dimension PyTorch picks one by the number of dimensions, and says that it should be given."""
@@ -432,7 +442,8 @@ def _softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype:
     return to_dtype(y * (g - total(g * y, dim, True)), input_dtype)
 
 
-def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1, *, generator: Any = None) -> Any:
+def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1,
+                   *, generator: Any = None) -> Any:
     """A random choice along a dimension with probabilities softmax(logits), softened by `tau` so that it can be differentiated.
 
     `hard` gives the choice itself, and the gradient of the soft one.

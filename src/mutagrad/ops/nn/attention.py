@@ -38,7 +38,7 @@ class Plan(NamedTuple):
     causal: bool = False
 
 
-# ------------------------------------------------------------------------------------------------------- in whole arrays
+# ------------------------------------------------------------------------------------------------------ in whole arrays
 
 def _swap(xp: Any, x: Any) -> Any:
     n = len(x.shape)
@@ -163,7 +163,8 @@ def _cut(mask: Any, rows: slice, seen: slice) -> Any:
     return mask if mask is None else mask[..., rows, seen]
 
 
-def _heads(inputs: Sequence[Any], masks: Sequence[Any], results: Sequence[Any], scores: tuple[int, ...]) -> list[Any] | None:
+def _heads(inputs: Sequence[Any], masks: Sequence[Any], results: Sequence[Any],
+           scores: tuple[int, ...]) -> list[Any] | None:
     """All with the heads in the first dimension, which is the longest that heads are counted in; None where they are broadcast against each other.
 
     No copies are made: heads that were split off the last dimension lie between each other in memory.
@@ -191,7 +192,8 @@ def _by_heads(heads: list[Any], size: int, stripes: int, work: Any) -> None:
     blas.on_one_thread(lambda free: large.in_blocks(first[0], size * prod(first[1:-2]), some, free, stripes))
 
 
-def _reverse_stripe(g: Any, q: Any, k: Any, v: Any, kept: Any, weights: Any, scale: Any, targets: Sequence[Any], first: bool) -> None:
+def _reverse_stripe(g: Any, q: Any, k: Any, v: Any, kept: Any, weights: Any, scale: Any, targets: Sequence[Any],
+                    first: bool) -> None:
     """Writes the adjoints of query, key, value and scores where there is a target; those of keys and values, which later queries see too, add up."""
     to_query, to_key, to_value, to_scores = targets
     _product_into(to_value, (weights if kept is None else weights * kept).swapaxes(-2, -1), g, first)
@@ -261,11 +263,11 @@ _share_the_work(_attention.op)
 _ABSENT = make(np.zeros(()))  # stands for a mask that is not added
 
 
-# ------------------------------------------------------------------------------------------------------------- functions
+# ------------------------------------------------------------------------------------------------------------ functions
 
 @may_need_much
-def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
-                                 scale: float | None = None, enable_gqa: bool = False) -> Any:
+def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
+                                 is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False) -> Any:
     """For each query the average of the values, weighted by the softmax of its products with the keys.
 
     >>> import mutagrad as mg
@@ -302,19 +304,20 @@ def _check(name: str, query: Any, key: Any, value: Any, attn_mask: Any, is_causa
         tensor_argument(x, name)
     kinds = [of_array(x._array.dtype) for x in (query, key, value)]
     if len(set(kinds)) > 1 or kinds[0].category != FLOAT:
-        raise DTypeError(f"{name}: query, key and value have types {', '.join(d.name for d in kinds)}", why="it needs one floating point type",
-                         fix="key.to(query.dtype)")
+        raise DTypeError(f"{name}: query, key and value have types {', '.join(d.name for d in kinds)}",
+                         why="it needs one floating point type", fix="key.to(query.dtype)")
     if min(x._array.ndim for x in (query, key, value)) < 2:
-        raise ShapeError(f"{name}: query, key and value need at least two dimensions, got shapes {[x._array.shape for x in (query, key, value)]}",
-                         fix="x.unsqueeze(0)")
+        raise ShapeError(f"{name}: query, key and value need at least two dimensions, "
+                         f"got shapes {[x._array.shape for x in (query, key, value)]}", fix="x.unsqueeze(0)")
     if attn_mask is None:
         return
     if is_causal:
-        raise BadValue(f"{name}: Explicit attn_mask should not be set when is_causal=True", fix="is_causal=False and a mask that is causal itself")
+        raise BadValue(f"{name}: Explicit attn_mask should not be set when is_causal=True",
+                       fix="is_causal=False and a mask that is causal itself")
     tensor_argument(attn_mask, name)
     if attn_mask._array.dtype.kind != "b" and attn_mask._array.dtype is not query._array.dtype:
-        raise DTypeError(f"{name}: attn_mask must be boolean or of the query's type, not {of_array(attn_mask._array.dtype).name}",
-                         fix="attn_mask.to(query.dtype)")
+        raise DTypeError(f"{name}: attn_mask must be boolean or of the query's type, "
+                         f"not {of_array(attn_mask._array.dtype).name}", fix="attn_mask.to(query.dtype)")
 
 
 def _scores_shape(name: str, query: Any, key: Any, value: Any) -> tuple[int, ...]:
@@ -324,8 +327,11 @@ def _scores_shape(name: str, query: Any, key: Any, value: Any) -> tuple[int, ...
     except ValueError:
         lead = None
     if lead is None or q[-1] != k[-1] or k[-2] != v[-2]:
-        raise ShapeError(f"{name}: shapes {q}, {k} and {v} do not fit", why="queries and keys need one width, keys and values one number, and all the "
-                         "same dimensions before", fix="check the shapes (..., L, E), (..., S, E) and (..., S, Ev); enable_gqa=True for shared heads")
+        raise ShapeError(f"{name}: shapes {q}, {k} and {v} do not fit",
+                         why="queries and keys need one width, keys and values one number, and all the "
+                             "same dimensions before",
+                         fix="check the shapes (..., L, E), (..., S, E) and (..., S, Ev); "
+                             "enable_gqa=True for shared heads")
     return (*lead, q[-2], k[-2])
 
 
@@ -336,8 +342,8 @@ def _masks(name: str, attn_mask: Any, shape: tuple[int, ...]) -> tuple[Any, Any]
     try:
         np.broadcast_to(attn_mask._array, shape)
     except ValueError:
-        raise ShapeError(f"{name}: attn_mask of shape {attn_mask._array.shape} does not broadcast to the scores' shape {shape}",
-                         fix=f"a mask of shape {shape[-2:]}") from None
+        raise ShapeError(f"{name}: attn_mask of shape {attn_mask._array.shape} does not broadcast "
+                         f"to the scores' shape {shape}", fix=f"a mask of shape {shape[-2:]}") from None
     if attn_mask._array.dtype.kind == "b":
         return ~attn_mask._array, _ABSENT
     return None, attn_mask if attn_mask._array.ndim > 1 else expand(attn_mask, *shape[-2:])
@@ -347,7 +353,8 @@ def _shared_heads(name: str, query: Any, key: Any, value: Any, attn_mask: Any) -
     """Queries with their heads grouped by the head of keys and values that they share."""
     shape, heads = query._array.shape, key._array.shape[-3] if key._array.ndim > 2 else 0
     if len(shape) < 3 or not heads or value._array.ndim < 3 or shape[-3] % heads or shape[-3] % value._array.shape[-3] or value._array.shape[-3] != heads:
-        raise ShapeError(f"{name}: with enable_gqa the heads of key and value must be equal and divide the query's, got shapes {shape}, "
+        raise ShapeError(f"{name}: with enable_gqa the heads of key and value must be equal and divide the query's, "
+                         f"got shapes {shape}, "
                          f"{key._array.shape} and {value._array.shape}", fix="tensors of shape (..., heads, L, E)")
     each = shape[-3] // heads
     query = reshape(query, *shape[:-3], heads, each, *shape[-2:])
@@ -357,14 +364,16 @@ def _shared_heads(name: str, query: Any, key: Any, value: Any, attn_mask: Any) -
     return query, unsqueeze(key, -3), unsqueeze(value, -3), attn_mask
 
 
-# ------------------------------------------------------------------------------------------------------------ many heads
+# ----------------------------------------------------------------------------------------------------------- many heads
 
-def multi_head_attention_forward(
-        query: Any, key: Any, value: Any, embed_dim_to_check: int, num_heads: int, in_proj_weight: Any, in_proj_bias: Any, bias_k: Any, bias_v: Any,
-        add_zero_attn: bool, dropout_p: float, out_proj_weight: Any, out_proj_bias: Any, training: bool = True, key_padding_mask: Any = None,
-        need_weights: bool = True, attn_mask: Any = None, use_separate_proj_weight: bool = False, q_proj_weight: Any = None, k_proj_weight: Any = None,
-        v_proj_weight: Any = None, static_k: Any = None, static_v: Any = None, average_attn_weights: bool = True,
-        is_causal: bool = False) -> tuple[Any, Any]:
+def multi_head_attention_forward(query: Any, key: Any, value: Any, embed_dim_to_check: int, num_heads: int,
+                                 in_proj_weight: Any, in_proj_bias: Any, bias_k: Any, bias_v: Any, add_zero_attn: bool,
+                                 dropout_p: float, out_proj_weight: Any, out_proj_bias: Any, training: bool = True,
+                                 key_padding_mask: Any = None, need_weights: bool = True, attn_mask: Any = None,
+                                 use_separate_proj_weight: bool = False, q_proj_weight: Any = None,
+                                 k_proj_weight: Any = None, v_proj_weight: Any = None, static_k: Any = None,
+                                 static_v: Any = None, average_attn_weights: bool = True,
+                                 is_causal: bool = False) -> tuple[Any, Any]:
     """Attention by several heads, each on its own projection of queries, keys and values; the result and the weights (or None).
 
     Inputs are of shape (length, batch, width), or (length, width). In masks True blocks, unlike in scaled_dot_product_attention.
@@ -376,12 +385,15 @@ def multi_head_attention_forward(
         key_padding_mask = key_padding_mask if key_padding_mask is None else unsqueeze(key_padding_mask, 0)
     length, batch, width = query._array.shape
     if width != embed_dim_to_check or width % num_heads:
-        raise Mismatch(f"{name}: a width of {width} is not {embed_dim_to_check}, or cannot be shared by {num_heads} heads", fix="embed_dim = num_heads * n")
+        raise Mismatch(f"{name}: a width of {width} is not {embed_dim_to_check}, "
+                       f"or cannot be shared by {num_heads} heads", fix="embed_dim = num_heads * n")
     if is_causal and attn_mask is None:
-        raise BadValue(f"{name}: Need attn_mask if specifying the is_causal hint", fix="attn_mask=mutagrad.ones(L, L).triu(1).bool()")
+        raise BadValue(f"{name}: Need attn_mask if specifying the is_causal hint",
+                       fix="attn_mask=mutagrad.ones(L, L).triu(1).bool()")
     weights = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else _thirds(in_proj_weight)
     if any(w is None for w in weights):
-        raise BadValue(f"{name}: the projection of queries, keys or values is missing", fix="in_proj_weight, or q_proj_weight, k_proj_weight and v_proj_weight")
+        raise BadValue(f"{name}: the projection of queries, keys or values is missing",
+                       fix="in_proj_weight, or q_proj_weight, k_proj_weight and v_proj_weight")
     q, k, v = (linear(x, w, b) for x, w, b in zip((query, key, value), weights, _thirds(in_proj_bias)))
     if (bias_k is None) != (bias_v is None):
         raise Mismatch(f"{name}: bias_k and bias_v come together", fix="both, or neither")
@@ -413,19 +425,22 @@ def _check_inputs(name: str, query: Any, key: Any, value: Any, key_padding_mask:
         tensor_argument(x, name)
     dims, key_dims, value_dims = (x._array.ndim for x in (query, key, value))
     if dims not in (2, 3):
-        raise Mismatch(f"{name}: query should be unbatched 2D or batched 3D tensor but received {dims}-D query tensor", fix="(length, batch, width)")
+        raise Mismatch(f"{name}: query should be unbatched 2D or batched 3D tensor but received {dims}-D query tensor",
+                       fix="(length, batch, width)")
     if not key_dims == value_dims == dims:
-        raise Mismatch(f"{name}: expected `key` and `value` to be {dims}-D but found {key_dims}-D and {value_dims}-D tensors respectively",
-                       fix="as many dimensions as the query has")
+        raise Mismatch(f"{name}: expected `key` and `value` to be {dims}-D but found {key_dims}-D "
+                       f"and {value_dims}-D tensors respectively", fix="as many dimensions as the query has")
     if key._array.shape[:-1] != value._array.shape[:-1]:
-        raise Mismatch(f"{name}: keys of shape {key._array.shape} and values of shape {value._array.shape} differ in number", fix="as many of both")
+        raise Mismatch(f"{name}: keys of shape {key._array.shape} and values "
+                       f"of shape {value._array.shape} differ in number", fix="as many of both")
     for mask, called, allowed in ((key_padding_mask, "key_padding_mask", (dims - 1,)), (attn_mask, "attn_mask", (2, 3))):
         if mask is None:
             continue
         if not (isinstance(mask, TensorBase) and mask._array.dtype.kind in "bfV"):
             raise BadArgument(f"{name}: a mask must be a boolean or floating point tensor", fix="mask.bool()")
         if mask._array.ndim not in allowed:
-            raise Mismatch(f"{name}: expected `{called}` to be `None`{' or' if len(allowed) == 1 else ','} {' or '.join(f'{n}-D' for n in allowed)} "
+            raise Mismatch(f"{name}: expected `{called}` to be `None`{' or' if len(allowed) == 1 else ','} "
+                           f"{' or '.join(f'{n}-D' for n in allowed)} "
                            f"but found {mask._array.ndim}-D tensor instead", fix="one column for each key")
     return bool(dims == 3)
 
@@ -443,7 +458,8 @@ def _by_head(x: Any, heads: int) -> Any:
 def _static(name: str, x: Any, batch: int, heads: int, width: int) -> Any:
     shape = x._array.shape
     if len(shape) != 3 or shape[0] != batch * heads or shape[2] != width // heads:
-        raise Mismatch(f"{name}: static keys and values have shape ({batch * heads}, length, {width // heads}), not {shape}", fix="static.reshape(...)")
+        raise Mismatch(f"{name}: static keys and values have shape ({batch * heads}, length, {width // heads}), "
+                       f"not {shape}", fix="static.reshape(...)")
     return reshape(x, batch, heads, *shape[1:])
 
 
@@ -464,13 +480,14 @@ def _merged_masks(name: str, attn_mask: Any, padding: Any, shape: tuple[int, ...
         at = attn_mask._array.shape
         if at not in ((length, count - extra), (batch * heads, length, count - extra)):
             wanted = (length, count - extra) if len(at) == 2 else (batch * heads, length, count - extra)
-            raise Mismatch(f"{name}: Expected `attn_mask` shape to be {wanted} but got {at}", fix="one row for each query, one column for each key")
+            raise Mismatch(f"{name}: Expected `attn_mask` shape to be {wanted} but got {at}",
+                           fix="one row for each query, one column for each key")
         found = _added_mask(attn_mask, extra, dtype)
         found = reshape(found, batch, heads, length, count) if len(at) == 3 else found
     if padding is not None:
         if padding._array.shape != (batch, count - extra):
-            raise Mismatch(f"{name}: Expected `key_padding_mask` shape to be {(batch, count - extra)} but got {padding._array.shape}",
-                           fix="one row for each item, one column for each key")
+            raise Mismatch(f"{name}: Expected `key_padding_mask` shape to be {(batch, count - extra)} "
+                           f"but got {padding._array.shape}", fix="one row for each item, one column for each key")
         padding = reshape(_added_mask(padding, extra, dtype), batch, 1, 1, count)
         found = padding if found is None else found + padding
     return found

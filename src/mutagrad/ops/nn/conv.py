@@ -51,7 +51,8 @@ class Windows(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def windows(size: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes, in_rows: bool = True) -> Windows:
+def windows(size: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes,
+            in_rows: bool = True) -> Windows:
     reach = tuple((o - 1) * s + d * (k - 1) + 1 for o, s, d, k in zip(out, stride, dilation, kernel))
     padded = tuple(max(n + 2 * p, r) for n, p, r in zip(size, padding, reach))
     memory = tuple(prod(padded[i + 1:]) for i in range(len(padded)))
@@ -169,7 +170,7 @@ def _with_bias(forward: Callable[..., Any]) -> Callable[..., Any]:
     return biased
 
 
-# --------------------------------------------------------------------------------------------------------------- convolution
+# ---------------------------------------------------------------------------------------------------------- convolution
 
 def _conv(x: Any, weight: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
     kernel = weight.shape[2:]
@@ -194,7 +195,8 @@ def _conv(x: Any, weight: Any, stride: Sizes, padding: Sizes, dilation: Sizes, g
     return out
 
 
-def _conv_transpose(g: Any, weight: Any, size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+def _conv_transpose(g: Any, weight: Any, size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes,
+                    groups: int) -> Any:
     kernel = weight.shape[2:]
     w = windows(size, kernel, stride, padding, dilation, g.shape[2:])
     n, o = g.shape[:2]
@@ -235,7 +237,8 @@ def _conv_weight(g: Any, x: Any, kernel: Sizes, stride: Sizes, padding: Sizes, d
     return np.ascontiguousarray(total.swapaxes(1, 2)).reshape(o, c, *kernel)
 
 
-def _conv_weight_recorded(g: Any, x: Any, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+def _conv_weight_recorded(g: Any, x: Any, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes,
+                          groups: int) -> Any:
     """The same as a convolution of x with g, in which channels are samples and samples channels."""
     n, c, *size = x.shape
     rest = tuple(range(2, 2 + len(size)))
@@ -256,11 +259,13 @@ RAW.conv_weight, RECORDED.conv_weight = _conv_weight, _conv_weight_recorded
 _SETTINGS = ("stride", "padding", "dilation", "groups")
 
 
-def _input_rule(xp: Any, g: Any, weight: Any, x_shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+def _input_rule(xp: Any, g: Any, weight: Any, x_shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes,
+                groups: int) -> Any:
     return xp.conv_transpose(g, weight, x_shape[2:], stride, padding, dilation, groups)
 
 
-def _weight_rule(xp: Any, g: Any, x: Any, weight_shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+def _weight_rule(xp: Any, g: Any, x: Any, weight_shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes,
+                 groups: int) -> Any:
     return xp.conv_weight(g, x, weight_shape[2:], stride, padding, dilation, groups)
 
 
@@ -268,11 +273,13 @@ def _bias_rule(xp: Any, g: Any) -> Any:
     return xp.sum(g, (0, *range(2, len(g.shape))), False)
 
 
-def _transposed_input_rule(xp: Any, g: Any, weight: Any, x_shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+def _transposed_input_rule(xp: Any, g: Any, weight: Any, x_shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes,
+                           groups: int) -> Any:
     return _first(xp, xp.conv(g, weight, stride, padding, dilation, groups), x_shape[2:])
 
 
-def _transposed_weight_rule(xp: Any, g: Any, x: Any, weight_shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+def _transposed_weight_rule(xp: Any, g: Any, x: Any, weight_shape: Sizes, stride: Sizes, padding: Sizes,
+                            dilation: Sizes, groups: int) -> Any:
     return xp.conv_weight(x, g, weight_shape[2:], stride, padding, dilation, groups)
 
 
@@ -285,7 +292,7 @@ conv_transpose_biased = primitive("conv_transpose_bias", _with_bias(_conv_transp
                                   x=_transposed_input_rule, weight=_transposed_weight_rule, bias=_bias_rule)
 
 
-# ----------------------------------------------------------------------------------------------------------------- arguments
+# ------------------------------------------------------------------------------------------------------------ arguments
 
 class _Settings(NamedTuple):
     stride: Sizes
@@ -298,7 +305,8 @@ def _batched(name: str, x: Any, n: int) -> Any:
     """With a dimension of samples, which PyTorch lets one leave out."""
     shape = x._array.shape
     if len(shape) not in (n + 1, n + 2):
-        raise ShapeError(f"{name}: Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: {list(shape)}",
+        raise ShapeError(f"{name}: Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, "
+                         f"but got input of size: {list(shape)}",
                          why=f"(samples,) channels and {n} more", fix="x[None] adds a dimension")
     return x if len(shape) == n + 2 else unsqueeze(x, 0)
 
@@ -310,9 +318,11 @@ def _check_tensors(name: str, x: Any, weight: Any, bias: Any, n: int) -> None:
         raise DTypeError(f"{name}: input, weight and bias have types {', '.join(v._array.dtype.name for v in given)}",
                          why="convolutions do not promote", fix="weight.to(x.dtype)")
     if weight._array.ndim != n + 2:
-        raise ShapeError(f"{name}: expects a weight of {n + 2} dimensions, got shape {weight._array.shape}", fix=f"a kernel of {n} dimensions")
+        raise ShapeError(f"{name}: expects a weight of {n + 2} dimensions, got shape {weight._array.shape}",
+                         fix=f"a kernel of {n} dimensions")
     if 0 in weight._array.shape[2:]:
-        raise ShapeError(f"{name}: the kernel has a size of zero (weight of shape {weight._array.shape})", fix="kernel sizes of at least 1")
+        raise ShapeError(f"{name}: the kernel has a size of zero (weight of shape {weight._array.shape})",
+                         fix="kernel sizes of at least 1")
 
 
 def _settings(name: str, n: int, stride: Any, padding: Any, dilation: Any, groups: Any) -> _Settings:
@@ -331,32 +341,38 @@ def _check_channels(name: str, x: Any, weight: Any, bias: Any, groups: int, tran
     shapes = f"{name}: input of shape {tuple(x._array.shape)} and weight of shape {tuple(weight._array.shape)} with groups={groups}"
     if transposed and c != rows or not transposed and c != inner * groups:
         wanted = rows if transposed else inner * groups
-        raise ShapeError(f"{shapes}: the weight is for {wanted} channels, the input has {c}", why="channels are the dimension behind the samples",
-                         fix=f"an input of {wanted} channels, or a weight of shape {(c, inner) if transposed else (rows, c // groups)} + the kernel's")
+        raise ShapeError(f"{shapes}: the weight is for {wanted} channels, the input has {c}",
+                         why="channels are the dimension behind the samples",
+                         fix=f"an input of {wanted} channels, "
+                             f"or a weight of shape {(c, inner) if transposed else (rows, c // groups)} + the kernel's")
     if rows % groups:
-        raise ShapeError(f"{shapes}: {rows} cannot be divided into {groups} groups", fix="the first size of the weight a multiple of groups")
+        raise ShapeError(f"{shapes}: {rows} cannot be divided into {groups} groups",
+                         fix="the first size of the weight a multiple of groups")
     made = inner * groups if transposed else rows
     if bias is not None and bias._array.shape != (made,):
-        raise ShapeError(f"{name}: expects a bias of shape ({made},), got {tuple(bias._array.shape)}", why="one number for each channel of the result",
-                         fix=f"mutagrad.zeros({made})")
+        raise ShapeError(f"{name}: expects a bias of shape ({made},), got {tuple(bias._array.shape)}",
+                         why="one number for each channel of the result", fix=f"mutagrad.zeros({made})")
 
 
 def _same_padding(name: str, x: Any, kernel: Sizes, stride: Sizes, dilation: Sizes) -> tuple[Any, Sizes]:
     """The input and padding with which the result has the input's sizes; an odd border is longer at the end."""
     if max(stride) > 1:
-        raise BadValue(f"{name}: padding='same' needs a stride of 1, not {stride}", why="no padding keeps the sizes otherwise", fix="padding=(k - 1) // 2")
+        raise BadValue(f"{name}: padding='same' needs a stride of 1, not {stride}",
+                       why="no padding keeps the sizes otherwise", fix="padding=(k - 1) // 2")
     total = tuple(d * (k - 1) for d, k in zip(dilation, kernel))
     if any(t % 2 for t in total):
         x = pad_values(x, ((0, 0), (0, 0), *((0, t % 2) for t in total)), x._array.dtype.type(0))
     return x, tuple(t // 2 for t in total)
 
 
-def _convolve(name: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any) -> Any:
+def _convolve(name: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any,
+              groups: Any) -> Any:
     _check_tensors(name, input, weight, bias, n)
     x = _batched(name, input, n)
     if isinstance(padding, str):
         if padding not in ("same", "valid"):
-            raise BadValue(f"{name}: padding={padding!r} is not known", fix="padding='same', padding='valid' or numbers")
+            raise BadValue(f"{name}: padding={padding!r} is not known",
+                           fix="padding='same', padding='valid' or numbers")
         plain = _settings(name, n, stride, 0, dilation, groups)
         _check_channels(name, x, weight, bias, plain.groups, False)
         if padding == "same":
@@ -371,13 +387,14 @@ def _convolve(name: str, n: int, input: Any, weight: Any, bias: Any, stride: Any
         padded = " x ".join(str(m + 2 * p) for m, p in zip(size, settings.padding))
         reach = " x ".join(str(d * (k - 1) + 1) for k, d in zip(kernel, settings.dilation))
         raise ShapeError(f"{name}: Calculated padded input size per channel: ({padded}). Kernel size: ({reach}). "
-                         "Kernel size can't be greater than actual input size", why=f"the result would have sizes {out}",
-                         fix="more padding, or a smaller kernel")
+                         "Kernel size can't be greater than actual input size",
+                         why=f"the result would have sizes {out}", fix="more padding, or a smaller kernel")
     result = conv_values(x, weight, *settings) if bias is None else conv_biased(x, weight, bias, *settings)
     return result if x is input or input._array.ndim == n + 2 else squeeze(result, 0)
 
 
-def conv1d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
+def conv1d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+           groups: int = 1) -> Any:
     """Sequences (samples, channels, length) under a sliding kernel.
 
     >>> import mutagrad as mg
@@ -387,7 +404,8 @@ def conv1d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: 
     return _convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
-def conv2d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
+def conv2d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+           groups: int = 1) -> Any:
     """Images (samples, channels, height, width) under a sliding kernel.
 
     >>> import mutagrad as mg
@@ -399,49 +417,52 @@ def conv2d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: 
     return _convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
-def conv3d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
+def conv3d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+           groups: int = 1) -> Any:
     """Volumes (samples, channels, depth, height, width) under a sliding kernel."""
     return _convolve("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
-def _convolve_transposed(name: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: Any,
-                         dilation: Any) -> Any:
+def _convolve_transposed(name: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any,
+                         output_padding: Any, groups: Any, dilation: Any) -> Any:
     _check_tensors(name, input, weight, bias, n)
     x = _batched(name, input, n)
     settings = _settings(name, n, stride, padding, dilation, groups)
     _check_channels(name, x, weight, bias, settings.groups, True)
     extra = whole_numbers(output_padding, n, name, "output_padding")
     if any(e < 0 or e >= max(s, d) for e, s, d in zip(extra, settings.stride, settings.dilation)):
-        raise BadValue(f"{name}: output_padding {extra} must be smaller than stride {settings.stride} or dilation {settings.dilation}",
+        raise BadValue(f"{name}: output_padding {extra} must be smaller than stride {settings.stride} "
+                       f"or dilation {settings.dilation}",
                        why="more of it would be positions that nothing is written to", fix="output_padding=0")
     kernel = weight._array.shape[2:]
     size = tuple((m - 1) * s - 2 * p + d * (k - 1) + e + 1 for m, k, s, p, d, e in zip(x._array.shape[2:], kernel, *settings[:3], extra))
     if min(size) <= 0:
-        raise ShapeError(f"{name}: an input of {x._array.shape[2:]} with a kernel of {kernel} and padding {settings.padding} would give sizes {size}",
+        raise ShapeError(f"{name}: an input of {x._array.shape[2:]} with a kernel of {kernel} "
+                         f"and padding {settings.padding} would give sizes {size}",
                          why="padding takes away from the result here", fix="less padding")
     result = conv_transpose_values(x, weight, size, *settings) if bias is None else conv_transpose_biased(x, weight, bias, size, *settings)
     return result if input._array.ndim == n + 2 else squeeze(result, 0)
 
 
-def conv_transpose1d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
-                     dilation: Any = 1) -> Any:
+def conv_transpose1d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
+                     output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Any:
     """The transpose of conv1d: from the sizes of its result to those of its input."""
     return _convolve_transposed("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-def conv_transpose2d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
-                     dilation: Any = 1) -> Any:
+def conv_transpose2d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
+                     output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Any:
     """The transpose of conv2d: from the sizes of its result to those of its input."""
     return _convolve_transposed("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-def conv_transpose3d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
-                     dilation: Any = 1) -> Any:
+def conv_transpose3d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
+                     output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Any:
     """The transpose of conv3d: from the sizes of its result to those of its input."""
     return _convolve_transposed("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-# ------------------------------------------------------------------------------------------------------------------ columns
+# -------------------------------------------------------------------------------------------------------------- columns
 
 def _take_columns(a: Any, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> Any:
     w = windows(a.shape[2:], kernel, stride, padding, dilation, out_sizes(a.shape[2:], kernel, stride, padding, dilation))
@@ -468,7 +489,8 @@ sum_columns_values = primitive("sum_columns", _sum_columns, settings=("size", *_
                                xp.columns(g, kernel, stride, padding, dilation))
 
 
-def _window_settings(name: str, kernel: Any, dilation: Any, padding: Any, stride: Any) -> tuple[Sizes, Sizes, Sizes, Sizes]:
+def _window_settings(name: str, kernel: Any, dilation: Any, padding: Any,
+                     stride: Any) -> tuple[Sizes, Sizes, Sizes, Sizes]:
     size = whole_numbers(kernel, 2, name, "kernel_size")
     found = _settings(name, 2, stride, padding, dilation, 1)
     if min(size) <= 0:
@@ -482,8 +504,10 @@ def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, st
     x = _batched("unfold", tensor_argument(input, "unfold"), 2)
     out = out_sizes(x._array.shape[2:], *settings)
     if min(out) <= 0:
-        raise ShapeError(f"unfold: a kernel of {settings[0]} does not fit an input of shape {tuple(input._array.shape)}",
-                         why=f"there would be {out} windows, and its components must be at least one", fix="more padding, or a smaller kernel_size")
+        raise ShapeError(f"unfold: a kernel of {settings[0]} does not fit an input "
+                         f"of shape {tuple(input._array.shape)}",
+                         why=f"there would be {out} windows, and its components must be at least one",
+                         fix="more padding, or a smaller kernel_size")
     if 0 in x._array.shape[1:]:
         raise ShapeError(f"unfold: Expected 3D or 4D input with elements, got shape {tuple(input._array.shape)}",
                          fix="sizes of at least 1, but for the samples")
@@ -502,19 +526,21 @@ def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padd
              f"calculated shape of the array of sliding blocks as {out}, and all must be positive" if min(out) <= 0 else
              f"expected the columns to match the calculated number of sliding blocks, {out[0]} x {out[1]}" if length != prod(out) else "")
     if wrong:
-        raise ShapeError(f"fold: {wrong}; got columns of shape {tuple(input._array.shape)} for images of {size} with a kernel of {settings[0]}",
-                         fix="the settings that unfold was given")
+        raise ShapeError(f"fold: {wrong}; got columns of shape {tuple(input._array.shape)} for images of {size} "
+                         f"with a kernel of {settings[0]}", fix="the settings that unfold was given")
     result = sum_columns_values(x, size, *settings)
     return result if input._array.ndim == 3 else squeeze(result, 0)
 
 
-# --------------------------------------------------------------------------------------------------------- under other names
+# ---------------------------------------------------------------------------------------------------- under other names
 
-def convolution(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any, groups: int) -> Any:
+def convolution(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
+                output_padding: Any, groups: int) -> Any:
     """Any of the convolutions; how many dimensions it has is that of the weight, less two."""
     n = tensor_argument(weight, "convolution")._array.ndim - 2
     if n not in (1, 2, 3):
-        raise ShapeError(f"convolution: a weight of shape {weight._array.shape} has kernels of {n} dimensions", fix="1, 2 or 3")
+        raise ShapeError(f"convolution: a weight of shape {weight._array.shape} has kernels of {n} dimensions",
+                         fix="1, 2 or 3")
     if transposed:
         return (conv_transpose1d, conv_transpose2d, conv_transpose3d)[n - 1](input, weight, bias, stride, padding, output_padding, groups, dilation)
     return (conv1d, conv2d, conv3d)[n - 1](input, weight, bias, stride, padding, dilation, groups)
@@ -524,5 +550,6 @@ def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
     """A convolution of sequences of shape (steps, batch, channels) with a weight of shape (kernel, channels, channels of the result)."""
     for x in (input, weight):
         if tensor_argument(x, "conv_tbc")._array.ndim != 3:
-            raise ShapeError(f"conv_tbc: expects 3 dimensions, got shape {x._array.shape}", fix="(steps, batch, channels) and (kernel, channels, channels)")
+            raise ShapeError(f"conv_tbc: expects 3 dimensions, got shape {x._array.shape}",
+                             fix="(steps, batch, channels) and (kernel, channels, channels)")
     return permute(conv1d(permute(input, 1, 2, 0), permute(weight, 2, 1, 0), bias, padding=pad), 2, 0, 1)

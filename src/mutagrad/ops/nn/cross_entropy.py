@@ -24,14 +24,14 @@ from .loss import check_float, check_same_shape, check_tensors, reduction_of
 __all__ = ["cross_entropy", "linear_cross_entropy", "nll_loss"]
 
 
-# ------------------------------------------------------------------------------------------------------- of class indices
+# ----------------------------------------------------------------------------------------------------- of class indices
 
 def _class_weight(name: str, weight: Any, a: Any) -> Any:
     """A weight for each class of `a` of shape (N, C, ...), in its type."""
     array = tensor_argument(weight, name)._array
     if array.shape != a.shape[1:2]:
-        raise BadValue(f"{name}: weight tensor should be defined either for all {a.shape[1]} classes or no classes, got shape {array.shape}",
-                       fix=f"a weight of shape {a.shape[1:2]}")
+        raise BadValue(f"{name}: weight tensor should be defined either for all {a.shape[1]} classes or no classes, "
+                       f"got shape {array.shape}", fix=f"a weight of shape {a.shape[1:2]}")
     return weight if array.dtype is a.dtype else cast(weight, a.dtype)
 
 
@@ -41,8 +41,8 @@ def constant_weight(name: str, weight: Any, a: Any) -> Any:
         return None
     weight = _class_weight(name, weight, a)
     if mode.grad and weight.requires_grad:
-        raise GradientError(f"{name}: no derivative with respect to 'weight' for targets that are class indices", why="PyTorch has none either",
-                            fix="weight.detach()")
+        raise GradientError(f"{name}: no derivative with respect to 'weight' for targets that are class indices",
+                            why="PyTorch has none either", fix="weight.detach()")
     return weight._array
 
 
@@ -58,11 +58,13 @@ def check_indices(name: str, a: Any, target: Any, ignore_index: int | None = Non
         expected = f"{a.ndim - 1}D target tensor expected" if t.ndim != a.ndim - 1 else (
             f"Expected input batch_size ({a.shape[0]}) to match target batch_size ({t.shape[0]})" if t.shape[:1] != a.shape[:1] else "sizes differ")
         raise BadValue(f"{name}: {expected}: a target of shape {t.shape} for x of shape {a.shape}",
-                       why="x is (N, C, ...), and class indices are (N, ...) of the same sizes", fix=f"a target of shape {(*a.shape[:1], *a.shape[2:])}")
+                       why="x is (N, C, ...), and class indices are (N, ...) of the same sizes",
+                       fix=f"a target of shape {(*a.shape[:1], *a.shape[2:])}")
     if t.size and t.view(_UNSIGNED[t.dtype.char]).max() >= a.shape[1]:  # negative ones are the largest then
         wrong = t[((t < 0) | (t >= a.shape[1])) & (t != ignore_index)]
         if wrong.size:
-            raise BadIndex(f"{name}: Target {wrong[0]} is out of bounds for {a.shape[1]} classes", why=f"classes are from 0 to {a.shape[1] - 1}",
+            raise BadIndex(f"{name}: Target {wrong[0]} is out of bounds for {a.shape[1]} classes",
+                           why=f"classes are from 0 to {a.shape[1] - 1}",
                            fix=f"{name}(x, target, ignore_index={wrong[0]}) leaves these out" if ignore_index is not None else "target.clamp(min=0)")
     return t
 
@@ -186,13 +188,13 @@ def with_batch(name: str, x: Any, target: Any) -> tuple[Any, Any]:
     if x._array.ndim > 1:
         return x, target
     if target._array.size != 1 or target._array.ndim > 1:
-        raise BadValue(f"{name}: Expected one target for x of shape {x._array.shape}, got shape {target._array.shape}", why="x is (C,)",
-                       fix="a target of shape ()")
+        raise BadValue(f"{name}: Expected one target for x of shape {x._array.shape}, got shape {target._array.shape}",
+                       why="x is (C,)", fix="a target of shape ()")
     return unsqueeze(x, 0), reshape(target, 1)
 
 
-def nll_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
-             reduction: str = "mean") -> Any:
+def nll_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
+             reduce: Any = None, reduction: str = "mean") -> Any:
     """The mean of -x at the class indices, for x that are logarithms of probabilities: x is (N, C, ...), the indices (N, ...)."""
     reduction = reduction_of("nll_loss", reduction, size_average, reduce)
     ignore_index = whole_number(ignore_index, "nll_loss", "ignore_index")
@@ -208,8 +210,8 @@ def _of_indices(name: str, operation: Any, x: Any, target: Any, weight: Any, ign
     return found if reduction != "none" or found._array.shape == shape else reshape(found, shape)
 
 
-def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
-                  reduction: str = "mean", label_smoothing: float = 0.0) -> Any:
+def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
+                  reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0) -> Any:
     """The mean of -log(softmax(x)) at the class indices, or averaged over classes where the target gives their probabilities.
 
     x is (N, C, ...); class indices are (N, ...), probabilities as x.
@@ -222,7 +224,8 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any
     reduction = reduction_of("cross_entropy", reduction, size_average, reduce)
     label_smoothing, ignore_index = number(label_smoothing), whole_number(ignore_index, "cross_entropy", "ignore_index")
     if not 0 <= label_smoothing <= 1:
-        raise BadValue(f"cross_entropy: label_smoothing must be between 0.0 and 1.0, got {label_smoothing}", fix="label_smoothing=0.1")
+        raise BadValue(f"cross_entropy: label_smoothing must be between 0.0 and 1.0, got {label_smoothing}",
+                       fix="label_smoothing=0.1")
     check_float("cross_entropy", input)
     if tensor_argument(target, "cross_entropy")._array.dtype.kind in "fV" or target._array.shape == input._array.shape:
         return _of_shares(input, target, weight, reduction, label_smoothing, ignore_index)
@@ -239,10 +242,13 @@ def _class_column(weight: Any, ndim: int) -> Any:
 def _of_shares(x: Any, target: Any, weight: Any, reduction: str, smoothing: float, ignore_index: int) -> Any:
     check_same_shape("cross_entropy", x, target)
     if target._array.dtype.kind not in "fV":
-        raise DTypeError(f"cross_entropy: probabilities must be floating point, not {of_array(target._array.dtype).name}",
-                         why="a target of x's shape is taken for probabilities", fix="target.float(), or class indices of shape (N, ...)")
+        raise DTypeError("cross_entropy: probabilities must be floating point, "
+                         f"not {of_array(target._array.dtype).name}",
+                         why="a target of x's shape is taken for probabilities",
+                         fix="target.float(), or class indices of shape (N, ...)")
     if ignore_index >= 0:
-        raise BadValue(f"cross_entropy: ignore_index={ignore_index} means nothing for targets that are probabilities", fix="leave it out")
+        raise BadValue(f"cross_entropy: ignore_index={ignore_index} means nothing for targets that are probabilities",
+                       fix="leave it out")
     unbatched = x._array.ndim == 1
     if unbatched:
         x, target = unsqueeze(x, 0), unsqueeze(target, 0)
@@ -277,21 +283,25 @@ def _smoothed(x: Any, target: Any, weight: Any, ignore_index: int, reduction: st
     return reshape(found, shape) if reduction == "none" and found._array.shape != shape else found
 
 
-def linear_cross_entropy(input: Any, linear_weight: Any, target: Any, *, linear_bias: Any = None, weight: Any = None, reduction: str = "mean",
-                         ignore_index: int | None = None, label_smoothing: float = 0.0, options: Any = None) -> Any:
+def linear_cross_entropy(input: Any, linear_weight: Any, target: Any, *, linear_bias: Any = None, weight: Any = None,
+                         reduction: str = "mean", ignore_index: int | None = None, label_smoothing: float = 0.0,
+                         options: Any = None) -> Any:
     """cross_entropy of `linear(x, linear_weight, linear_bias)`; the weight is (C, ..., inputs)."""
     if options is not None:
-        raise NotSupported("linear_cross_entropy: options are not supported", why="the logits are computed at once, not in chunks", fix="options=None")
+        raise NotSupported("linear_cross_entropy: options are not supported",
+                           why="the logits are computed at once, not in chunks", fix="options=None")
     check_tensors("linear_cross_entropy", input, linear_weight, target)
     a, w = input._array, linear_weight._array
     if a.ndim not in (1, 2) or w.ndim < 2 or a.shape[-1] != w.shape[-1] or w.ndim > 2 and a.ndim == 1:
         raise ShapeError(f"linear_cross_entropy: x of shape {a.shape} and linear_weight of shape {w.shape} do not fit",
-                         why="x is (inputs,) or (N, inputs), linear_weight (C, inputs), or (C, ..., inputs) for batches", fix="x.flatten(0, -2)")
+                         why="x is (inputs,) or (N, inputs), linear_weight (C, inputs), or (C, ..., "
+                             "inputs) for batches", fix="x.flatten(0, -2)")
     if linear_bias is not None and tensor_argument(linear_bias, "linear_cross_entropy")._array.shape != w.shape[:-1]:
-        raise ShapeError(f"linear_cross_entropy: linear_bias of shape {linear_bias._array.shape} for linear_weight of shape {w.shape}",
-                         fix=f"a bias of shape {w.shape[:-1]}")
+        raise ShapeError(f"linear_cross_entropy: linear_bias of shape {linear_bias._array.shape} for linear_weight "
+                         f"of shape {w.shape}", fix=f"a bias of shape {w.shape[:-1]}")
     if target._array.dtype.kind in "fV" and ignore_index is not None:
-        raise BadValue("linear_cross_entropy: ignore_index means nothing for targets that are probabilities", fix="ignore_index=None")
+        raise BadValue("linear_cross_entropy: ignore_index means nothing for targets that are probabilities",
+                       fix="ignore_index=None")
     rows = reshape(linear_weight, -1, w.shape[-1]) if w.ndim > 2 else linear_weight
     logits = linear(input, rows, None if linear_bias is None else reshape(linear_bias, -1))
     logits = logits if w.ndim == 2 else reshape(logits, *a.shape[:1], *w.shape[:-1])

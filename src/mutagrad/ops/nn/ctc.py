@@ -19,7 +19,7 @@ from .loss import check_float, check_tensors, reduced, reduction_of
 __all__ = ["ctc_loss"]
 
 
-# -------------------------------------------------------------------------------------------------------------------- ctc
+# ------------------------------------------------------------------------------------------------------------------ ctc
 
 _NEVER = -1e30  # the logarithm of the probability of what cannot be: finite, so that differences of two of them are numbers
 
@@ -133,8 +133,8 @@ def _lengths(name: str, given: Any, count: int, most: int) -> Any:
     if found.dtype.kind not in "iu" and found.size:
         raise DTypeError(f"ctc_loss: {name} must be integers, not {found.dtype.name}", fix=f"{name}.long()")
     if len(found) != count or found.size and (found.min() < 0 or found.max() > most):
-        raise BadValue(f"ctc_loss: {name} {found.tolist()} for {count} samples", why=f"there must be one for each, from 0 to {most}",
-                       fix=f"{name} of shape ({count},)")
+        raise BadValue(f"ctc_loss: {name} {found.tolist()} for {count} samples",
+                       why=f"there must be one for each, from 0 to {most}", fix=f"{name} of shape ({count},)")
     return found.astype(np.int64)
 
 
@@ -143,20 +143,21 @@ def _labels(target: Any, lengths: Any, classes: int) -> Any:
     t = target._array
     if t.ndim == 1:
         if t.size != lengths.sum():
-            raise BadValue(f"ctc_loss: {t.size} labels for target_lengths {lengths.tolist()}", why=f"they sum to {lengths.sum()}",
-                           fix="targets of shape (N, S), or all labels end to end")
+            raise BadValue(f"ctc_loss: {t.size} labels for target_lengths {lengths.tolist()}",
+                           why=f"they sum to {lengths.sum()}", fix="targets of shape (N, S), or all labels end to end")
         rows = np.zeros((len(lengths), int(lengths.max(initial=0))), np.int64)
         rows[np.arange(rows.shape[1]) < lengths[:, None]] = t
     else:
         rows = np.where(np.arange(t.shape[1]) < lengths[:, None], t, 0).astype(np.int64)[:, :int(lengths.max(initial=0))]
     if rows.size and (rows.min() < 0 or rows.max() >= classes):
         wrong = rows.min() if rows.min() < 0 else rows.max()
-        raise BadIndex(f"ctc_loss: label {wrong} is out of bounds for {classes} classes", fix=f"labels from 0 to {classes - 1}")
+        raise BadIndex(f"ctc_loss: label {wrong} is out of bounds for {classes} classes",
+                       fix=f"labels from 0 to {classes - 1}")
     return rows
 
 
-def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
-             zero_infinity: bool = False) -> Any:
+def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0,
+             reduction: str = "mean", zero_infinity: bool = False) -> Any:
     """-log of the probability that a sequence of (T, N, C) log-probabilities spells the targets, blanks and repetitions left out.
 
     Targets are (N, S), or all labels end to end. The mean is over samples, each divided by its number of labels.
@@ -167,7 +168,8 @@ def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: A
     a, t = log_probs._array, targets._array
     if a.ndim not in (2, 3) or not a.shape[0] or t.ndim > 2 or a.ndim == 3 and t.ndim == 2 and len(t) != a.shape[1]:
         raise ShapeError(f"ctc_loss: log_probs of shape {a.shape} and targets of shape {t.shape} do not fit",
-                         why="log_probs are (T, N, C) or (T, C), and targets (N, S) or all labels end to end", fix="log_probs.transpose(0, 1)")
+                         why="log_probs are (T, N, C) or (T, C), and targets (N, S) or all labels end to end",
+                         fix="log_probs.transpose(0, 1)")
     if t.dtype.kind not in "iu":
         raise DTypeError(f"ctc_loss: targets must be integers, not {of_array(t.dtype).name}", fix="targets.long()")
     if not 0 <= blank < a.shape[-1]:

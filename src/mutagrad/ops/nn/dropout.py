@@ -22,7 +22,7 @@ FUNCTIONS = """
 __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
 
 
-# ---------------------------------------------------------------------------------------------------------------- dropout
+# -------------------------------------------------------------------------------------------------------------- dropout
 
 def _probability(p: float, name: str) -> float:
     p = number(p)
@@ -70,7 +70,8 @@ def _channels(shape: tuple[int, ...], batched: bool) -> tuple[int, ...]:
     return shape[:kept] + (1,) * (len(shape) - kept)
 
 
-def _drop_channels(name: str, x: Any, p: float, training: bool, inplace: bool, dims: tuple[int, ...], batched: Any, generator: Any) -> Any:
+def _drop_channels(name: str, x: Any, p: float, training: bool, inplace: bool, dims: tuple[int, ...], batched: Any,
+                   generator: Any) -> Any:
     p = _probability(p, name)
     shape = tensor_argument(x, name)._array.shape
     if len(shape) not in dims:
@@ -79,17 +80,20 @@ def _drop_channels(name: str, x: Any, p: float, training: bool, inplace: bool, d
     return _drop(name, x, p, training, inplace, _channels(shape, batched(len(shape))), generator)
 
 
-def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Any = None) -> Any:
+def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False,
+              *, generator: Any = None) -> Any:
     """Whole channels of (N, C, L) or (C, L) set to zero at random."""
     return _drop_channels("dropout1d", input, p, training, inplace, (2, 3), lambda n: n == 3, generator)
 
 
-def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Any = None) -> Any:
+def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False,
+              *, generator: Any = None) -> Any:
     """Whole channels of (N, C, H, W) set to zero at random; three dimensions are taken for (N, C, L), as PyTorch does."""
     return _drop_channels("dropout2d", input, p, training, inplace, (2, 3, 4, 5), lambda n: True, generator)
 
 
-def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Any = None) -> Any:
+def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False,
+              *, generator: Any = None) -> Any:
     """Whole channels of (N, C, D, H, W) or (C, D, H, W) set to zero at random."""
     return _drop_channels("dropout3d", input, p, training, inplace, (1, 2, 3, 4, 5), lambda n: n == 5, generator)
 
@@ -107,7 +111,8 @@ def feature_dropout_(input: Any, p: float, train: bool) -> Any:
 _SATURATED = SELU[0] * SELU[1]  # what selu goes to for very negative numbers, with its sign changed
 
 
-def _drop_alpha(name: str, x: Any, p: float, training: bool, inplace: bool, shape: tuple[int, ...], generator: Any) -> Any:
+def _drop_alpha(name: str, x: Any, p: float, training: bool, inplace: bool, shape: tuple[int, ...],
+                generator: Any) -> Any:
     """Dropped elements become selu's lowest value; scale and shift then keep mean 0 and variance 1."""
     if not training or not p or not x._array.size:
         return x
@@ -121,7 +126,8 @@ def _drop_alpha(name: str, x: Any, p: float, training: bool, inplace: bool, shap
     return add_values(scaled, make(shift), out=x if inplace else None)
 
 
-def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False, *, generator: Any = None) -> Any:
+def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False,
+                  *, generator: Any = None) -> Any:
     """dropout for selu: mean and variance stay."""
     p = _probability(p, "alpha_dropout")
     return _drop_alpha("alpha_dropout", tensor_argument(input, "alpha_dropout"), p, training, inplace, input._array.shape, generator)
@@ -132,12 +138,14 @@ def alpha_dropout_(input: Any, p: float, train: bool) -> Any:
     return alpha_dropout(input, p, train, inplace=True)
 
 
-def feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False, *, generator: Any = None) -> Any:
+def feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False,
+                          *, generator: Any = None) -> Any:
     """alpha_dropout of whole channels (of dimension 1)."""
     p = _probability(p, "feature_alpha_dropout")
     shape = tensor_argument(input, "feature_alpha_dropout")._array.shape
     if training and p and len(shape) < 2:
-        raise ShapeError(f"feature_alpha_dropout: expects at least 2 dimensions, got shape {shape}", fix="alpha_dropout(x, p, training=True)")
+        raise ShapeError(f"feature_alpha_dropout: expects at least 2 dimensions, got shape {shape}",
+                         fix="alpha_dropout(x, p, training=True)")
     return _drop_alpha("feature_alpha_dropout", input, p, training, inplace, _channels(shape, True), generator)
 
 

@@ -55,10 +55,12 @@ def _numbers(name: str, input: Any, weight: Any) -> Any:
         raise BadIndexType(f"{name}: the numbers of rows must be integers, not {input._array.dtype.name}",
                            fix=f"{name}(index.long(), weight): the index comes first")
     if weight._array.ndim != 2:
-        raise ShapeError(f"{name}: 'weight' must be 2-D, with rows and columns, not of shape {weight._array.shape}", fix="weight.reshape(rows, columns)")
+        raise ShapeError(f"{name}: 'weight' must be 2-D, with rows and columns, not of shape {weight._array.shape}",
+                         fix="weight.reshape(rows, columns)")
     index = input._array
     if index.size and index.min() < 0:
-        raise BadIndex(f"{name}: row {index.min()} does not exist", why="rows are counted from 0", fix="index % len(weight)")
+        raise BadIndex(f"{name}: row {index.min()} does not exist",
+                       why="rows are counted from 0", fix="index % len(weight)")
     return positions(index, weight._array.shape[0], 0)
 
 
@@ -67,7 +69,8 @@ def _padding(name: str, padding_idx: int | None, rows: int) -> int | None:
         return None
     padding_idx = whole_number(padding_idx, name, "padding_idx")
     if not -rows <= padding_idx < rows:
-        raise BadValue(f"{name}: padding_idx must be within the number of embeddings, {rows}; got {padding_idx}", fix=f"a row from {-rows} to {rows - 1}")
+        raise BadValue(f"{name}: padding_idx must be within the number of embeddings, {rows}; got {padding_idx}",
+                       fix=f"a row from {-rows} to {rows - 1}")
     return padding_idx % rows
 
 
@@ -84,8 +87,8 @@ def _limit_rows(weight: Any, index: Any, max_norm: float, norm_type: float) -> N
     call_with(UNRECORDED, put, weight, (rows[long],), make(scaled), "embedding")
 
 
-def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
-              scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
+def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None,
+              norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
     """The rows of a table with these numbers.
 
     >>> import mutagrad as mg
@@ -103,7 +106,7 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm:
     return _rows(weight, index, _share(index, weight, padding, scale_grad_by_freq))
 
 
-# ------------------------------------------------------------------------------------------------------------------ bags
+# ----------------------------------------------------------------------------------------------------------------- bags
 
 bag_sum = primitive("bag_sum", lambda a, bag, count: _sum_bags(a, bag, count), settings=("bag", "count"), x=lambda xp, g, bag: xp.pick(g, (bag,)))
 
@@ -133,14 +136,15 @@ def _largest(rows: Any, bag: Any, count: int) -> Any:
     return chosen if starts.size == count else put(out, (bag[starts],), chosen, "embedding_bag")
 
 
-def embedding_bag(input: Any, weight: Any, offsets: Any = None, max_norm: float | None = None, norm_type: float = 2, scale_grad_by_freq: bool = False,
-                  mode: str = "mean", sparse: bool = False, per_sample_weights: Any = None, include_last_offset: bool = False,
+def embedding_bag(input: Any, weight: Any, offsets: Any = None, max_norm: float | None = None, norm_type: float = 2,
+                  scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
+                  per_sample_weights: Any = None, include_last_offset: bool = False,
                   padding_idx: int | None = None) -> Any:
     """The sum, mean or largest of the rows in each bag; a bag is a row of `input`, or what lies between two offsets."""
     name = "embedding_bag"
     if isinstance(weight, TensorBase) and isinstance(input, TensorBase) and weight._array.dtype.kind in "iu" and input._array.dtype.kind == "f":
-        raise BadArgument(f"{name}: the numbers of rows come first, then the table", why="the order of the arguments changed once in PyTorch",
-                          fix=f"{name}(index, weight)")
+        raise BadArgument(f"{name}: the numbers of rows come first, then the table",
+                          why="the order of the arguments changed once in PyTorch", fix=f"{name}(index, weight)")
     index = _numbers(name, input, weight)
     if mode not in ("sum", "mean", "max"):
         raise BadValue(f"{name}: mode {mode!r} is not 'sum', 'mean' or 'max'", fix="mode='sum'")
@@ -173,9 +177,11 @@ def _sample_weights(name: str, given: Any, input: Any, weight: Any, mode: str) -
     if mode != "sum":
         raise NotSupported(f"{name}: per_sample_weights are for mode='sum' alone, not {mode!r}", fix="mode='sum'")
     if given._array.shape != input._array.shape:
-        raise BadValue(f"{name}: per_sample_weights of shape {given._array.shape} for an input of shape {input._array.shape}", fix="a weight for each number")
+        raise BadValue(f"{name}: per_sample_weights of shape {given._array.shape} for an input "
+                       f"of shape {input._array.shape}", fix="a weight for each number")
     if given._array.dtype is not weight._array.dtype:
-        raise DTypeError(f"{name}: per_sample_weights have type {given._array.dtype.name} and the table {weight._array.dtype.name}", fix="w.to(x.dtype)")
+        raise DTypeError(f"{name}: per_sample_weights have type {given._array.dtype.name} "
+                         f"and the table {weight._array.dtype.name}", fix="w.to(x.dtype)")
     return reshape(given, -1)
 
 
@@ -183,21 +189,27 @@ def _bags(name: str, index: Any, offsets: Any, include_last_offset: bool) -> tup
     """For each number the bag that it is in, and how many bags there are."""
     if index.ndim == 2:
         if offsets is not None:
-            raise BadValue(f"{name}: an input of two dimensions has a bag in each row, and takes no offsets", fix="offsets=None")
+            raise BadValue(f"{name}: an input of two dimensions has a bag in each row, and takes no offsets",
+                           fix="offsets=None")
         return np.repeat(np.arange(index.shape[0]), index.shape[1]), index.shape[0]
     if index.ndim != 1:
-        raise BadValue(f"{name}: the input has {index.ndim} dimensions", why="it may have one or two", fix="input.flatten(1)")
+        raise BadValue(f"{name}: the input has {index.ndim} dimensions",
+                       why="it may have one or two", fix="input.flatten(1)")
     if offsets is None:
-        raise BadValue(f"{name}: an input of one dimension needs offsets", why="they say where bags begin", fix="offsets=mutagrad.tensor([0, 3])")
+        raise BadValue(f"{name}: an input of one dimension needs offsets",
+                       why="they say where bags begin", fix="offsets=mutagrad.tensor([0, 3])")
     tensor_argument(offsets, name)
     starts = offsets._array
     if starts.ndim != 1 or starts.dtype.kind not in "iu":
         raise BadValue(f"{name}: offsets must be a vector of integers", fix="offsets=mutagrad.tensor([0, 3])")
     if starts.size and starts[0] != 0:
-        raise BadValue(f"{name}: offsets[0] must be 0, not {starts[0]}", why="the first bag begins with the first number", fix="offsets - offsets[0]")
+        raise BadValue(f"{name}: offsets[0] must be 0, not {starts[0]}",
+                       why="the first bag begins with the first number", fix="offsets - offsets[0]")
     if starts.size and (starts.max() > index.size or (starts[1:] < starts[:-1]).any()):
-        raise BadValue(f"{name}: offsets must grow and not exceed the {index.size} numbers of the input", fix="offsets from sizes.cumsum(0)")
+        raise BadValue(f"{name}: offsets must grow and not exceed the {index.size} numbers of the input",
+                       fix="offsets from sizes.cumsum(0)")
     if include_last_offset and not starts.size:
-        raise BadValue(f"{name}: with include_last_offset there must be one offset at least, the end of the input", fix="include_last_offset=False")
+        raise BadValue(f"{name}: with include_last_offset there must be one offset at least, the end of the input",
+                       fix="include_last_offset=False")
     starts = starts[:-1] if include_last_offset else starts
     return np.repeat(np.arange(starts.size), np.diff(np.append(starts, index.size))), starts.size

@@ -19,7 +19,7 @@ FUNCTIONS = "bilinear"
 __all__ = ["bilinear", "linear", "one_hot"]
 
 
-# --------------------------------------------------------------------------------------------------------------- products
+# ------------------------------------------------------------------------------------------------------------- products
 
 def _rows(xp: Any, x: Any) -> Any:
     """x as a matrix whose rows are its last dimension: one product of matrices instead of many."""
@@ -75,14 +75,16 @@ def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any
 def _check_linear(a: Any, w: Any, b: Any) -> None:
     if w.dtype is not a.dtype or b is not None and b.dtype is not a.dtype:
         types = ", ".join(of_array(v.dtype).name for v in (a, w, b) if v is not None)
-        raise DTypeError(f"linear: x, weight and bias have types {types}", why="products do not promote", fix=f"weight.to({of_array(a.dtype)})")
+        raise DTypeError(f"linear: x, weight and bias have types {types}",
+                         why="products do not promote", fix=f"weight.to({of_array(a.dtype)})")
     if a.ndim < 1:
         raise ShapeError(f"linear: both arguments need to be at least 1D, got x of shape {a.shape}", fix="x.reshape(1)")
     if w.ndim not in (1, 2) or a.shape[-1] != w.shape[-1]:
         raise ShapeError(f"linear: x of shape {a.shape} and weight of shape {w.shape} cannot be multiplied",
                          why="weight must be (outputs, inputs), and x end with as many inputs", fix="weight.T")
     if b is not None and b.shape not in (w.shape[:1] if w.ndim == 2 else (), (), (1,)):
-        raise ShapeError(f"linear: bias of shape {b.shape} for {w.shape[0] if w.ndim == 2 else 'one'} outputs", fix=f"a bias of shape {w.shape[:-1]}")
+        raise ShapeError(f"linear: bias of shape {b.shape} for {w.shape[0] if w.ndim == 2 else 'one'} outputs",
+                         fix=f"a bias of shape {w.shape[:-1]}")
 
 
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
@@ -90,13 +92,14 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     a, b, w = (tensor_argument(v, "bilinear")._array for v in (input1, input2, weight))
     if a.ndim != b.ndim or not a.ndim or a.shape[:-1] != b.shape[:-1] or w.ndim != 3 or w.shape[1:] != (a.shape[-1], b.shape[-1]):
         raise ShapeError(f"bilinear: shapes {a.shape}, {b.shape} and weight {w.shape} do not fit",
-                         why="the inputs must agree in all but the last dimension, and weight be (outputs, inputs1, inputs2)",
-                         fix="bilinear(x1, x2, weight)")
+                         why="the inputs must agree in all but the last dimension, and weight be (outputs, inputs1, "
+                             "inputs2)", fix="bilinear(x1, x2, weight)")
     if bias is not None and tensor_argument(bias, "bilinear")._array.shape != w.shape[:1]:
-        raise ShapeError(f"bilinear: bias of shape {bias._array.shape} for {w.shape[0]} outputs", fix=f"a bias of shape {w.shape[:1]}")
+        raise ShapeError(f"bilinear: bias of shape {bias._array.shape} for {w.shape[0]} outputs",
+                         fix=f"a bias of shape {w.shape[:1]}")
     if not a.dtype == b.dtype == w.dtype:
-        raise DTypeError(f"bilinear: the operands have types {a.dtype.name}, {b.dtype.name} and {w.dtype.name}", why="products do not promote",
-                         fix="x2.to(x1.dtype)")
+        raise DTypeError(f"bilinear: the operands have types {a.dtype.name}, {b.dtype.name} and {w.dtype.name}",
+                         why="products do not promote", fix="x2.to(x1.dtype)")
     result = einsum("...i,kij,...j->...k", input1, weight, input2)
     return result if bias is None else result + bias
 
@@ -112,7 +115,8 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     """
     array = tensor_argument(tensor, "one_hot")._array
     if array.dtype != np.int64:
-        raise DTypeError(f"one_hot: the indices must be int64, not {of_array(array.dtype).name}", fix="one_hot(x.long())")
+        raise DTypeError(f"one_hot: the indices must be int64, not {of_array(array.dtype).name}",
+                         fix="one_hot(x.long())")
     num_classes = whole_number(num_classes, "one_hot", "num_classes")
     if not array.size and num_classes <= 0:
         raise BadValue("one_hot: no indices to count the classes of", fix="one_hot(x, num_classes=3)")
@@ -120,7 +124,8 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
         raise BadValue(f"one_hot: index {array.min()} is negative", fix="one_hot(x.clamp(min=0))")
     count = int(array.max()) + 1 if num_classes == -1 else num_classes
     if array.size and array.max() >= count or count < 1:
-        raise BadValue(f"one_hot: index {array.max() if array.size else ''} is out of range for {count} classes", fix=f"num_classes={array.max(initial=0) + 1}")
+        raise BadValue(f"one_hot: index {array.max() if array.size else ''} is out of range for {count} classes",
+                       fix=f"num_classes={array.max(initial=0) + 1}")
     found = np.zeros((*array.shape, count), np.int64)
     np.put_along_axis(found, array[..., None], 1, -1)
     return make(found)

@@ -21,17 +21,19 @@ __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "gaussian_nll_loss", "huber_loss", "kl_div", "l1_loss", "mse_loss",
     "poisson_nll_loss", "smooth_l1_loss"]
 
-# -------------------------------------------------------------------------------------------------------------- arguments
+# ------------------------------------------------------------------------------------------------------------ arguments
 
 
-def reduction_of(name: str, reduction: Any, size_average: Any = None, reduce: Any = None, more: tuple[str, ...] = ()) -> str:
+def reduction_of(name: str, reduction: Any, size_average: Any = None, reduce: Any = None,
+                 more: tuple[str, ...] = ()) -> str:
     """The reduction's name; the two older arguments, where one is given, take its place."""
     if size_average is not None or reduce is not None:
         if reduce is not None and not reduce:
             return "none"
         return "mean" if size_average is None or size_average else "sum"
     if reduction not in ("none", "mean", "sum", *more):
-        raise bad_choice(reduction, str, f"{name}: {reduction!r} is not a valid value for reduction, which is 'none', 'mean' or 'sum'",
+        raise bad_choice(reduction, str,
+                         f"{name}: {reduction!r} is not a valid value for reduction, which is 'none', 'mean' or 'sum'",
                          fix=f"{name}(x, y, reduction='mean')")
     return str(reduction)
 
@@ -52,8 +54,8 @@ def _weighted(name: str, loss: Any, x: Any, weight: Any, reduction: str, by_weig
     if weight is None:
         return reduced(loss, reduction)
     if tensor_argument(weight, name)._array.shape != x._array.shape:
-        raise BadValue(f"{name}: weight of shape {weight._array.shape} for x of shape {x._array.shape}", why="there must be one for each element",
-                       fix="weight.expand_as(x)")
+        raise BadValue(f"{name}: weight of shape {weight._array.shape} for x of shape {x._array.shape}",
+                       why="there must be one for each element", fix="weight.expand_as(x)")
     loss = loss * weight
     return total(loss) / total(weight) if by_weight and reduction == "mean" else reduced(loss, reduction)
 
@@ -70,16 +72,17 @@ def _paired(name: str, x: Any, y: Any) -> None:
 def check_same_shape(name: str, x: Any, y: Any) -> None:
     check_tensors(name, x, y)
     if x._array.shape != y._array.shape:
-        raise BadValue(f"{name}: Using a target size ({y._array.shape}) for an input size ({x._array.shape})", why="they must have one shape",
-                       fix="target.reshape(x.shape), or target.expand_as(x)")
+        raise BadValue(f"{name}: Using a target size ({y._array.shape}) for an input size ({x._array.shape})",
+                       why="they must have one shape", fix="target.reshape(x.shape), or target.expand_as(x)")
 
 
 def check_float(name: str, x: Any) -> None:
     if tensor_argument(x, name)._array.dtype.kind not in "fV":
-        raise DTypeError(f"{name}: expects a floating point tensor, got {of_array(x._array.dtype).name}", fix=f"{name}(x.float(), target)")
+        raise DTypeError(f"{name}: expects a floating point tensor, got {of_array(x._array.dtype).name}",
+                         fix=f"{name}(x.float(), target)")
 
 
-# -------------------------------------------------------------------------------------------------- differences of numbers
+# ----------------------------------------------------------------------------------------------- differences of numbers
 
 squared_error = elementwise("squared_error", lambda a, b: np.square(a - b), x=lambda g, x, y: (x - y) * (g + g), y=lambda g, x, y: (y - x) * (g + g))
 
@@ -97,7 +100,8 @@ huber_values = elementwise("huber", _huber, settings=("delta", "scale"),
                            y=lambda xp, g, x, y, delta, scale: g * xp.clamp(y - x, -delta, delta) * scale)
 
 
-def mse_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None) -> Any:
+def mse_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+             weight: Any = None) -> Any:
     """The mean of the squared differences.
 
     >>> import mutagrad as mg
@@ -109,14 +113,16 @@ def mse_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = No
     return _weighted("mse_loss", squared_error(input, target), input, weight, reduction, True)
 
 
-def l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", weight: Any = None) -> Any:
+def l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+            weight: Any = None) -> Any:
     """The mean of the absolute differences."""
     reduction = reduction_of("l1_loss", reduction, size_average, reduce)
     _paired("l1_loss", input, target)
     return _weighted("l1_loss", abs_values(input - target), input, weight, reduction, True)
 
 
-def smooth_l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0) -> Any:
+def smooth_l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+                   beta: float = 1.0) -> Any:
     """The absolute difference, but half its square divided by beta where it is below beta."""
     reduction = reduction_of("smooth_l1_loss", reduction, size_average, reduce)
     _paired("smooth_l1_loss", input, target)
@@ -137,7 +143,7 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
     return _weighted("huber_loss", huber_values(input, target, delta, 1.0), input, weight, reduction, False)
 
 
-# ------------------------------------------------------------------------------------------------------- of probabilities
+# ----------------------------------------------------------------------------------------------------- of probabilities
 
 def _binary(a: Any, b: Any) -> Any:
     return (b - 1) * np.maximum(np.log1p(-a), -100) - b * np.maximum(np.log(a), -100)
@@ -162,21 +168,22 @@ binary_positive_values = elementwise(
     p=lambda xp, g, x, y: -g * y * xp.logsigmoid(x))
 
 
-def binary_cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Any:
+def binary_cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None,
+                         reduction: str = "mean") -> Any:
     """The mean of -log(x) where the target is 1 and -log(1 - x) where it is 0, and between; the logarithms are at least -100."""
     reduction = reduction_of("binary_cross_entropy", reduction, size_average, reduce)
     check_same_shape("binary_cross_entropy", input, target)
     check_float("binary_cross_entropy", input)
     a = input._array
     if a.size and not (a.min() >= 0 and a.max() <= 1):
-        raise BadValue(f"binary_cross_entropy: all elements of x should be between 0 and 1, and they are from {a.min()} to {a.max()}",
-                       fix="binary_cross_entropy_with_logits(x, target)")
+        raise BadValue("binary_cross_entropy: all elements of x should be between 0 and 1, "
+                       f"and they are from {a.min()} to {a.max()}", fix="binary_cross_entropy_with_logits(x, target)")
     loss = binary_values(input, target)
     return reduced(loss if weight is None else loss * tensor_argument(weight, "binary_cross_entropy"), reduction)
 
 
-def binary_cross_entropy_with_logits(input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
-                                     pos_weight: Any = None) -> Any:
+def binary_cross_entropy_with_logits(input: Any, target: Any, weight: Any = None, size_average: Any = None,
+                                     reduce: Any = None, reduction: str = "mean", pos_weight: Any = None) -> Any:
     """binary_cross_entropy of sigmoid(x), without underflow; `pos_weight` weighs the targets that are 1.
 
     >>> import mutagrad as mg
@@ -203,7 +210,8 @@ log_divergence_values = elementwise("kl_div_log", lambda a, b: np.exp(b) * (b - 
                                     y=lambda xp, g, x, y: g * xp.exp(y) * (y - x + 1))
 
 
-def kl_div(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False) -> Any:
+def kl_div(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+           log_target: bool = False) -> Any:
     """target * (log(target) - x), for x that are logarithms of probabilities; "batchmean" divides the sum by the first size alone."""
     reduction = reduction_of("kl_div", reduction, size_average, reduce, more=("batchmean",))
     check_tensors("kl_div", input, target)
@@ -214,8 +222,8 @@ def kl_div(input: Any, target: Any, size_average: Any = None, reduce: Any = None
     return reduced(loss, reduction)
 
 
-def poisson_nll_loss(input: Any, target: Any, log_input: bool = True, full: bool = False, size_average: Any = None, eps: float = 1e-8,
-                     reduce: Any = None, reduction: str = "mean") -> Any:
+def poisson_nll_loss(input: Any, target: Any, log_input: bool = True, full: bool = False, size_average: Any = None,
+                     eps: float = 1e-8, reduce: Any = None, reduction: str = "mean") -> Any:
     """x - target * log(x) for counts with mean x, which is given by its logarithm if `log_input`; `full` adds Stirling's terms."""
     reduction = reduction_of("poisson_nll_loss", reduction, size_average, reduce)
     check_tensors("poisson_nll_loss", input, target)
@@ -234,21 +242,24 @@ def at_least(x: Any, low: float) -> Any:
 
 
 @may_need_much
-def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Any:
+def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6,
+                      reduction: str = "mean") -> Any:
     """-log of a normal distribution's density with mean x and variance `var`, without the constant unless `full`."""
     reduction = reduction_of("gaussian_nll_loss", reduction)
     check_tensors("gaussian_nll_loss", input, target)
     if not isinstance(var, (TensorBase, int, float)):
-        raise BadArgument(f"gaussian_nll_loss: var must be a tensor or a number, not {type(var).__name__}", fix="var=mutagrad.ones_like(x)")
+        raise BadArgument(f"gaussian_nll_loss: var must be a tensor or a number, not {type(var).__name__}",
+                          fix="var=mutagrad.ones_like(x)")
     var = var if isinstance(var, TensorBase) else make(np.full(input._array.shape, var, input._array.dtype))
     shape, spread = input._array.shape, var._array.shape
     if (var._array < 0).any():
-        raise BadValue(f"gaussian_nll_loss: var has negative entry/entries, the lowest {var._array.min()}", fix="var.exp(), if these are logarithms")
+        raise BadValue(f"gaussian_nll_loss: var has negative entry/entries, the lowest {var._array.min()}",
+                       fix="var.exp(), if these are logarithms")
     if spread != shape and spread == shape[:-1]:
         var = unsqueeze(var, -1)
     elif spread != shape and not (len(spread) == len(shape) and sum(n for m, n in zip(shape, spread) if m != n) == 1):
-        raise BadValue(f"gaussian_nll_loss: var is of incorrect size, {spread} for x of {shape}", why="one size may be 1 or left out at the end",
-                       fix="var.expand_as(x)")
+        raise BadValue(f"gaussian_nll_loss: var is of incorrect size, {spread} for x of {shape}",
+                       why="one size may be 1 or left out at the end", fix="var.expand_as(x)")
     var = at_least(var, eps)
     loss = (log(var) + squared_error(input, target) / var) * 0.5
     return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)

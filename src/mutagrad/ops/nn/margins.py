@@ -25,27 +25,30 @@ __all__ = [
     "multilabel_soft_margin_loss", "pairwise_distance", "pdist", "soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss"]
 
 
-# ---------------------------------------------------------------------------------------------------------------- margins
+# -------------------------------------------------------------------------------------------------------------- margins
 
-def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Any:
+def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, size_average: Any = None, reduce: Any = None,
+                         reduction: str = "mean") -> Any:
     """x where the target is 1, max(0, margin - x) where it is -1."""
     reduction = reduction_of("hinge_embedding_loss", reduction, size_average, reduce)
     check_tensors("hinge_embedding_loss", input, target)
     return reduced(where(target != 1, clamp(margin - input, 0), 0) + where(target != -1, input, 0), reduction)
 
 
-def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0, size_average: Any = None, reduce: Any = None,
-                        reduction: str = "mean") -> Any:
+def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0, size_average: Any = None,
+                        reduce: Any = None, reduction: str = "mean") -> Any:
     """max(0, margin - target * (x1 - x2)): the first should be larger where the target is 1, smaller where it is -1."""
     reduction = reduction_of("margin_ranking_loss", reduction, size_average, reduce)
     check_tensors("margin_ranking_loss", input1, input2, target)
     if not input1._array.ndim == input2._array.ndim == target._array.ndim:
-        raise ShapeError(f"margin_ranking_loss: shapes {input1._array.shape}, {input2._array.shape} and {target._array.shape}",
+        raise ShapeError(f"margin_ranking_loss: shapes {input1._array.shape}, "
+                         f"{input2._array.shape} and {target._array.shape}",
                          why="all three must have as many dimensions", fix="target.unsqueeze(1)")
     return reduced(clamp(-target * (input1 - input2) + float(margin), 0), reduction)
 
 
-def soft_margin_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Any:
+def soft_margin_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None,
+                     reduction: str = "mean") -> Any:
     """log(1 + exp(-target * x)), for targets 1 and -1."""
     reduction = reduction_of("soft_margin_loss", reduction, size_average, reduce)
     check_tensors("soft_margin_loss", input, target)
@@ -53,8 +56,8 @@ def soft_margin_loss(input: Any, target: Any, size_average: Any = None, reduce: 
     return reduced(-logsigmoid_values(input * target), reduction)
 
 
-def multi_margin_loss(input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None, size_average: Any = None, reduce: Any = None,
-                      reduction: str = "mean") -> Any:
+def multi_margin_loss(input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None,
+                      size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Any:
     """The mean over all other classes of max(0, margin - x[target] + x) ** p."""
     reduction = reduction_of("multi_margin_loss", reduction, size_average, reduce)
     p = number(p)
@@ -64,7 +67,8 @@ def multi_margin_loss(input: Any, target: Any, p: int = 1, margin: float = 1.0, 
     x, target = with_batch("multi_margin_loss", input if input._array.ndim else reshape(input, 1), target)
     a = x._array
     if a.ndim != 2 or not a.shape[1]:
-        raise ShapeError(f"multi_margin_loss: expects (N, C) or (C,), got shape {input._array.shape}", fix="x.flatten(1)")
+        raise ShapeError(f"multi_margin_loss: expects (N, C) or (C,), got shape {input._array.shape}",
+                         fix="x.flatten(1)")
     factor = constant_weight("multi_margin_loss", weight, a)
     t = check_indices("multi_margin_loss", a, target).astype(np.int64)
     each = np.full(a.shape, 1 / a.shape[1], a.dtype)
@@ -76,7 +80,8 @@ def multi_margin_loss(input: Any, target: Any, p: int = 1, margin: float = 1.0, 
     return reduced(loss if input._array.ndim == 2 else reshape(loss, ()), reduction)
 
 
-def multilabel_margin_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Any:
+def multilabel_margin_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None,
+                           reduction: str = "mean") -> Any:
     """The sum of max(0, 1 - x[i] + x[j]) over classes i that are targets and j that are not, divided by the number of classes.
 
     The targets of a row are its class indices before the first -1.
@@ -99,18 +104,21 @@ def multilabel_margin_loss(input: Any, target: Any, size_average: Any = None, re
 def _check_multilabel(x: Any, target: Any) -> None:
     a, t = x._array, target._array
     if a.ndim > 2 or a.shape != t.shape or not a.size and (not a.ndim or not a.shape[-1]):
-        raise ShapeError(f"multilabel_margin_loss: Expected one target for each element: x of shape {a.shape}, target of shape {t.shape}",
+        raise ShapeError(f"multilabel_margin_loss: Expected one target for each element: x of shape {a.shape}, "
+                         f"target of shape {t.shape}",
                          why="both must be (N, C) or (C,)", fix="a target of x's shape, filled up with -1")
     if t.dtype != np.int64:
-        raise DTypeError(f"multilabel_margin_loss: class indices must be int64, not {of_array(t.dtype).name}", fix="target.long()")
+        raise DTypeError(f"multilabel_margin_loss: class indices must be int64, not {of_array(t.dtype).name}",
+                         fix="target.long()")
     classes = a.shape[-1] if a.ndim else 1
     if t.size and (t.max() >= classes or t.min() < -1):
         wrong = t.max() if t.max() >= classes else t.min()
-        raise BadIndex(f"multilabel_margin_loss: target {wrong} is out of bounds for {classes} classes", fix="-1 ends the list of targets")
+        raise BadIndex(f"multilabel_margin_loss: target {wrong} is out of bounds for {classes} classes",
+                       fix="-1 ends the list of targets")
 
 
-def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None,
-                                reduction: str = "mean") -> Any:
+def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None,
+                                reduce: Any = None, reduction: str = "mean") -> Any:
     """binary_cross_entropy_with_logits, averaged over the last dimension, the classes."""
     reduction = reduction_of("multilabel_soft_margin_loss", reduction, size_average, reduce)
     check_tensors("multilabel_soft_margin_loss", input, target)
@@ -122,7 +130,7 @@ def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, siz
     return reduced(mean_dims(loss, (loss._array.ndim - 1,), False), reduction)
 
 
-# -------------------------------------------------------------------------------------------------------------- distances
+# ------------------------------------------------------------------------------------------------------------ distances
 
 def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
     """The p-norm of x1 - x2 + eps along the last dimension."""
@@ -140,26 +148,28 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     check_tensors("cosine_similarity", x1, x2)
     common = RECORDED.common_dtype([x1, x2])
     if common.kind not in "fcV":
-        raise DTypeError(f"cosine_similarity: expects floating point tensors, got {of_array(common).name}", fix="x1.float()")
+        raise DTypeError(f"cosine_similarity: expects floating point tensors, got {of_array(common).name}",
+                         fix="x1.float()")
     x1, x2 = broadcast_tensors(*(x if x._array.dtype is common else cast(x, common) for x in (x1, x2)))
     dim = whole_dim(dim, x1._array.ndim, "cosine_similarity")
     sizes = (at_least(norm(x, 2, dim, True), eps) for x in (x1, x2))
     return total((x1 / next(sizes)) * (x2 / next(sizes)), dim)
 
 
-def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0, size_average: Any = None, reduce: Any = None,
-                          reduction: str = "mean") -> Any:
+def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0, size_average: Any = None,
+                          reduce: Any = None, reduction: str = "mean") -> Any:
     """1 - cosine where the target is 1, max(0, cosine - margin) where it is -1."""
     reduction = reduction_of("cosine_embedding_loss", reduction, size_average, reduce)
     check_tensors("cosine_embedding_loss", input1, input2, target)
     ndim = target._array.ndim
     if ndim > 1:
-        raise ShapeError(f"cosine_embedding_loss: 0D or 1D target tensor expected, multi-target not supported; got shape {target._array.shape}",
-                         fix="target.flatten()")
+        raise ShapeError("cosine_embedding_loss: 0D or 1D target tensor expected, multi-target not supported; "
+                         f"got shape {target._array.shape}", fix="target.flatten()")
     if not input1._array.ndim == input2._array.ndim == ndim + 1:
-        raise ShapeError(f"cosine_embedding_loss: {ndim}D target tensor expects {ndim + 1}D input tensors, got shapes {input1._array.shape}, "
-                         f"{input2._array.shape} and {target._array.shape}", why="the target is (N,) for inputs of (N, D), or () for (D,)",
-                         fix="target.flatten()")
+        raise ShapeError(f"cosine_embedding_loss: {ndim}D target tensor expects {ndim + 1}D input tensors, "
+                         f"got shapes {input1._array.shape}, "
+                         f"{input2._array.shape} and {target._array.shape}",
+                         why="the target is (N,) for inputs of (N, D), or () for (D,)", fix="target.flatten()")
     products, first, second = (total(a * b, ndim) for a, b in ((input1, input2), (input1, input1), (input2, input2)))
     cosine = products / RECORDED.sqrt((first + 1e-12) * (second + 1e-12))
     return reduced(where(target == 1, 1 - cosine, 0) + where(target == -1, clamp(cosine - margin, 0), 0), reduction)
@@ -170,19 +180,21 @@ def _check_triplet(name: str, tensors: tuple[Any, ...], margin: float) -> None:
     if margin <= 0:
         raise BadValue(f"{name}: margin must be positive, got {margin}", fix="margin=1.0")
     if len({x._array.ndim for x in tensors}) > 1:
-        raise ShapeError(f"{name}: shapes {', '.join(str(x._array.shape) for x in tensors)} do not fit", why="all three must have as many dimensions",
-                         fix="x.unsqueeze(0)")
+        raise ShapeError(f"{name}: shapes {', '.join(str(x._array.shape) for x in tensors)} do not fit",
+                         why="all three must have as many dimensions", fix="x.unsqueeze(0)")
 
 
-def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2, eps: float = 1e-6, swap: bool = False,
-                        size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Any:
+def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2, eps: float = 1e-6,
+                        swap: bool = False, size_average: Any = None, reduce: Any = None,
+                        reduction: str = "mean") -> Any:
     """max(0, margin + distance to the positive - distance to the negative)."""
     reduction = reduction_of("triplet_margin_loss", reduction, size_average, reduce)
     _check_triplet("triplet_margin_loss", (anchor, positive, negative), margin)
     return _triplet(lambda x, y: pairwise_distance(x, y, p, eps), anchor, positive, negative, margin, swap, reduction)
 
 
-def triplet_margin_with_distance_loss(anchor: Any, positive: Any, negative: Any, *, distance_function: Callable[[Any, Any], Any] | None = None,
+def triplet_margin_with_distance_loss(anchor: Any, positive: Any, negative: Any,
+                                      *, distance_function: Callable[[Any, Any], Any] | None = None,
                                       margin: float = 1.0, swap: bool = False, reduction: str = "mean") -> Any:
     """triplet_margin_loss with a distance of your own."""
     reduction = reduction_of("triplet_margin_with_distance_loss", reduction)
@@ -190,7 +202,8 @@ def triplet_margin_with_distance_loss(anchor: Any, positive: Any, negative: Any,
     return _triplet(distance_function or pairwise_distance, anchor, positive, negative, margin, swap, reduction)
 
 
-def _triplet(distance: Callable[[Any, Any], Any], anchor: Any, positive: Any, negative: Any, margin: float, swap: bool, reduction: str) -> Any:
+def _triplet(distance: Callable[[Any, Any], Any], anchor: Any, positive: Any, negative: Any, margin: float, swap: bool,
+             reduction: str) -> Any:
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = minimum(far, distance(positive, negative))

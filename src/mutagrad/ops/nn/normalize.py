@@ -59,7 +59,7 @@ class Plan(NamedTuple):
         return tuple(d for d, n in enumerate(self.affine) if n == 1)
 
 
-# ------------------------------------------------------------------------------------------ the derivative, in whole arrays
+# -------------------------------------------------------------------------------------- the derivative, in whole arrays
 
 def _spread(xp: Any, values: Any, x: Any, plan: Plan) -> tuple[Any, Any]:
     """The centred elements and their reciprocal deviation."""
@@ -118,7 +118,7 @@ def _declare(name: str, forward: Any, reverse: Any) -> Any:
     return function
 
 
-# ------------------------------------------------------------------------------------------------- rows of one array: raw
+# ----------------------------------------------------------------------------------------------- rows of one array: raw
 
 def _folded(plan: Plan) -> tuple[tuple[int, int, int], tuple[int, ...], tuple[int, ...]]:
     """Of a plan over groups of channels: an item as (samples, groups, elements of one), and as weights see it, and those."""
@@ -194,7 +194,7 @@ def _added(parts: list[Any], g: Any, count: int) -> Any:
     return np.add.reduce(parts, 0).astype(g.dtype) if parts else np.zeros(count, g.dtype)
 
 
-# --------------------------------------------------------------------------------------------- channels of all items: raw
+# ------------------------------------------------------------------------------------------- channels of all items: raw
 
 def _normalise_channels(x: Any, weight: Any, bias: Any, plan: Plan, moments: Any) -> Any:
     out = np.empty(x.shape, x.dtype)
@@ -270,7 +270,7 @@ def _run(operation: Any, x: Any, weight: Any, bias: Any, plan: Plan, moments: An
     return operation(x, _ABSENT if weight is None else weight, _ABSENT if bias is None else bias, plan, moments), moments
 
 
-# ------------------------------------------------------------------------------------------------------------- functions
+# ------------------------------------------------------------------------------------------------------------ functions
 
 def _floats(name: str, x: Any, *others: tuple[str, Any]) -> None:
     """Raises unless all are floating point tensors of one type."""
@@ -282,7 +282,8 @@ def _floats(name: str, x: Any, *others: tuple[str, Any]) -> None:
         if value is None:
             continue
         if not isinstance(value, TensorBase):
-            raise BadArgument(f"{name}: {what} must be a tensor, not {type(value).__name__}", fix=f"{what}=mutagrad.tensor(...)")
+            raise BadArgument(f"{name}: {what} must be a tensor, not {type(value).__name__}",
+                              fix=f"{what}=mutagrad.tensor(...)")
         if value._array.dtype is not x._array.dtype:
             raise DTypeError(f"{name}: {what} has type {of_array(value._array.dtype).name} and the input {dtype.name}",
                              why="they must be equal", fix=f"{what}.to(x.dtype)")
@@ -300,25 +301,30 @@ def _statistics(name: str, *running: Any) -> None:
     """Raises unless they are floating point tensors; a wider type than the input's is welcome."""
     for value in running:
         if value is not None and not (isinstance(value, TensorBase) and value._array.dtype.kind in "fV"):
-            raise BadArgument(f"{name}: running_mean and running_var must be floating point tensors", fix="mutagrad.zeros(channels), mutagrad.ones(channels)")
+            raise BadArgument(f"{name}: running_mean and running_var must be floating point tensors",
+                              fix="mutagrad.zeros(channels), mutagrad.ones(channels)")
 
 
 def _vectors(name: str, size: int, *given: tuple[str, Any]) -> None:
     """Raises unless each has one element for each channel."""
     for what, value in given:
         if value is not None and (value._array.ndim != 1 or value._array.size != size):
-            raise ShapeError(f"{name}: {what} has shape {value._array.shape}", why=f"the input has {size} channels", fix=f"a {what} of shape ({size},)")
+            raise ShapeError(f"{name}: {what} has shape {value._array.shape}",
+                             why=f"the input has {size} channels", fix=f"a {what} of shape ({size},)")
 
 
 def _trailing(name: str, x: Any, normalized_shape: Any, weight: Any, bias: Any) -> tuple[int, ...]:
     shape = sizes((normalized_shape,))
     if not shape:
-        raise BadValue(f"{name}: normalized_shape must name at least one size, got {normalized_shape!r}", fix=f"{name}(x, x.shape[-1:])")
+        raise BadValue(f"{name}: normalized_shape must name at least one size, got {normalized_shape!r}",
+                       fix=f"{name}(x, x.shape[-1:])")
     for what, value in (("weight", weight), ("bias", bias)):
         if value is not None and value._array.shape != shape:
-            raise ShapeError(f"{name}: {what} has shape {value._array.shape} and normalized_shape is {shape}", fix=f"a {what} of shape {shape}")
+            raise ShapeError(f"{name}: {what} has shape {value._array.shape} and normalized_shape is {shape}",
+                             fix=f"a {what} of shape {shape}")
     if x._array.shape[-len(shape):] != shape:
-        raise ShapeError(f"{name}: an input of shape {x._array.shape} does not end in normalized_shape {shape}", fix=f"normalized_shape={x._array.shape[-1:]}")
+        raise ShapeError(f"{name}: an input of shape {x._array.shape} does not end in normalized_shape {shape}",
+                         fix=f"normalized_shape={x._array.shape[-1:]}")
     return shape
 
 
@@ -329,7 +335,8 @@ def _rows_plan(x: Any, shape: tuple[int, ...], eps: float, centred: bool) -> Pla
     return Plan((count, 1, n, 1), (2, 3), (1, 1, n, 1), eps, centred)
 
 
-def layer_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+def layer_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, bias: Any = None,
+               eps: float = 1e-5) -> Any:
     """The last dimensions of each item brought to mean 0 and variance 1, then scaled and shifted.
 
     >>> import mutagrad as mg
@@ -346,7 +353,8 @@ def _layer_normed(x: Any, normalized_shape: Sequence[int], weight: Any, bias: An
     return _run(_layer_norm, x, weight, bias, _rows_plan(x, shape, eps, True))
 
 
-def native_layer_norm(input: Any, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float) -> tuple[Any, Any, Any]:
+def native_layer_norm(input: Any, normalized_shape: Sequence[int], weight: Any, bias: Any,
+                      eps: float) -> tuple[Any, Any, Any]:
     """`layer_norm`, and the mean and reciprocal deviation that it divided by, without gradient."""
     out, moments = _layer_normed(input, normalized_shape, weight, bias, eps)
     kept = input._array.ndim - len(normalized_shape)
@@ -382,7 +390,8 @@ def _group_normed(input: Any, num_groups: int, weight: Any, bias: Any, eps: floa
         raise ShapeError(f"group_norm: expects items and channels, got shape {shape}", fix="x.unsqueeze(0)")
     num_groups = whole_number(num_groups, "group_norm", "num_groups")
     if num_groups <= 0 or shape[1] % num_groups:
-        raise BadValue(f"group_norm: {shape[1]} channels cannot be put into {num_groups} groups of one size", fix="a num_groups that divides the channels")
+        raise BadValue(f"group_norm: {shape[1]} channels cannot be put into {num_groups} groups of one size",
+                       fix="a num_groups that divides the channels")
     _vectors("group_norm", shape[1], ("weight", weight), ("bias", bias))
     plan = _groups_plan(shape, num_groups, eps)
     return _run(_group_norm, input, weight, bias, plan)[0]
@@ -396,12 +405,13 @@ def _groups_plan(shape: tuple[int, ...], groups: int, eps: float) -> Plan:
 def _several(name: str, x: Any, count: int) -> None:
     """PyTorch refuses to normalise a single value, which would always give 0."""
     if count == 1:
-        raise BadValue(f"{name}: expected more than 1 value per channel when training, got input of shape {x._array.shape}",
+        raise BadValue(f"{name}: expected more than 1 value per channel when training, "
+                       f"got input of shape {x._array.shape}",
                        why="one value has no deviation", fix="a larger batch, or running statistics")
 
 
-def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None, use_input_stats: bool = True,
-                  momentum: float = 0.1, eps: float = 1e-5) -> Any:
+def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
+                  use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5) -> Any:
     """Each channel of each item brought to mean 0 and variance 1, then scaled and shifted."""
     momentum = number(momentum)
     _floats("instance_norm", input, ("weight", weight), ("bias", bias))
@@ -411,7 +421,8 @@ def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None,
         raise ShapeError(f"instance_norm: expects items and channels, got shape {shape}", fix="x.unsqueeze(0)")
     if not use_input_stats:
         if running_mean is None or running_var is None:
-            raise BadValue("instance_norm: without use_input_stats it needs running_mean and running_var", fix="use_input_stats=True")
+            raise BadValue("instance_norm: without use_input_stats it needs running_mean and running_var",
+                           fix="use_input_stats=True")
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     _vectors("instance_norm", shape[1], ("weight", weight), ("bias", bias), ("running_mean", running_mean), ("running_var", running_var))
     if prod(shape[2:]) == 1:
@@ -448,19 +459,20 @@ def _follow(running: Any, value: Any, momentum: float) -> None:
     call_with(UNRECORDED, lambda: add_(mul_(running, 1 - momentum), step))
 
 
-def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1,
-               eps: float = 1e-5) -> Any:
+def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None,
+               training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Any:
     """Each channel brought to mean 0 and variance 1 over all items, then scaled and shifted.
 
     Training takes both from the input and moves the running ones towards them, in place and without gradient.
     """
     if training and eps <= 0:
-        raise BadValue(f"batch_norm: eps must be positive in training, got {eps}", why="a channel of equal values has variance 0", fix="eps=1e-5")
+        raise BadValue(f"batch_norm: eps must be positive in training, got {eps}",
+                       why="a channel of equal values has variance 0", fix="eps=1e-5")
     return _widened(lambda x: _batch_normed("batch_norm", x, running_mean, running_var, weight, bias, training, momentum, eps)[0], input, weight, bias)
 
 
-def _batch_normed(name: str, x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool, momentum: float,
-                  eps: float) -> tuple[Any, Any]:
+def _batch_normed(name: str, x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool,
+                  momentum: float, eps: float) -> tuple[Any, Any]:
     momentum, eps = number(momentum), number(eps)
     _floats(name, x, ("weight", weight), ("bias", bias))
     _statistics(name, running_mean, running_var)
@@ -485,8 +497,8 @@ def _batch_normed(name: str, x: Any, running_mean: Any, running_var: Any, weight
     return out, (mean, scale)
 
 
-def native_batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
-                      eps: float) -> tuple[Any, Any, Any]:
+def native_batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool,
+                      momentum: float, eps: float) -> tuple[Any, Any, Any]:
     """`batch_norm`, and the mean and reciprocal deviation of the batch (empty outside training), without gradient."""
     out, moments = _batch_normed("native_batch_norm", input, running_mean, running_var, weight, bias, training, momentum, eps)
     mean, scale = (make(m.flatten()) if training else make(np.zeros(0, m.dtype)) for m in moments)
@@ -510,7 +522,8 @@ def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float 
     tensor_argument(input, "local_response_norm")
     shape = input._array.shape
     if len(shape) < 3:
-        raise ShapeError(f"local_response_norm: expects items, channels and at least one more dimension, got shape {shape}", fix="x.unsqueeze(-1)")
+        raise ShapeError("local_response_norm: expects items, channels and at least one more dimension, "
+                         f"got shape {shape}", fix="x.unsqueeze(-1)")
     if not input._array.size:
         return input
     flat = reshape(input * input, shape[0], shape[1], -1)

@@ -33,7 +33,7 @@ __all__ = [
     "max_unpool2d", "max_unpool3d"]
 
 
-# ----------------------------------------------------------------------------------------------------------------- arguments
+# ------------------------------------------------------------------------------------------------------------ arguments
 
 def _pooled_size(n: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> int:
     out = (n + 2 * p - d * (k - 1) - 1 + (s - 1) * ceil_mode) // s + 1
@@ -43,8 +43,10 @@ def _pooled_size(n: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> int
 def _batched(name: str, x: Any, n: int) -> Any:
     shape = tensor_argument(x, name)._array.shape
     if len(shape) not in (n + 1, n + 2) or 0 in shape[len(shape) - n:] or (0 in shape[1:] or len(shape) == n + 1 and not shape[0]):
-        raise BadValue(f"{name}: expects an input of {n + 1} or {n + 2} dimensions without sizes of zero, got shape {shape}",
-                         why=f"(samples,) channels and {n} more; only the number of samples may be zero", fix="x[None] adds a dimension")
+        raise BadValue(f"{name}: expects an input of {n + 1} or {n + 2} dimensions without sizes of zero, "
+                       f"got shape {shape}",
+                       why=f"(samples,) channels and {n} more; only the number of samples may be zero",
+                       fix="x[None] adds a dimension")
     return x if len(shape) == n + 2 else unsqueeze(x, 0)
 
 
@@ -52,14 +54,17 @@ def _unbatched(result: Any, x: Any, n: int) -> Any:
     return result if x._array.ndim == n + 2 else squeeze(result, 0)
 
 
-def _settings(name: str, n: int, kernel: Any, stride: Any, padding: Any, dilation: Any) -> tuple[Sizes, Sizes, Sizes, Sizes]:
+def _settings(name: str, n: int, kernel: Any, stride: Any, padding: Any,
+              dilation: Any) -> tuple[Sizes, Sizes, Sizes, Sizes]:
     size = whole_numbers(kernel, n, name, "kernel_size")
     step = size if stride is None or stride == () or stride == [] else whole_numbers(stride, n, name, "stride")
     border, apart = whole_numbers(padding, n, name, "padding"), whole_numbers(dilation, n, name, "dilation")
     if min(*size, *step, *apart) <= 0:
-        raise BadValue(f"{name}: kernel_size {size}, stride {step} and dilation {apart} must be greater than zero", fix="kernel_size=2")
+        raise BadValue(f"{name}: kernel_size {size}, stride {step} and dilation {apart} must be greater than zero",
+                       fix="kernel_size=2")
     if any(p < 0 or p > ((k - 1) * d + 1) // 2 for p, k, d in zip(border, size, apart)):
-        raise BadValue(f"{name}: padding {border} must be from 0 to half of the kernel's {size}", why="a window could lie in the border only", fix="padding=0")
+        raise BadValue(f"{name}: padding {border} must be from 0 to half of the kernel's {size}",
+                       why="a window could lie in the border only", fix="padding=0")
     return size, step, border, apart
 
 
@@ -68,12 +73,13 @@ def _windows(name: str, x: Any, settings: tuple[Sizes, Sizes, Sizes, Sizes], cei
     size = x._array.shape[2:]
     out = tuple(_pooled_size(*v, bool(ceil_mode)) for v in zip(size, kernel, stride, padding, dilation))
     if min(out) <= 0:
-        raise ShapeError(f"{name}: a window of {kernel} with dilation {dilation} does not fit an input of {size} with padding {padding}",
+        raise ShapeError(f"{name}: a window of {kernel} with dilation {dilation} does not fit an input of {size} "
+                         f"with padding {padding}",
                          why=f"the result would have sizes {out}", fix="a smaller kernel_size")
     return windows(size, kernel, stride, padding, dilation, out, False)
 
 
-# ------------------------------------------------------------------------------------------------------------ the largest
+# ---------------------------------------------------------------------------------------------------------- the largest
 
 def _largest(a: Any, w: Windows) -> tuple[Any, Any]:
     """The largest in each window, and which kernel element it lies under: the first of several, the last nan.
@@ -146,7 +152,8 @@ def _unpick(a: Any, size: Sizes, at: Any, apart: bool) -> Any:
     return out
 
 
-def _max_pool_values(a: Any, where: Any, settings: tuple[Sizes, Sizes, Sizes, Sizes], size: Sizes | None, found: Any) -> Any:
+def _max_pool_values(a: Any, where: Any, settings: tuple[Sizes, Sizes, Sizes, Sizes], size: Sizes | None,
+                     found: Any) -> Any:
     """Picks, or with a `size` puts back into images of it: one operation, which is its own transpose. `found` if that is known already."""
     if found is not None:
         return found
@@ -161,7 +168,8 @@ max_pool_values = primitive("max_pool", _max_pool_values, settings=("where", "se
 
 
 @may_need_much
-def _max_pool(name: str, n: int, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: bool) -> Any:
+def _max_pool(name: str, n: int, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
+              ceil_mode: bool, indices: bool) -> Any:
     settings = _settings(name, n, kernel_size, stride, padding, dilation)
     x = _batched(name, input, n)
     if x._array.dtype.kind not in "fiV" and x._array.dtype != np.uint8:
@@ -174,14 +182,14 @@ def _max_pool(name: str, n: int, input: Any, kernel_size: Any, stride: Any, padd
     return values, _unbatched(make(_image_positions(where, x._array.shape[2:], settings)), input, n)
 
 
-def max_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-               return_indices: bool = False) -> Any:
+def max_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+               ceil_mode: bool = False, return_indices: bool = False) -> Any:
     """The largest of each window along the last dimension."""
     return _max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-def max_pool2d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-               return_indices: bool = False) -> Any:
+def max_pool2d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+               ceil_mode: bool = False, return_indices: bool = False) -> Any:
     """The largest of each window over the last two dimensions.
 
     >>> import mutagrad as mg
@@ -192,31 +200,31 @@ def max_pool2d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 
     return _max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-def max_pool3d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-               return_indices: bool = False) -> Any:
+def max_pool3d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+               ceil_mode: bool = False, return_indices: bool = False) -> Any:
     """The largest of each window over the last three dimensions."""
     return _max_pool("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-def max_pool1d_with_indices(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-                            return_indices: bool = True) -> Any:
+def max_pool1d_with_indices(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+                            ceil_mode: bool = False, return_indices: bool = True) -> Any:
     """max_pool1d, and where each of its results was."""
     return _max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
-def max_pool2d_with_indices(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-                            return_indices: bool = True) -> Any:
+def max_pool2d_with_indices(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+                            ceil_mode: bool = False, return_indices: bool = True) -> Any:
     """max_pool2d, and where in its flat image each of its results was."""
     return _max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
-def max_pool3d_with_indices(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-                            return_indices: bool = True) -> Any:
+def max_pool3d_with_indices(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+                            ceil_mode: bool = False, return_indices: bool = True) -> Any:
     """max_pool3d, and where in its flat volume each of its results was."""
     return _max_pool("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
-# ------------------------------------------------------------------------------------------- the largest of other windows
+# ----------------------------------------------------------------------------------------- the largest of other windows
 
 @may_need_much
 def _largest_of(x: Any, positions: Sequence[Any], n: int, input: Any, indices: bool) -> Any:
@@ -290,12 +298,14 @@ def adaptive_max_pool3d_with_indices(input: Any, output_size: Any, return_indice
 
 def _fractional_sizes(name: str, x: Any, n: int, output_size: Any, output_ratio: Any) -> Sizes:
     if (output_size is None) == (output_ratio is None):
-        raise BadValue(f"{name}: {'either' if output_size is None else 'only one of'} output_size or output_ratio must be given", fix="output_size=2")
+        raise BadValue(f"{name}: {'either' if output_size is None else 'only one of'} output_size "
+                       "or output_ratio must be given", fix="output_size=2")
     if output_size is not None:
         return whole_numbers(output_size, n, name, "output_size")
     ratios = tuple(output_ratio) if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * n
     if len(ratios) != n or not all(0 < r < 1 for r in ratios):
-        raise BadValue(f"{name}: output_ratio must hold {n} numbers between 0 and 1, got {output_ratio!r}", fix=f"output_ratio={(0.5,) * n}")
+        raise BadValue(f"{name}: output_ratio must hold {n} numbers between 0 and 1, got {output_ratio!r}",
+                       fix=f"output_ratio={(0.5,) * n}")
     return tuple(int(m * r) for m, r in zip(x._array.shape[2:], ratios))
 
 
@@ -307,48 +317,51 @@ def _starts(samples: Any, size: int, out: int, kernel: int) -> Any:
     return first
 
 
-def _fractional_max_pool(name: str, n: int, input: Any, kernel_size: Any, output_size: Any, output_ratio: Any, indices: bool, samples: Any) -> Any:
+def _fractional_max_pool(name: str, n: int, input: Any, kernel_size: Any, output_size: Any, output_ratio: Any,
+                         indices: bool, samples: Any) -> Any:
     x = _batched(name, input, n)
     kernel, out = whole_numbers(kernel_size, n, name, "kernel_size"), _fractional_sizes(name, x, n, output_size, output_ratio)
     size = x._array.shape[2:]
     if min(*kernel, *out) <= 0 or any(o + k - 1 > m for o, k, m in zip(out, kernel, size)):
-        raise ShapeError(f"{name}: {out} windows of {kernel} do not fit an input of {size}", why="output_size + kernel_size - 1 may not exceed it",
+        raise ShapeError(f"{name}: {out} windows of {kernel} do not fit an input of {size}",
+                         why="output_size + kernel_size - 1 may not exceed it",
                          fix="a smaller output_size or kernel_size")
     if samples is None:
         samples = rand(*x._array.shape[:2], n, dtype=of_array(x._array.dtype))
     drawn = tensor_argument(samples, name)._array.astype(np.float64)
     if drawn.shape != (*x._array.shape[:2], n):
-        raise ShapeError(f"{name}: expects random samples of shape {(*x._array.shape[:2], n)}, got {drawn.shape}", fix="leave _random_samples out")
+        raise ShapeError(f"{name}: expects random samples of shape {(*x._array.shape[:2], n)}, got {drawn.shape}",
+                         fix="leave _random_samples out")
     drawn = drawn[..., ::-1] if n == 2 else drawn  # of images, PyTorch takes the first for the width
     positions = [_starts(drawn[..., d], m, o, k)[..., None] + np.arange(k) for d, (m, o, k) in enumerate(zip(size, out, kernel))]
     return _largest_of(x, positions, n, input, indices)
 
 
-def fractional_max_pool2d(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
-                          _random_samples: Any = None) -> Any:
+def fractional_max_pool2d(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+                          return_indices: bool = False, _random_samples: Any = None) -> Any:
     """The largest of windows that begin at random distances."""
     return _fractional_max_pool("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
 
 
-def fractional_max_pool3d(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
-                          _random_samples: Any = None) -> Any:
+def fractional_max_pool3d(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+                          return_indices: bool = False, _random_samples: Any = None) -> Any:
     """The largest of windows that begin at random distances."""
     return _fractional_max_pool("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
 
 
-def fractional_max_pool2d_with_indices(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = True,
-                                       _random_samples: Any = None) -> Any:
+def fractional_max_pool2d_with_indices(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+                                       return_indices: bool = True, _random_samples: Any = None) -> Any:
     """fractional_max_pool2d, and where in its flat image each of its results was."""
     return _fractional_max_pool("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio, True, _random_samples)
 
 
-def fractional_max_pool3d_with_indices(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = True,
-                                       _random_samples: Any = None) -> Any:
+def fractional_max_pool3d_with_indices(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+                                       return_indices: bool = True, _random_samples: Any = None) -> Any:
     """fractional_max_pool3d, and where in its flat volume each of its results was."""
     return _fractional_max_pool("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio, True, _random_samples)
 
 
-# ------------------------------------------------------------------------------------------------------------------- back
+# ----------------------------------------------------------------------------------------------------------------- back
 
 def _unpooled_size(name: str, x: Any, n: int, settings: tuple[Sizes, Sizes, Sizes, Sizes], output_size: Any) -> Sizes:
     kernel, stride, padding, _ = settings
@@ -357,24 +370,26 @@ def _unpooled_size(name: str, x: Any, n: int, settings: tuple[Sizes, Sizes, Size
         return plain
     given = tuple(output_size)[-n:]
     if len(tuple(output_size)) not in (n, n + 1, n + 2) or any(not a - s < v < a + s for v, a, s in zip(given, plain, stride)):
-        raise BadValue(f"{name}: output_size {tuple(output_size)} is not possible", why=f"it must be near {plain}, by less than the stride {stride}",
-                       fix=f"output_size={plain}")
+        raise BadValue(f"{name}: output_size {tuple(output_size)} is not possible",
+                       why=f"it must be near {plain}, by less than the stride {stride}", fix=f"output_size={plain}")
     return whole_numbers(given, n, name, "output_size")
 
 
-def _max_unpool(name: str, n: int, input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any) -> Any:
+def _max_unpool(name: str, n: int, input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any,
+                output_size: Any) -> Any:
     settings = _settings(name, n, kernel_size, stride, padding, 1)
     x, at = _batched(name, input, n), tensor_argument(indices, name)._array
     size = _unpooled_size(name, x, n, settings, output_size)
     if at.dtype != np.int64:
         raise DTypeError(f"{name}: indices must be int64, not {at.dtype.name}", fix="indices.long()")
     if at.shape != input._array.shape:
-        raise ShapeError(f"{name}: input of shape {tuple(input._array.shape)} with indices of shape {at.shape}", why="there must be one for each element",
-                         fix="the indices that max_pool returned")
+        raise ShapeError(f"{name}: input of shape {tuple(input._array.shape)} with indices of shape {at.shape}",
+                         why="there must be one for each element", fix="the indices that max_pool returned")
     if min(size) <= 0:
         raise ShapeError(f"{name}: the result would have sizes {size}", fix="less padding")
     if at.size and (at.min() < 0 or at.max() >= prod(size)):
-        raise BadIndex(f"{name}: index {at.min() if at.min() < 0 else at.max()} is outside an image of {size}", fix="output_size=...")
+        raise BadIndex(f"{name}: index {at.min() if at.min() < 0 else at.max()} is outside an image of {size}",
+                       fix="output_size=...")
     lead = x._array.shape[:2]
     rows = prod(x._array.shape[2:])
     empty = make(np.zeros((*lead, prod(size)), x._array.dtype))
@@ -382,22 +397,25 @@ def _max_unpool(name: str, n: int, input: Any, indices: Any, kernel_size: Any, s
     return _unbatched(reshape(filled, *lead, *size), input, n)
 
 
-def max_unpool1d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Any:
+def max_unpool1d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
+                 output_size: Any = None) -> Any:
     """The results of max_pool1d at the places that they were taken from, and zeros elsewhere."""
     return _max_unpool("max_unpool1d", 1, input, indices, kernel_size, stride, padding, output_size)
 
 
-def max_unpool2d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Any:
+def max_unpool2d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
+                 output_size: Any = None) -> Any:
     """The results of max_pool2d at the places that they were taken from, and zeros elsewhere."""
     return _max_unpool("max_unpool2d", 2, input, indices, kernel_size, stride, padding, output_size)
 
 
-def max_unpool3d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Any:
+def max_unpool3d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
+                 output_size: Any = None) -> Any:
     """The results of max_pool3d at the places that they were taken from, and zeros elsewhere."""
     return _max_unpool("max_unpool3d", 3, input, indices, kernel_size, stride, padding, output_size)
 
 
-# ---------------------------------------------------------------------------------------------------------------- averages
+# ------------------------------------------------------------------------------------------------------------- averages
 
 @lru_cache(maxsize=256)
 def _counts(size: Sizes, settings: tuple[Sizes, Sizes, Sizes, Sizes], out: Sizes, include_pad: bool) -> Any:
@@ -445,7 +463,8 @@ avg_pool_values = primitive("avg_pool", _avg_pool_values, settings=("w", "diviso
                             x=lambda xp, g, x_shape, w, divisor, size: xp.avg_pool(g, w, divisor, x_shape[2:] if size is None else None))
 
 
-def _avg_pool(name: str, n: int, input: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, include_pad: bool, override: Any = None) -> Any:
+def _avg_pool(name: str, n: int, input: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
+              include_pad: bool, override: Any = None) -> Any:
     settings = _settings(name, n, kernel_size, stride, padding, 1)
     if override == 0:
         raise BadValue(f"{name}: divisor must be not zero", fix="divisor_override=None")
@@ -457,7 +476,8 @@ def _avg_pool(name: str, n: int, input: Any, kernel_size: Any, stride: Any, padd
     return _unbatched(avg_pool_values(x, w, divisor, None), input, n)
 
 
-def avg_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> Any:
+def avg_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+               count_include_pad: bool = True) -> Any:
     """The average of each window along the last dimension.
 
     >>> import mutagrad as mg
@@ -467,14 +487,14 @@ def avg_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 
     return _avg_pool("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
-def avg_pool2d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
-               divisor_override: int | None = None) -> Any:
+def avg_pool2d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+               count_include_pad: bool = True, divisor_override: int | None = None) -> Any:
     """The average of each window over the last two dimensions."""
     return _avg_pool("avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-def avg_pool3d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
-               divisor_override: int | None = None) -> Any:
+def avg_pool3d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+               count_include_pad: bool = True, divisor_override: int | None = None) -> Any:
     """The average of each window over the last three dimensions."""
     return _avg_pool("avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
@@ -506,7 +526,7 @@ def adaptive_avg_pool3d(input: Any, output_size: Any) -> Any:
     return _adaptive_avg_pool("adaptive_avg_pool3d", 3, input, output_size)
 
 
-# -------------------------------------------------------------------------------------------------------------------- norms
+# ---------------------------------------------------------------------------------------------------------------- norms
 
 def _lp_pool(name: str, n: int, input: Any, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Any:
     norm_type = norm_type if isinstance(norm_type, TensorBase) else number(norm_type)  # differentiable, as PyTorch's

@@ -29,12 +29,13 @@ def whole_numbers(value: Any, n: int, name: str, what: str) -> tuple[int, ...]:
     if any(isinstance(v, bool) or not hasattr(v, "__index__") for v in given):
         raise BadArgument(f"{name}: {what} must be an integer or {n} of them, not {value!r}", fix=f"{what}={(1,) * n}")
     if len(given) not in (1, n):
-        raise BadValue(f"{name}: {what} must be one number or {n} of them, got {len(given)}: {value!r}", fix=f"{what}={(given * n)[:n] or 1}")
+        raise BadValue(f"{name}: {what} must be one number or {n} of them, got {len(given)}: {value!r}",
+                       fix=f"{what}={(given * n)[:n] or 1}")
     return tuple(int(v.__index__()) for v in (given * n if len(given) == 1 else given))
 
 
 
-# ------------------------------------------------------------------------------------------------- one dimension at a time
+# ---------------------------------------------------------------------------------------------- one dimension at a time
 
 class Taps:
     """What each position along a new dimension is made of: positions of the old one, and their weights (None for a copy).
@@ -94,7 +95,7 @@ resample = primitive("resample", _resample, settings=("maps",),
                      x=lambda xp, g, maps: xp.resample(g, tuple((dim, taps.transposed) for dim, taps in reversed(maps))))
 
 
-# --------------------------------------------------------------------------------------------------------- interpolation
+# -------------------------------------------------------------------------------------------------------- interpolation
 
 def _sources(n: int, out: int, scale: float | None, align: bool) -> Any:
     """Where in the old dimension the middle of each new position lies."""
@@ -188,22 +189,27 @@ def _map(mode: str, n: int, out: int, scale: float | None, align: bool, antialia
 _DIMENSIONS = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
 
 
-def _new_sizes(shape: tuple[int, ...], size: Any, scale_factor: Any, recompute: bool) -> tuple[tuple[int, ...], tuple[float | None, ...]]:
+def _new_sizes(shape: tuple[int, ...], size: Any, scale_factor: Any,
+               recompute: bool) -> tuple[tuple[int, ...], tuple[float | None, ...]]:
     n = len(shape)
     if (size is None) == (scale_factor is None):
-        raise BadValue(f"interpolate: {'either' if size is None else 'only one of'} size or scale_factor must be given", fix="size=(8, 8)")
+        raise BadValue(f"interpolate: {'either' if size is None else 'only one of'} size or scale_factor must be given",
+                       fix="size=(8, 8)")
     if size is not None:
         if isinstance(size, (tuple, list)) and len(size) != n:
-            raise BadValue(f"interpolate: {len(size)} sizes for {n} dimensions behind batch and channels", why=f"they are {shape}", fix=f"size={shape}")
+            raise BadValue(f"interpolate: {len(size)} sizes for {n} dimensions behind batch and channels",
+                           why=f"they are {shape}", fix=f"size={shape}")
         if recompute:
             raise BadValue("interpolate: recompute_scale_factor has no meaning with a size", fix="scale_factor=2")
         return whole_numbers(size, n, "interpolate", "size"), (None,) * n
     given = tuple(map(number, scale_factor)) if isinstance(scale_factor, (tuple, list)) else (number(scale_factor),) * n
     if not all(isinstance(s, (int, float)) and isfinite(s) for s in given):
-        raise BadArgument(f"interpolate: scale_factor must be a number or {n} of them, not {scale_factor!r}", fix="scale_factor=2.0")
+        raise BadArgument(f"interpolate: scale_factor must be a number or {n} of them, not {scale_factor!r}",
+                          fix="scale_factor=2.0")
     scales = tuple(float(s) for s in given)
     if len(scales) != n:
-        raise BadValue(f"interpolate: {len(scales)} scale factors for {n} dimensions behind batch and channels", fix=f"scale_factor={(2.0,) * n}")
+        raise BadValue(f"interpolate: {len(scales)} scale factors for {n} dimensions behind batch and channels",
+                       fix=f"scale_factor={(2.0,) * n}")
     sizes = tuple(floor(m * s) for m, s in zip(shape, scales))
     return sizes, (None,) * n if recompute else scales
 
@@ -213,10 +219,12 @@ _OF_BYTES = ("nearest", "nearest-exact", "bilinear", "bicubic")  # modes for ima
 
 def _check_interpolation(x: Any, mode: str, align: Any, antialias: bool, n: int) -> None:
     if mode not in ("nearest", "nearest-exact", "area", *_DIMENSIONS):
-        raise NotSupported(f"interpolate: mode={mode!r} is not known", fix="mode='nearest', 'linear', 'bilinear', 'bicubic', 'trilinear' or 'area'")
+        raise NotSupported(f"interpolate: mode={mode!r} is not known",
+                           fix="mode='nearest', 'linear', 'bilinear', 'bicubic', 'trilinear' or 'area'")
     if n not in (1, 2, 3) or _DIMENSIONS.get(mode, n) != n:
         raise NotSupported(f"interpolate: mode={mode!r} does not take {n + 2} dimensions (shape {x._array.shape})",
-                           why="the first two are batch and channels", fix="mode='bilinear' for images of shape (n, c, h, w)")
+                           why="the first two are batch and channels",
+                           fix="mode='bilinear' for images of shape (n, c, h, w)")
     if align is not None and mode not in _DIMENSIONS:
         raise BadValue(f"interpolate: align_corners has no meaning with mode={mode!r}", fix="leave it out")
     if antialias and mode not in ("bilinear", "bicubic"):
@@ -226,8 +234,9 @@ def _check_interpolation(x: Any, mode: str, align: Any, antialias: bool, n: int)
 
 
 @may_need_much
-def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
-                recompute_scale_factor: bool | None = None, antialias: bool = False) -> Any:
+def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+                align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
+                antialias: bool = False) -> Any:
     """Images (or sequences, or volumes) of another size.
 
     >>> import mutagrad as mg
@@ -239,7 +248,8 @@ def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: st
     _check_interpolation(x, mode, align_corners, antialias, len(shape) - 2)
     sizes, scales = _new_sizes(shape[2:], size, scale_factor, bool(recompute_scale_factor))
     if min(*sizes, *shape[1:]) <= 0:
-        raise BadValue(f"interpolate: sizes must be positive, but {shape[2:]} would become {sizes}", why=f"the shape is {shape}", fix="a larger size")
+        raise BadValue(f"interpolate: sizes must be positive, but {shape[2:]} would become {sizes}",
+                       why=f"the shape is {shape}", fix="a larger size")
     maps = tuple((d + 2, _map(mode, n, m, s, bool(align_corners), antialias)) for d, (n, m, s) in enumerate(zip(shape[2:], sizes, scales)))
     if x._array.dtype != np.uint8 or mode.startswith("nearest"):
         return resample(x, maps)
@@ -247,7 +257,8 @@ def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: st
     return make(np.rint(between).clip(0, 255).astype(np.uint8))
 
 
-def upsample(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None) -> Any:
+def upsample(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+             align_corners: bool | None = None) -> Any:
     """The older name of interpolate."""
     return interpolate(input, size, scale_factor, mode, align_corners)
 
@@ -262,7 +273,7 @@ def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) ->
     return interpolate(input, size, scale_factor, "bilinear", True)
 
 
-# -------------------------------------------------------------------------------------------------------- at coordinates
+# ------------------------------------------------------------------------------------------------------- at coordinates
 
 _MODES, _BORDERS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
 
@@ -323,20 +334,26 @@ def _check_grid(input: Any, grid: Any, mode: str, border: str) -> None:
     x, at = tensor_argument(input, "grid_sample")._array, tensor_argument(grid, "grid_sample")._array
     for what, given, known in (("mode", mode, _MODES), ("padding_mode", border, _BORDERS)):
         if given not in known:
-            raise BadValue(f"grid_sample: expected {what} to be one of {known}, but got: {given!r}", fix=f"{what}={known[0]!r}")
+            raise BadValue(f"grid_sample: expected {what} to be one of {known}, but got: {given!r}",
+                           fix=f"{what}={known[0]!r}")
     if x.dtype is not at.dtype:
-        raise DTypeError(f"grid_sample: input is {x.dtype.name} and grid {at.dtype.name}", why="they must have one type", fix="grid.to(input.dtype)")
+        raise DTypeError(f"grid_sample: input is {x.dtype.name} and grid {at.dtype.name}",
+                         why="they must have one type", fix="grid.to(input.dtype)")
     if x.ndim not in (4, 5) or at.ndim != x.ndim or at.shape[-1] != x.ndim - 2 or x.shape[0] != at.shape[0]:
         last = f"grid to have size {x.ndim - 2} in last dimension" if at.shape[-1:] != (x.ndim - 2,) else "grid and input to have same batch size"
         raise ShapeError(f"grid_sample: expected {last}, got input of shape {x.shape} and grid of shape {at.shape}",
-                         why="expected (n, c, h, w) with (n, h', w', 2), or (n, c, d, h, w) with (n, d', h', w', 3)", fix="check the order of dimensions")
+                         why="expected (n, c, h, w) with (n, h', w', 2), or (n, c, d, h, w) with (n, d', h', w', 3)",
+                         fix="check the order of dimensions")
     if 0 in x.shape[1:]:
-        raise ShapeError(f"grid_sample: expected input to have non-empty spatial dimensions, got shape {x.shape}", fix="an input without sizes of zero")
+        raise ShapeError(f"grid_sample: expected input to have non-empty spatial dimensions, got shape {x.shape}",
+                         fix="an input without sizes of zero")
     if mode == "bicubic" and x.ndim == 5:
-        raise ShapeError("grid_sample: bicubic interpolation only supports 4D input", why=f"the input has shape {x.shape}", fix="mode='bilinear'")
+        raise ShapeError("grid_sample: bicubic interpolation only supports 4D input",
+                         why=f"the input has shape {x.shape}", fix="mode='bilinear'")
 
 
-def grid_sample(input: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None) -> Any:
+def grid_sample(input: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros",
+                align_corners: bool | None = None) -> Any:
     """Images read at the coordinates in `grid`, which go from -1 to 1 (the last dimension holds x, y and, for volumes, z)."""
     _check_grid(input, grid, mode, padding_mode)
     n, c, *sizes = input._array.shape
@@ -368,7 +385,8 @@ def _corner(flat: Any, corner: tuple[tuple[Any, Any, Any], ...], sizes: Sequence
 def _sampler(name: str, dimensions: tuple[int, ...]) -> Any:
     def sampler(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
         if tensor_argument(input, name)._array.ndim not in dimensions:
-            raise ShapeError(f"{name}: expects an input of {dimensions[0]} dimensions, got shape {input._array.shape}", fix="nn.functional.grid_sample")
+            raise ShapeError(f"{name}: expects an input of {dimensions[0]} dimensions, got shape {input._array.shape}",
+                             fix="nn.functional.grid_sample")
         return grid_sample(input, grid, _MODES[interpolation_mode], _BORDERS[padding_mode], align_corners)
 
     sampler.__name__ = sampler.__qualname__ = name
@@ -384,16 +402,18 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = No
     t = tensor_argument(theta, "affine_grid")._array
     sizes = whole_numbers(tuple(size), len(size), "affine_grid", "size")[2:]
     if t.dtype.kind not in "fV":
-        raise BadValue(f"affine_grid: Expected theta to have floating point type, got {t.dtype.name}", fix="theta.float()")
+        raise BadValue(f"affine_grid: Expected theta to have floating point type, got {t.dtype.name}",
+                       fix="theta.float()")
     n = len(sizes)
     if n not in (2, 3):
-        raise NotSupported(f"affine_grid: affine_grid only supports 4D and 5D sizes, got {tuple(size)}", fix="(n, c, h, w) or (n, c, d, h, w)")
+        raise NotSupported(f"affine_grid: affine_grid only supports 4D and 5D sizes, got {tuple(size)}",
+                           fix="(n, c, h, w) or (n, c, d, h, w)")
     if t.ndim != 3 or t.shape[1:] != (n, n + 1):
-        raise BadValue(f"affine_grid: Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {tuple(size)}, got shape {t.shape}",
-                       fix="theta[:, :2]")
+        raise BadValue(f"affine_grid: Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} "
+                       f"for size {tuple(size)}, got shape {t.shape}", fix="theta[:, :2]")
     if t.shape[0] != size[0] or min(size) <= 0:
-        raise BadValue(f"affine_grid: theta has {t.shape[0]} maps for size {tuple(size)}", why="sizes must be positive, the first the number of maps",
-                       fix=f"size=({t.shape[0]}, ...)")
+        raise BadValue(f"affine_grid: theta has {t.shape[0]} maps for size {tuple(size)}",
+                       why="sizes must be positive, the first the number of maps", fix=f"size=({t.shape[0]}, ...)")
     lines = [np.linspace(-1, 1, m) * (1 if align_corners else (m - 1) / m) if m > 1 else np.zeros(1) for m in sizes]
     axes = np.meshgrid(*lines, indexing="ij")
     base = np.stack([*(axis.reshape(-1) for axis in reversed(axes)), np.ones(prod(sizes))], 1).astype(t.dtype)

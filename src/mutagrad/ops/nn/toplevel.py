@@ -24,23 +24,25 @@ _REDUCTIONS = ("none", "mean", "sum")
 def _named(name: str, reduction: Any) -> str:
     """The word for a reduction that is given as a number."""
     if reduction not in (0, 1, 2):
-        raise BadValue(f"{name}: reduction={reduction!r} is not 0 (none), 1 (mean) or 2 (sum)", fix=f"mutagrad.nn.functional.{name} takes words")
+        raise BadValue(f"{name}: reduction={reduction!r} is not 0 (none), 1 (mean) or 2 (sum)",
+                       fix=f"mutagrad.nn.functional.{name} takes words")
     return _REDUCTIONS[reduction]
 
 
-def embedding(weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
+def embedding(weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False,
+              sparse: bool = False) -> Any:
     """The rows of a table with these numbers."""
     return tables.embedding(indices, weight, None if padding_idx < 0 else padding_idx, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
 
 
-def batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float,
-               cudnn_enabled: bool = False) -> Any:
+def batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
+               eps: float, cudnn_enabled: bool = False) -> Any:
     """Each channel brought to mean 0 and variance 1 over all items, then scaled and shifted."""
     return normalize.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
-def instance_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: bool, momentum: float, eps: float,
-                  cudnn_enabled: bool = False) -> Any:
+def instance_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: bool,
+                  momentum: float, eps: float, cudnn_enabled: bool = False) -> Any:
     """Each channel of each item brought to mean 0 and variance 1, then scaled and shifted."""
     return normalize.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
 
@@ -55,7 +57,8 @@ def kl_div(input: Any, target: Any, reduction: int = 0, *, log_target: bool = Fa
     return loss.kl_div(input, target, reduction=_named("kl_div", reduction), log_target=log_target)
 
 
-def binary_cross_entropy_with_logits(input: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = 0) -> Any:
+def binary_cross_entropy_with_logits(input: Any, target: Any, weight: Any = None, pos_weight: Any = None,
+                                     reduction: int = 0) -> Any:
     """binary_cross_entropy of sigmoid(x), without underflow."""
     name = "binary_cross_entropy_with_logits"
     return loss.binary_cross_entropy_with_logits(input, target, weight, reduction=_named(name, reduction), pos_weight=pos_weight)
@@ -81,8 +84,8 @@ def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0
     return margins.margin_ranking_loss(input1, input2, target, margin, reduction=_named("margin_ranking_loss", reduction))
 
 
-def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
-                        reduction: int = 0) -> Any:
+def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2.0,
+                        eps: float = 1e-6, swap: bool = False, reduction: int = 0) -> Any:
     """max(0, margin + distance to the positive - distance to the negative)."""
     return margins.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction=_named("triplet_margin_loss", reduction))
 

@@ -42,7 +42,8 @@ class Generator:
         """The same numbers follow each time; a negative seed counts from 2^64 down."""
         wanted = _whole(seed)
         if not -2**63 <= wanted < 2**64:
-            raise BadValue(f"manual_seed: {seed} is out of range", why="a seed has 64 bits", fix="mutagrad.manual_seed(0)")
+            raise BadValue(f"manual_seed: {seed} is out of range",
+                           why="a seed has 64 bits", fix="mutagrad.manual_seed(0)")
         self._seed = wanted % 2**64
         self.__dict__.pop("source", None)
         return self
@@ -63,7 +64,8 @@ class Generator:
 
     def set_state(self, state: Any) -> Generator:
         if not hasattr(state, "_array") or state._array.dtype != np.uint8:
-            raise BadArgument(f"set_state: a state is a tensor of bytes, not {type(state).__name__}", fix="generator.set_state(generator.get_state())")
+            raise BadArgument(f"set_state: a state is a tensor of bytes, not {type(state).__name__}",
+                              fix="generator.set_state(generator.get_state())")
         numbers = [int.from_bytes(chunk, "little") for chunk in _chunks(state._array.tobytes())]
         self.manual_seed(numbers[0])
         whole = self.source.bit_generator.state
@@ -79,7 +81,8 @@ class Generator:
 
 def _chunks(data: bytes) -> list[bytes]:
     if len(data) != 80:
-        raise BadValue(f"set_state: a state has 80 bytes, not {len(data)}", fix="generator.set_state(generator.get_state())")
+        raise BadValue(f"set_state: a state has 80 bytes, not {len(data)}",
+                       fix="generator.set_state(generator.get_state())")
     return [data[i:i + 16] for i in range(0, 80, 16)]
 
 
@@ -87,7 +90,8 @@ def _whole(seed: Any) -> int:
     try:
         return int(seed)
     except (TypeError, ValueError):
-        raise BadData(f"manual_seed: the seed must be an integer, not {seed!r}", fix="mutagrad.manual_seed(0)") from None
+        raise BadData(f"manual_seed: the seed must be an integer, not {seed!r}",
+                      fix="mutagrad.manual_seed(0)") from None
 
 
 default_generator = Generator()
@@ -120,7 +124,8 @@ def set_rng_state(new_state: Any) -> None:
 
 
 @contextmanager
-def fork_rng(devices: Any = None, enabled: bool = True, _caller: str = "fork_rng", _devices_kw: str = "devices", device_type: str = "cpu") -> Iterator[None]:
+def fork_rng(devices: Any = None, enabled: bool = True, _caller: str = "fork_rng", _devices_kw: str = "devices",
+             device_type: str = "cpu") -> Iterator[None]:
     """Within it random numbers may be drawn at will: afterwards the default generator is as it was.
 
     >>> import mutagrad as mg
@@ -143,7 +148,8 @@ def source(generator: Generator | None) -> Any:
     if generator is None:
         return default_generator.source
     if not isinstance(generator, Generator):
-        raise BadArgument(f"generator: expected a mutagrad.Generator, not {type(generator).__name__}", fix="generator=mutagrad.Generator().manual_seed(0)")
+        raise BadArgument(f"generator: expected a mutagrad.Generator, not {type(generator).__name__}",
+                          fix="generator=mutagrad.Generator().manual_seed(0)")
     return generator.source
 
 

@@ -27,7 +27,7 @@ from .generator import source, uniform
 FUNCTIONS = "bernoulli binomial multinomial normal poisson"
 METHODS = "bernoulli bernoulli_ cauchy_ exponential_ geometric_ log_normal_ multinomial random_"
 
-# ------------------------------------------------------------------------------------------------------- drawn from tensors
+# --------------------------------------------------------------------------------------------------- drawn from tensors
 
 bernoulli_values = primitive("bernoulli", lambda p, generator: (uniform(generator, p.shape) < p).astype(p.dtype), settings=("generator",), x=zero)
 poisson_values = primitive("poisson", lambda rate, generator: np.asarray(source(generator).poisson(rate.astype(np.float64)), rate.dtype),
@@ -63,7 +63,8 @@ def _float_tensor(x: Any, name: str, complex_too: bool = False) -> Any:
     tensor_argument(x, name)
     found = of_array(x._array.dtype)
     if found.category < FLOAT or found.is_complex and not complex_too:
-        raise DTypeError(f"{name}: needs a tensor of a floating point type, not {found.name}", fix=f"x.float(), then {name}")
+        raise DTypeError(f"{name}: needs a tensor of a floating point type, not {found.name}",
+                         fix=f"x.float(), then {name}")
     return x
 
 
@@ -81,7 +82,8 @@ def _probability(p: Any, name: str) -> Any:
 def _probabilities(p: Any, name: str) -> Any:
     array = _float_tensor(p, name)._array
     if not ((array >= 0) & (array <= 1)).all():
-        raise BadValue(f"{name}: probabilities must be between 0 and 1, got {float(array.min())} to {float(array.max())}",
+        raise BadValue(f"{name}: probabilities must be between 0 and 1, "
+                       f"got {float(array.min())} to {float(array.max())}",
                        why="each element is the chance of a one", fix="mutagrad.bernoulli(x.sigmoid())")
     return p
 
@@ -97,7 +99,8 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
     if p is None:
         return _out(bernoulli_values(_probabilities(input, "bernoulli"), generator), out)
     if isinstance(p, TensorBase):
-        raise BadArgument("bernoulli: p must be a number", fix="mutagrad.bernoulli(p), or x.bernoulli_(p) with a tensor")
+        raise BadArgument("bernoulli: p must be a number",
+                          fix="mutagrad.bernoulli(p), or x.bernoulli_(p) with a tensor")
     tensor_argument(input, "bernoulli")
     return _out(make(_bernoulli_number(input, p, generator, "bernoulli")), out)
 
@@ -119,7 +122,8 @@ def poisson(input: Any, generator: Any = None) -> Any:
     """Poisson numbers, each with the rate that `input` holds."""
     array = _float_tensor(input, "poisson")._array
     if not (array >= 0).all():
-        raise BadValue("poisson: a rate is negative or nan", why="a rate is an expected count", fix="mutagrad.poisson(x.abs())")
+        raise BadValue("poisson: a rate is negative or nan",
+                       why="a rate is an expected count", fix="mutagrad.poisson(x.abs())")
     return poisson_values(input, generator)
 
 
@@ -128,9 +132,11 @@ def binomial(count: Any, prob: Any, generator: Any = None) -> Any:
     for value, name in ((count, "count"), (prob, "prob")):
         tensor_argument(value, "binomial")
         if not of_array(value._array.dtype).is_floating_point:
-            raise BadValue(f"binomial: {name} must be of a floating point type, not {of_array(value._array.dtype).name}", fix=f"{name}.float()")
+            raise BadValue(f"binomial: {name} must be of a floating point type, "
+                           f"not {of_array(value._array.dtype).name}", fix=f"{name}.float()")
     if count._array.dtype != prob._array.dtype:
-        raise DTypeError(f"binomial: count is {count.dtype.name} and prob {prob.dtype.name}", why="the two do not promote", fix="prob.to(count.dtype)")
+        raise DTypeError(f"binomial: count is {count.dtype.name} and prob {prob.dtype.name}",
+                         why="the two do not promote", fix="prob.to(count.dtype)")
     shape = _common_shape("binomial", count, prob)
     return binomial_values(broadcast_to(count, shape), broadcast_to(prob, shape), generator)
 
@@ -140,13 +146,14 @@ def _common_shape(name: str, x: Any, y: Any) -> tuple[int, ...]:
         found: tuple[int, ...] = np.broadcast_shapes(x._array.shape, y._array.shape)
     except ValueError:
         raise ShapeError(f"{name}: shapes {x._array.shape} and {y._array.shape} do not broadcast",
-                         why="counted from the right, sizes must be equal or one of them 1", fix="reshape one of them") from None
+                         why="counted from the right, sizes must be equal or one of them 1",
+                         fix="reshape one of them") from None
     return found
 
 
 @may_need_much
-def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: Any = None, device: Any = None,
-           requires_grad: bool = False, layout: Any = None, pin_memory: bool = False) -> Any:
+def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: Any = None,
+           device: Any = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False) -> Any:
     """Normal numbers with this mean and standard deviation: tensors, a tensor and a number, or two numbers and a size.
 
     >>> import mutagrad as mg
@@ -189,7 +196,8 @@ def _normal_of_tensors(mean: Any, std: Any, generator: Any) -> Any:
 
 
 @may_need_much
-def multinomial(input: Any, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None) -> Any:
+def multinomial(input: Any, num_samples: int, replacement: bool = False, *, generator: Any = None,
+                out: Any = None) -> Any:
     """Positions drawn with the weights in each row, with or without replacement.
 
     >>> import mutagrad as mg
@@ -199,7 +207,8 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False, *, gene
     weights = _float_tensor(input, "multinomial")._array.astype(np.float64)
     _check_weights(weights, num_samples, replacement)
     if out is not None and out._array.dtype != np.dtype("int64"):
-        raise DTypeError(f"multinomial: positions are int64, and out is {out.dtype.name}", fix="out=mutagrad.empty(n, dtype=mutagrad.int64)")
+        raise DTypeError(f"multinomial: positions are int64, and out is {out.dtype.name}",
+                         fix="out=mutagrad.empty(n, dtype=mutagrad.int64)")
     draw = _with_replacement if replacement else _without_replacement
     rows = draw(weights.reshape(-1, weights.shape[-1]), num_samples, generator)
     return _out(make(rows.reshape(*weights.shape[:-1], num_samples)), out)
@@ -207,15 +216,19 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False, *, gene
 
 def _check_weights(weights: Any, count: int, replacement: bool) -> None:
     if weights.ndim not in (1, 2):
-        raise ShapeError(f"multinomial: the weights must be a row or a matrix of rows, not of shape {weights.shape}", fix="x.reshape(-1, n)")
+        raise ShapeError(f"multinomial: the weights must be a row or a matrix of rows, not of shape {weights.shape}",
+                         fix="x.reshape(-1, n)")
     if count <= 0:
         raise BadValue(f"multinomial: cannot draw {count} positions", fix="num_samples=1")
     if not replacement and count > weights.shape[-1]:
-        raise BadValue(f"multinomial: cannot draw {count} of {weights.shape[-1]} without replacement", fix="replacement=True")
+        raise BadValue(f"multinomial: cannot draw {count} of {weights.shape[-1]} without replacement",
+                       fix="replacement=True")
     if not (np.isfinite(weights) & (weights >= 0)).all():
-        raise BadValue("multinomial: a weight is negative, infinite or nan", fix="mutagrad.multinomial(logits.softmax(-1), n)")
+        raise BadValue("multinomial: a weight is negative, infinite or nan",
+                       fix="mutagrad.multinomial(logits.softmax(-1), n)")
     if not (weights.sum(-1) > 0).all():
-        raise BadValue("multinomial: the weights of a row sum to zero", why="then no position has any chance", fix="x.clamp(min=1e-6)")
+        raise BadValue("multinomial: the weights of a row sum to zero",
+                       why="then no position has any chance", fix="x.clamp(min=1e-6)")
 
 
 def _with_replacement(weights: Any, count: int, generator: Any) -> Any:
@@ -233,7 +246,7 @@ def _without_replacement(weights: Any, count: int, generator: Any) -> Any:
     return np.argsort(np.where(weights > 0, times, np.inf), -1, kind="stable")[:, :count].astype(np.int64)
 
 
-# ---------------------------------------------------------------------------------------------------------------- in place
+# ------------------------------------------------------------------------------------------------------------- in place
 
 def _target(x: Any, name: str) -> Any:
     """What a draw of a continuous distribution can be written into."""
@@ -278,10 +291,12 @@ def geometric_(x: Any, p: float, *, generator: Any = None) -> Any:
     """Overwrites with the number of trials up to the first success, each of probability `p`."""
     p = number(p)
     if not 0 < p < 1:
-        raise BadValue(f"geometric_: the probability must be between 0 and 1, both left out, got {p}", fix="x.geometric_(0.5)")
+        raise BadValue(f"geometric_: the probability must be between 0 and 1, both left out, got {p}",
+                       fix="x.geometric_(0.5)")
     check_writable(x, "geometric_")
     if not (of_array(x._array.dtype).is_floating_point or of_array(x._array.dtype).category == INTEGER):
-        raise DTypeError(f"geometric_: needs integers or floats, not {of_array(x._array.dtype).name}", fix="x.long().geometric_(p)")
+        raise DTypeError(f"geometric_: needs integers or floats, not {of_array(x._array.dtype).name}",
+                         fix="x.long().geometric_(p)")
     return _write(x, source(generator).geometric(p, x._array.shape))
 
 
@@ -289,7 +304,8 @@ def _largest(x: Any) -> int:
     """The largest integer that `random_` draws when no end is given: for floats, so far they hold all of them."""
     to = of_array(x._array.dtype)
     if to.is_complex:
-        raise DTypeError("random_: not defined for complex numbers", fix="mutagrad.complex(x.random_(10), y.random_(10))")
+        raise DTypeError("random_: not defined for complex numbers",
+                         fix="mutagrad.complex(x.random_(10), y.random_(10))")
     if to.is_floating_point:
         return int(2 / finfo(to).eps)
     return int(iinfo(to).max) if to.category == INTEGER else 1
@@ -305,7 +321,8 @@ def random_(x: Any, *bounds: Any, generator: Any = None, **named: Any) -> Any:
     first, end = number(given.get("from", 0)), number(given.get("to"))
     last = _largest(x) if end is None else end - 1
     if first > last:
-        raise BadValue(f"random_ expects 'from' to be less than 'to', but got from={first} >= to={end}", fix="x.random_(0, 10)")
+        raise BadValue(f"random_ expects 'from' to be less than 'to', but got from={first} >= to={end}",
+                       fix="x.random_(0, 10)")
     _check_range(x, first, last)
     wide = np.uint64 if last > iinfo(int64).max else np.int64
     return _write(x, source(generator).integers(first, last, x._array.shape, wide, endpoint=True))
@@ -315,4 +332,5 @@ def _check_range(x: Any, first: int, last: int) -> None:
     to = of_array(x._array.dtype)
     low, high = (finfo(to).min, finfo(to).max) if to.is_floating_point else (iinfo(to).min, iinfo(to).max) if to.category == INTEGER else (0, 1)
     if first < low or last > high:
-        raise BadValue(f"random_: {first} to {last} is more than {to.name} holds", why=f"it holds {low} to {high}", fix="x.long().random_(from, to)")
+        raise BadValue(f"random_: {first} to {last} is more than {to.name} holds",
+                       why=f"it holds {low} to {high}", fix="x.long().random_(from, to)")
