@@ -1,7 +1,7 @@
 """Complex numbers: their parts, angles and views.
 
-`real`, `imag`, `view_as_real` and `view_as_complex` are windows of another element type on the same storage. They need no node:
-the gradient by z is dL/dRe + i dL/dIm, whose real parts are the gradient by the real parts.
+`real`, `imag`, `view_as_real` and `view_as_complex` are windows of another element type on the same storage. They need
+no node: the gradient by z is dL/dRe + i dL/dIm, whose real parts are the gradient by the real parts.
 """
 from __future__ import annotations
 
@@ -195,10 +195,10 @@ def chalf(x: Any, *, memory_format: Any = None) -> Any:
 # --------------------------------------------------------------------------------------- the same bytes as another type
 
 def view_as_dtype(x: Any, dtype: Any) -> Any:
-    """`Tensor.view(dtype)`: the same bytes as elements of another type; where the sizes differ, the last dimension is scaled.
+    """`Tensor.view(dtype)`: the same bytes as elements of another type; the last dimension is scaled if sizes differ.
 
-    Between floats and complex numbers of one precision it is differentiable. Any other reading has no derivative, and is a tensor
-    with a history of its own, as after `detach()`.
+    Between floats and complex numbers of one precision it is differentiable. Any other reading has no derivative, and
+    is a tensor with a history of its own, as after `detach()`.
     """
     array, to = x._array, dtype.array_type
     differentiable = _PARTS.get(array.dtype) == to or _WHOLES.get(array.dtype) == to

@@ -118,7 +118,8 @@ def _spacings(spacing: Any, dims: tuple[int, ...]) -> list[Any]:
     spacing = 1 if spacing is None else number(spacing) if not isinstance(spacing, (tuple, list)) else spacing
     if isinstance(spacing, (int, float, complex)) and not isinstance(spacing, bool):
         return [spacing] * len(dims)
-    if not isinstance(spacing, (tuple, list)) or not all(isinstance(v, (int, float, complex, TensorBase)) for v in spacing):
+    numbers = int, float, complex
+    if not isinstance(spacing, (tuple, list)) or not all(isinstance(v, (*numbers, TensorBase)) for v in spacing):
         raise BadArgument("gradient: spacing must be a number, or numbers or tensors of places for each dimension, "
                           f"not {type(spacing).__name__}", fix="spacing=0.5, or spacing=(x, y)")
     if len(spacing) != len(dims):
@@ -145,7 +146,8 @@ def _slope(x: Any, dim: int, spacing: Any, edge_order: int) -> Any:
         return narrow(steps, 0, i % (n - 1), 1)
 
     before, after = narrow(steps, 0, 0, n - 2), narrow(steps, 0, 1, n - 2)
-    inner = (values(2, n - 2) * (before / (after * (before + after))) + values(1, n - 2) * ((after - before) / (before * after))
+    inner = (values(2, n - 2) * (before / (after * (before + after)))
+             + values(1, n - 2) * ((after - before) / (before * after))
              - values(0, n - 2) * (after / (before * (before + after))))
     if edge_order == 1:
         first, last = (values(1, 1) - values(0, 1)) / step(0), (values(n - 1, 1) - values(n - 2, 1)) / step(-1)
@@ -157,4 +159,5 @@ def _slope(x: Any, dim: int, spacing: Any, edge_order: int) -> Any:
 
 def _edge(near: Any, far: Any, a: Any, b: Any, c: Any) -> Any:
     """The slope at a of the parabola through a, b and c."""
-    return b * ((near + far) / (near * far)) - a * ((2 * near + far) / (near * (near + far))) - c * (near / (far * (near + far)))
+    return (b * ((near + far) / (near * far)) - a * ((2 * near + far) / (near * (near + far)))
+            - c * (near / (far * (near + far))))

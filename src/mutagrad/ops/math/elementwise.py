@@ -27,7 +27,7 @@ _cast = primitive("cast_float", lambda a, to, source: cast_array(a, to), setting
 
 
 def cast_array(a: Any, to: Any) -> Any:
-    """A copy of another element type; what is out of its range becomes inf or wraps, without a warning, as in PyTorch."""
+    """A copy of another element type; what is out of its range becomes inf or wraps, silently, as in PyTorch."""
     return silent().run((a.real if a.dtype.kind == "c" and to.kind not in "cb" else a).astype, to)
 
 
@@ -67,7 +67,7 @@ def _trunc_quotient(a: Any, b: Any) -> Any:
 
 
 def _power(a: Any, b: Any) -> Any:
-    """Integers to negative powers are 0, but for 1 and -1: PyTorch's answer, where NumPy has none; booleans stay booleans."""
+    """Integers to negative powers are 0, but for 1 and -1, as in PyTorch (NumPy has no answer); booleans stay so."""
     if a.dtype.kind == "b":
         return a | ~b
     if a.dtype.kind == "i" and b.size and b.min() < 0:
@@ -90,7 +90,8 @@ def _fourth_power(a: Any) -> Any:
 
 
 # Powers that are a few products, in a hundredth of the time that NumPy takes over logarithms of negative numbers.
-_FEW_FACTORS = {1.0: np.copy, 2.0: np.square, 3.0: _third_power, 4.0: _fourth_power, 0.5: np.sqrt, -0.5: lambda a: np.reciprocal(np.sqrt(a) + 0),
+_FEW_FACTORS = {1.0: np.copy, 2.0: np.square, 3.0: _third_power, 4.0: _fourth_power,
+                0.5: np.sqrt, -0.5: lambda a: np.reciprocal(np.sqrt(a) + 0),
                 -1.0: np.reciprocal, -2.0: lambda a: np.reciprocal(a * a)}
 
 
@@ -102,25 +103,30 @@ def _power_of_base(xp: Any, g: Any, out: Any, x: Any, flat: Any) -> Any:
 add_values = elementwise("add", np.add, x=same, y=same)
 sub_values = elementwise("sub", np.subtract, x=same, y=lambda g: -g)
 mul = elementwise("mul", np.multiply, x=lambda g, y: g * y, y=lambda g, x: g * x)
-div_values = elementwise("div", np.true_divide, promotes="float", x=lambda g, y: g / y, y=lambda g, y, out: -(g / y) * out)
+div_values = elementwise("div", np.true_divide, promotes="float",
+                         x=lambda g, y: g / y, y=lambda g, y, out: -(g / y) * out)
 pow_values = elementwise(
     "pow", lambda a, b: _power(a, b),
     x=lambda xp, g, x, y: xp.where(y == 0, 0.0, g * y * xp.pow(x, y - 1)),
     y=lambda xp, g, x, y, out: _power_of_base(xp, g, out, x, (x == 0) & xp.not_negative(y)))
-RAW.not_negative, RECORDED.not_negative = lambda a: a.real >= 0, lambda x: make(x._array.real >= 0)  # of a complex number, its real part
-remainder = elementwise("remainder", _divisible("remainder", np.remainder), x=same, y=lambda xp, g, x, y: -g * xp.floor_divide(x, y))
+# Of a complex number, its real part.
+RAW.not_negative, RECORDED.not_negative = lambda a: a.real >= 0, lambda x: make(x._array.real >= 0)
+remainder = elementwise("remainder", _divisible("remainder", np.remainder),
+                        x=same, y=lambda xp, g, x, y: -g * xp.floor_divide(x, y))
 fmod = elementwise("fmod", _divisible("fmod", np.fmod), x=same, y=lambda xp, g, x, y: -g * xp.trunc(x / y))
 floor_divide = elementwise("floor_divide", _divisible("floor_divide", np.floor_divide), x=zero, y=zero)
-trunc_divide = elementwise("trunc_divide", _divisible("trunc_divide", lambda a, b: _trunc_quotient(a, b)), x=zero, y=zero)
+trunc_divide = elementwise("trunc_divide", _divisible("trunc_divide", lambda a, b: _trunc_quotient(a, b)),
+                           x=zero, y=zero)
 neg = elementwise("neg", np.negative, x=lambda g: -g)
-# NumPy 2.4's np.negative(a, out=b) is wrong for some strides (x[:, 0] of eight doubles a row); into fresh memory it is right.
+# NumPy 2.4's np.negative(a, out=b) is wrong for some strides (x[:, 0] of eight doubles a row), but not into new memory.
 neg.op.into = False
 reciprocal = elementwise("reciprocal", np.reciprocal, promotes="float", x=lambda g, out: -g * out * out)
 square_values = elementwise("square", np.square, x=lambda g, x: g * (x + x))
 abs = elementwise("abs", np.abs, x=lambda xp, g, x: g * xp.sgn(x))
 sign = elementwise("sign", lambda a: _sign(a), promotes="real", x=zero)
 sgn = elementwise("sgn", lambda a: _sign(a), x=lambda xp, g, x, out: _sgn_rule(xp, g, x, out))
-conj_physical = elementwise("conj", lambda a: np.conjugate(a) if a.dtype.kind == "c" else a.copy(), x=lambda xp, g: xp.conj(g))
+conj_physical = elementwise("conj", lambda a: np.conjugate(a) if a.dtype.kind == "c" else a.copy(),
+                            x=lambda xp, g: xp.conj(g))
 positive = elementwise("positive", np.positive, x=same)
 
 
@@ -163,7 +169,8 @@ log10 = elementwise("log10", np.log10, promotes="float", x=lambda g, x: g / (x *
 log1p = elementwise("log1p", np.log1p, promotes="float", x=lambda g, x: g / (x + 1))
 logaddexp = elementwise("logaddexp", np.logaddexp, promotes="float",
                         x=lambda xp, g, x, y: g / (1 + xp.exp(y - x)), y=lambda xp, g, x, y: g / (1 + xp.exp(x - y)))
-hypot = elementwise("hypot", np.hypot, promotes="float", x=lambda g, x, out: g * (x / out), y=lambda g, y, out: g * (y / out))
+hypot = elementwise("hypot", np.hypot, promotes="float",
+                    x=lambda g, x, out: g * (x / out), y=lambda g, y, out: g * (y / out))
 
 # ----------------------------------------------------------------------------------------- trigonometric and hyperbolic
 
@@ -174,7 +181,8 @@ asin = elementwise("asin", np.arcsin, promotes="float", x=lambda xp, g, x: g * x
 acos = elementwise("acos", np.arccos, promotes="float", x=lambda xp, g, x: -g * xp.rsqrt(1 - x * x))
 atan = elementwise("atan", np.arctan, promotes="float", x=lambda g, x: g / (1 + x * x))
 atan2 = elementwise("atan2", np.arctan2, promotes="float",
-                    x=lambda xp, g, x, y: g * _over_square(xp, y, x, y), y=lambda xp, g, x, y: -g * _over_square(xp, x, x, y))
+                    x=lambda xp, g, x, y: g * _over_square(xp, y, x, y),
+                    y=lambda xp, g, x, y: -g * _over_square(xp, x, x, y))
 sinh = elementwise("sinh", np.sinh, promotes="float", x=lambda xp, g, x: g * xp.cosh(x))
 cosh = elementwise("cosh", np.cosh, promotes="float", x=lambda xp, g, x: g * xp.sinh(x))
 tanh = elementwise("tanh", np.tanh, promotes="float", x=lambda g, out: g * (1 - out * out))
@@ -211,7 +219,8 @@ def _rounding(function: Any) -> Any:
 floor = elementwise("floor", _rounding(np.floor), x=zero)
 ceil = elementwise("ceil", _rounding(np.ceil), x=zero)
 trunc = elementwise("trunc", _rounding(np.trunc), x=zero)
-round_values = elementwise("round", lambda a, decimals: a.copy() if a.dtype.kind == "b" else np.round(a, decimals), settings=("decimals",), x=zero)
+round_values = elementwise("round", lambda a, decimals: a.copy() if a.dtype.kind == "b" else np.round(a, decimals),
+                           settings=("decimals",), x=zero)
 frac = elementwise("frac", lambda a: a - np.trunc(a), x=same)
 
 # --------------------------------------------------------------------------------------------------- choosing, bounding
@@ -226,7 +235,8 @@ fmax = elementwise("fmax", np.fmax, promotes="real", x=lambda xp, g, x, y: xp.wh
                    y=lambda xp, g, x, y: xp.where((x >= y) | xp.isnan(y), 0.0, g))
 fmin = elementwise("fmin", np.fmin, promotes="real", x=lambda xp, g, x, y: xp.where((x <= y) | xp.isnan(y), g, 0.0),
                    y=lambda xp, g, x, y: xp.where((x <= y) | xp.isnan(y), 0.0, g))
-clamp_values = elementwise("clamp", lambda a, low, high: np.clip(a, low, high), promotes="real", warns=False, settings=("low", "high"),
+clamp_values = elementwise("clamp", lambda a, low, high: np.clip(a, low, high), promotes="real", warns=False,
+                           settings=("low", "high"),
                            x=lambda xp, g, x, low, high: xp.where(_inside(x, low, high), g, 0.0))
 
 
@@ -242,11 +252,15 @@ def _inside(x: Any, low: Any, high: Any) -> Any:
 
 
 lerp_values = elementwise("lerp", lambda a, b, w: _lerp(a, b, w), inputs=("x", "y", "weight"),
-                          x=lambda g, weight: g * (1 - weight), y=lambda g, weight: g * weight, weight=lambda g, x, y: g * (y - x))
-addcmul_values = elementwise("addcmul", lambda a, b, c, value: a + value * b * c, settings=("value",), inputs=("x", "y", "z"),
+                          x=lambda g, weight: g * (1 - weight), y=lambda g, weight: g * weight,
+                          weight=lambda g, x, y: g * (y - x))
+addcmul_values = elementwise("addcmul", lambda a, b, c, value: a + value * b * c, settings=("value",),
+                             inputs=("x", "y", "z"),
                              x=same, y=lambda g, z, value: g * z * value, z=lambda g, y, value: g * y * value)
-addcdiv_values = elementwise("addcdiv", lambda a, b, c, value: a + value * b / c, promotes="float", settings=("value",), inputs=("x", "y", "z"),
-                             x=same, y=lambda g, z, value: g / z * value, z=lambda g, y, z, value: -g * (y / (z * z)) * value)
+addcdiv_values = elementwise("addcdiv", lambda a, b, c, value: a + value * b / c, promotes="float", settings=("value",),
+                             inputs=("x", "y", "z"),
+                             x=same, y=lambda g, z, value: g / z * value,
+                             z=lambda g, y, z, value: -g * (y / (z * z)) * value)
 
 
 def _lerp(a: Any, b: Any, w: Any) -> Any:
@@ -301,7 +315,8 @@ def _scaled(x: Any, y: Any, alpha: float) -> Any:
 
 def _old_order(name: str, setting: str) -> None:
     """PyTorch once had the number first, `p.add_(-lr, grad)`, and many optimizers are still written so."""
-    warnings.warn(f"This overload of {name} is deprecated, with the number before the tensors: give it as {setting}=", UserWarning, stacklevel=3)
+    warnings.warn(f"This overload of {name} is deprecated, with the number before the tensors: give it as {setting}=",
+                  UserWarning, stacklevel=3)
 
 
 def add(input: Any, other: Any, tensor: Any = None, *, alpha: float = 1, out: Any = None) -> Any:
@@ -343,7 +358,8 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
 
 def square(input: Any, *, out: Any = None) -> Any:
     """`x * x`; booleans are counted, as in PyTorch."""
-    return square_values(cast(input, np.dtype("int64")) if isinstance(input, TensorBase) and input._array.dtype.kind == "b" else input, out=out)
+    is_bool = isinstance(input, TensorBase) and input._array.dtype.kind == "b"
+    return square_values(cast(input, np.dtype("int64")) if is_bool else input, out=out)
 
 
 _POWERS = {2: square_values, 0.5: sqrt, -1: reciprocal, 1: positive}
@@ -351,7 +367,8 @@ _POWERS = {2: square_values, 0.5: sqrt, -1: reciprocal, 1: positive}
 
 def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """`x ** y`. The powers 2, 1/2 and -1 of float tensors go to the function that is exact and fast there."""
-    if exponent.__class__ in (int, float) and exponent in _POWERS and isinstance(input, TensorBase) and input._array.dtype.kind in "fV":
+    if (exponent.__class__ in (int, float) and exponent in _POWERS
+            and isinstance(input, TensorBase) and input._array.dtype.kind in "fV"):
         return _POWERS[exponent](input, out=out)
     if exponent.__class__ is int and exponent < 0 and isinstance(input, TensorBase) and input._array.dtype.kind in "iu":
         raise DTypeError(f"pow: integers have no power {exponent}",
@@ -387,7 +404,8 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
 
 def _beside(x: Any, *numbers: Any) -> Any:
     """`x` as an operation with these settings computes it: integers meet a float as floats."""
-    meets_float = isinstance(x, TensorBase) and x._array.dtype.kind in "iub" and any(isinstance(n, float) for n in numbers)
+    is_integer = isinstance(x, TensorBase) and x._array.dtype.kind in "iub"
+    meets_float = is_integer and any(isinstance(n, float) for n in numbers)
     return add_values(x, 0.0) if meets_float else x
 
 
@@ -462,7 +480,8 @@ def equal(input: Any, other: Any) -> bool:
 
 # ------------------------------------------------------------------------------------------------------------ in place
 
-add_values_, sub_values_, mul_, div_values_, pow_values_ = map(in_place, (add_values, sub_values, mul, div_values, pow_values))
+add_values_, sub_values_, mul_ = map(in_place, (add_values, sub_values, mul))
+div_values_, pow_values_ = map(in_place, (div_values, pow_values))
 
 
 def add_(x: Any, other: Any, tensor: Any = None, *, alpha: float = 1) -> Any:

@@ -73,8 +73,11 @@ def _with_values(name: str) -> Any:
             return foreach(self, tensor1, tensor2, value._array.tolist() if isinstance(value, TensorBase) else value)
         return call
 
+    def into(x: Any, a: Any, b: Any, value: Any) -> Any:
+        return getattr(x, f"{name}_")(a, b, value=value)
+
     return (spread_values(_foreach(f"_foreach_{name}", lambda x, a, b, value: getattr(x, name)(a, b, value=value))),
-            spread_values(_foreach(f"_foreach_{name}_", lambda x, a, b, value: getattr(x, f"{name}_")(a, b, value=value))))
+            spread_values(_foreach(f"_foreach_{name}_", into)))
 
 
 _foreach_abs, _foreach_abs_ = _pair("abs")
@@ -112,7 +115,8 @@ _foreach_add, _foreach_add_ = _pair("add")
 _foreach_sub, _foreach_sub_ = _pair("sub")
 _foreach_mul, _foreach_mul_ = _pair("mul")
 _foreach_div, _foreach_div_ = _pair("div")
-_foreach_pow, _foreach_pow_ = _foreach("_foreach_pow", elementwise.pow), _foreach_in_place("_foreach_pow_", "pow_")  # 2 ** x for each has no method
+# 2 ** x for each has no method.
+_foreach_pow, _foreach_pow_ = _foreach("_foreach_pow", elementwise.pow), _foreach_in_place("_foreach_pow_", "pow_")
 _foreach_lerp, _foreach_lerp_ = _pair("lerp")
 _foreach_maximum, _foreach_maximum_ = _pair("maximum", "clamp_min")
 _foreach_minimum, _foreach_minimum_ = _pair("minimum", "clamp_max")
@@ -120,7 +124,8 @@ _foreach_clamp_min, _foreach_clamp_min_ = _pair("clamp_min")
 _foreach_clamp_max, _foreach_clamp_max_ = _pair("clamp_max")
 _foreach_addcmul, _foreach_addcmul_ = _with_values("addcmul")
 _foreach_addcdiv, _foreach_addcdiv_ = _with_values("addcdiv")
-_foreach_max, _foreach_clone = _foreach("_foreach_max", lambda x: x.max()), _foreach("_foreach_clone", lambda x: x.clone())
+_foreach_max = _foreach("_foreach_max", lambda x: x.max())
+_foreach_clone = _foreach("_foreach_clone", lambda x: x.clone())
 
 
 def _foreach_norm(self: Any, ord: Any = 2, dtype: Any = None) -> tuple[Any, ...]:

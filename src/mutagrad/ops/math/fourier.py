@@ -18,7 +18,19 @@ from ...core.op import RAW, RECORDED
 from ...core.out_arg import write_out
 from ...core.size import sizes
 from ..create.create import finish
-from ..shape.shape import cat, clone, expand, narrow, roll, stack, tensor_argument, transpose, unfold, unsqueeze, whole_dims
+from ..shape.shape import (
+    cat,
+    clone,
+    expand,
+    narrow,
+    roll,
+    stack,
+    tensor_argument,
+    transpose,
+    unfold,
+    unsqueeze,
+    whole_dims,
+)
 from .elementwise import cast, conj, mul
 
 FUNCTIONS = "istft stft"
@@ -64,25 +76,31 @@ def _overlap_added(a: Any, step: int) -> Any:
 
 
 RAW.real_part, RECORDED.real_part = lambda a: a.real, lambda x: cast(x, x._array.real.dtype)
-RAW.doubled, RECORDED.doubled = lambda a, dim, n: a * _weights(a, dim, n), lambda x, dim, n: x * make(_weights(x._array, dim, n))
+RAW.doubled = lambda a, dim, n: a * _weights(a, dim, n)
+RECORDED.doubled = lambda x, dim, n: x * make(_weights(x._array, dim, n))
 RAW.frames, RECORDED.frames = _frames, lambda x, size, step: clone(unfold(x, -1, size, step))
 
 fft_resize = primitive("fft_resize", _resized, settings=("shape",), x=lambda xp, g, x_shape: xp.fft_resize(g, x_shape))
 
 fft_complex = primitive(
-    "fft_complex", lambda a, dims, norm, inverse, real: (np.fft.ifftn if inverse else np.fft.fftn)(a, axes=dims, norm=norm),
+    "fft_complex",
+    lambda a, dims, norm, inverse, real: (np.fft.ifftn if inverse else np.fft.fftn)(a, axes=dims, norm=norm),
     settings=("dims", "norm", "inverse", "real"),  # `real`: whether the input is
     x=lambda xp, g, dims, norm, inverse, real: _of_input(xp, xp.fft_complex(g, dims, norm, inverse, False), real))
 
 fft_half = primitive(
     "fft_half", lambda a, dims, norm: np.fft.rfftn(a, axes=dims, norm=norm), settings=("dims", "norm"),
-    x=lambda xp, g, x_shape, dims, norm: xp.real_part(xp.fft_complex(xp.fft_resize(g, x_shape), dims, norm, False, False)))
+    x=lambda xp, g, x_shape, dims, norm:
+        xp.real_part(xp.fft_complex(xp.fft_resize(g, x_shape), dims, norm, False, False)))
 
 fft_real = primitive(
-    "fft_real", lambda a, points, dims, norm: np.fft.irfftn(a, [*(a.shape[d] for d in dims[:-1]), points], dims, norm), settings=("points", "dims", "norm"),
+    "fft_real",
+    lambda a, points, dims, norm: np.fft.irfftn(a, [*(a.shape[d] for d in dims[:-1]), points], dims, norm),
+    settings=("points", "dims", "norm"),
     x=lambda xp, g, points, dims, norm: xp.doubled(xp.fft_half(g, dims, _OPPOSITE[norm]), dims[-1], points))
 
-overlap_add = primitive("overlap_add", _overlap_added, settings=("step",), x=lambda xp, g, x_shape, step: xp.frames(g, x_shape[-1], step))
+overlap_add = primitive("overlap_add", _overlap_added, settings=("step",),
+                        x=lambda xp, g, x_shape, step: xp.frames(g, x_shape[-1], step))
 
 # ------------------------------------------------------------------------------------------------------------ arguments
 
@@ -178,7 +196,8 @@ def _to_real(name: str, x: Any, s: Any, dim: Any, norm: Any, out: Any, conjugate
     if n < 1:
         raise BadValue(f"{name}: a result of {n} points",
                        why="half a spectrum of one entry does not say of how many points it is", fix=f"{name}(x, 1)")
-    x = _as_complex(_fitted(x, [*asked[:-1], n // 2 + 1], dims)) if x._array.dtype.kind == "f" else _fitted(x, [*asked[:-1], n // 2 + 1], dims)
+    fitted = _fitted(x, [*asked[:-1], n // 2 + 1], dims)
+    x = _as_complex(fitted) if x._array.dtype.kind == "f" else fitted
     return _ended(fft_real(conj(x) if conjugate else x, n, dims, _OPPOSITE[norm] if conjugate else norm), out)
 
 
@@ -391,14 +410,17 @@ def stft(input: Any, n_fft: int, hop_length: int | None = None, win_length: int 
     pieces = mul(unfold(signal, -1, n_fft, hop), weights)
     norm = "ortho" if normalized else "backward"
     dims = (pieces._array.ndim - 1,)
-    found = transpose(fft_half(pieces, dims, norm) if half else fft_complex(pieces, dims, norm, False, not is_complex), -2, -1)
-    return found if return_complex or return_complex is None else stack([RECORDED.real_part(found), RECORDED.real_part(found * -1j)], -1)
+    spectra = fft_half(pieces, dims, norm) if half else fft_complex(pieces, dims, norm, False, not is_complex)
+    found = transpose(spectra, -2, -1)
+    if return_complex or return_complex is None:
+        return found
+    return stack([RECORDED.real_part(found), RECORDED.real_part(found * -1j)], -1)
 
 
 def istft(input: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Any = None,
           center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None,
           return_complex: bool = False) -> Any:
-    """The signal whose `stft` comes nearest: pieces added up where they overlap, divided by what their windows sum to."""
+    """The signal whose `stft` comes nearest: overlapping pieces added up, divided by what their windows sum to."""
     shape = tensor_argument(input, "istft")._array.shape
     if input._array.dtype.kind != "c" or len(shape) not in (2, 3) or 0 in shape:
         raise ShapeError("istft: expects complex spectra of 2 or 3 dimensions, "

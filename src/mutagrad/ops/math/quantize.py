@@ -18,11 +18,12 @@ FUNCTIONS = "fake_quantize_per_channel_affine fake_quantize_per_tensor_affine"
 def _nearest_steps(array: Any, scale: Any, zero: Any, lowest: int, highest: int) -> tuple[Any, Any]:
     """Which elements lie between the lowest and the highest step, and the values of their steps."""
     steps = np.rint(array * (1 / np.asarray(scale, array.dtype))) + zero
-    return (steps >= lowest) & (steps <= highest), ((np.clip(steps, lowest, highest) - zero) * scale).astype(array.dtype)
+    inside = (steps >= lowest) & (steps <= highest)
+    return inside, ((np.clip(steps, lowest, highest) - zero) * scale).astype(array.dtype)
 
 
 def _quantized(name: str, x: Any, scale: Any, zero: Any, lowest: int, highest: int) -> Any:
-    """Each element as the nearest step between the lowest and the highest; the derivative is 1 between these, and 0 beyond them."""
+    """Each element as the nearest step between the lowest and the highest; the derivative is 1 there, 0 beyond."""
     array = x._array
     if array.dtype.kind != "f":
         raise DTypeError(f"{name}: needs floating point numbers, not {array.dtype.name}", fix="input.float()")

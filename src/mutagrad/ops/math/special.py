@@ -50,21 +50,24 @@ def _only_floats(a: Any) -> Any:
 # ---------------------------------------------------------------------------------------------------- gamma and its kin
 
 lgamma = elementwise("lgamma", _lgamma, promotes="float", x=lambda xp, g, x: g * xp.digamma(x))
-digamma = elementwise("digamma", lambda a: special("psi", "digamma")(_real(a)), promotes="float", x=lambda xp, g, x: g * xp.polygamma(x, 1))
-polygamma_values = elementwise("polygamma", lambda a, order: _polygamma(a, order), promotes="float", settings=("order",),
-                               x=lambda xp, g, x, order: g * xp.polygamma(x, order + 1))
+digamma = elementwise("digamma", lambda a: special("psi", "digamma")(_real(a)), promotes="float",
+                      x=lambda xp, g, x: g * xp.polygamma(x, 1))
+polygamma_values = elementwise("polygamma", lambda a, order: _polygamma(a, order), promotes="float",
+                               settings=("order",), x=lambda xp, g, x, order: g * xp.polygamma(x, order + 1))
 igamma = elementwise("igamma", special("gammainc", "igamma"), promotes="float", inputs=("a", "x"), a=None,
                      x=lambda xp, g, a, x: g * _gamma_density(xp, a, x))
 igammac = elementwise("igammac", special("gammaincc", "igammac"), promotes="float", inputs=("a", "x"), a=None,
                       x=lambda xp, g, a, x: -g * _gamma_density(xp, a, x))
-zeta = elementwise("zeta", special("zeta"), promotes="float", inputs=("x", "q"), x=None, q=lambda xp, g, x, q: -g * x * xp.zeta(x + 1, q))
+zeta = elementwise("zeta", special("zeta"), promotes="float", inputs=("x", "q"),
+                   x=None, q=lambda xp, g, x, q: -g * x * xp.zeta(x + 1, q))
 
 
 def _polygamma(a: Any, n: int) -> Any:
     _real(a)
     if n == 0:
         return special("psi", "polygamma")(a)
-    return ((-1) ** (n + 1) * float(factorial(n)) * scipy("special", "polygamma").zeta(float(n + 1), a.astype(np.float64))).astype(a.dtype)
+    zeta_values = scipy("special", "polygamma").zeta(float(n + 1), a.astype(np.float64))
+    return ((-1) ** (n + 1) * float(factorial(n)) * zeta_values).astype(a.dtype)
 
 
 def _gamma_density(xp: Any, a: Any, x: Any) -> Any:
@@ -109,35 +112,46 @@ def mvlgamma(input: Any, p: int, *, out: Any = None) -> Any:
 
 erfc = elementwise("erfc", _erfc, promotes="float", x=lambda xp, g, x: g * xp.exp(-x * x) * (-2 / sqrt(pi)))
 erfcx = elementwise("erfcx", special("erfcx"), promotes="float", x=lambda g, x, out: g * (2 * x * out - 2 / sqrt(pi)))
-erfinv = elementwise("erfinv", special("erfinv"), promotes="float", x=lambda xp, g, out: g * xp.exp(out * out) * (sqrt(pi) / 2))
-ndtr = elementwise("ndtr", special("ndtr"), promotes="float", x=lambda xp, g, x: g * xp.exp(-0.5 * x * x) * (1 / sqrt(2 * pi)))
-ndtri = elementwise("ndtri", special("ndtri"), promotes="float", x=lambda xp, g, out: g * xp.exp(0.5 * out * out) * sqrt(2 * pi))
-log_ndtr = elementwise("log_ndtr", special("log_ndtr"), promotes="float", x=lambda xp, g, x: g / xp.erfcx(x * -sqrt(0.5)) * sqrt(2 / pi))
+erfinv = elementwise("erfinv", special("erfinv"), promotes="float",
+                     x=lambda xp, g, out: g * xp.exp(out * out) * (sqrt(pi) / 2))
+ndtr = elementwise("ndtr", special("ndtr"), promotes="float",
+                   x=lambda xp, g, x: g * xp.exp(-0.5 * x * x) * (1 / sqrt(2 * pi)))
+ndtri = elementwise("ndtri", special("ndtri"), promotes="float",
+                    x=lambda xp, g, out: g * xp.exp(0.5 * out * out) * sqrt(2 * pi))
+log_ndtr = elementwise("log_ndtr", special("log_ndtr"), promotes="float",
+                       x=lambda xp, g, x: g / xp.erfcx(x * -sqrt(0.5)) * sqrt(2 / pi))
 
 # --------------------------------------------------------------------------------------------------------------- Bessel
 
 i0 = elementwise("i0", special("i0"), promotes="float", x=lambda xp, g, x: g * xp.i1(x))
 i1 = elementwise("i1", special("i1"), promotes="float", x=lambda xp, g, x, out: g * (xp.i0(x) - _ratio(xp, out, x)))
 i0e = elementwise("i0e", special("i0e"), promotes="float", x=lambda xp, g, x, out: g * (xp.i1e(x) - xp.sgn(x) * out))
-i1e = elementwise("i1e", special("i1e"), promotes="float", x=lambda xp, g, x, out: g * (xp.i0e(x) - xp.sgn(x) * out - _ratio(xp, out, x)))
-bessel_j0 = elementwise("bessel_j0", special("j0", "bessel_j0"), promotes="float", x=lambda xp, g, x: -g * xp.bessel_j1(x))
+i1e = elementwise("i1e", special("i1e"), promotes="float",
+                  x=lambda xp, g, x, out: g * (xp.i0e(x) - xp.sgn(x) * out - _ratio(xp, out, x)))
+bessel_j0 = elementwise("bessel_j0", special("j0", "bessel_j0"), promotes="float",
+                        x=lambda xp, g, x: -g * xp.bessel_j1(x))
 bessel_j1 = elementwise("bessel_j1", special("j1", "bessel_j1"), promotes="float",
                         x=lambda xp, g, x, out: g * (xp.bessel_j0(x) - _ratio(xp, out, x)))
-bessel_y0 = elementwise("bessel_y0", special("y0", "bessel_y0"), promotes="float", x=lambda xp, g, x: -g * xp.bessel_y1(x))
-bessel_y1 = elementwise("bessel_y1", special("y1", "bessel_y1"), promotes="float", x=lambda xp, g, x, out: g * (xp.bessel_y0(x) - out / x))
+bessel_y0 = elementwise("bessel_y0", special("y0", "bessel_y0"), promotes="float",
+                        x=lambda xp, g, x: -g * xp.bessel_y1(x))
+bessel_y1 = elementwise("bessel_y1", special("y1", "bessel_y1"), promotes="float",
+                        x=lambda xp, g, x, out: g * (xp.bessel_y0(x) - out / x))
 modified_bessel_i0, modified_bessel_i1 = i0, i1
 modified_bessel_k0 = elementwise("modified_bessel_k0", special("k0", "modified_bessel_k0"), promotes="float",
                                  x=lambda xp, g, x: -g * xp.modified_bessel_k1(x))
 modified_bessel_k1 = elementwise("modified_bessel_k1", special("k1", "modified_bessel_k1"), promotes="float",
                                  x=lambda xp, g, x, out: -g * (xp.modified_bessel_k0(x) + out / x))
-scaled_modified_bessel_k0 = elementwise("scaled_modified_bessel_k0", special("k0e", "scaled_modified_bessel_k0"), promotes="float",
+scaled_modified_bessel_k0 = elementwise("scaled_modified_bessel_k0", special("k0e", "scaled_modified_bessel_k0"),
+                                        promotes="float",
                                         x=lambda xp, g, x, out: g * (out - xp.scaled_modified_bessel_k1(x)))
-scaled_modified_bessel_k1 = elementwise("scaled_modified_bessel_k1", special("k1e", "scaled_modified_bessel_k1"), promotes="float",
+scaled_modified_bessel_k1 = elementwise("scaled_modified_bessel_k1", special("k1e", "scaled_modified_bessel_k1"),
+                                        promotes="float",
                                         x=lambda xp, g, x, out: g * (out - xp.scaled_modified_bessel_k0(x) - out / x))
 spherical_bessel_j0 = elementwise("spherical_bessel_j0", lambda a: _sine_ratio(a), promotes="float",
                                   x=lambda xp, g, x, out: g * _sine_ratio_slope(xp, x, out))
-airy_values = elementwise("airy_ai", lambda a, derivative: _airy(a, derivative), promotes="float", settings=("derivative",),
-                          x=lambda xp, g, x, derivative: g * x * xp.airy_ai(x, 0) if derivative else g * xp.airy_ai(x, 1))
+airy_values = elementwise(
+    "airy_ai", lambda a, derivative: _airy(a, derivative), promotes="float", settings=("derivative",),
+    x=lambda xp, g, x, derivative: g * x * xp.airy_ai(x, 0) if derivative else g * xp.airy_ai(x, 1))
 
 
 def _ratio(xp: Any, out: Any, x: Any) -> Any:
@@ -170,10 +184,10 @@ def airy_ai(input: Any, *, out: Any = None) -> Any:
 # ----------------------------------------------------------------------------------------------- orthogonal polynomials
 
 class Family(NamedTuple):
-    """Polynomials by degree: p[0] = 1, p[1] = slope * x + constant, p[k+1] = (a * x + b) * p[k] - c * p[k-1] with a, b, c of k.
+    """Polynomials by degree: p[0] = 1, p[1] = slope * x + constant, p[k+1] = (a * x + b) * p[k] - c * p[k-1].
 
-    `closed`, where there is one, gives those of any degree at the cosine (or its image in the shifted ones) of an angle;
-    `far` is SciPy's function for degrees to which stepping with arrays would take long.
+    `recurrence` gives a, b, c by k. `closed`, where there is one, gives those of any degree at the cosine (or its image in
+    the shifted ones) of an angle; `far` is SciPy's function for degrees to which stepping with arrays would take long.
     """
 
     slope: float
@@ -199,7 +213,9 @@ def _evaluate(family: Family, a: Any, n: Any, derivative: int) -> Any:
     cosine = family.recurrence(1)[0] / 2 * x + family.recurrence(1)[1] / 2
     inside = (degrees > LONG) & (np.abs(cosine) < 1)
     short = _by_recurrence(family, x, np.where(inside, 0, degrees), 0)
-    return np.where(inside, family.closed(np.arccos(cosine), degrees), short).astype(a.dtype, copy=False) if inside.any() else short
+    if not inside.any():
+        return short
+    return np.where(inside, family.closed(np.arccos(cosine), degrees), short).astype(a.dtype, copy=False)
 
 
 def _by_recurrence(family: Family, x: Any, degrees: Any, derivative: int) -> Any:
@@ -221,9 +237,10 @@ def _by_recurrence(family: Family, x: Any, degrees: Any, derivative: int) -> Any
 
 
 def _polynomial(name: str, family: Family, words: str) -> Any:
-    """The function under which a family is public, and its operation: the derivative of any order is the next order's."""
-    values = elementwise(name, lambda a, n, derivative: _evaluate(family, a, n, derivative), promotes="float", settings=("derivative",),
-                         inputs=("x", "n"), x=lambda xp, g, x, n, derivative: g * getattr(xp, name)(x, n, derivative + 1), n=None)
+    """A family's public function, and its operation: the derivative of any order is the next order's."""
+    values = elementwise(name, lambda a, n, derivative: _evaluate(family, a, n, derivative), promotes="float",
+                         settings=("derivative",), inputs=("x", "n"),
+                         x=lambda xp, g, x, n, derivative: g * getattr(xp, name)(x, n, derivative + 1), n=None)
 
     def function(input: Any, n: Any, *, out: Any = None) -> Any:
         return values(input, n, 0, out=out)
@@ -258,30 +275,43 @@ def _closed_w(angle: Any, n: Any) -> Any:
     return np.sin((n + 0.5) * angle) / np.sin(angle / 2)
 
 
-chebyshev_polynomial_t = _polynomial("chebyshev_polynomial_t", Family(1, 0, _plain, _closed_t), "Chebyshev (first kind)")
-chebyshev_polynomial_u = _polynomial("chebyshev_polynomial_u", Family(2, 0, _plain, _closed_u), "Chebyshev (second kind)")
-chebyshev_polynomial_v = _polynomial("chebyshev_polynomial_v", Family(2, -1, _plain, _closed_v), "Chebyshev (third kind)")
-chebyshev_polynomial_w = _polynomial("chebyshev_polynomial_w", Family(2, 1, _plain, _closed_w), "Chebyshev (fourth kind)")
-shifted_chebyshev_polynomial_t = _polynomial("shifted_chebyshev_polynomial_t", Family(2, -1, _shifted, _closed_t), "shifted Chebyshev (first kind)")
-shifted_chebyshev_polynomial_u = _polynomial("shifted_chebyshev_polynomial_u", Family(4, -2, _shifted, _closed_u), "shifted Chebyshev (second kind)")
-shifted_chebyshev_polynomial_v = _polynomial("shifted_chebyshev_polynomial_v", Family(4, -3, _shifted, _closed_v), "shifted Chebyshev (third kind)")
-shifted_chebyshev_polynomial_w = _polynomial("shifted_chebyshev_polynomial_w", Family(4, -1, _shifted, _closed_w), "shifted Chebyshev (fourth kind)")
+chebyshev_polynomial_t = _polynomial("chebyshev_polynomial_t", Family(1, 0, _plain, _closed_t),
+                                     "Chebyshev (first kind)")
+chebyshev_polynomial_u = _polynomial("chebyshev_polynomial_u", Family(2, 0, _plain, _closed_u),
+                                     "Chebyshev (second kind)")
+chebyshev_polynomial_v = _polynomial("chebyshev_polynomial_v", Family(2, -1, _plain, _closed_v),
+                                     "Chebyshev (third kind)")
+chebyshev_polynomial_w = _polynomial("chebyshev_polynomial_w", Family(2, 1, _plain, _closed_w),
+                                     "Chebyshev (fourth kind)")
+shifted_chebyshev_polynomial_t = _polynomial("shifted_chebyshev_polynomial_t", Family(2, -1, _shifted, _closed_t),
+                                             "shifted Chebyshev (first kind)")
+shifted_chebyshev_polynomial_u = _polynomial("shifted_chebyshev_polynomial_u", Family(4, -2, _shifted, _closed_u),
+                                             "shifted Chebyshev (second kind)")
+shifted_chebyshev_polynomial_v = _polynomial("shifted_chebyshev_polynomial_v", Family(4, -3, _shifted, _closed_v),
+                                             "shifted Chebyshev (third kind)")
+shifted_chebyshev_polynomial_w = _polynomial("shifted_chebyshev_polynomial_w", Family(4, -1, _shifted, _closed_w),
+                                             "shifted Chebyshev (fourth kind)")
 hermite_polynomial_h = _polynomial("hermite_polynomial_h", Family(2, 0, lambda k: (2, 0, 2 * k)), "physicist's Hermite")
 hermite_polynomial_he = _polynomial("hermite_polynomial_he", Family(1, 0, lambda k: (1, 0, k)), "probabilist's Hermite")
 laguerre_polynomial_l = _polynomial("laguerre_polynomial_l", Family(
     -1, 1, lambda k: (-1 / (k + 1), (2 * k + 1) / (k + 1), k / (k + 1)), far="eval_laguerre"), "Laguerre")
-legendre_polynomial_p = _polynomial("legendre_polynomial_p", Family(1, 0, lambda k: ((2 * k + 1) / (k + 1), 0, k / (k + 1)), far="eval_legendre"), "Legendre")
+legendre_polynomial_p = _polynomial(
+    "legendre_polynomial_p", Family(1, 0, lambda k: ((2 * k + 1) / (k + 1), 0, k / (k + 1)), far="eval_legendre"),
+    "Legendre")
 
 # ------------------------------------------------------------------------------------------------ logarithms and powers
 
 xlogy = elementwise("xlogy", lambda a, b: _times_log(a, b, np.log), promotes="float",
-                    x=lambda xp, g, x, y: g * xp.where((x == 0) & (y <= 0), 0.0, xp.log(y)), y=lambda g, x, y: g * x / y)
+                    x=lambda xp, g, x, y: g * xp.where((x == 0) & (y <= 0), 0.0, xp.log(y)),
+                    y=lambda g, x, y: g * x / y)
 xlog1py = elementwise("xlog1py", lambda a, b: _times_log(a, b, np.log1p), promotes="float",
-                      x=lambda xp, g, x, y: g * xp.where((x == 0) & (y <= -1), 0.0, xp.log1p(y)), y=lambda g, x, y: g * x / (y + 1))
+                      x=lambda xp, g, x, y: g * xp.where((x == 0) & (y <= -1), 0.0, xp.log1p(y)),
+                      y=lambda g, x, y: g * x / (y + 1))
 entr = elementwise("entr", lambda a: _entropy(a), promotes="float", x=lambda xp, g, x: -g * (xp.log(x) + 1))
 logaddexp2 = elementwise("logaddexp2", np.logaddexp2, promotes="float",
                          x=lambda xp, g, x, y: g / (1 + xp.exp2(y - x)), y=lambda xp, g, x, y: g / (1 + xp.exp2(x - y)))
-sinc = elementwise("sinc", np.sinc, promotes="float", x=lambda xp, g, x, out: g * _sine_ratio_slope(xp, x * pi, out) * pi)
+sinc = elementwise("sinc", np.sinc, promotes="float",
+                   x=lambda xp, g, x, out: g * _sine_ratio_slope(xp, x * pi, out) * pi)
 
 
 def _times_log(a: Any, b: Any, log: Callable[[Any], Any]) -> Any:
@@ -292,7 +322,8 @@ def _times_log(a: Any, b: Any, log: Callable[[Any], Any]) -> Any:
 def _entropy(a: Any) -> Any:
     """-a * log(a): 0 at 0, and minus infinity below."""
     positive = np.where(_real(a) > 0, a, 1).astype(a.dtype, copy=False)
-    return np.where(a < 0, -np.ones_like(a) * inf, np.where(a == 0, np.zeros_like(a), np.where(a == a, -positive * np.log(positive), a)))
+    entropy = np.where(a == 0, np.zeros_like(a), np.where(a == a, -positive * np.log(positive), a))
+    return np.where(a < 0, -np.ones_like(a) * inf, entropy)
 
 
 def ldexp(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -341,17 +372,22 @@ def frexp(input: Any, *, out: Any = None) -> Any:
 
 # ------------------------------------------------------------------------------------------ signs, steps, whole numbers
 
-copysign = elementwise("copysign", np.copysign, promotes="float", x=lambda xp, g, x, out: g * (xp.sgn(x) * xp.sgn(out)), y=zero)
+copysign = elementwise("copysign", np.copysign, promotes="float",
+                       x=lambda xp, g, x, out: g * (xp.sgn(x) * xp.sgn(out)), y=zero)
 # The neighbour of a number moves with it, unless both are equal.
-nextafter = elementwise("nextafter", lambda a, b: np.nextafter(_only_floats(a), b), x=lambda xp, g, x, y: xp.where(x == y, 0.0, g), y=zero)
-step_values = elementwise("heaviside", lambda a, b: np.where(a == 0, b, _real(a) > 0).astype(a.dtype), inputs=("x", "values"),
-                          x=zero, values=lambda xp, g, x: xp.where(x == 0, g, 0.0))
+nextafter = elementwise("nextafter", lambda a, b: np.nextafter(_only_floats(a), b),
+                        x=lambda xp, g, x, y: xp.where(x == y, 0.0, g), y=zero)
+step_values = elementwise("heaviside", lambda a, b: np.where(a == 0, b, _real(a) > 0).astype(a.dtype),
+                          inputs=("x", "values"), x=zero, values=lambda xp, g, x: xp.where(x == 0, g, 0.0))
 gcd = elementwise("gcd", np.gcd, inputs=("x", "y"))
 lcm = elementwise("lcm", np.lcm, inputs=("x", "y"))
-isneginf = elementwise("isneginf", lambda a: _real(a) == -inf if a.dtype.kind == "f" else np.zeros_like(_real(a), bool), inputs=("x",))
-isposinf = elementwise("isposinf", lambda a: _real(a) == inf if a.dtype.kind == "f" else np.zeros_like(_real(a), bool), inputs=("x",))
+isneginf = elementwise("isneginf", lambda a: _real(a) == -inf if a.dtype.kind == "f" else np.zeros_like(_real(a), bool),
+                       inputs=("x",))
+isposinf = elementwise("isposinf", lambda a: _real(a) == inf if a.dtype.kind == "f" else np.zeros_like(_real(a), bool),
+                       inputs=("x",))
 isreal = elementwise("isreal", lambda a: a.imag == 0 if a.dtype.kind == "c" else np.ones_like(a, bool), inputs=("x",))
-finite_values = elementwise("nan_to_num", lambda a, nan, posinf, neginf: np.nan_to_num(a, nan=nan, posinf=posinf, neginf=neginf),
+finite_values = elementwise("nan_to_num",
+                            lambda a, nan, posinf, neginf: np.nan_to_num(a, nan=nan, posinf=posinf, neginf=neginf),
                             settings=("nan", "posinf", "neginf"), x=lambda xp, g, x: xp.where(xp.isfinite(x), g, 0.0))
 
 
@@ -365,7 +401,7 @@ def heaviside(input: Any, values: Any, *, out: Any = None) -> Any:
 
 def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None,
                *, out: Any = None) -> Any:
-    """nan replaced by 0 (or `nan`), infinities by the largest and smallest finite numbers (or `posinf` and `neginf`)."""
+    """nan replaced by 0 (or `nan`), infinities by the largest and smallest finite numbers (or `posinf`, `neginf`)."""
     return finite_values(input, 0.0 if nan is None else nan, posinf, neginf, out=out)
 
 

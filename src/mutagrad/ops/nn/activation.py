@@ -49,17 +49,23 @@ leaky_relu_values = elementwise("leaky_relu", _leaky_relu, settings=("slope",),
                                 x=lambda xp, g, x, slope: g * (xp.as_float(x > 0, g) * (1 - slope) + slope))
 hardtanh_values = elementwise("hardtanh", lambda a, low, high: np.clip(a, low, high), settings=("low", "high"),
                               x=lambda g, x, low, high: g * ((x > low) & (x < high)))
-hardsigmoid_values = elementwise("hardsigmoid", lambda a: np.clip(a + 3, 0, 6) / 6, x=lambda xp, g, x: xp.where((x > -3) & (x < 3), g / 6, 0.0))
+hardsigmoid_values = elementwise("hardsigmoid", lambda a: np.clip(a + 3, 0, 6) / 6,
+                                 x=lambda xp, g, x: xp.where((x > -3) & (x < 3), g / 6, 0.0))
 hardswish_values = elementwise("hardswish", lambda a: a * np.clip(a + 3, 0, 6) / 6,
                                x=lambda xp, g, x: xp.where(x <= -3, 0.0, xp.where(x < 3, g * (x / 3 + 0.5), g)))
-hardshrink_values = elementwise("hardshrink", lambda a, lambd: np.where((a >= -lambd) & (a <= lambd), a.dtype.type(0), a), settings=("lambd",),
+hardshrink_values = elementwise("hardshrink",
+                                lambda a, lambd: np.where((a >= -lambd) & (a <= lambd), a.dtype.type(0), a),
+                                settings=("lambd",),
                                 x=lambda xp, g, x, lambd: xp.where((x >= -lambd) & (x <= lambd), 0.0, g))
-softshrink_values = elementwise("softshrink", lambda a, lambd: np.where(np.isnan(a), a, a - np.clip(a, -lambd, lambd)), settings=("lambd",),
+softshrink_values = elementwise("softshrink", lambda a, lambd: np.where(np.isnan(a), a, a - np.clip(a, -lambd, lambd)),
+                                settings=("lambd",),
                                 x=lambda xp, g, x, lambd: xp.where((x >= -lambd) & (x <= lambd), 0.0, g))
-threshold_values = elementwise("threshold", lambda a, bound, value: np.where(a <= bound, np.array(value).astype(a.dtype), a),
+threshold_values = elementwise("threshold",
+                               lambda a, bound, value: np.where(a <= bound, np.array(value).astype(a.dtype), a),
                                settings=("bound", "value"), x=lambda xp, g, x, bound: xp.where(x <= bound, 0.0, g))
 prelu_values = elementwise("prelu", lambda a, w: np.where(a > 0, a, a * w), inputs=("x", "weight"),
-                           x=lambda xp, g, x, weight: xp.where(x > 0, g, g * weight), weight=lambda xp, g, x: xp.where(x > 0, 0.0, g * x))
+                           x=lambda xp, g, x, weight: xp.where(x > 0, g, g * weight),
+                           weight=lambda xp, g, x: xp.where(x > 0, 0.0, g * x))
 
 
 def relu(input: Any, inplace: bool = False) -> Any:
@@ -261,7 +267,8 @@ silu_values = elementwise("silu", lambda a: a / (1 + np.exp(-a)), x=_sigmoid_rul
 mish_values = elementwise("mish", lambda a: a * _mish_factor(RAW, a), x=_mish_rule)
 softplus_values = elementwise("softplus", _softplus, settings=("beta", "bound"),
                               x=lambda xp, g, x, beta, bound: xp.where(x * beta > bound, g, g * xp.sigmoid(x * beta)))
-logsigmoid_values = elementwise("logsigmoid", lambda a: np.minimum(a, 0) - np.log1p(np.exp(-np.abs(a))), x=lambda xp, g, x: g * xp.sigmoid(-x))
+logsigmoid_values = elementwise("logsigmoid", lambda a: np.minimum(a, 0) - np.log1p(np.exp(-np.abs(a))),
+                                x=lambda xp, g, x: g * xp.sigmoid(-x))
 
 
 def silu(input: Any, inplace: bool = False) -> Any:

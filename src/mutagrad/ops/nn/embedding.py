@@ -108,7 +108,8 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm:
 
 # ----------------------------------------------------------------------------------------------------------------- bags
 
-bag_sum = primitive("bag_sum", lambda a, bag, count: _sum_bags(a, bag, count), settings=("bag", "count"), x=lambda xp, g, bag: xp.pick(g, (bag,)))
+bag_sum = primitive("bag_sum", lambda a, bag, count: _sum_bags(a, bag, count), settings=("bag", "count"),
+                    x=lambda xp, g, bag: xp.pick(g, (bag,)))
 
 
 def _starts(bag: Any) -> Any:

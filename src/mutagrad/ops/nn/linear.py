@@ -44,10 +44,12 @@ def _to_weight(xp: Any, g: Any, x: Any) -> Any:
     return xp.matmul(xp.transpose(_rows(xp, g), 0, 1), _rows(xp, x))
 
 
-linear_values = primitive("linear", _product, inputs=("x", "weight"), x=lambda xp, g, weight, x_shape: _to_rows(xp, g, weight, x_shape),
+linear_values = primitive("linear", _product, inputs=("x", "weight"),
+                          x=lambda xp, g, weight, x_shape: _to_rows(xp, g, weight, x_shape),
                           weight=lambda xp, g, x: _to_weight(xp, g, x))
 linear_bias_values = primitive("linear_bias", _product_and_bias, inputs=("x", "weight", "bias"),
-                               x=lambda xp, g, weight, x_shape: _to_rows(xp, g, weight, x_shape), weight=lambda xp, g, x: _to_weight(xp, g, x),
+                               x=lambda xp, g, weight, x_shape: _to_rows(xp, g, weight, x_shape),
+                               weight=lambda xp, g, x: _to_weight(xp, g, x),
                                bias=lambda xp, g: xp.sum(_rows(xp, g), (0,), False))
 
 

@@ -84,7 +84,8 @@ def check_float(name: str, x: Any) -> None:
 
 # ----------------------------------------------------------------------------------------------- differences of numbers
 
-squared_error = elementwise("squared_error", lambda a, b: np.square(a - b), x=lambda g, x, y: (x - y) * (g + g), y=lambda g, x, y: (y - x) * (g + g))
+squared_error = elementwise("squared_error", lambda a, b: np.square(a - b),
+                            x=lambda g, x, y: (x - y) * (g + g), y=lambda g, x, y: (y - x) * (g + g))
 
 
 def _huber(a: Any, b: Any, delta: float, scale: float) -> Any:
@@ -206,7 +207,8 @@ def _divergence(a: Any, b: Any) -> Any:
 
 divergence_values = elementwise("kl_div", _divergence, promotes="float", x=lambda g, y: -g * y,
                                 y=lambda xp, g, x, y: g * (xp.log(y) + (1 - x)))
-log_divergence_values = elementwise("kl_div_log", lambda a, b: np.exp(b) * (b - a), promotes="float", x=lambda xp, g, y: -g * xp.exp(y),
+log_divergence_values = elementwise("kl_div_log", lambda a, b: np.exp(b) * (b - a), promotes="float",
+                                    x=lambda xp, g, y: -g * xp.exp(y),
                                     y=lambda xp, g, x, y: g * xp.exp(y) * (y - x + 1))
 
 

@@ -29,11 +29,14 @@ METHODS = "bernoulli bernoulli_ cauchy_ exponential_ geometric_ log_normal_ mult
 
 # --------------------------------------------------------------------------------------------------- drawn from tensors
 
-bernoulli_values = primitive("bernoulli", lambda p, generator: (uniform(generator, p.shape) < p).astype(p.dtype), settings=("generator",), x=zero)
+bernoulli_values = primitive("bernoulli", lambda p, generator: (uniform(generator, p.shape) < p).astype(p.dtype),
+                             settings=("generator",), x=zero)
 poisson_values = primitive("poisson", lambda rate, generator: np.asarray(source(generator).poisson(rate.astype(np.float64)), rate.dtype),
                            settings=("generator",), x=zero)
-binomial_values = primitive("binomial", lambda count, p, generator: _binomial(count, p, generator), settings=("generator",), x=None, y=None)
-normal_values = primitive("normal", lambda mean, std, generator: _normal(mean, std, generator), settings=("generator",), x=zero, y=zero)
+binomial_values = primitive("binomial", lambda count, p, generator: _binomial(count, p, generator),
+                            settings=("generator",), x=None, y=None)
+normal_values = primitive("normal", lambda mean, std, generator: _normal(mean, std, generator), settings=("generator",),
+                          x=zero, y=zero)
 
 
 def _binomial(count: Any, p: Any, generator: Any) -> Any:
