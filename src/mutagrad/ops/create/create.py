@@ -1,7 +1,7 @@
 """New tensors: from data, filled, counted, random.
 
-What all of them take besides (`layout`, `pin_memory`, `out` and the like) goes through `finish`, which knows what of it has a
-meaning here.
+What all of them take besides (`layout`, `pin_memory`, `out` and the like) goes through `finish`, which knows what of it
+has a meaning here.
 """
 from __future__ import annotations
 
@@ -21,7 +21,20 @@ from ...base.layout import check_format, check_layout
 from ...base.modes import mode
 from ...base.provenance import to_user
 from ...base.sockets import socket
-from ...core.dtypes import BOOL, COMPLEX, FLOAT, as_dtype, dtype as DType, finfo, get_default_dtype, iinfo, int64, of_array, promote_types, scalar_dtype
+from ...core.dtypes import (
+    BOOL,
+    COMPLEX,
+    FLOAT,
+    as_dtype,
+    dtype as DType,
+    finfo,
+    get_default_dtype,
+    iinfo,
+    int64,
+    of_array,
+    promote_types,
+    scalar_dtype,
+)
 from ...core.factory import make, view
 from ...core.number import number
 from ...core.op import RECORDED
@@ -42,7 +55,9 @@ def finish(array: Any, requires_grad: bool, device: Any = None, name: str = "ten
     place = mode.now.device if device is None else device
     if place is not None and place is not CPU and names_meta(place) and out is None:
         blank = np.zeros(array.shape, array.dtype)
-        return socket("meta").emptied(finish(blank, requires_grad, CPU, name, layout=layout, pin_memory=pin_memory, memory_format=memory_format, **unknown))
+        here = finish(blank, requires_grad, CPU, name, layout=layout, pin_memory=pin_memory,
+                      memory_format=memory_format, **unknown)
+        return socket("meta").emptied(here)
     if layout is not None or pin_memory or memory_format is not None or unknown:
         check_layout(name, layout, pin_memory)
         if unknown:
@@ -110,7 +125,8 @@ def as_array(data: Any, to: DType | None, name: str = "tensor") -> Any:
     except RecursionError:
         raise BadData(f"{name}: self-referential lists are incompatible with tensors",
                       fix=f"mutagrad.{name}([1.0, 2.0])") from None
-    if found.dtype.kind == "O" and to is not None and to.array_type.kind in "bf" and all(isinstance(v, (int, float)) for v in found.flat):
+    if (found.dtype.kind == "O" and to is not None and to.array_type.kind in "bf"
+            and all(isinstance(v, (int, float)) for v in found.flat)):
         found = found.astype(bool if to.array_type.kind == "b" else np.float64)  # integers that no integer type holds
     if found.dtype.kind not in "biufcV" or found.dtype.names:
         raise BadData(f"{name}: invalid data type: cannot make a tensor of {type(data).__name__} with elements "
@@ -128,11 +144,11 @@ def _of_one_type(array: Any) -> Any:
 
 
 def _values(tensor: TensorBase) -> Any:
-    """The array of a tensor that is copied as data; a warning says that its history is left behind, as PyTorch's does."""
+    """The array of a tensor that is copied as data; a warning says, as PyTorch's does, that its history is lost."""
     if tensor._storage.writer is not None and mode.grad:
-        warnings.warn("tensor: a tensor that requires a gradient is copied as data, without its history, so no gradient "
-                      "will reach it. x.clone() and mutagrad.stack([x, y]) keep it; x.detach() says that it is meant",
-                      UserWarning, stacklevel=to_user())
+        warnings.warn("tensor: a tensor that requires a gradient is copied as data, without its history, so no "
+                      "gradient will reach it. x.clone() and mutagrad.stack([x, y]) keep it; x.detach() says that it "
+                      "is meant", UserWarning, stacklevel=to_user())
     return tensor._array
 
 
@@ -143,7 +159,7 @@ def _unwrapped(data: Any) -> Any:
 
 
 def inferred(data: Any) -> DType:
-    """The type that numbers, arrays, tensors and sequences of them promote to; Python's numbers count as default types."""
+    """The type that numbers, arrays, tensors and sequences of them promote to; Python's numbers are of the defaults."""
     kinds = _kinds(data)
     return reduce(promote_types, kinds) if kinds else get_default_dtype()
 
@@ -169,7 +185,8 @@ def _check_range_of(found: Any, to: DType, name: str) -> None:
         raise BadData(f"{name}: complex numbers cannot be stored as {to.name}", fix="dtype=mutagrad.complex64")
     if wanted.kind in "iu" and kind != "b" and found.size:
         limits = np.iinfo(wanted)
-        least = limits.min if wanted.kind == "i" or kind not in "iu" else -int(limits.max)  # PyTorch lets -1 stand for the largest of a type without a sign
+        # PyTorch lets -1 stand for the largest of a type without a sign.
+        least = limits.min if wanted.kind == "i" or kind not in "iu" else -int(limits.max)
         if not (least <= found.min() and found.max() <= limits.max):
             raise BadData(f"{name}: {found.min()} to {found.max()} cannot be stored as {to.name}",
                           why=f"it holds {limits.min} to {limits.max}", fix="dtype=mutagrad.int64")
@@ -185,14 +202,17 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     tensor([[0.5000, 1.0000],
             [1.5000, 2.0000]])
     """
-    return finish(as_array(data, as_dtype(dtype) if dtype is not None else None), requires_grad, device, pin_memory=pin_memory)
+    array = as_array(data, as_dtype(dtype) if dtype is not None else None)
+    return finish(array, requires_grad, device, pin_memory=pin_memory)
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     """A tensor of data, without copying where that can be: tensors stay themselves, arrays share their memory."""
     check_device(device)
     if isinstance(data, TensorBase):
-        return data if dtype is None or data._array.dtype is as_dtype(dtype).array_type else cast(data, as_dtype(dtype).array_type)
+        if dtype is None or data._array.dtype is as_dtype(dtype).array_type:
+            return data
+        return cast(data, as_dtype(dtype).array_type)
     if isinstance(data, np.ndarray):
         shared = from_numpy(data)
         return shared if dtype is None else as_tensor(shared, dtype)
@@ -235,7 +255,8 @@ def from_numpy(array: Any) -> Any:
 def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """A tensor whose values are whatever the memory held."""
     to = _wanted(dtype, settings)
-    return finish(allocate(np.empty, _shape(_size(size, settings), "empty"), to, "empty"), requires_grad, device, "empty", **settings)
+    array = allocate(np.empty, _shape(_size(size, settings), "empty"), to, "empty")
+    return finish(array, requires_grad, device, "empty", **settings)
 
 
 def _size(arguments: tuple[Any, ...], settings: dict[str, Any]) -> tuple[Any, ...]:
@@ -247,13 +268,15 @@ def _size(arguments: tuple[Any, ...], settings: dict[str, Any]) -> tuple[Any, ..
 def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Zeros: `zeros(2, 3)` or `zeros((2, 3))`."""
     to = _wanted(dtype, settings)
-    return finish(allocate(np.zeros, _shape(_size(size, settings), "zeros"), to, "zeros"), requires_grad, device, "zeros", **settings)
+    array = allocate(np.zeros, _shape(_size(size, settings), "zeros"), to, "zeros")
+    return finish(array, requires_grad, device, "zeros", **settings)
 
 
 def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Ones: `ones(2, 3)` or `ones((2, 3))`."""
     to = _wanted(dtype, settings)
-    return finish(allocate(np.ones, _shape(_size(size, settings), "ones"), to, "ones"), requires_grad, device, "ones", **settings)
+    array = allocate(np.ones, _shape(_size(size, settings), "ones"), to, "ones")
+    return finish(array, requires_grad, device, "ones", **settings)
 
 
 def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
@@ -272,32 +295,36 @@ def _like(x: Any, dtype: Any, name: str) -> DType:
     return of_array(own) if dtype is None else as_dtype(dtype)
 
 
+def _place(x: Any, device: Any) -> Any:
+    """The device asked for, else that of x."""
+    return x.device if device is None else device
 def empty_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
                **settings: Any) -> Any:
     """Whatever the memory held, in the shape and type of another tensor."""
     to = _like(input, dtype, "empty_like")
-    return empty(input._array.shape, dtype=to, device=input.device if device is None else device, requires_grad=requires_grad, **settings)
+    return empty(input._array.shape, dtype=to, device=_place(input, device), requires_grad=requires_grad, **settings)
 
 
 def zeros_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
                **settings: Any) -> Any:
     """Zeros in the shape and type of another tensor."""
     to = _like(input, dtype, "zeros_like")
-    return zeros(input._array.shape, dtype=to, device=input.device if device is None else device, requires_grad=requires_grad, **settings)
+    return zeros(input._array.shape, dtype=to, device=_place(input, device), requires_grad=requires_grad, **settings)
 
 
 def ones_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
               **settings: Any) -> Any:
     """Ones in the shape and type of another tensor."""
     to = _like(input, dtype, "ones_like")
-    return ones(input._array.shape, dtype=to, device=input.device if device is None else device, requires_grad=requires_grad, **settings)
+    return ones(input._array.shape, dtype=to, device=_place(input, device), requires_grad=requires_grad, **settings)
 
 
 def full_like(input: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
               **settings: Any) -> Any:
     """One value everywhere, in the shape and type of another tensor."""
     to = _like(input, dtype, "full_like")
-    return full(input._array.shape, fill_value, dtype=to, device=input.device if device is None else device, requires_grad=requires_grad, **settings)
+    return full(input._array.shape, fill_value, dtype=to, device=_place(input, device), requires_grad=requires_grad,
+                **settings)
 
 
 RECORDED.zeros_like = zeros_like
@@ -307,31 +334,36 @@ RECORDED.as_tensor = as_tensor
 def new_tensor(x: Any, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
                **settings: Any) -> Any:
     """A tensor of data, of the type of x."""
-    return finish(as_array(data, _like(x, dtype, "new_tensor")), requires_grad, x.device if device is None else device, "new_tensor", **settings)
+    array = as_array(data, _like(x, dtype, "new_tensor"))
+    return finish(array, requires_grad, _place(x, device), "new_tensor", **settings)
 
 
 def new_zeros(x: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
               **settings: Any) -> Any:
     """Zeros, of the type of x."""
-    return zeros(*size, dtype=_like(x, dtype, "new_zeros"), device=x.device if device is None else device, requires_grad=requires_grad, **settings)
+    to = _like(x, dtype, "new_zeros")
+    return zeros(*size, dtype=to, device=_place(x, device), requires_grad=requires_grad, **settings)
 
 
 def new_ones(x: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
              **settings: Any) -> Any:
     """Ones, of the type of x."""
-    return ones(*size, dtype=_like(x, dtype, "new_ones"), device=x.device if device is None else device, requires_grad=requires_grad, **settings)
+    to = _like(x, dtype, "new_ones")
+    return ones(*size, dtype=to, device=_place(x, device), requires_grad=requires_grad, **settings)
 
 
 def new_empty(x: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
               **settings: Any) -> Any:
     """Whatever the memory held, of the type of x."""
-    return empty(*size, dtype=_like(x, dtype, "new_empty"), device=x.device if device is None else device, requires_grad=requires_grad, **settings)
+    to = _like(x, dtype, "new_empty")
+    return empty(*size, dtype=to, device=_place(x, device), requires_grad=requires_grad, **settings)
 
 
 def new_full(x: Any, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
              **settings: Any) -> Any:
     """One value everywhere, of the type of x."""
-    return full(size, fill_value, dtype=_like(x, dtype, "new_full"), device=x.device if device is None else device, requires_grad=requires_grad, **settings)
+    to = _like(x, dtype, "new_full")
+    return full(size, fill_value, dtype=to, device=_place(x, device), requires_grad=requires_grad, **settings)
 
 
 # -------------------------------------------------------------------------------------------------------------- counted
@@ -366,7 +398,8 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = No
     if to.category < FLOAT:
         first, step = int(first), int(step)
     wide = np.float64 if to.category >= FLOAT else np.int64
-    array = allocate(lambda shape, kind: _scaled(np.arange(*shape, dtype=wide), step, first, kind), (count,), to, "arange")
+    array = allocate(lambda shape, kind: _scaled(np.arange(*shape, dtype=wide), step, first, kind), (count,), to,
+                     "arange")
     return in_order(array, requires_grad, device, "arange", **settings)
 
 
@@ -392,7 +425,8 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any
     if _has_history(start) or _has_history(end):
         return _between(start, end, steps, _wanted(dtype, settings), requires_grad, "linspace", settings.get("out"))
     first, last, to = _ends("linspace", start, end, steps, dtype, settings)
-    array = allocate(lambda shape, kind: cast_array(silently(np.linspace, first, last, *shape), kind), (int(steps),), to, "linspace")
+    array = allocate(lambda shape, kind: cast_array(silently(np.linspace, first, last, *shape), kind), (int(steps),),
+                     to, "linspace")
     return in_order(array, requires_grad, device, "linspace", **settings)
 
 
@@ -444,7 +478,8 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any
     base = _number(base, "logspace")
     if isinstance(base, complex):
         raise BadArgument(f"logspace: the base must be a real number, got {base}", fix="base=10.0")
-    array = allocate(lambda shape, kind: cast_array(silently(np.logspace, first, last, *shape, base=base), kind), (int(steps),), to, "logspace")
+    array = allocate(lambda shape, kind: cast_array(silently(np.logspace, first, last, *shape, base=base), kind),
+                     (int(steps),), to, "logspace")
     return in_order(array, requires_grad, device, "logspace", **settings)
 
 
@@ -452,7 +487,8 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, 
         **settings: Any) -> Any:
     """Ones on the diagonal, zeros elsewhere."""
     to = _wanted(dtype, settings)
-    array = allocate(lambda shape, kind: np.eye(*shape, dtype=kind), _shape((n, n if m is None else m), "eye"), to, "eye")
+    shape = _shape((n, n if m is None else m), "eye")
+    array = allocate(lambda shape, kind: np.eye(*shape, dtype=kind), shape, to, "eye")
     return finish(array, requires_grad, device, "eye", **settings)
 
 
@@ -483,7 +519,8 @@ def rand(*size: Any, generator: Any = None, dtype: Any = None, device: Any = Non
          **settings: Any) -> Any:
     """Uniform in [0, 1)."""
     to = _float_type(dtype, settings, "rand")
-    array = allocate(lambda shape, _: _draw("random", generator, shape, to), _shape(_size(size, settings), "rand"), to, "rand")
+    shape = _shape(_size(size, settings), "rand")
+    array = allocate(lambda shape, _: _draw("random", generator, shape, to), shape, to, "rand")
     return finish(array, requires_grad, device, "rand", **settings)
 
 
@@ -491,7 +528,8 @@ def randn(*size: Any, generator: Any = None, dtype: Any = None, device: Any = No
           **settings: Any) -> Any:
     """Normal with mean 0 and variance 1."""
     to = _float_type(dtype, settings, "randn")
-    array = allocate(lambda shape, _: _draw("standard_normal", generator, shape, to), _shape(_size(size, settings), "randn"), to, "randn")
+    shape = _shape(_size(size, settings), "randn")
+    array = allocate(lambda shape, _: _draw("standard_normal", generator, shape, to), shape, to, "randn")
     return finish(array, requires_grad, device, "randn", **settings)
 
 
@@ -509,7 +547,8 @@ def randint(low: Any = None, high: Any = None, size: Any = None, *, generator: A
         raise BadValue(f"randint: needs low < high, got low={low} and high={high}",
                        fix="mutagrad.randint(0, 10, (2, 3))")
     to = _holding("randint", low, high - 1, dtype, settings)
-    array = allocate(lambda shape, kind: source(generator).integers(low, high, shape).astype(kind), _shape((size,), "randint"), to, "randint")
+    array = allocate(lambda shape, kind: source(generator).integers(low, high, shape).astype(kind),
+                     _shape((size,), "randint"), to, "randint")
     return finish(array, requires_grad, device, "randint", **settings)
 
 
@@ -519,7 +558,10 @@ def _holding(name: str, least: int, most: int, dtype: Any, settings: dict[str, A
     if to.is_complex:
         raise DTypeError(f"{name}: complex numbers are not whole", fix="dtype=mutagrad.int64")
     bound = int(2 / finfo(to).eps) if to.category >= FLOAT else 1
-    low, high = (-bound, bound) if to.category >= FLOAT else (0, 1) if to.category == BOOL else (iinfo(to).min, iinfo(to).max)
+    if to.category >= FLOAT:
+        low, high = -bound, bound
+    else:
+        low, high = (0, 1) if to.category == BOOL else (iinfo(to).min, iinfo(to).max)
     if not low <= least <= most <= high and least <= most:
         raise BadValue(f"{name}: numbers from {least} to {most} do not fit into {to.name}",
                        why=f"it holds those from {low} to {high}", fix="dtype=mutagrad.int64")

@@ -1,7 +1,7 @@
 """Windows: weights that fade a piece of a signal in and out before it is transformed.
 
-Those of `mutagrad.signal.windows` are symmetric where nothing else is said, `hann_window` and its like periodic: a period of
-M points is a symmetric window of M + 1 points without its last.
+Those of `mutagrad.signal.windows` are symmetric where nothing else is said, `hann_window` and its like periodic: a
+period of M points is a symmetric window of M + 1 points without its last.
 """
 from __future__ import annotations
 
@@ -97,14 +97,16 @@ def bartlett(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None,
 def blackman(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
              requires_grad: bool = False) -> Any:
     """Three cosines."""
-    return _made(_cosines(_points("blackman", M, dtype, layout), (0.42, 0.5, 0.08), sym), dtype, layout, device, requires_grad)
+    points = _points("blackman", M, dtype, layout)
+    return _made(_cosines(points, (0.42, 0.5, 0.08), sym), dtype, layout, device, requires_grad)
 
 
 def cosine(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
            requires_grad: bool = False) -> Any:
     """Half a wave."""
     M = _points("cosine", M, dtype, layout)
-    return _made(np.sin(pi / (M + (not sym and M > 1) or 1) * (np.arange(M) + 0.5)), dtype, layout, device, requires_grad)
+    angles = pi / (M + (not sym and M > 1) or 1) * (np.arange(M) + 0.5)
+    return _made(np.sin(angles), dtype, layout, device, requires_grad)
 
 
 def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, dtype: Any = None,
@@ -150,7 +152,8 @@ def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, dtype: Any
 def hamming(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
             requires_grad: bool = False) -> Any:
     """One cosine on a pedestal of 0.08."""
-    return _made(_cosines(_points("hamming", M, dtype, layout), (0.54, 0.46), sym), dtype, layout, device, requires_grad)
+    points = _points("hamming", M, dtype, layout)
+    return _made(_cosines(points, (0.54, 0.46), sym), dtype, layout, device, requires_grad)
 
 
 def hann(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -171,7 +174,9 @@ def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, dtype: Any = None, l
 def nuttall(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
             requires_grad: bool = False) -> Any:
     """Four cosines."""
-    return _made(_cosines(_points("nuttall", M, dtype, layout), (0.3635819, 0.4891775, 0.1365995, 0.0106411), sym), dtype, layout, device, requires_grad)
+    points = _points("nuttall", M, dtype, layout)
+    factors = 0.3635819, 0.4891775, 0.1365995, 0.0106411
+    return _made(_cosines(points, factors, sym), dtype, layout, device, requires_grad)
 
 
 # ------------------------------------------------------------------------------------------------------------- mutagrad

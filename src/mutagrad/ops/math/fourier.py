@@ -138,8 +138,8 @@ def _plan(name: str, x: Any, s: Any, dim: Any) -> tuple[list[int | None], tuple[
                          why="there must be one for each", fix="s and dim of one length")
     for n, d in zip(asked or [None] * len(dims), dims):
         if (x._array.shape[d] if n is None else n) < 1:
-            raise BadValue(f"{name}: Invalid number "
-                           f"of data points ({x._array.shape[d] if n is None else n}) along dimension {d}",
+            points = x._array.shape[d] if n is None else n
+            raise BadValue(f"{name}: Invalid number of data points ({points}) along dimension {d}",
                            why="there must be at least one", fix="a size of 1 or more")
     return asked or [None] * len(dims), dims
 

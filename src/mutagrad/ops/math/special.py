@@ -186,8 +186,8 @@ def airy_ai(input: Any, *, out: Any = None) -> Any:
 class Family(NamedTuple):
     """Polynomials by degree: p[0] = 1, p[1] = slope * x + constant, p[k+1] = (a * x + b) * p[k] - c * p[k-1].
 
-    `recurrence` gives a, b, c by k. `closed`, where there is one, gives those of any degree at the cosine (or its image in
-    the shifted ones) of an angle; `far` is SciPy's function for degrees to which stepping with arrays would take long.
+    `recurrence` gives a, b, c by k. `closed`, where there is one, gives those of any degree at the cosine (or its image
+    in the shifted ones) of an angle; `far` is SciPy's function for degrees to which stepping would take long.
     """
 
     slope: float

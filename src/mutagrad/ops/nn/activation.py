@@ -23,9 +23,10 @@ FUNCTIONS = "_softmax_backward_data celu celu_ hardshrink prelu relu_ rrelu rrel
 METHODS = "hardshrink prelu"
 
 __all__ = [
-    "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "leaky_relu",
-    "leaky_relu_", "log_softmax", "logsigmoid", "mish", "normalize", "prelu", "relu", "relu6", "relu_", "rrelu", "rrelu_", "selu", "selu_", "sigmoid",
-    "silu", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_"]
+    "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish",
+    "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "log_softmax", "logsigmoid", "mish", "normalize", "prelu",
+    "relu", "relu6", "relu_", "rrelu", "rrelu_", "selu", "selu_", "sigmoid", "silu", "softmax", "softmin", "softplus",
+    "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_"]
 
 
 def floating(value: Any, name: str, kinds: str = "f") -> Any:
@@ -205,7 +206,8 @@ def _elu_rule(xp: Any, g: Any, x: Any, alpha: float, scale: float, input_scale: 
 
 elu_values = elementwise("elu", _elu, settings=("alpha", "scale", "input_scale"),
                          x=lambda xp, g, x, alpha, scale, input_scale: _elu_rule(xp, g, x, alpha, scale, input_scale))
-SELU = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946  # where a network's activations keep mean 0 and variance 1
+# Where a network's activations keep mean 0 and variance 1.
+SELU = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
@@ -318,10 +320,11 @@ def glu(input: Any, dim: int = -1) -> Any:
 
 # ----------------------------------------------------------------------------------------------------------------- gelu
 
-# atanh(erf(x / sqrt(2))) / x as a polynomial in x squared, fitted for the smallest error of gelu itself, which is below 7e-8: what single
-# precision has to give. Further out it keeps growing, and its tanh is 1. With NumPy's vectorized tanh it takes a tenth of the time of
-# SciPy's erf, but for a few elements, where the number of calls counts.
-_NORMAL = (1.80528304e-09, -1.33432767e-07, 3.96890675e-06, -5.52387896e-05, -3.31342908e-05, 3.63342892e-02, 7.97884214e-01)
+# atanh(erf(x / sqrt(2))) / x as a polynomial in x squared, fitted for the smallest error of gelu itself, which is below
+# 7e-8: what single precision has to give. Further out it keeps growing, and its tanh is 1. With NumPy's vectorized tanh
+# it takes a tenth of the time of SciPy's erf, but for a few elements, where the number of calls counts.
+_NORMAL = (1.80528304e-09, -1.33432767e-07, 3.96890675e-06, -5.52387896e-05,
+           -3.31342908e-05, 3.63342892e-02, 7.97884214e-01)
 _FEW = 512
 
 
@@ -357,9 +360,10 @@ def _gelu(a: Any) -> Any:
 
 
 def _gelu_rule(a: Any, out: Any, g: Any) -> Any:
-    """The slope is the share and a times the density; the share is `out / a`, a tenth of the work of computing it again.
+    """The slope is the share and a times the density; the share is `out / a`, a tenth of the work of computing it.
 
-    What comes after has mostly saved the result, too. One array is all that it takes: this is where training a transformer needs the most memory.
+    What comes after has mostly saved the result, too. One array is all that it takes: this is where training a
+    transformer needs the most memory.
     """
     found = a * a
     found *= -0.5
@@ -419,7 +423,8 @@ def _softmax_dim(name: str, x: Any, dim: int | None, stacklevel: int) -> int:
     """Without a dimension PyTorch picks one by the number of dimensions, and says that it should be given."""
     if dim is not None:
         return dim
-    warnings.warn(f"Implicit dimension choice for {name}: no dim was given, and one is picked by the number of dimensions. Give dim=-1.", stacklevel=stacklevel)
+    warnings.warn(f"Implicit dimension choice for {name}: no dim was given, and one is picked by the number of "
+                  "dimensions. Give dim=-1.", stacklevel=stacklevel)
     return 0 if tensor_argument(x, name)._array.ndim in (0, 1, 3) else 1
 
 
@@ -430,17 +435,20 @@ def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any
     >>> mg.nn.functional.softmax(mg.zeros(4), dim=0)
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
-    return softmaxes.softmax(tensor_argument(input, "softmax"), _softmax_dim("softmax", input, dim, _stacklevel), dtype=dtype)
+    return softmaxes.softmax(tensor_argument(input, "softmax"),
+                             _softmax_dim("softmax", input, dim, _stacklevel), dtype=dtype)
 
 
 def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """softmax of -x."""
-    return softmaxes.softmax(-tensor_argument(input, "softmin"), _softmax_dim("softmin", input, dim, _stacklevel), dtype=dtype)
+    return softmaxes.softmax(-tensor_argument(input, "softmin"),
+                             _softmax_dim("softmin", input, dim, _stacklevel), dtype=dtype)
 
 
 def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """The logarithm of softmax, without underflow."""
-    return softmaxes.log_softmax(tensor_argument(input, "log_softmax"), _softmax_dim("log_softmax", input, dim, _stacklevel), dtype=dtype)
+    return softmaxes.log_softmax(tensor_argument(input, "log_softmax"),
+                                 _softmax_dim("log_softmax", input, dim, _stacklevel), dtype=dtype)
 
 
 def _softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype: Any) -> Any:
@@ -451,7 +459,7 @@ def _softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype:
 
 def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1,
                    *, generator: Any = None) -> Any:
-    """A random choice along a dimension with probabilities softmax(logits), softened by `tau` so that it can be differentiated.
+    """A random choice along a dimension with probabilities softmax(logits), softened by `tau` to be differentiable.
 
     `hard` gives the choice itself, and the gradient of the soft one.
     """

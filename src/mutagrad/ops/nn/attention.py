@@ -1,7 +1,7 @@
 """Attention: averages of values, weighted by how well queries match keys.
 
-It is one node, which saves its inputs and the weights. In reverse, as forward, one head after the other is finished while
-its scores are still in the cache.
+It is one node, which saves its inputs and the weights. In reverse, as forward, one head after the other is finished
+while its scores are still in the cache.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
 
 class Plan(NamedTuple):
-    """What is no input: the scale of scores, where they are `blocked`, and what dropout multiplies the weights with (or None).
+    """What is no input: the scale of scores, where they are `blocked`, and the factors of dropout (or None).
 
     Where each query sees the keys up to its own position, `causal` says so and nothing is in `blocked`.
     """
@@ -112,14 +112,15 @@ def _later(queries: int, keys: int) -> Any:
 
 
 def _stripes(plan: Plan, queries: int, keys: int) -> list[Stripe]:
-    """What is computed at once: all; or, where queries see no later keys, some queries with the keys up to the last of them.
+    """What is computed at once: all; or, where queries see no later keys, some queries with the keys up to their last.
 
     That leaves out almost half of the scores, in time and in memory.
     """
     if not plan.causal:
         return [(slice(0, queries), slice(0, keys))]
     step = max(_ROWS, -(-queries // 4))
-    return [(slice(start, min(start + step, queries)), slice(0, min(start + step, queries, keys))) for start in range(0, max(queries, 1), step)]
+    ends = [(start, min(start + step, queries)) for start in range(0, max(queries, 1), step)]
+    return [(slice(start, end), slice(0, min(end, keys))) for start, end in ends]
 
 
 def _attend(q: Any, k: Any, v: Any, bias: Any, kept: Any, out: Any, weights: Any, plan: Plan, blocked: Any) -> None:
@@ -148,7 +149,8 @@ def _forward(q: Any, k: Any, v: Any, bias: Any, plan: Plan, weights: list[Any]) 
     def work(q: Any, k: Any, v: Any, bias: Any, blocked: Any, kept: Any, out: Any, *weights: Any) -> None:
         for (rows, seen), w in zip(stripes, weights):
             here = _later(rows.stop - rows.start, max(seen.stop - rows.start, 0)) if plan.causal else blocked
-            _attend(q[..., rows, :], k[..., seen, :], v[..., seen, :], bias, _cut(kept, rows, seen), out[..., rows, :], w, plan, here)
+            _attend(q[..., rows, :], k[..., seen, :], v[..., seen, :], bias, _cut(kept, rows, seen),
+                    out[..., rows, :], w, plan, here)
 
     heads = _heads((q, k, v), masks, (out, *weights), (*lead, queries, keys))
     if heads is None:
@@ -165,7 +167,7 @@ def _cut(mask: Any, rows: slice, seen: slice) -> Any:
 
 def _heads(inputs: Sequence[Any], masks: Sequence[Any], results: Sequence[Any],
            scores: tuple[int, ...]) -> list[Any] | None:
-    """All with the heads in the first dimension, which is the longest that heads are counted in; None where they are broadcast against each other.
+    """All with the longest dimension that heads are counted in first; None where heads are broadcast against others.
 
     No copies are made: heads that were split off the last dimension lie between each other in memory.
     """
@@ -194,7 +196,10 @@ def _by_heads(heads: list[Any], size: int, stripes: int, work: Any) -> None:
 
 def _reverse_stripe(g: Any, q: Any, k: Any, v: Any, kept: Any, weights: Any, scale: Any, targets: Sequence[Any],
                     first: bool) -> None:
-    """Writes the adjoints of query, key, value and scores where there is a target; those of keys and values, which later queries see too, add up."""
+    """Writes the adjoints of query, key, value and scores where there is a target.
+
+    Those of keys and values, which later queries see too, add up.
+    """
     to_query, to_key, to_value, to_scores = targets
     _product_into(to_value, (weights if kept is None else weights * kept).swapaxes(-2, -1), g, first)
     if to_query is None and to_key is None and to_scores is None:
@@ -245,12 +250,13 @@ def _share_the_work(op: Any) -> None:
             targets = [next(results) if want else None for want in wanted]
             for n, (rows, seen) in enumerate(stripes):
                 parts = [None if t is None else t[..., side, :] for t, side in zip(targets, (rows, seen, seen, rows))]
-                _reverse_stripe(g[..., rows, :], q[..., rows, :], k[..., seen, :], v[..., seen, :], _cut(kept, rows, seen), weights[n],
-                                dtype.type(plan.scale), parts, len(stripes) == 1)
+                _reverse_stripe(g[..., rows, :], q[..., rows, :], k[..., seen, :], v[..., seen, :],
+                                _cut(kept, rows, seen), weights[n], dtype.type(plan.scale), parts, len(stripes) == 1)
 
-        heads = _heads((q, k, v, g), (plan.kept,), (*weights, *(f for f in found if f is not None)), (*lead, queries, keys))
+        results = [f for f in found if f is not None]
+        heads = _heads((q, k, v, g), (plan.kept,), (*weights, *results), (*lead, queries, keys))
         if heads is None:
-            work(q, k, v, g, plan.kept, *weights, *(f for f in found if f is not None))
+            work(q, k, v, g, plan.kept, *weights, *results)
         else:
             _by_heads(heads, queries * keys, len(stripes), work)
         return tuple(None if f is None else _sum_to(RAW, f, shape).astype(narrow, copy=False)
@@ -275,8 +281,8 @@ def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: An
     >>> mg.nn.functional.scaled_dot_product_attention(q, k, v)
     tensor([[2.]])
 
-    A mask is added to the scores, or, if boolean, says which may count; `is_causal` lets each query see keys up to its own
-    position. With `enable_gqa` several heads of queries share one of keys and values.
+    A mask is added to the scores, or, if boolean, says which may count; `is_causal` lets each query see keys up to its
+    own position. With `enable_gqa` several heads of queries share one of keys and values.
     """
     name = "scaled_dot_product_attention"
     _check(name, query, key, value, attn_mask, is_causal)
@@ -292,9 +298,11 @@ def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: An
     dtype = np.dtype(np.float32) if query._array.dtype.char in "eE" else query._array.dtype
     kept = None
     if dropout_p:
-        kept = (default_generator.source.random(shape, np.float32) >= dropout_p).astype(dtype) * dtype.type(1 / (1 - dropout_p) if dropout_p < 1 else 0)
+        drawn = default_generator.source.random(shape, np.float32) >= dropout_p
+        kept = drawn.astype(dtype) * dtype.type(1 / (1 - dropout_p) if dropout_p < 1 else 0)
     plan = Plan(scale, blocked, kept, is_causal)
-    weights = [np.empty((*shape[:-2], rows.stop - rows.start, seen.stop), dtype) for rows, seen in _stripes(plan, *shape[-2:])]
+    weights = [np.empty((*shape[:-2], rows.stop - rows.start, seen.stop), dtype)
+               for rows, seen in _stripes(plan, *shape[-2:])]
     out = _attention(query, key, value, bias, plan, weights)
     return reshape(out, *whole[:-1], out._array.shape[-1]) if enable_gqa else out
 
@@ -328,8 +336,8 @@ def _scores_shape(name: str, query: Any, key: Any, value: Any) -> tuple[int, ...
         lead = None
     if lead is None or q[-1] != k[-1] or k[-2] != v[-2]:
         raise ShapeError(f"{name}: shapes {q}, {k} and {v} do not fit",
-                         why="queries and keys need one width, keys and values one number, and all the "
-                             "same dimensions before",
+                         why="queries and keys need one width, keys and values one number, "
+                             "and all the same dimensions before",
                          fix="check the shapes (..., L, E), (..., S, E) and (..., S, Ev); "
                              "enable_gqa=True for shared heads")
     return (*lead, q[-2], k[-2])
@@ -352,10 +360,11 @@ def _masks(name: str, attn_mask: Any, shape: tuple[int, ...]) -> tuple[Any, Any]
 def _shared_heads(name: str, query: Any, key: Any, value: Any, attn_mask: Any) -> tuple[Any, Any, Any, Any]:
     """Queries with their heads grouped by the head of keys and values that they share."""
     shape, heads = query._array.shape, key._array.shape[-3] if key._array.ndim > 2 else 0
-    if len(shape) < 3 or not heads or value._array.ndim < 3 or shape[-3] % heads or shape[-3] % value._array.shape[-3] or value._array.shape[-3] != heads:
+    groups = value._array.shape[-3] if value._array.ndim > 2 else 0
+    if len(shape) < 3 or not heads or groups != heads or shape[-3] % heads:
         raise ShapeError(f"{name}: with enable_gqa the heads of key and value must be equal and divide the query's, "
-                         f"got shapes {shape}, "
-                         f"{key._array.shape} and {value._array.shape}", fix="tensors of shape (..., heads, L, E)")
+                         f"got shapes {shape}, {key._array.shape} and {value._array.shape}",
+                         fix="tensors of shape (..., heads, L, E)")
     each = shape[-3] // heads
     query = reshape(query, *shape[:-3], heads, each, *shape[-2:])
     if attn_mask is not None and attn_mask._array.ndim > 2:
@@ -374,9 +383,10 @@ def multi_head_attention_forward(query: Any, key: Any, value: Any, embed_dim_to_
                                  k_proj_weight: Any = None, v_proj_weight: Any = None, static_k: Any = None,
                                  static_v: Any = None, average_attn_weights: bool = True,
                                  is_causal: bool = False) -> tuple[Any, Any]:
-    """Attention by several heads, each on its own projection of queries, keys and values; the result and the weights (or None).
+    """Attention by several heads, each on its own projection of queries, keys and values; and the weights (or None).
 
-    Inputs are of shape (length, batch, width), or (length, width). In masks True blocks, unlike in scaled_dot_product_attention.
+    Inputs are of shape (length, batch, width), or (length, width). In masks True blocks, unlike in
+    scaled_dot_product_attention.
     """
     name = "multi_head_attention_forward"
     batched = _check_inputs(name, query, key, value, key_padding_mask, attn_mask)
@@ -404,13 +414,18 @@ def multi_head_attention_forward(query: Any, key: Any, value: Any, embed_dim_to_
     if bias_k is not None:
         k, v = (cat([x, expand(b, 1, batch, width)]) for x, b in ((k, bias_k), (v, bias_v)))
     q = _by_head(q, num_heads)
-    k, v = (_by_head(x, num_heads) if s is None else _static(name, s, batch, num_heads, width) for x, s in ((k, static_k), (v, static_v)))
+    k, v = (_by_head(x, num_heads) if s is None else _static(name, s, batch, num_heads, width)
+            for x, s in ((k, static_k), (v, static_v)))
     if add_zero_attn:
         k, v = (cat([x, make(np.zeros((batch, num_heads, 1, x._array.shape[-1]), x._array.dtype))], 2) for x in (k, v))
     causal = is_causal and key_padding_mask is None and not need_weights  # the hint then stands for the mask
-    mask = _merged_masks(name, None if causal else attn_mask, key_padding_mask, (batch, num_heads, length, k._array.shape[2]), extra, query._array.dtype)
+    scores = batch, num_heads, length, k._array.shape[2]
+    mask = _merged_masks(name, None if causal else attn_mask, key_padding_mask, scores, extra, query._array.dtype)
     dropout_p = number(dropout_p) if training else 0.0
-    out, seen = _weighed(q, k, v, mask, dropout_p) if need_weights else (scaled_dot_product_attention(q, k, v, mask, dropout_p, causal), None)
+    if need_weights:
+        out, seen = _weighed(q, k, v, mask, dropout_p)
+    else:
+        out, seen = scaled_dot_product_attention(q, k, v, mask, dropout_p, causal), None
     out = linear(reshape(permute(out, 2, 0, 1, 3), length, batch, width), out_proj_weight, out_proj_bias)
     if seen is not None and average_attn_weights:
         seen = mean_dims(seen, (1,), False)
@@ -433,7 +448,8 @@ def _check_inputs(name: str, query: Any, key: Any, value: Any, key_padding_mask:
     if key._array.shape[:-1] != value._array.shape[:-1]:
         raise Mismatch(f"{name}: keys of shape {key._array.shape} and values "
                        f"of shape {value._array.shape} differ in number", fix="as many of both")
-    for mask, called, allowed in ((key_padding_mask, "key_padding_mask", (dims - 1,)), (attn_mask, "attn_mask", (2, 3))):
+    masks = (key_padding_mask, "key_padding_mask", (dims - 1,)), (attn_mask, "attn_mask", (2, 3))
+    for mask, called, allowed in masks:
         if mask is None:
             continue
         if not (isinstance(mask, TensorBase) and mask._array.dtype.kind in "bfV"):
@@ -499,5 +515,6 @@ def _weighed(q: Any, k: Any, v: Any, mask: Any, dropout_p: float) -> tuple[Any, 
     weights = RECORDED.softmax(scores if mask is None else scores + mask, 3)
     if dropout_p:
         kept = default_generator.source.random(weights._array.shape, np.float32) >= dropout_p
-        weights = weights * make(kept.astype(weights._array.dtype) * weights._array.dtype.type(1 / (1 - dropout_p) if dropout_p < 1 else 0))
+        kind = weights._array.dtype
+        weights = weights * make(kept.astype(kind) * kind.type(1 / (1 - dropout_p) if dropout_p < 1 else 0))
     return RECORDED.matmul(weights, v), weights

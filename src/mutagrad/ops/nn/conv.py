@@ -1,14 +1,14 @@
 """Convolution, its transpose, and the columns of windows that both are products with.
 
-A convolution is one matrix product for each sample: weights times columns, where a column holds what lies under the kernel
-at one position. The columns are never saved: making them again takes less time than the product.
+A convolution is one matrix product for each sample: weights times columns, where a column holds what lies under the
+kernel at one position. The columns are never saved: making them again takes less time than the product.
 
 Where the stride is 1, a kernel element sees the whole image shifted by a fixed distance in memory. So each row of the
-columns is copied as one piece, row ends and all; the results at the positions between the rows mean nothing and are left
-out at the end. Copying row by row takes three times as long.
+columns is copied as one piece, row ends and all; the results at the positions between the rows mean nothing and are
+left out at the end. Copying row by row takes three times as long.
 
-The gradient by the input is the transposed convolution, and that of the transposed one a convolution. The gradient by the
-weight is a convolution, too, with samples and channels exchanged, and stride and dilation.
+The gradient by the input is the transposed convolution, and that of the transposed one a convolution. The gradient by
+the weight is a convolution, too, with samples and channels exchanged, and stride and dilation.
 """
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ from .resample import whole_numbers
 
 FUNCTIONS = "conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d convolution"
 
-__all__ = ["conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "fold", "unfold"]
+__all__ = [
+    "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "fold",
+    "unfold"]
 
 Sizes = tuple[int, ...]
 EVERY = slice(None), slice(None)  # all samples and channels
@@ -64,13 +66,16 @@ def windows(size: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation:
         starts = (sum(i * m for i, m in zip(at, memory)) for at in offsets)
         places = tuple((slice(start, start + length),) for start in starts)
     else:
-        places = tuple(tuple(slice(i, i + (o - 1) * s + 1, s) if o else slice(0) for i, o, s in zip(at, out, stride)) for at in offsets)
-    return Windows(kernel, out, padding, padded, tuple(d * m for d, m in zip(dilation, memory)), tuple(s * m for s, m in zip(stride, memory)),
-                   places, flat, length if flat else prod(out))
+        places = tuple(tuple(slice(i, i + (o - 1) * s + 1, s) if o else slice(0) for i, o, s in zip(at, out, stride))
+                       for at in offsets)
+    shifts = tuple(d * m for d, m in zip(dilation, memory))
+    steps = tuple(s * m for s, m in zip(stride, memory))
+    return Windows(kernel, out, padding, padded, shifts, steps, places, flat, length if flat else prod(out))
 
 
 def out_sizes(size: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> Sizes:
-    return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in zip(size, kernel, stride, padding, dilation))
+    return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1
+                 for n, k, s, p, d in zip(size, kernel, stride, padding, dilation))
 
 
 def padded_image(a: Any, w: Windows, fill: Any = 0) -> Any:
@@ -114,7 +119,8 @@ def _cut(rows: Any, w: Windows) -> Any:
     """Rows of positions as images of results; a view, also where they have to be written."""
     if not w.flat:
         return rows.reshape(*rows.shape[:2], *w.out)
-    return np.ndarray((*rows.shape[:2], *w.out), rows.dtype, rows, 0, (*rows.strides[:2], *(s * rows.itemsize for s in w.steps)))
+    strides = *rows.strides[:2], *(s * rows.itemsize for s in w.steps)
+    return np.ndarray((*rows.shape[:2], *w.out), rows.dtype, rows, 0, strides)
 
 
 def _rows(images: Any, w: Windows) -> Any:
@@ -129,7 +135,8 @@ def _rows(images: Any, w: Windows) -> Any:
 
 # ------------------------------------------------------------------------------------------------------------- products
 
-# BLAS hands larger products than this to its own threads, sample by sample; waking them for each takes longer than it saves.
+# BLAS hands larger products than this to its own threads, sample by sample: waking them each time costs more than it
+# saves.
 _BLOCK = 1 << 18
 _CHUNK = 1 << 20  # elements of columns at a time: more would not stay in the cache until they are used
 
@@ -137,7 +144,8 @@ _CHUNK = 1 << 20  # elements of columns at a time: more would not stay in the ca
 def _multiply(a: Any, b: Any, out: Any) -> None:
     """`a @ b` for stacks of matrices, in blocks of columns, or of rows, that BLAS does not divide further."""
     if a.shape[-2] * b.shape[-2] * b.shape[-1] <= _BLOCK or not (
-            _multiply_blocks(a, b, out) or _multiply_blocks(b.swapaxes(-1, -2), a.swapaxes(-1, -2), out.swapaxes(-1, -2))):
+            _multiply_blocks(a, b, out)
+            or _multiply_blocks(b.swapaxes(-1, -2), a.swapaxes(-1, -2), out.swapaxes(-1, -2))):
         np.matmul(a, b, out=out)
 
 
@@ -158,7 +166,7 @@ def _blocks(matrices: Any, block: int) -> Any:
 
 
 def _over_samples(n: int, size: int, work: Callable[[slice], Any]) -> list[Any]:
-    """What `work` gives for a few samples at a time, on several threads where there is enough to do; `size` elements for each."""
+    """What `work` gives for a few samples at a time, of `size` elements each; on several threads if there is enough."""
     return large.in_steps(n, max(_CHUNK // max(size, 1), 1), work, n * size >= large.LARGE)
 
 
@@ -173,8 +181,8 @@ def _with_bias(forward: Callable[..., Any]) -> Callable[..., Any]:
 # ---------------------------------------------------------------------------------------------------------- convolution
 
 def _conv(x: Any, weight: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
-    kernel = weight.shape[2:]
-    w = windows(x.shape[2:], kernel, stride, padding, dilation, out_sizes(x.shape[2:], kernel, stride, padding, dilation))
+    size, kernel = x.shape[2:], weight.shape[2:]
+    w = windows(size, kernel, stride, padding, dilation, out_sizes(size, kernel, stride, padding, dilation))
     n, o = x.shape[0], weight.shape[0]
     out = np.empty((n, o, *w.out), x.dtype)
     if not out.size or not x.size:
@@ -243,7 +251,8 @@ def _conv_weight_recorded(g: Any, x: Any, kernel: Sizes, stride: Sizes, padding:
     n, c, *size = x.shape
     rest = tuple(range(2, 2 + len(size)))
     by_group = permute(reshape(x, n, groups, c // groups, *size), 2, 1, 0, *(d + 1 for d in rest))
-    out = conv_values(reshape(by_group, c // groups, groups * n, *size), permute(g, 1, 0, *rest), dilation, padding, stride, groups)
+    images = reshape(by_group, c // groups, groups * n, *size)
+    out = conv_values(images, permute(g, 1, 0, *rest), dilation, padding, stride, groups)
     return permute(_first(RECORDED, out, kernel), 1, 0, *rest)
 
 
@@ -326,8 +335,8 @@ def _check_tensors(name: str, x: Any, weight: Any, bias: Any, n: int) -> None:
 
 
 def _settings(name: str, n: int, stride: Any, padding: Any, dilation: Any, groups: Any) -> _Settings:
-    found = _Settings(whole_numbers(stride, n, name, "stride"), whole_numbers(padding, n, name, "padding"), whole_numbers(dilation, n, name, "dilation"),
-                      whole_numbers(groups, 1, name, "groups")[0])
+    found = _Settings(whole_numbers(stride, n, name, "stride"), whole_numbers(padding, n, name, "padding"),
+                      whole_numbers(dilation, n, name, "dilation"), whole_numbers(groups, 1, name, "groups")[0])
     if min(found.stride) <= 0:
         raise BadValue(f"{name}: non-positive stride is not supported, got {found.stride}", fix="stride=1")
     if min(found.dilation) <= 0 or found.groups <= 0 or min(found.padding) < 0:
@@ -338,7 +347,8 @@ def _settings(name: str, n: int, stride: Any, padding: Any, dilation: Any, group
 
 def _check_channels(name: str, x: Any, weight: Any, bias: Any, groups: int, transposed: bool) -> None:
     c, (rows, inner) = x._array.shape[1], weight._array.shape[:2]
-    shapes = f"{name}: input of shape {tuple(x._array.shape)} and weight of shape {tuple(weight._array.shape)} with groups={groups}"
+    shapes = (f"{name}: input of shape {tuple(x._array.shape)} and weight of shape {tuple(weight._array.shape)} "
+              f"with groups={groups}")
     if transposed and c != rows or not transposed and c != inner * groups:
         wanted = rows if transposed else inner * groups
         raise ShapeError(f"{shapes}: the weight is for {wanted} channels, the input has {c}",
@@ -435,37 +445,45 @@ def _convolve_transposed(name: str, n: int, input: Any, weight: Any, bias: Any, 
                        f"or dilation {settings.dilation}",
                        why="more of it would be positions that nothing is written to", fix="output_padding=0")
     kernel = weight._array.shape[2:]
-    size = tuple((m - 1) * s - 2 * p + d * (k - 1) + e + 1 for m, k, s, p, d, e in zip(x._array.shape[2:], kernel, *settings[:3], extra))
+    size = tuple((m - 1) * s - 2 * p + d * (k - 1) + e + 1
+                 for m, k, s, p, d, e in zip(x._array.shape[2:], kernel, *settings[:3], extra))
     if min(size) <= 0:
         raise ShapeError(f"{name}: an input of {x._array.shape[2:]} with a kernel of {kernel} "
                          f"and padding {settings.padding} would give sizes {size}",
                          why="padding takes away from the result here", fix="less padding")
-    result = conv_transpose_values(x, weight, size, *settings) if bias is None else conv_transpose_biased(x, weight, bias, size, *settings)
+    if bias is None:
+        result = conv_transpose_values(x, weight, size, *settings)
+    else:
+        result = conv_transpose_biased(x, weight, bias, size, *settings)
     return result if input._array.ndim == n + 2 else squeeze(result, 0)
 
 
 def conv_transpose1d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
                      output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Any:
     """The transpose of conv1d: from the sizes of its result to those of its input."""
-    return _convolve_transposed("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return _convolve_transposed("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups,
+                                dilation)
 
 
 def conv_transpose2d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
                      output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Any:
     """The transpose of conv2d: from the sizes of its result to those of its input."""
-    return _convolve_transposed("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return _convolve_transposed("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups,
+                                dilation)
 
 
 def conv_transpose3d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
                      output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Any:
     """The transpose of conv3d: from the sizes of its result to those of its input."""
-    return _convolve_transposed("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return _convolve_transposed("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups,
+                                dilation)
 
 
 # -------------------------------------------------------------------------------------------------------------- columns
 
 def _take_columns(a: Any, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> Any:
-    w = windows(a.shape[2:], kernel, stride, padding, dilation, out_sizes(a.shape[2:], kernel, stride, padding, dilation))
+    size = a.shape[2:]
+    w = windows(size, kernel, stride, padding, dilation, out_sizes(size, kernel, stride, padding, dilation))
     n, c = a.shape[:2]
     if not a.size:
         return np.zeros((n, c * prod(kernel), prod(w.out)), a.dtype)
@@ -483,10 +501,12 @@ def _sum_columns(a: Any, size: Sizes, kernel: Sizes, stride: Sizes, padding: Siz
 
 
 _WINDOW = ("kernel", "stride", "padding", "dilation")
-columns_values = primitive("columns", _take_columns, settings=_WINDOW, x=lambda xp, g, x_shape, kernel, stride, padding, dilation:
-                           xp.sum_columns(g, x_shape[2:], kernel, stride, padding, dilation))
-sum_columns_values = primitive("sum_columns", _sum_columns, settings=("size", *_WINDOW), x=lambda xp, g, kernel, stride, padding, dilation:
-                               xp.columns(g, kernel, stride, padding, dilation))
+columns_values = primitive(
+    "columns", _take_columns, settings=_WINDOW, x=lambda xp, g, x_shape, kernel, stride, padding, dilation:
+    xp.sum_columns(g, x_shape[2:], kernel, stride, padding, dilation))
+sum_columns_values = primitive(
+    "sum_columns", _sum_columns, settings=("size", *_WINDOW), x=lambda xp, g, kernel, stride, padding, dilation:
+    xp.columns(g, kernel, stride, padding, dilation))
 
 
 def _window_settings(name: str, kernel: Any, dilation: Any, padding: Any,
@@ -522,9 +542,13 @@ def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padd
     x = _batched("fold", tensor_argument(input, "fold"), 1)
     out = out_sizes(size, *settings)
     _, rows, length = x._array.shape
-    wrong = (f"expected the rows to be divisible by the product of kernel_size, {prod(settings[0])}" if rows % prod(settings[0]) else
-             f"calculated shape of the array of sliding blocks as {out}, and all must be positive" if min(out) <= 0 else
-             f"expected the columns to match the calculated number of sliding blocks, {out[0]} x {out[1]}" if length != prod(out) else "")
+    each, wrong = prod(settings[0]), ""
+    if rows % each:
+        wrong = f"expected the rows to be divisible by the product of kernel_size, {each}"
+    elif min(out) <= 0:
+        wrong = f"calculated shape of the array of sliding blocks as {out}, and all must be positive"
+    elif length != prod(out):
+        wrong = f"expected the columns to match the calculated number of sliding blocks, {out[0]} x {out[1]}"
     if wrong:
         raise ShapeError(f"fold: {wrong}; got columns of shape {tuple(input._array.shape)} for images of {size} "
                          f"with a kernel of {settings[0]}", fix="the settings that unfold was given")
@@ -542,12 +566,13 @@ def convolution(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, d
         raise ShapeError(f"convolution: a weight of shape {weight._array.shape} has kernels of {n} dimensions",
                          fix="1, 2 or 3")
     if transposed:
-        return (conv_transpose1d, conv_transpose2d, conv_transpose3d)[n - 1](input, weight, bias, stride, padding, output_padding, groups, dilation)
+        function = (conv_transpose1d, conv_transpose2d, conv_transpose3d)[n - 1]
+        return function(input, weight, bias, stride, padding, output_padding, groups, dilation)
     return (conv1d, conv2d, conv3d)[n - 1](input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
-    """A convolution of sequences of shape (steps, batch, channels) with a weight of shape (kernel, channels, channels of the result)."""
+    """A convolution of sequences (steps, batch, channels) with a weight (kernel, channels, channels of the result)."""
     for x in (input, weight):
         if tensor_argument(x, "conv_tbc")._array.ndim != 3:
             raise ShapeError(f"conv_tbc: expects 3 dimensions, got shape {x._array.shape}",

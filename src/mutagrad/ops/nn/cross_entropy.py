@@ -55,8 +55,9 @@ def check_indices(name: str, a: Any, target: Any, ignore_index: int | None = Non
     if t.dtype != np.int64 and t.dtype != np.uint8:
         raise DTypeError(f"{name}: class indices must be int64, not {of_array(t.dtype).name}", fix="target.long()")
     if t.shape != (*a.shape[:1], *a.shape[2:]):
-        expected = f"{a.ndim - 1}D target tensor expected" if t.ndim != a.ndim - 1 else (
-            f"Expected input batch_size ({a.shape[0]}) to match target batch_size ({t.shape[0]})" if t.shape[:1] != a.shape[:1] else "sizes differ")
+        first = f"Expected input batch_size ({a.shape[0]}) to match target batch_size ({t.shape[0]})"
+        expected = (f"{a.ndim - 1}D target tensor expected" if t.ndim != a.ndim - 1 else
+                    first if t.shape[:1] != a.shape[:1] else "sizes differ")
         raise BadValue(f"{name}: {expected}: a target of shape {t.shape} for x of shape {a.shape}",
                        why="x is (N, C, ...), and class indices are (N, ...) of the same sizes",
                        fix=f"a target of shape {(*a.shape[:1], *a.shape[2:])}")
@@ -65,12 +66,13 @@ def check_indices(name: str, a: Any, target: Any, ignore_index: int | None = Non
         if wrong.size:
             raise BadIndex(f"{name}: Target {wrong[0]} is out of bounds for {a.shape[1]} classes",
                            why=f"classes are from 0 to {a.shape[1] - 1}",
-                           fix=f"{name}(x, target, ignore_index={wrong[0]}) leaves these out" if ignore_index is not None else "target.clamp(min=0)")
+                           fix=f"{name}(x, target, ignore_index={wrong[0]}) leaves these out"
+                               if ignore_index is not None else "target.clamp(min=0)")
     return t
 
 
 class _Picks:
-    """Which elements of x a loss of class indices is made of, and each one's share in the loss: one number, or one for each."""
+    """Which elements of x a loss of class indices is made of, and the share of each: one number, or one for each."""
 
     __slots__ = ("index", "share", "shape", "places")
 
@@ -87,7 +89,10 @@ class _Picks:
         count = self.index[1].size
         if not count or weight is None and self.places is None:
             return 1.0 if not mean else 1 / count if count else float("nan")
-        each = np.ones(count, np.float32 if dtype.char in SHORT else dtype) if weight is None else widened(weight)[self.index[1]]
+        if weight is None:
+            each = np.ones(count, np.float32 if dtype.char in SHORT else dtype)
+        else:
+            each = widened(weight)[self.index[1]]
         return silently(np.divide, each, each.sum()) if mean else each  # the weights may sum to zero
 
     def reduce(self, found: Any) -> Any:
@@ -176,7 +181,8 @@ def _each_class(xp: Any, g: Any, reduced: bool, scale: float) -> Any:
 
 cross_entropy_shares = primitive(
     "cross_entropy_shares", _soft_cross_entropy, settings=("reduced", "scale"), inputs=("x", "y"),
-    x=lambda xp, g, x, y, reduced, scale: (xp.class_shares(x, xp.sum(y, (1,), True)) - y) * _each_class(xp, g, reduced, scale),
+    x=lambda xp, g, x, y, reduced, scale:
+        (xp.class_shares(x, xp.sum(y, (1,), True)) - y) * _each_class(xp, g, reduced, scale),
     y=lambda xp, g, x, reduced, scale: -xp.log_softmax(x, 1) * _each_class(xp, g, reduced, scale))
 
 
@@ -195,7 +201,7 @@ def with_batch(name: str, x: Any, target: Any) -> tuple[Any, Any]:
 
 def nll_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
              reduce: Any = None, reduction: str = "mean") -> Any:
-    """The mean of -x at the class indices, for x that are logarithms of probabilities: x is (N, C, ...), the indices (N, ...)."""
+    """The mean of -x at the class indices (N, ...), for x of shape (N, C, ...), logarithms of probabilities."""
     reduction = reduction_of("nll_loss", reduction, size_average, reduce)
     ignore_index = whole_number(ignore_index, "nll_loss", "ignore_index")
     return _of_indices("nll_loss", nll_indices, input, target, weight, ignore_index, reduction)
@@ -212,7 +218,7 @@ def _of_indices(name: str, operation: Any, x: Any, target: Any, weight: Any, ign
 
 def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
                   reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0) -> Any:
-    """The mean of -log(softmax(x)) at the class indices, or averaged over classes where the target gives their probabilities.
+    """The mean of -log(softmax(x)) at the class indices, or over classes where the target gives their probabilities.
 
     x is (N, C, ...); class indices are (N, ...), probabilities as x.
 
@@ -294,8 +300,8 @@ def linear_cross_entropy(input: Any, linear_weight: Any, target: Any, *, linear_
     a, w = input._array, linear_weight._array
     if a.ndim not in (1, 2) or w.ndim < 2 or a.shape[-1] != w.shape[-1] or w.ndim > 2 and a.ndim == 1:
         raise ShapeError(f"linear_cross_entropy: x of shape {a.shape} and linear_weight of shape {w.shape} do not fit",
-                         why="x is (inputs,) or (N, inputs), linear_weight (C, inputs), or (C, ..., "
-                             "inputs) for batches", fix="x.flatten(0, -2)")
+                         why="x is (inputs,) or (N, inputs), linear_weight (C, inputs), or (C, ..., inputs) "
+                             "for batches", fix="x.flatten(0, -2)")
     if linear_bias is not None and tensor_argument(linear_bias, "linear_cross_entropy")._array.shape != w.shape[:-1]:
         raise ShapeError(f"linear_cross_entropy: linear_bias of shape {linear_bias._array.shape} for linear_weight "
                          f"of shape {w.shape}", fix=f"a bias of shape {w.shape[:-1]}")
@@ -305,5 +311,6 @@ def linear_cross_entropy(input: Any, linear_weight: Any, target: Any, *, linear_
     rows = reshape(linear_weight, -1, w.shape[-1]) if w.ndim > 2 else linear_weight
     logits = linear(input, rows, None if linear_bias is None else reshape(linear_bias, -1))
     logits = logits if w.ndim == 2 else reshape(logits, *a.shape[:1], *w.shape[:-1])
-    return cross_entropy(logits, target, weight, reduction=reduction, ignore_index=-100 if ignore_index is None else ignore_index,
+    ignore_index = -100 if ignore_index is None else ignore_index
+    return cross_entropy(logits, target, weight, reduction=reduction, ignore_index=ignore_index,
                          label_smoothing=label_smoothing)

@@ -21,14 +21,15 @@ __all__ = ["ctc_loss"]
 
 # ------------------------------------------------------------------------------------------------------------------ ctc
 
-_NEVER = -1e30  # the logarithm of the probability of what cannot be: finite, so that differences of two of them are numbers
+# The logarithm of the probability of what cannot be: finite, so that differences of two of them are numbers.
+_NEVER = -1e30
 
 
 class _Alignment:
-    """The ways through T steps that spell the targets: states are the labels, with a blank before, between and after them.
+    """The ways through T steps that spell the targets: states are the labels, with blanks before, between and after.
 
-    `index` picks each state's log-probability at each step; `start`, `end` and `skip` (a step over a blank) are 0 where a way may begin,
-    end and skip to, and _NEVER elsewhere.
+    `index` picks each state's log-probability at each step; `start`, `end` and `skip` (a step over a blank) are 0 where
+    a way may begin, end and skip to, and _NEVER elsewhere.
     """
 
     __slots__ = ("index", "start", "end", "skip", "never", "last", "steps", "lengths", "zero_infinity")
@@ -44,7 +45,8 @@ class _Alignment:
         self.end = self._where((place == 2 * lengths[:, None]) | (place == 2 * lengths[:, None] - 1))
         before = np.concatenate([np.full((n, 2), -1), states[:, :-2]], 1)[:, :states.shape[1]]
         self.skip = self._where((place % 2 == 1) & (states != before))
-        self.last, self.steps, self.lengths, self.zero_infinity = np.maximum(steps - 1, 0), steps, lengths, zero_infinity
+        self.last, self.steps, self.lengths = np.maximum(steps - 1, 0), steps, lengths
+        self.zero_infinity = zero_infinity
 
     def _where(self, allowed: Any) -> Any:
         return np.where(allowed, self.never.dtype.type(0), self.never)
@@ -85,7 +87,8 @@ def _all_ways(xp: Any, rows: list[Any], plan: _Alignment) -> Any:
     each = np.arange(len(plan.last))
     blank_last = xp.pick(table, (plan.last, each, 2 * plan.lengths))
     label_last = xp.pick(table, (plan.last, each, np.maximum(2 * plan.lengths - 1, 0)))
-    return xp.logaddexp(blank_last, label_last + xp.as_value(np.where(plan.lengths > 0, 0, _NEVER).astype(plan.never.dtype)))
+    labelled = np.where(plan.lengths > 0, 0, _NEVER).astype(plan.never.dtype)
+    return xp.logaddexp(blank_last, label_last + xp.as_value(labelled))
 
 
 def _ctc(a: Any, plan: _Alignment) -> Any:
@@ -101,7 +104,8 @@ def _ctc_rule(xp: Any, g: Any, x: Any, plan: _Alignment) -> Any:
     here, on = _ways_here(xp, e, plan), _ways_on(xp, e, plan)
     whole = xp.reshape(_all_ways(xp, here, plan), (-1, 1))
     idle = (plan.steps == 0) | xp.is_impossible(whole, plan)
-    lost = np.where(idle, 0.0 if plan.zero_infinity else np.where(plan.steps == 0, 0.0, np.nan), 1.0).astype(plan.never.dtype)
+    infinite = 0.0 if plan.zero_infinity else np.where(plan.steps == 0, 0.0, np.nan)
+    lost = np.where(idle, infinite, 1.0).astype(plan.never.dtype)
     shares = xp.join([xp.unsqueeze(xp.exp(a + b - whole), 0) for a, b in zip(here, on)], 0)
     return xp.gathered(x.shape, plan.index, shares * xp.reshape(-g * xp.as_value(lost), (-1, 1)))
 
@@ -148,7 +152,8 @@ def _labels(target: Any, lengths: Any, classes: int) -> Any:
         rows = np.zeros((len(lengths), int(lengths.max(initial=0))), np.int64)
         rows[np.arange(rows.shape[1]) < lengths[:, None]] = t
     else:
-        rows = np.where(np.arange(t.shape[1]) < lengths[:, None], t, 0).astype(np.int64)[:, :int(lengths.max(initial=0))]
+        padded = np.where(np.arange(t.shape[1]) < lengths[:, None], t, 0).astype(np.int64)
+        rows = padded[:, :int(lengths.max(initial=0))]
     if rows.size and (rows.min() < 0 or rows.max() >= classes):
         wrong = rows.min() if rows.min() < 0 else rows.max()
         raise BadIndex(f"ctc_loss: label {wrong} is out of bounds for {classes} classes",
@@ -158,7 +163,7 @@ def _labels(target: Any, lengths: Any, classes: int) -> Any:
 
 def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0,
              reduction: str = "mean", zero_infinity: bool = False) -> Any:
-    """-log of the probability that a sequence of (T, N, C) log-probabilities spells the targets, blanks and repetitions left out.
+    """-log of the probability that (T, N, C) log-probabilities spell the targets, blanks and repetitions left out.
 
     Targets are (N, S), or all labels end to end. The mean is over samples, each divided by its number of labels.
     """
@@ -178,7 +183,8 @@ def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: A
     count = x._array.shape[1]
     steps = _lengths("input_lengths", input_lengths, count, a.shape[0])
     lengths = _lengths("target_lengths", target_lengths, count, t.shape[-1] if t.ndim == 2 else t.size)
-    plan = _Alignment(x._array, _labels(targets if t.ndim else reshape(targets, 1), lengths, a.shape[-1]), blank, steps, lengths, zero_infinity)
+    labels = _labels(targets if t.ndim else reshape(targets, 1), lengths, a.shape[-1])
+    plan = _Alignment(x._array, labels, blank, steps, lengths, zero_infinity)
     loss = ctc_values(x, plan)
     if reduction == "mean":
         return average(loss / make(np.maximum(lengths, 1).astype(a.dtype)))

@@ -88,7 +88,7 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
 
 def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False,
               *, generator: Any = None) -> Any:
-    """Whole channels of (N, C, H, W) set to zero at random; three dimensions are taken for (N, C, L), as PyTorch does."""
+    """Whole channels of (N, C, H, W) set to zero at random; three dimensions are (N, C, L), as in PyTorch."""
     return _drop_channels("dropout2d", input, p, training, inplace, (2, 3, 4, 5), lambda n: True, generator)
 
 
@@ -130,7 +130,8 @@ def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: b
                   *, generator: Any = None) -> Any:
     """dropout for selu: mean and variance stay."""
     p = _probability(p, "alpha_dropout")
-    return _drop_alpha("alpha_dropout", tensor_argument(input, "alpha_dropout"), p, training, inplace, input._array.shape, generator)
+    x = tensor_argument(input, "alpha_dropout")
+    return _drop_alpha("alpha_dropout", x, p, training, inplace, x._array.shape, generator)
 
 
 def alpha_dropout_(input: Any, p: float, train: bool) -> Any:

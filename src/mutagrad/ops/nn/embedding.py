@@ -1,6 +1,7 @@
 """Rows of a table looked up by number, and sums of such rows.
 
-Looking up is reading by index: the node has no arithmetic of its own, and its window says which rows an adjoint is added to.
+Looking up is reading by index: the node has no arithmetic of its own, and its window says which rows an adjoint is
+added to.
 """
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def _rows(weight: Any, index: Any, share: Any) -> Any:
 
 
 def _share(index: Any, weight: Any, padding: int | None, by_frequency: bool) -> Any:
-    """What part of its adjoint each row gets: none for padding, and equal parts of one where a row was read several times."""
+    """What part of its adjoint each row gets: none for padding, and equal parts of one where it was read repeatedly."""
     share = None
     if by_frequency:
         share = 1 / np.bincount(index.reshape(-1), minlength=1)[index]
@@ -96,8 +97,8 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm:
     tensor([[3., 4.],
             [1., 2.]])
 
-    The row `padding_idx` gets no gradient; rows longer than `max_norm` are first scaled down, in the table itself. The gradient is
-    dense, whether `sparse` or not: it has the same values.
+    The row `padding_idx` gets no gradient; rows longer than `max_norm` are first scaled down, in the table itself. The
+    gradient is dense, whether `sparse` or not: it has the same values.
     """
     index = _numbers("embedding", input, weight)
     padding = _padding("embedding", padding_idx, weight._array.shape[0])
@@ -143,7 +144,8 @@ def embedding_bag(input: Any, weight: Any, offsets: Any = None, max_norm: float 
                   padding_idx: int | None = None) -> Any:
     """The sum, mean or largest of the rows in each bag; a bag is a row of `input`, or what lies between two offsets."""
     name = "embedding_bag"
-    if isinstance(weight, TensorBase) and isinstance(input, TensorBase) and weight._array.dtype.kind in "iu" and input._array.dtype.kind == "f":
+    if (isinstance(weight, TensorBase) and isinstance(input, TensorBase)
+            and weight._array.dtype.kind in "iu" and input._array.dtype.kind == "f"):
         raise BadArgument(f"{name}: the numbers of rows come first, then the table",
                           why="the order of the arguments changed once in PyTorch", fix=f"{name}(index, weight)")
     index = _numbers(name, input, weight)

@@ -92,7 +92,8 @@ def _check_linear(a: Any, w: Any, b: Any) -> None:
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     """`x1 @ weight[k] @ x2 + bias[k]` for each output k."""
     a, b, w = (tensor_argument(v, "bilinear")._array for v in (input1, input2, weight))
-    if a.ndim != b.ndim or not a.ndim or a.shape[:-1] != b.shape[:-1] or w.ndim != 3 or w.shape[1:] != (a.shape[-1], b.shape[-1]):
+    if (a.ndim != b.ndim or not a.ndim or a.shape[:-1] != b.shape[:-1]
+            or w.ndim != 3 or w.shape[1:] != (a.shape[-1], b.shape[-1])):
         raise ShapeError(f"bilinear: shapes {a.shape}, {b.shape} and weight {w.shape} do not fit",
                          why="the inputs must agree in all but the last dimension, and weight be (outputs, inputs1, "
                              "inputs2)", fix="bilinear(x1, x2, weight)")

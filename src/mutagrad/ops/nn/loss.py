@@ -18,8 +18,8 @@ from ..reduce.reductions import mean as average, sum as total
 from ..shape.shape import broadcast_tensors, tensor_argument, unsqueeze
 
 __all__ = [
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "gaussian_nll_loss", "huber_loss", "kl_div", "l1_loss", "mse_loss",
-    "poisson_nll_loss", "smooth_l1_loss"]
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "gaussian_nll_loss", "huber_loss", "kl_div", "l1_loss",
+    "mse_loss", "poisson_nll_loss", "smooth_l1_loss"]
 
 # ------------------------------------------------------------------------------------------------------------ arguments
 
@@ -65,8 +65,8 @@ def _paired(name: str, x: Any, y: Any) -> None:
     check_tensors(name, x, y)
     if x._array.shape != y._array.shape:
         broadcast_tensors(x, y)
-        warnings.warn(f"{name}: x of shape {tuple(x._array.shape)} and target of shape {tuple(y._array.shape)} are broadcast, which is "
-                      "rarely meant. Please ensure they have the same size.", stacklevel=3)
+        warnings.warn(f"{name}: x of shape {tuple(x._array.shape)} and target of shape {tuple(y._array.shape)} are "
+                      "broadcast, which is rarely meant. Please ensure they have the same size.", stacklevel=3)
 
 
 def check_same_shape(name: str, x: Any, y: Any) -> None:
@@ -158,20 +158,23 @@ def _binary_logits(a: Any, b: Any) -> Any:
     return (1 - b) * a + _softplus_of_negative(a)
 
 
-binary_values = elementwise("binary_cross_entropy", _binary,
-                            x=lambda xp, g, x, y: g * (x - y) / xp.clamp(x * (1 - x), 1e-12, None),
-                            y=lambda xp, g, x: g * (xp.clamp(xp.log1p(-x), -100.0, None) - xp.clamp(xp.log(x), -100.0, None)))
+binary_values = elementwise(
+    "binary_cross_entropy", _binary,
+    x=lambda xp, g, x, y: g * (x - y) / xp.clamp(x * (1 - x), 1e-12, None),
+    y=lambda xp, g, x: g * (xp.clamp(xp.log1p(-x), -100.0, None) - xp.clamp(xp.log(x), -100.0, None)))
 binary_logits_values = elementwise("binary_cross_entropy_with_logits", _binary_logits,
                                    x=lambda xp, g, x, y: g * (xp.sigmoid(x) - y), y=lambda g, x: -g * x)
 binary_positive_values = elementwise(
-    "binary_cross_entropy_pos_weight", lambda a, b, p: (1 - b) * a + (1 + (p - 1) * b) * _softplus_of_negative(a), inputs=("x", "y", "p"),
-    x=lambda xp, g, x, y, p: g * (1 - y - (1 + (p - 1) * y) * xp.sigmoid(-x)), y=lambda xp, g, x, p: -g * (x + (p - 1) * xp.logsigmoid(x)),
+    "binary_cross_entropy_pos_weight", lambda a, b, p: (1 - b) * a + (1 + (p - 1) * b) * _softplus_of_negative(a),
+    inputs=("x", "y", "p"),
+    x=lambda xp, g, x, y, p: g * (1 - y - (1 + (p - 1) * y) * xp.sigmoid(-x)),
+    y=lambda xp, g, x, p: -g * (x + (p - 1) * xp.logsigmoid(x)),
     p=lambda xp, g, x, y: -g * y * xp.logsigmoid(x))
 
 
 def binary_cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None,
                          reduction: str = "mean") -> Any:
-    """The mean of -log(x) where the target is 1 and -log(1 - x) where it is 0, and between; the logarithms are at least -100."""
+    """The mean of -(y * log(x) + (1 - y) * log(1 - x)) for targets y; the logarithms are at least -100."""
     reduction = reduction_of("binary_cross_entropy", reduction, size_average, reduce)
     check_same_shape("binary_cross_entropy", input, target)
     check_float("binary_cross_entropy", input)
@@ -198,7 +201,9 @@ def binary_cross_entropy_with_logits(input: Any, target: Any, weight: Any = None
         loss = binary_logits_values(input, target)
     else:
         loss = binary_positive_values(input, target, tensor_argument(pos_weight, "binary_cross_entropy_with_logits"))
-    return reduced(loss if weight is None else loss * tensor_argument(weight, "binary_cross_entropy_with_logits"), reduction)
+    if weight is not None:
+        loss = loss * tensor_argument(weight, "binary_cross_entropy_with_logits")
+    return reduced(loss, reduction)
 
 
 def _divergence(a: Any, b: Any) -> Any:
@@ -214,7 +219,7 @@ log_divergence_values = elementwise("kl_div_log", lambda a, b: np.exp(b) * (b - 
 
 def kl_div(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
            log_target: bool = False) -> Any:
-    """target * (log(target) - x), for x that are logarithms of probabilities; "batchmean" divides the sum by the first size alone."""
+    """target * (log(target) - x), for x that are log-probabilities; "batchmean" is the sum by the first size."""
     reduction = reduction_of("kl_div", reduction, size_average, reduce, more=("batchmean",))
     check_tensors("kl_div", input, target)
     loss = (log_divergence_values if log_target else divergence_values)(input, target)
@@ -226,7 +231,7 @@ def kl_div(input: Any, target: Any, size_average: Any = None, reduce: Any = None
 
 def poisson_nll_loss(input: Any, target: Any, log_input: bool = True, full: bool = False, size_average: Any = None,
                      eps: float = 1e-8, reduce: Any = None, reduction: str = "mean") -> Any:
-    """x - target * log(x) for counts with mean x, which is given by its logarithm if `log_input`; `full` adds Stirling's terms."""
+    """x - target * log(x) for counts of mean x, or exp(x) if `log_input`; `full` adds Stirling's terms."""
     reduction = reduction_of("poisson_nll_loss", reduction, size_average, reduce)
     check_tensors("poisson_nll_loss", input, target)
     loss = exp(input) - target * input if log_input else input - target * log(input + eps)
@@ -240,7 +245,9 @@ def poisson_nll_loss(input: Any, target: Any, log_input: bool = True, full: bool
 def at_least(x: Any, low: float) -> Any:
     """x, raised to at least `low` without taking its gradient away."""
     array = x._array
-    return add_values(x, make(silently(np.subtract, np.maximum(array, array.dtype.type(low)), array))) if (array < low).any() else x
+    if not (array < low).any():
+        return x
+    return add_values(x, make(silently(np.subtract, np.maximum(array, array.dtype.type(low)), array)))
 
 
 @may_need_much

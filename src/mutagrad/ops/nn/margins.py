@@ -21,8 +21,9 @@ from .loss import at_least, check_float, check_tensors, reduced, reduction_of
 FUNCTIONS = "cosine_similarity pairwise_distance pdist"
 
 __all__ = [
-    "cosine_embedding_loss", "cosine_similarity", "hinge_embedding_loss", "margin_ranking_loss", "multi_margin_loss", "multilabel_margin_loss",
-    "multilabel_soft_margin_loss", "pairwise_distance", "pdist", "soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss"]
+    "cosine_embedding_loss", "cosine_similarity", "hinge_embedding_loss", "margin_ranking_loss", "multi_margin_loss",
+    "multilabel_margin_loss", "multilabel_soft_margin_loss", "pairwise_distance", "pdist", "soft_margin_loss",
+    "triplet_margin_loss", "triplet_margin_with_distance_loss"]
 
 
 # -------------------------------------------------------------------------------------------------------------- margins
@@ -82,7 +83,7 @@ def multi_margin_loss(input: Any, target: Any, p: int = 1, margin: float = 1.0, 
 
 def multilabel_margin_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None,
                            reduction: str = "mean") -> Any:
-    """The sum of max(0, 1 - x[i] + x[j]) over classes i that are targets and j that are not, divided by the number of classes.
+    """The sum of max(0, 1 - x[i] + x[j]) over classes i that are targets and j that are not, by the number of classes.
 
     The targets of a row are its class indices before the first -1.
     """
@@ -125,7 +126,8 @@ def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, siz
     check_float("multilabel_soft_margin_loss", input)
     if not input._array.ndim:
         raise BadIndex("multilabel_soft_margin_loss: a 0-d x has no classes", fix="x.reshape(1, -1)")
-    loss = -(target * logsigmoid_values(input) + (1 - target) * logsigmoid_values(-input))  # small slopes stay exact on either side
+    # Small slopes stay exact on either side.
+    loss = -(target * logsigmoid_values(input) + (1 - target) * logsigmoid_values(-input))
     loss = loss if weight is None else loss * tensor_argument(weight, "multilabel_soft_margin_loss")
     return reduced(mean_dims(loss, (loss._array.ndim - 1,), False), reduction)
 

@@ -37,8 +37,8 @@ __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_res
 class Plan(NamedTuple):
     """Which elements are normalised together.
 
-    The input is seen in `shape`, mean and deviation are taken over the dimensions `over`, and weight and bias are seen in the
-    shape `affine`. Without `centred` the mean stays, and with `given` both come from elsewhere and are constants.
+    The input is seen in `shape`, mean and deviation are taken over the dimensions `over`, and weight and bias are seen
+    in the shape `affine`. Without `centred` the mean stays; with `given` both come from elsewhere and are constants.
     """
 
     shape: tuple[int, ...]
@@ -104,7 +104,8 @@ def _declare(name: str, forward: Any, reverse: Any) -> Any:
         bias=lambda xp, g, bias_shape, plan: _slope_of_bias(xp, g, bias_shape, plan))
     op = function.op
     rules = op.reverse
-    slots = [op.saves.index(op.source(part)) for part in ("x", "weight", "plan", "moments", "weight_shape", "bias_shape")]
+    names = "x", "weight", "plan", "moments", "weight_shape", "bias_shape"
+    slots = [op.saves.index(op.source(name)) for name in names]
 
     def joint(xp: Any, g: Any, s: Any, i: Any) -> Any:
         if xp is not RAW or s[slots[0]] is None:
@@ -121,7 +122,7 @@ def _declare(name: str, forward: Any, reverse: Any) -> Any:
 # ----------------------------------------------------------------------------------------------- rows of one array: raw
 
 def _folded(plan: Plan) -> tuple[tuple[int, int, int], tuple[int, ...], tuple[int, ...]]:
-    """Of a plan over groups of channels: an item as (samples, groups, elements of one), and as weights see it, and those."""
+    """Of a plan over groups of channels: shapes of an item as (samples, groups, elements), by weights, and of those."""
     samples, groups, channels, inner = plan.shape
     wide = (samples, groups * channels, inner) if inner > 1 else (samples, groups * channels)
     return (samples, groups, channels * inner), wide, (groups * channels, 1) if inner > 1 else (groups * channels,)
@@ -169,7 +170,8 @@ def _reverse_groups(g: Any, x: Any, weight: Any, plan: Plan, moments: Any, wante
         normal = source[part] - mean[part] if plan.centred else source[part].astype(g.dtype)
         normal *= scale[part]
         piece = incoming[part]
-        sums = (channel_sums(piece, normal.reshape(piece.shape)) if wanted[1] else None, channel_sums(piece) if wanted[2] else None)
+        sums = (channel_sums(piece, normal.reshape(piece.shape)) if wanted[1] else None,
+                channel_sums(piece) if wanted[2] else None)
         if target is None:
             return sums
         block = target[part]
@@ -222,7 +224,8 @@ def _reverse_channels(g: Any, x: Any, weight: Any, plan: Plan, moments: Any, wan
     channels = plan.shape[1]
     gx = np.empty(g.shape, g.dtype) if wanted[0] else None
     along, level = np.zeros(channels, g.dtype), np.zeros(channels, g.dtype)
-    target, source, incoming = None if gx is None else gx.reshape(plan.shape), x.reshape(plan.shape), g.reshape(plan.shape)
+    target = None if gx is None else gx.reshape(plan.shape)
+    source, incoming = x.reshape(plan.shape), g.reshape(plan.shape)
     slope = scale[0] if weight is None or not weight.ndim else scale[0] * weight.reshape(-1, 1)
 
     def work(part: slice) -> None:
@@ -251,7 +254,11 @@ def _by_channel(plan: Plan, work: Any) -> None:
     samples, channels, inner = plan.shape
     together = max(1, min(64 // max(inner, 1), channels))
     blocks = -(-channels // together)
-    large.in_blocks(blocks, samples * together * inner, lambda part: work(slice(part.start * together, min(part.stop * together, channels))))
+
+    def block(part: slice) -> None:
+        work(slice(part.start * together, min(part.stop * together, channels)))
+
+    large.in_blocks(blocks, samples * together * inner, block)
 
 
 _layer_norm = _declare("layer_norm", _normalise_groups, _reverse_groups)
@@ -267,7 +274,8 @@ def _run(operation: Any, x: Any, weight: Any, bias: Any, plan: Plan, moments: An
     if moments is None:
         dtype = np.dtype(np.float32) if x._array.dtype.char in "eE" else x._array.dtype
         moments = np.zeros((2, *(1 if d in plan.over else n for d, n in enumerate(plan.shape))), dtype)
-    return operation(x, _ABSENT if weight is None else weight, _ABSENT if bias is None else bias, plan, moments), moments
+    scale, shift = _ABSENT if weight is None else weight, _ABSENT if bias is None else bias
+    return operation(x, scale, shift, plan, moments), moments
 
 
 # ------------------------------------------------------------------------------------------------------------ functions
@@ -290,7 +298,7 @@ def _floats(name: str, x: Any, *others: tuple[str, Any]) -> None:
 
 
 def _widened(function: Any, x: Any, weight: Any, bias: Any) -> Any:
-    """`function` of x, in the type of the weights where that is float32 and x shorter; the result is of the type of x."""
+    """`function` of x, in the type of the weights where that is float32 and x shorter; the result is of x's type."""
     wide = next((v._array.dtype for v in (weight, bias) if isinstance(v, TensorBase)), None)
     if isinstance(x, TensorBase) and wide == np.float32 and x._array.dtype.char in "eE":
         return cast(function(cast(x, wide)), x._array.dtype)
@@ -379,7 +387,7 @@ def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, ep
 
 
 def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
-    """Channels in groups, each group of each item brought to mean 0 and variance 1, then each channel scaled and shifted."""
+    """Each group of channels of each item brought to mean 0 and variance 1, then each channel scaled and shifted."""
     return _widened(lambda x: _group_normed(x, num_groups, weight, bias, eps), input, weight, bias)
 
 
@@ -424,7 +432,8 @@ def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None,
             raise BadValue("instance_norm: without use_input_stats it needs running_mean and running_var",
                            fix="use_input_stats=True")
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
-    _vectors("instance_norm", shape[1], ("weight", weight), ("bias", bias), ("running_mean", running_mean), ("running_var", running_var))
+    _vectors("instance_norm", shape[1], ("weight", weight), ("bias", bias), ("running_mean", running_mean),
+             ("running_var", running_var))
     if prod(shape[2:]) == 1:
         raise BadValue(f"instance_norm: expected more than 1 spatial element when training, got input of shape {shape}",
                        why="one value has no deviation", fix="layer_norm, or larger items")
@@ -444,7 +453,8 @@ def _reciprocal_deviation(variance: Any, eps: Any) -> Any:
 @silenced
 def _unbiased(scale: Any, plan: Plan) -> Any:
     """The variance with n - 1 for n, out of the reciprocal deviation."""
-    return (1 / (scale * scale) - scale.dtype.type(plan.eps)) * scale.dtype.type(plan.members / max(plan.members - 1, 1))
+    unbiased = scale.dtype.type(plan.members / max(plan.members - 1, 1))
+    return (1 / (scale * scale) - scale.dtype.type(plan.eps)) * unbiased
 
 
 def _times(value: Any, factor: float, dtype: Any) -> Any:
@@ -468,7 +478,10 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
     if training and eps <= 0:
         raise BadValue(f"batch_norm: eps must be positive in training, got {eps}",
                        why="a channel of equal values has variance 0", fix="eps=1e-5")
-    return _widened(lambda x: _batch_normed("batch_norm", x, running_mean, running_var, weight, bias, training, momentum, eps)[0], input, weight, bias)
+    def normed(x: Any) -> Any:
+        return _batch_normed("batch_norm", x, running_mean, running_var, weight, bias, training, momentum, eps)[0]
+
+    return _widened(normed, input, weight, bias)
 
 
 def _batch_normed(name: str, x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool,
@@ -481,13 +494,15 @@ def _batch_normed(name: str, x: Any, running_mean: Any, running_var: Any, weight
         return RECORDED.clone(x), (x._array, x._array)
     if len(shape) < 2:
         raise ShapeError(f"{name}: expects items and channels, got shape {shape}", fix="x.unsqueeze(0)")
-    _vectors(name, shape[1], ("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias))
+    _vectors(name, shape[1], ("running_mean", running_mean), ("running_var", running_var), ("weight", weight),
+             ("bias", bias))
     plan = Plan((shape[0], shape[1], prod(shape[2:])), (0, 2), (1, shape[1], 1), eps, given=not training)
     if not training:
         if running_mean is None or running_var is None:
             raise BadValue(f"{name}: outside training it needs running_mean and running_var", fix="training=True")
         wide = np.float32 if x._array.dtype.char in "eE" else x._array.dtype
-        given = running_mean._array.astype(wide), _reciprocal_deviation(running_var._array.astype(wide), np.asarray(eps, wide))
+        variance = running_var._array.astype(wide)
+        given = running_mean._array.astype(wide), _reciprocal_deviation(variance, np.asarray(eps, wide))
         return _run(_batch_norm, x, weight, bias, plan, tuple(v.reshape(1, -1, 1) for v in given))
     _several(name, x, plan.members)
     out, (mean, scale) = _run(_batch_norm, x, weight, bias, plan)
@@ -500,7 +515,8 @@ def _batch_normed(name: str, x: Any, running_mean: Any, running_var: Any, weight
 def native_batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool,
                       momentum: float, eps: float) -> tuple[Any, Any, Any]:
     """`batch_norm`, and the mean and reciprocal deviation of the batch (empty outside training), without gradient."""
-    out, moments = _batch_normed("native_batch_norm", input, running_mean, running_var, weight, bias, training, momentum, eps)
+    out, moments = _batch_normed("native_batch_norm", input, running_mean, running_var, weight, bias, training,
+                                 momentum, eps)
     mean, scale = (make(m.flatten()) if training else make(np.zeros(0, m.dtype)) for m in moments)
     return out, mean, scale
 
@@ -514,7 +530,8 @@ def _native_batch_norm_legit(input: Any, weight: Any, bias: Any, *rest: Any) -> 
 def _batch_norm_with_update(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, momentum: float,
                             eps: float) -> tuple[Any, Any, Any, Any]:
     """As native_batch_norm in training; the fourth result is an empty reserve, which only other devices use."""
-    return *native_batch_norm(input, weight, bias, running_mean, running_var, True, momentum, eps), make(np.zeros(0, np.uint8))
+    normed = native_batch_norm(input, weight, bias, running_mean, running_var, True, momentum, eps)
+    return *normed, make(np.zeros(0, np.uint8))
 
 
 def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:

@@ -117,7 +117,8 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = Non
     _check_border(mode, x, pairs, len(pad) // 2)
     first = len(pairs) - len(pad) // 2
     borders = ((d, n, *pair) for d, (n, pair) in enumerate(zip(x._array.shape, pairs)) if d >= first)
-    return resample(x, tuple((d, _border(mode, n, before, after)) for d, n, before, after in borders if before or after))
+    taps = tuple((d, _border(mode, n, before, after)) for d, n, before, after in borders if before or after)
+    return resample(x, taps)
 
 
 # ------------------------------------------------------------------------------------------------------ channels, space

@@ -26,11 +26,14 @@ from .resample import mean_taps, resample, whole_numbers
 FUNCTIONS = "adaptive_avg_pool1d avg_pool1d max_pool1d max_pool1d_with_indices max_pool2d max_pool3d"
 
 __all__ = [
-    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d",
-    "adaptive_max_pool2d_with_indices", "adaptive_max_pool3d", "adaptive_max_pool3d_with_indices", "avg_pool1d", "avg_pool2d", "avg_pool3d",
-    "fractional_max_pool2d", "fractional_max_pool2d_with_indices", "fractional_max_pool3d", "fractional_max_pool3d_with_indices", "lp_pool1d", "lp_pool2d",
-    "lp_pool3d", "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices", "max_pool3d", "max_pool3d_with_indices", "max_unpool1d",
-    "max_unpool2d", "max_unpool3d"]
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
+    "adaptive_max_pool1d", "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d",
+    "adaptive_max_pool2d_with_indices", "adaptive_max_pool3d", "adaptive_max_pool3d_with_indices",
+    "avg_pool1d", "avg_pool2d", "avg_pool3d",
+    "fractional_max_pool2d", "fractional_max_pool2d_with_indices", "fractional_max_pool3d",
+    "fractional_max_pool3d_with_indices", "lp_pool1d", "lp_pool2d", "lp_pool3d",
+    "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices", "max_pool3d",
+    "max_pool3d_with_indices", "max_unpool1d", "max_unpool2d", "max_unpool3d"]
 
 
 # ------------------------------------------------------------------------------------------------------------ arguments
@@ -42,7 +45,8 @@ def _pooled_size(n: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> int
 
 def _batched(name: str, x: Any, n: int) -> Any:
     shape = tensor_argument(x, name)._array.shape
-    if len(shape) not in (n + 1, n + 2) or 0 in shape[len(shape) - n:] or (0 in shape[1:] or len(shape) == n + 1 and not shape[0]):
+    if (len(shape) not in (n + 1, n + 2) or 0 in shape[len(shape) - n:]
+            or (0 in shape[1:] or len(shape) == n + 1 and not shape[0])):
         raise BadValue(f"{name}: expects an input of {n + 1} or {n + 2} dimensions without sizes of zero, "
                        f"got shape {shape}",
                        why=f"(samples,) channels and {n} more; only the number of samples may be zero",
@@ -106,7 +110,8 @@ def _largest(a: Any, w: Windows) -> tuple[Any, Any]:
 def _largest_along(values: Any, where: Any, w: Windows, d: int, number: int) -> tuple[Any, Any]:
     """The same along one dimension; `number` is what a step along it adds to the number of a kernel element."""
     shift, step = w.shifts[d] // prod(w.padded[d + 1:]), w.steps[d] // prod(w.padded[d + 1:])
-    places = [(slice(None),) * (d + 2) + (slice(k * shift, k * shift + step * (w.out[d] - 1) + 1, step),) for k in range(w.kernel[d])]
+    span = step * (w.out[d] - 1) + 1
+    places = [(slice(None),) * (d + 2) + (slice(k * shift, k * shift + span, step),) for k in range(w.kernel[d])]
     best = values[places[0]].copy()
     known = where.shape == values.shape
     at = where[places[0]].copy() if known else np.zeros(best.shape, where.dtype)
@@ -115,7 +120,8 @@ def _largest_along(values: Any, where: Any, w: Windows, d: int, number: int) -> 
         better = part > best
         np.maximum(part, best, out=best)
         found = where.dtype.type(k * number)
-        np.maximum(at, (where[place] + found if known else found) * better, out=at)  # later ones have larger numbers; a mask takes ten times as long
+        # Later ones have larger numbers; a mask takes ten times as long.
+        np.maximum(at, (where[place] + found if known else found) * better, out=at)
     return best, at
 
 
@@ -154,7 +160,7 @@ def _unpick(a: Any, size: Sizes, at: Any, apart: bool) -> Any:
 
 def _max_pool_values(a: Any, where: Any, settings: tuple[Sizes, Sizes, Sizes, Sizes], size: Sizes | None,
                      found: Any) -> Any:
-    """Picks, or with a `size` puts back into images of it: one operation, which is its own transpose. `found` if that is known already."""
+    """Picks, or with a `size` puts back into images of it: its own transpose. `found` is the result, if known."""
     if found is not None:
         return found
     if size is None:
@@ -163,8 +169,10 @@ def _max_pool_values(a: Any, where: Any, settings: tuple[Sizes, Sizes, Sizes, Si
     return _unpick(a, size, _flat_positions(where, size, settings), apart)
 
 
-max_pool_values = primitive("max_pool", _max_pool_values, settings=("where", "settings", "size", "found"),
-                            x=lambda xp, g, x_shape, where, settings, size: xp.max_pool(g, where, settings, x_shape[2:] if size is None else None, None))
+max_pool_values = primitive(
+    "max_pool", _max_pool_values, settings=("where", "settings", "size", "found"),
+    x=lambda xp, g, x_shape, where, settings, size:
+        xp.max_pool(g, where, settings, x_shape[2:] if size is None else None, None))
 
 
 @may_need_much
@@ -228,7 +236,7 @@ def max_pool3d_with_indices(input: Any, kernel_size: Any, stride: Any = None, pa
 
 @may_need_much
 def _largest_of(x: Any, positions: Sequence[Any], n: int, input: Any, indices: bool) -> Any:
-    """Windows given by what they hold along each dimension: arrays of shape (..., windows, positions), repetitions allowed."""
+    """Windows by what they hold along each dimension: arrays of shape (..., windows, positions), with repetitions."""
     samples, channels, *size = x._array.shape
     flat = np.zeros((1,) * (2 + 2 * n), np.int64)
     for d, at in enumerate(positions):
@@ -237,8 +245,10 @@ def _largest_of(x: Any, positions: Sequence[Any], n: int, input: Any, indices: b
         shape[2 + d], shape[2 + n + d] = count, inner
         flat = flat * size[d] + at.reshape(shape)
     out = flat.shape[2:2 + n]
-    flat = np.broadcast_to(flat, (samples, channels, *flat.shape[2:])).reshape(samples, channels, prod(out), prod(flat.shape[2 + n:]))
-    seen = np.take_along_axis(x._array.reshape(samples, channels, prod(size)), flat.reshape(samples, channels, prod(flat.shape[2:])), 2).reshape(flat.shape)
+    inner = prod(flat.shape[2 + n:])
+    flat = np.broadcast_to(flat, (samples, channels, *flat.shape[2:])).reshape(samples, channels, prod(out), inner)
+    rows, at = x._array.reshape(samples, channels, prod(size)), flat.reshape(samples, channels, prod(flat.shape[2:]))
+    seen = np.take_along_axis(rows, at, 2).reshape(flat.shape)
     where = make(np.take_along_axis(flat, seen.argmax(-1)[..., None], -1)[..., 0])
     values = reshape(gather(reshape(x, samples, channels, prod(size)), 2, where), samples, channels, *out)
     if not indices:
@@ -252,7 +262,8 @@ def _adaptive_size(name: str, x: Any, output_size: Any, n: int) -> Sizes:
     given = given * n if len(given) == 1 else given
     if len(given) != n:
         raise BadValue(f"{name}: output_size must hold {n} numbers, got {output_size!r}", fix=f"output_size={(1,) * n}")
-    sizes = whole_numbers(tuple(m if v is None else v for v, m in zip(given, x._array.shape[-n:])), n, name, "output_size")
+    kept = tuple(m if v is None else v for v, m in zip(given, x._array.shape[-n:]))
+    sizes = whole_numbers(kept, n, name, "output_size")
     if min(sizes) < 0:
         raise BadValue(f"{name}: output_size {sizes} must not be negative", fix=f"output_size={(1,) * n}")
     return sizes
@@ -312,7 +323,8 @@ def _fractional_sizes(name: str, x: Any, n: int, output_size: Any, output_ratio:
 def _starts(samples: Any, size: int, out: int, kernel: int) -> Any:
     """Where `out` windows begin: steps of two neighbouring lengths, in an order that the samples in 0 ... 1 choose."""
     step = (size - kernel) / max(out - 1, 1)
-    first = (np.trunc((np.arange(out) + samples[..., None]) * step) - np.trunc(samples[..., None] * step)).astype(np.int64)
+    samples = samples[..., None]
+    first = (np.trunc((np.arange(out) + samples) * step) - np.trunc(samples * step)).astype(np.int64)
     first[..., -1] = size - kernel
     return first
 
@@ -320,7 +332,8 @@ def _starts(samples: Any, size: int, out: int, kernel: int) -> Any:
 def _fractional_max_pool(name: str, n: int, input: Any, kernel_size: Any, output_size: Any, output_ratio: Any,
                          indices: bool, samples: Any) -> Any:
     x = _batched(name, input, n)
-    kernel, out = whole_numbers(kernel_size, n, name, "kernel_size"), _fractional_sizes(name, x, n, output_size, output_ratio)
+    kernel = whole_numbers(kernel_size, n, name, "kernel_size")
+    out = _fractional_sizes(name, x, n, output_size, output_ratio)
     size = x._array.shape[2:]
     if min(*kernel, *out) <= 0 or any(o + k - 1 > m for o, k, m in zip(out, kernel, size)):
         raise ShapeError(f"{name}: {out} windows of {kernel} do not fit an input of {size}",
@@ -333,32 +346,37 @@ def _fractional_max_pool(name: str, n: int, input: Any, kernel_size: Any, output
         raise ShapeError(f"{name}: expects random samples of shape {(*x._array.shape[:2], n)}, got {drawn.shape}",
                          fix="leave _random_samples out")
     drawn = drawn[..., ::-1] if n == 2 else drawn  # of images, PyTorch takes the first for the width
-    positions = [_starts(drawn[..., d], m, o, k)[..., None] + np.arange(k) for d, (m, o, k) in enumerate(zip(size, out, kernel))]
+    positions = [_starts(drawn[..., d], m, o, k)[..., None] + np.arange(k)
+                 for d, (m, o, k) in enumerate(zip(size, out, kernel))]
     return _largest_of(x, positions, n, input, indices)
 
 
 def fractional_max_pool2d(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
                           return_indices: bool = False, _random_samples: Any = None) -> Any:
     """The largest of windows that begin at random distances."""
-    return _fractional_max_pool("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
+    return _fractional_max_pool("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio,
+                                return_indices, _random_samples)
 
 
 def fractional_max_pool3d(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
                           return_indices: bool = False, _random_samples: Any = None) -> Any:
     """The largest of windows that begin at random distances."""
-    return _fractional_max_pool("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
+    return _fractional_max_pool("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio,
+                                return_indices, _random_samples)
 
 
 def fractional_max_pool2d_with_indices(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
                                        return_indices: bool = True, _random_samples: Any = None) -> Any:
     """fractional_max_pool2d, and where in its flat image each of its results was."""
-    return _fractional_max_pool("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio, True, _random_samples)
+    return _fractional_max_pool("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio,
+                                True, _random_samples)
 
 
 def fractional_max_pool3d_with_indices(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
                                        return_indices: bool = True, _random_samples: Any = None) -> Any:
     """fractional_max_pool3d, and where in its flat volume each of its results was."""
-    return _fractional_max_pool("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio, True, _random_samples)
+    return _fractional_max_pool("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio,
+                                True, _random_samples)
 
 
 # ----------------------------------------------------------------------------------------------------------------- back
@@ -369,7 +387,8 @@ def _unpooled_size(name: str, x: Any, n: int, settings: tuple[Sizes, Sizes, Size
     if output_size is None:
         return plain
     given = tuple(output_size)[-n:]
-    if len(tuple(output_size)) not in (n, n + 1, n + 2) or any(not a - s < v < a + s for v, a, s in zip(given, plain, stride)):
+    if (len(tuple(output_size)) not in (n, n + 1, n + 2)
+            or any(not a - s < v < a + s for v, a, s in zip(given, plain, stride))):
         raise BadValue(f"{name}: output_size {tuple(output_size)} is not possible",
                        why=f"it must be near {plain}, by less than the stride {stride}", fix=f"output_size={plain}")
     return whole_numbers(given, n, name, "output_size")
@@ -459,8 +478,9 @@ def _avg_pool_values(a: Any, w: Windows, divisor: Any, size: Sizes | None) -> An
     return _average(a, w, divisor) if size is None else _spread(a, size, w, divisor)
 
 
-avg_pool_values = primitive("avg_pool", _avg_pool_values, settings=("w", "divisor", "size"),
-                            x=lambda xp, g, x_shape, w, divisor, size: xp.avg_pool(g, w, divisor, x_shape[2:] if size is None else None))
+avg_pool_values = primitive(
+    "avg_pool", _avg_pool_values, settings=("w", "divisor", "size"),
+    x=lambda xp, g, x_shape, w, divisor, size: xp.avg_pool(g, w, divisor, x_shape[2:] if size is None else None))
 
 
 def _avg_pool(name: str, n: int, input: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
@@ -490,13 +510,15 @@ def avg_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 
 def avg_pool2d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
                count_include_pad: bool = True, divisor_override: int | None = None) -> Any:
     """The average of each window over the last two dimensions."""
-    return _avg_pool("avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return _avg_pool("avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
+                     divisor_override)
 
 
 def avg_pool3d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
                count_include_pad: bool = True, divisor_override: int | None = None) -> Any:
     """The average of each window over the last three dimensions."""
-    return _avg_pool("avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return _avg_pool("avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
+                     divisor_override)
 
 
 def _adaptive_avg_pool(name: str, n: int, input: Any, output_size: Any) -> Any:
@@ -508,7 +530,8 @@ def _adaptive_avg_pool(name: str, n: int, input: Any, output_size: Any) -> Any:
         return _unbatched(make(np.zeros((*x._array.shape[:2], *sizes), x._array.dtype)), input, n)
     if set(sizes) == {1}:
         return _unbatched(mean_dims(x, tuple(range(2, n + 2)), True), input, n)
-    return _unbatched(resample(x, tuple((d + 2, mean_taps(m, out)) for d, (m, out) in enumerate(zip(x._array.shape[2:], sizes)))), input, n)
+    maps = tuple((d + 2, mean_taps(m, out)) for d, (m, out) in enumerate(zip(x._array.shape[2:], sizes)))
+    return _unbatched(resample(x, maps), input, n)
 
 
 def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:

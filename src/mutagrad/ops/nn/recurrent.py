@@ -1,11 +1,12 @@
 """Recurrent layers: a state that each step of a sequence changes.
 
-A layer in one direction is one node for the whole sequence. What the steps need of their inputs is one product before it;
-in reverse all that does not depend on the adjoint is computed for all steps at once, and so is the derivative of the weights.
+A layer in one direction is one node for the whole sequence. What the steps need of their inputs is one product before
+it; in reverse all that does not depend on the adjoint is computed for all steps at once, and so is the derivative of
+the weights.
 
-Sequences of different lengths are packed: the rows of a step lie together, longest sequence first, so that a step works on
-the first `n` rows of the state. The functions that do the work write into that state, and run on arrays and, in a recorded
-sweep, on tensors alike.
+Sequences of different lengths are packed: the rows of a step lie together, longest sequence first, so that a step works
+on the first `n` rows of the state. The functions that do the work write into that state, and run on arrays and, in a
+recorded sweep, on tensors alike.
 """
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ __all__ = ["gru", "gru_cell", "lstm", "lstm_cell", "rnn_relu", "rnn_relu_cell", 
 
 
 class Plan(NamedTuple):
-    """In which order steps are done: the rows of each and their number. `hidden` is the width, `projected` that of an LSTM's result."""
+    """The order of steps: the rows of each, their number. `hidden` is the width, `projected` that of an LSTM's result."""
 
     steps: tuple[tuple[slice, int], ...]
     hidden: int
@@ -53,7 +54,8 @@ def _turned(xp: Any, w: Any, plan: Plan) -> Any:
     return np.ascontiguousarray(w.T) if xp is RAW and len(plan.steps) > 4 else w.T
 
 
-# Memory whose every element will be written: zeros would be fresh pages from the system each time, which costs more than the writes.
+# Memory whose every element will be written: zeros would be fresh pages from the system each time, which costs more
+# than the writes.
 RAW.blank_like, RECORDED.blank_like = np.empty_like, zeros_like
 
 
@@ -116,13 +118,14 @@ def _lstm_reverse(xp: Any, g: Any, x: Any, h: Any, c: Any, w: Any, plan: Plan, m
     return dx, dh, dc, dweight if projection is None else xp.end_to_end(dweight, dresult.T @ (o * tanh_c))
 
 
-RAW.end_to_end, RECORDED.end_to_end = lambda *parts: pack(parts), lambda *parts: cat([reshape(part, -1) for part in parts])
+RAW.end_to_end = lambda *parts: pack(parts)
+RECORDED.end_to_end = lambda *parts: cat([reshape(part, -1) for part in parts])
 
 
 # ------------------------------------------------------------------------------------------------------------------ GRU
 
 def _gru_steps(xp: Any, x: Any, h: Any, w: Any, b: Any, plan: Plan) -> tuple[Any, ...]:
-    """Results, last state; and for the reverse: activated gates (r, z, n), the state's part in n, and the states before."""
+    """Results, last state; and for the reverse: activated gates (r, z, n), the state's part in n, the states before."""
     n_rows, size = x.shape[0], plan.hidden
     h, weight = h * 1, _turned(xp, w, plan)
     out, before, part = (xp.blank_like(x[:, :size]) for _ in range(3))
@@ -307,12 +310,13 @@ def _check_layer(name: str, kind: Kind, x: Any, states: Sequence[Any], w: Weight
     given = [tensor_argument(t, name) for t in (x, *states, *w) if t is not None]
     dtypes = {t._array.dtype for t in given}
     if len(dtypes) > 1 or of_array(x._array.dtype).category != FLOAT:
-        raise DTypeError(f"{name}: input, "
-                         f"state and weights have types {', '.join(sorted(of_array(d).name for d in dtypes))}",
+        kinds = ", ".join(sorted(of_array(d).name for d in dtypes))
+        raise DTypeError(f"{name}: input, state and weights have types {kinds}",
                          why="they need one floating point type", fix="x.to(weight.dtype)")
     rows, width = w.hh._array.shape if w.hh._array.ndim == 2 else (0, 0)
     hidden = rows // kind.gates
-    shapes: list[tuple[str, Any, tuple[int, ...]]] = [("the state", states[0], (batch, width)), ("w_ih", w.ih, (rows, x._array.shape[-1]))]
+    shapes: list[tuple[str, Any, tuple[int, ...]]] = [
+        ("the state", states[0], (batch, width)), ("w_ih", w.ih, (rows, x._array.shape[-1]))]
     shapes += [("w_hh", w.hh, (hidden * kind.gates, hidden))] if w.hr is None else [("w_hr", w.hr, (width, hidden))]
     shapes += [("the cell state", states[1], (batch, hidden))] if kind.states == 2 else []
     shapes += [("a bias", b, (rows,)) for b in (w.b_ih, w.b_hh) if b is not None]
@@ -374,8 +378,12 @@ def _by_layer(kind: Kind, params: Sequence[Any], shape: Shape, projected: bool) 
 
 
 def _call(kind: Kind, input: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """PyTorch's two forms: a padded batch `(input, hx, params, ..., batch_first)`, or rows that are packed `(data, batch_sizes, hx, params, ...)`."""
-    packed = len(arguments) > 2 and isinstance(arguments[0], TensorBase) and not (isinstance(arguments[1], (tuple, list)) and kind.states == 1)
+    """Either of PyTorch's forms: a padded batch `(input, hx, params, ..., batch_first)`, or packed rows.
+
+    The latter are `(data, batch_sizes, hx, params, ...)`.
+    """
+    packed = (len(arguments) > 2 and isinstance(arguments[0], TensorBase)
+              and not (isinstance(arguments[1], (tuple, list)) and kind.states == 1))
     if len(arguments) != 8:
         raise BadArgument(f"{kind.name}: takes 9 arguments, got {len(arguments) + 1}",
                           fix=f"{kind.name}(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, "
@@ -408,8 +416,8 @@ def padded(kind: Kind, input: Any, states: Sequence[Any], params: Sequence[Any],
 def lstm(input: Any, *arguments: Any) -> tuple[Any, ...]:
     """Layers of long short-term memory over a sequence: results, last state and last cell state.
 
-    `lstm(input, (h, c), params, has_biases, num_layers, dropout, train, bidirectional, batch_first)`, or, for rows that are packed,
-    `lstm(data, batch_sizes, (h, c), params, has_biases, num_layers, dropout, train, bidirectional)`.
+    `lstm(input, (h, c), params, has_biases, num_layers, dropout, train, bidirectional, batch_first)`, or, for rows that
+    are packed, `lstm(data, batch_sizes, (h, c), params, has_biases, num_layers, dropout, train, bidirectional)`.
     """
     return _call(LSTM, input, arguments)
 

@@ -38,7 +38,7 @@ def whole_numbers(value: Any, n: int, name: str, what: str) -> tuple[int, ...]:
 # ---------------------------------------------------------------------------------------------- one dimension at a time
 
 class Taps:
-    """What each position along a new dimension is made of: positions of the old one, and their weights (None for a copy).
+    """What each position along a new dimension is made of: positions of the old one, and weights (None for a copy).
 
     Rows of taps, not a matrix: what a result is not made of must not reach it, even if that is nan.
     """
@@ -69,7 +69,8 @@ class Taps:
         places, parts = np.zeros(shape, np.int64), np.zeros(shape)
         places[sources, column], parts[sources, column] = results, weights
         unused = np.arange(shape[1]) >= counts[:, None]
-        places = np.where(unused, np.where(counts > 0, places[:, 0], np.arange(self.size).clip(0, max(n - 1, 0)))[:, None], places)
+        first = np.where(counts > 0, places[:, 0], np.arange(self.size).clip(0, max(n - 1, 0)))
+        places = np.where(unused, first[:, None], places)
         return Taps(n, places, parts)
 
 
@@ -91,8 +92,9 @@ def _resample(a: Any, maps: tuple[tuple[int, Taps], ...]) -> Any:
     return a if maps else a.copy()
 
 
-resample = primitive("resample", _resample, settings=("maps",),
-                     x=lambda xp, g, maps: xp.resample(g, tuple((dim, taps.transposed) for dim, taps in reversed(maps))))
+resample = primitive(
+    "resample", _resample, settings=("maps",),
+    x=lambda xp, g, maps: xp.resample(g, tuple((dim, taps.transposed) for dim, taps in reversed(maps))))
 
 
 # -------------------------------------------------------------------------------------------------------- interpolation
@@ -250,7 +252,8 @@ def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: st
     if min(*sizes, *shape[1:]) <= 0:
         raise BadValue(f"interpolate: sizes must be positive, but {shape[2:]} would become {sizes}",
                        why=f"the shape is {shape}", fix="a larger size")
-    maps = tuple((d + 2, _map(mode, n, m, s, bool(align_corners), antialias)) for d, (n, m, s) in enumerate(zip(shape[2:], sizes, scales)))
+    maps = tuple((d + 2, _map(mode, n, m, s, bool(align_corners), antialias))
+                 for d, (n, m, s) in enumerate(zip(shape[2:], sizes, scales)))
     if x._array.dtype != np.uint8 or mode.startswith("nearest"):
         return resample(x, maps)
     between = resample(make(x._array.astype(np.float32)), maps)._array
@@ -289,7 +292,7 @@ def _pixels(coordinate: Any, n: int, align: bool) -> Any:
 
 @silenced
 def _turns(distance: Any, span: float) -> tuple[Any, Any]:
-    """Of positions that are reflected at the ends of a span: the sign that they get, and from where they are counted then."""
+    """Of positions reflected at the ends of a span: the sign that they get, and from where they are counted then."""
     turns = np.floor(np.abs(distance) / span)
     even = turns % 2 == 0
     return np.where(distance < 0, -1, 1) * np.where(even, 1, -1), np.where(even, -turns * span, (turns + 1) * span)
@@ -310,11 +313,12 @@ def _bounded(at: Any, n: int, border: str, align: bool) -> Any:
     if border == "reflection":
         at = _mirrored(at, n, align)
     inside = (at._array > 0) & (at._array < n - 1)  # at the very border PyTorch's slope is zero
-    return clamp_values(at, 0, n - 1) * _constant(inside, at) + _constant(np.where(inside, 0, at._array.clip(0, n - 1)), at)
+    border = np.where(inside, 0, at._array.clip(0, n - 1))
+    return clamp_values(at, 0, n - 1) * _constant(inside, at) + _constant(border, at)
 
 
 def _neighbours(at: Any, n: int, mode: str, border: str, align: bool) -> list[tuple[Any, Any, Any]]:
-    """Along one dimension, for every neighbour: its position, whether it exists, and its weight (None for all of it)."""
+    """Along one dimension, for every neighbour: its position, whether it exists, and its weight (None for all)."""
     if mode == "bicubic":
         left = np.floor(at._array)
         weights = _cubic_weights(at - _constant(left, at), CUBIC)
@@ -327,7 +331,8 @@ def _neighbours(at: Any, n: int, mode: str, border: str, align: bool) -> list[tu
             left = np.floor(at._array)
             part = at - _constant(left, at)
             places, weights = [left, left + 1], [1 - part, part]
-    return [(np.nan_to_num(p).clip(0, n - 1).astype(np.int64), (p >= 0) & (p <= n - 1), w) for p, w in zip(places, weights)]
+    return [(np.nan_to_num(p).clip(0, n - 1).astype(np.int64), (p >= 0) & (p <= n - 1), w)
+            for p, w in zip(places, weights)]
 
 
 def _check_grid(input: Any, grid: Any, mode: str, border: str) -> None:
@@ -340,7 +345,8 @@ def _check_grid(input: Any, grid: Any, mode: str, border: str) -> None:
         raise DTypeError(f"grid_sample: input is {x.dtype.name} and grid {at.dtype.name}",
                          why="they must have one type", fix="grid.to(input.dtype)")
     if x.ndim not in (4, 5) or at.ndim != x.ndim or at.shape[-1] != x.ndim - 2 or x.shape[0] != at.shape[0]:
-        last = f"grid to have size {x.ndim - 2} in last dimension" if at.shape[-1:] != (x.ndim - 2,) else "grid and input to have same batch size"
+        last = (f"grid to have size {x.ndim - 2} in last dimension" if at.shape[-1:] != (x.ndim - 2,)
+                else "grid and input to have same batch size")
         raise ShapeError(f"grid_sample: expected {last}, got input of shape {x.shape} and grid of shape {at.shape}",
                          why="expected (n, c, h, w) with (n, h', w', 2), or (n, c, d, h, w) with (n, d', h', w', 3)",
                          fix="check the order of dimensions")
@@ -354,14 +360,15 @@ def _check_grid(input: Any, grid: Any, mode: str, border: str) -> None:
 
 def grid_sample(input: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros",
                 align_corners: bool | None = None) -> Any:
-    """Images read at the coordinates in `grid`, which go from -1 to 1 (the last dimension holds x, y and, for volumes, z)."""
+    """Images read at the coordinates in `grid`, from -1 to 1 (the last dimension holds x, y and, for volumes, z)."""
     _check_grid(input, grid, mode, padding_mode)
     n, c, *sizes = input._array.shape
     shape = grid._array.shape[1:-1]
     positions = reshape(grid, n, prod(shape), len(sizes))
     flat = reshape(input, n, c, prod(sizes))
-    dims = [_neighbours(_pixels(select(positions, 2, len(sizes) - 1 - d), size, bool(align_corners)), size, mode, padding_mode, bool(align_corners))
-            for d, size in enumerate(sizes)]
+    corners = bool(align_corners)
+    pixels = [_pixels(select(positions, 2, len(sizes) - 1 - d), size, corners) for d, size in enumerate(sizes)]
+    dims = [_neighbours(at, size, mode, padding_mode, corners) for at, size in zip(pixels, sizes)]
     total = None
     for corner in product(*dims):
         term = _corner(flat, corner, sizes)
@@ -394,11 +401,12 @@ def _sampler(name: str, dimensions: tuple[int, ...]) -> Any:
     return sampler
 
 
-grid_sampler, grid_sampler_2d, grid_sampler_3d = _sampler("grid_sampler", (4, 5)), _sampler("grid_sampler_2d", (4,)), _sampler("grid_sampler_3d", (5,))
+grid_sampler = _sampler("grid_sampler", (4, 5))
+grid_sampler_2d, grid_sampler_3d = _sampler("grid_sampler_2d", (4,)), _sampler("grid_sampler_3d", (5,))
 
 
 def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = None) -> Any:
-    """The grid for grid_sample that an affine map of coordinates gives: theta is (n, 2, 3) for images, (n, 3, 4) for volumes."""
+    """The grid for grid_sample of an affine map: theta is (n, 2, 3) for images, (n, 3, 4) for volumes."""
     t = tensor_argument(theta, "affine_grid")._array
     sizes = whole_numbers(tuple(size), len(size), "affine_grid", "size")[2:]
     if t.dtype.kind not in "fV":

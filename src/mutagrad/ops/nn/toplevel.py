@@ -1,6 +1,7 @@
-"""Layers and losses as PyTorch has them beside `add` and `sum`: arguments in another order than in `nn.functional`, reductions as numbers.
+"""Layers and losses as PyTorch has them beside `add` and `sum`.
 
-Where a reduction is left out PyTorch takes 0, none, whatever its schemas say.
+Arguments come in another order than in `nn.functional`, and reductions are numbers. Where a reduction is left out
+PyTorch takes 0, none, whatever its schemas say.
 """
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ def _named(name: str, reduction: Any) -> str:
 def embedding(weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False,
               sparse: bool = False) -> Any:
     """The rows of a table with these numbers."""
-    return tables.embedding(indices, weight, None if padding_idx < 0 else padding_idx, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
+    padding = None if padding_idx < 0 else padding_idx
+    return tables.embedding(indices, weight, padding, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
 
 
 def batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
@@ -61,17 +63,20 @@ def binary_cross_entropy_with_logits(input: Any, target: Any, weight: Any = None
                                      reduction: int = 0) -> Any:
     """binary_cross_entropy of sigmoid(x), without underflow."""
     name = "binary_cross_entropy_with_logits"
-    return loss.binary_cross_entropy_with_logits(input, target, weight, reduction=_named(name, reduction), pos_weight=pos_weight)
+    return loss.binary_cross_entropy_with_logits(input, target, weight, reduction=_named(name, reduction),
+                                                 pos_weight=pos_weight)
 
 
 def poisson_nll_loss(input: Any, target: Any, log_input: bool, full: bool, eps: float, reduction: int) -> Any:
     """x - target * log(x) for counts with mean x."""
-    return loss.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=_named("poisson_nll_loss", reduction))
+    return loss.poisson_nll_loss(input, target, log_input, full, eps=eps,
+                                 reduction=_named("poisson_nll_loss", reduction))
 
 
 def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = 0) -> Any:
     """1 - cosine where the target is 1, max(0, cosine - margin) where it is -1."""
-    return margins.cosine_embedding_loss(input1, input2, target, margin, reduction=_named("cosine_embedding_loss", reduction))
+    return margins.cosine_embedding_loss(input1, input2, target, margin,
+                                         reduction=_named("cosine_embedding_loss", reduction))
 
 
 def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: int = 0) -> Any:
@@ -81,19 +86,22 @@ def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction
 
 def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = 0) -> Any:
     """max(0, margin - target * (x1 - x2))."""
-    return margins.margin_ranking_loss(input1, input2, target, margin, reduction=_named("margin_ranking_loss", reduction))
+    return margins.margin_ranking_loss(input1, input2, target, margin,
+                                       reduction=_named("margin_ranking_loss", reduction))
 
 
 def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2.0,
                         eps: float = 1e-6, swap: bool = False, reduction: int = 0) -> Any:
     """max(0, margin + distance to the positive - distance to the negative)."""
-    return margins.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction=_named("triplet_margin_loss", reduction))
+    return margins.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap,
+                                       reduction=_named("triplet_margin_loss", reduction))
 
 
 def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: int = 0,
              zero_infinity: bool = False) -> Any:
     """-log of the probability that a sequence of log-probabilities spells the targets."""
-    return ctc.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, _named("ctc_loss", reduction), zero_infinity)
+    return ctc.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, _named("ctc_loss", reduction),
+                        zero_infinity)
 
 
 def frobenius_norm(input: Any, dim: Any = None, keepdim: bool = False) -> Any:

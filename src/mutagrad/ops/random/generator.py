@@ -35,7 +35,7 @@ class Generator:
 
     @cached_property
     def source(self) -> Any:
-        """NumPy's generator, made when first asked for: importing numpy.random takes longer than all of this package."""
+        """NumPy's generator, made when first asked for: importing numpy.random takes longer than this whole package."""
         return silently(np.random.default_rng, self._seed)  # NumPy sets its error state meanwhile, by `with`
 
     def manual_seed(self, seed: int) -> Generator:

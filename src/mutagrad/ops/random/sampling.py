@@ -1,7 +1,7 @@
 """Random numbers of the common distributions.
 
-A draw is a constant: what is drawn does not change by a little when a probability does. Where PyTorch gives the derivative
-zero, so does this; an in-place draw overwrites, and what stood there before has no influence any more.
+A draw is a constant: what is drawn does not change by a little when a probability does. Where PyTorch gives the
+derivative zero, so does this; an in-place draw overwrites, and what stood there before has no influence any more.
 """
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ METHODS = "bernoulli bernoulli_ cauchy_ exponential_ geometric_ log_normal_ mult
 
 bernoulli_values = primitive("bernoulli", lambda p, generator: (uniform(generator, p.shape) < p).astype(p.dtype),
                              settings=("generator",), x=zero)
-poisson_values = primitive("poisson", lambda rate, generator: np.asarray(source(generator).poisson(rate.astype(np.float64)), rate.dtype),
-                           settings=("generator",), x=zero)
+poisson_values = primitive(
+    "poisson", lambda rate, generator: np.asarray(source(generator).poisson(rate.astype(np.float64)), rate.dtype),
+    settings=("generator",), x=zero)
 binomial_values = primitive("binomial", lambda count, p, generator: _binomial(count, p, generator),
                             settings=("generator",), x=None, y=None)
 normal_values = primitive("normal", lambda mean, std, generator: _normal(mean, std, generator), settings=("generator",),
@@ -41,7 +42,8 @@ normal_values = primitive("normal", lambda mean, std, generator: _normal(mean, s
 
 def _binomial(count: Any, p: Any, generator: Any) -> Any:
     """As PyTorch's: what is out of range is taken for the nearest count or probability."""
-    trials, chance = np.maximum(np.floor(count.astype(np.float64)), 0).astype(np.int64), np.clip(p.astype(np.float64), 0, 1)
+    trials = np.maximum(np.floor(count.astype(np.float64)), 0).astype(np.int64)
+    chance = np.clip(p.astype(np.float64), 0, 1)
     return np.asarray(source(generator).binomial(trials, chance), count.dtype)
 
 
@@ -333,7 +335,10 @@ def random_(x: Any, *bounds: Any, generator: Any = None, **named: Any) -> Any:
 
 def _check_range(x: Any, first: int, last: int) -> None:
     to = of_array(x._array.dtype)
-    low, high = (finfo(to).min, finfo(to).max) if to.is_floating_point else (iinfo(to).min, iinfo(to).max) if to.category == INTEGER else (0, 1)
+    if to.is_floating_point:
+        low, high = finfo(to).min, finfo(to).max
+    else:
+        low, high = (iinfo(to).min, iinfo(to).max) if to.category == INTEGER else (0, 1)
     if first < low or last > high:
         raise BadValue(f"random_: {first} to {last} is more than {to.name} holds",
                        why=f"it holds {low} to {high}", fix="x.long().random_(from, to)")
