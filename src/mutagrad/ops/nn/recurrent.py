@@ -32,7 +32,7 @@ __all__ = ["gru", "gru_cell", "lstm", "lstm_cell", "rnn_relu", "rnn_relu_cell", 
 
 
 class Plan(NamedTuple):
-    """The order of steps: the rows of each, their number. `hidden` is the width, `projected` that of an LSTM's result."""
+    """The order of steps: the rows of each, and how many. `hidden` is the width, `projected` that of LSTM results."""
 
     steps: tuple[tuple[slice, int], ...]
     hidden: int
