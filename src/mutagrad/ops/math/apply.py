@@ -8,12 +8,13 @@ from ...arrays import np
 from ...base.errors import BadArgument, GradientError, ShapeError
 from ...core.factory import make
 from ...core.indexing import copy_
+from ...core.storage import TensorBase as Tensor
 from ..shape.shape import tensor_argument
 
 METHODS = "apply_ map_ map2_"
 
 
-def _write_each(name: str, function: Callable[..., Any], x: Any, *others: Any) -> Any:
+def _write_each(name: str, function: Callable[..., Any], x: Tensor, *others: Any) -> Any:
     """Writes what a function makes of each element, and of those in its place in others."""
     if not callable(function):
         raise BadArgument(f"{name}: {type(function).__name__} is not callable", fix=f"x.{name}(lambda v: 2 * v)")
@@ -33,7 +34,7 @@ def _write_each(name: str, function: Callable[..., Any], x: Any, *others: Any) -
     return copy_(x, make(found.reshape(x._array.shape).astype(x._array.dtype)))
 
 
-def apply_(x: Any, callable: Callable[[Any], Any]) -> Any:
+def apply_(x: Tensor, callable: Callable[[Any], Any]) -> Any:
     """Replaces every element by a Python function of it.
 
     >>> import mutagrad as mg
@@ -43,11 +44,11 @@ def apply_(x: Any, callable: Callable[[Any], Any]) -> Any:
     return _write_each("apply_", callable, x)
 
 
-def map_(x: Any, tensor: Any, callable: Callable[[Any, Any], Any]) -> Any:
+def map_(x: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Any:
     """Replaces every element by a Python function of it and of the one in its place in another tensor."""
     return _write_each("map_", callable, x, tensor)
 
 
-def map2_(x: Any, tensor1: Any, tensor2: Any, callable: Callable[[Any, Any, Any], Any]) -> Any:
+def map2_(x: Tensor, tensor1: Tensor, tensor2: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Any:
     """Replaces every element by a Python function of it and of those in its place in two other tensors."""
     return _write_each("map2_", callable, x, tensor1, tensor2)

@@ -11,11 +11,13 @@ from typing import Any
 
 from ...arrays import np
 from ...base.errors import DTypeError, NotSupported, ShapeError
+from ...base.operands import Array
 from ...core.codegen import elementwise, in_place, primitive
-from ...core.dtypes import of_array
+from ...core.dtypes import dtype as DType, of_array
 from ...core.factory import detached, view, view_of
 from ...core.op import RAW, RECORDED
 from ...core.out_arg import write_out
+from ...core.storage import TensorBase as Tensor
 from ...core.window import dense_strides
 from ..shape.shape import broadcast_tensors, tensor_argument
 from .elementwise import conj_physical
@@ -32,14 +34,14 @@ _WHOLES = {part: whole for whole, part in _PARTS.items()}
 # ---------------------------------------------------------------------------------------------------------------- views
 
 
-def _complex_argument(input: Any, name: str) -> Any:
+def _complex_argument(input: Tensor, name: str) -> Any:
     if tensor_argument(input, name)._array.dtype.kind != "c":
         raise DTypeError(f"{name}: expects a complex tensor, got {of_array(input._array.dtype).name}",
                          fix="mutagrad.complex(x, mutagrad.zeros_like(x))")
     return input._array
 
 
-def real(input: Any) -> Any:
+def real(input: Tensor) -> Any:
     """The real parts: a view that can be written through; real tensors are their own.
 
     >>> import mutagrad as mg
@@ -53,13 +55,13 @@ def real(input: Any) -> Any:
     return view_of(input, input._array.real, input._offset or 0)
 
 
-def imag(input: Any) -> Any:
+def imag(input: Tensor) -> Any:
     """The imaginary parts: a view that can be written through."""
     array = _complex_argument(input, "imag")
     return view_of(input, array.imag, (input._offset or 0) + (array.itemsize // 2 if array.size else 0))
 
 
-def view_as_real(input: Any) -> Any:
+def view_as_real(input: Tensor) -> Any:
     """A view with a new last dimension that holds real and imaginary part.
 
     >>> import mutagrad as mg
@@ -71,7 +73,7 @@ def view_as_real(input: Any) -> Any:
     return view(input, (*array.shape, 2), (*array.strides, part.itemsize), input._offset or 0, part)
 
 
-def view_as_complex(input: Any) -> Any:
+def view_as_complex(input: Tensor) -> Any:
     """A view in which the last dimension, of size two, is real and imaginary part of a number."""
     array = tensor_argument(input, "view_as_complex")._array
     if array.dtype not in _WHOLES:
@@ -103,13 +105,13 @@ RAW.real_part, RECORDED.real_part = lambda a: a.real, real
 RAW.imaginary_part, RECORDED.imaginary_part = lambda a: a.imag, imag
 
 
-def _joined(a: Any, b: Any) -> Any:
+def _joined(a: Array, b: Array) -> Any:
     out = np.empty(a.shape, _WHOLES[a.dtype])
     out.real, out.imag = a, b
     return out
 
 
-def _pair(name: str, x: Any, y: Any) -> tuple[Any, ...]:
+def _pair(name: str, x: Tensor, y: Tensor) -> tuple[Any, ...]:
     """Two float tensors of one type, expanded to one shape."""
     a, b = tensor_argument(x, name)._array, tensor_argument(y, name)._array
     if a.dtype not in _WHOLES or b.dtype not in _WHOLES or a.dtype != b.dtype:
@@ -119,7 +121,7 @@ def _pair(name: str, x: Any, y: Any) -> tuple[Any, ...]:
     return broadcast_tensors(x, y)
 
 
-def _out(result: Any, out: Any) -> Any:
+def _out(result: Tensor, out: Tensor | None) -> Any:
     if out is None:
         return result
     if out._array.dtype != result._array.dtype:
@@ -129,7 +131,7 @@ def _out(result: Any, out: Any) -> Any:
     return write_out("out", result, out)
 
 
-def complex(real: Any, imag: Any, *, out: Any = None) -> Any:
+def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Any:
     """Complex numbers of these real and imaginary parts.
 
     >>> import mutagrad as mg
@@ -139,7 +141,7 @@ def complex(real: Any, imag: Any, *, out: Any = None) -> Any:
     return _out(complex_values(*_pair("complex", real, imag)), out)
 
 
-def polar(abs: Any, angle: Any, *, out: Any = None) -> Any:
+def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Any:
     """Complex numbers of this size and angle."""
     return _out(polar_values(*_pair("polar", abs, angle)), out)
 
@@ -149,7 +151,7 @@ def polar(abs: Any, angle: Any, *, out: Any = None) -> Any:
 angle = elementwise("angle", lambda a: _angle(a), promotes="float", x=lambda xp, g, x: _angle_rule(xp, g, x))
 
 
-def _angle(a: Any) -> Any:
+def _angle(a: Array) -> Any:
     if a.dtype.kind == "c":
         return np.angle(a)
     return np.where(a == a, np.where(a < 0, a.dtype.type(pi), a.dtype.type(0)), a)
@@ -166,35 +168,35 @@ def _angle_rule(xp: Any, g: Any, x: Any) -> Any:
 conj_physical_ = in_place(conj_physical)
 
 
-def resolve_conj(input: Any) -> Any:
+def resolve_conj(input: Tensor) -> Any:
     """Itself: conjugates are computed when they are asked for, never only marked."""
     return tensor_argument(input, "resolve_conj")
 
 
-def resolve_neg(input: Any) -> Any:
+def resolve_neg(input: Tensor) -> Any:
     """Itself: negatives are computed when they are asked for, never only marked."""
     return tensor_argument(input, "resolve_neg")
 
 
-def is_conj(input: Any) -> bool:
+def is_conj(input: Tensor) -> bool:
     """Whether it is only marked as a conjugate: never."""
     tensor_argument(input, "is_conj")
     return False
 
 
-def is_neg(input: Any) -> bool:
+def is_neg(input: Tensor) -> bool:
     """Whether it is only marked as a negative: never."""
     tensor_argument(input, "is_neg")
     return False
 
 
-def chalf(x: Any, *, memory_format: Any = None) -> Any:
+def chalf(x: Tensor, *, memory_format: Any = None) -> Any:
     raise NotSupported("chalf: there are no complex numbers of half precision", why="NumPy has none", fix="x.cfloat()")
 
 
 # --------------------------------------------------------------------------------------- the same bytes as another type
 
-def view_as_dtype(x: Any, dtype: Any) -> Any:
+def view_as_dtype(x: Tensor, dtype: DType) -> Any:
     """`Tensor.view(dtype)`: the same bytes as elements of another type; the last dimension is scaled if sizes differ.
 
     Between floats and complex numbers of one precision it is differentiable. Any other reading has no derivative, and
@@ -212,7 +214,7 @@ def view_as_dtype(x: Any, dtype: Any) -> Any:
     return view(x if differentiable else detached(x), shape, strides, x._offset or 0, to)
 
 
-def _scaled(x: Any, dtype: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _scaled(x: Tensor, dtype: DType) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Shape and strides for elements of another size."""
     array, old, new = x._array, x._array.itemsize, dtype.itemsize
     strides = array.strides if array.size else dense_strides(array.shape, old)  # those of no elements mean nothing

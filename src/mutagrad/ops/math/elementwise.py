@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from math import log as _ln, pi
 from typing import Any
 
@@ -12,13 +13,16 @@ from ...arrays import np
 from ...arrays.numpy import choose, silent
 from ...arrays.scipy import erf as _erf
 from ...base.errors import BadArgument, BadValue, DivisionByZero, DTypeError, bad_choice, may_need_much
+from ...base.operands import Array
 from ...core.codegen import elementwise, in_place, primitive
 from ...core.dtypes import BOOL, FLOAT
 from ...core.factory import make
 from ...core.number import PLAIN, number
 from ...core.op import RAW, RECORDED, same, zero
 from ...core.promote import as_operand, operand_dtype
-from ...core.storage import TensorBase
+from ...core.storage import TensorBase as Tensor
+
+Value = Tensor | complex  # int and float pass for complex where types are checked
 
 # --------------------------------------------------------------------------------------------------------- element type
 
@@ -26,13 +30,13 @@ _cast = primitive("cast_float", lambda a, to, source: cast_array(a, to), setting
                   x=lambda xp, g, source: xp.cast(g, source))
 
 
-def cast_array(a: Any, to: Any) -> Any:
+def cast_array(a: Array, to: Any) -> Any:
     """A copy of another element type; what is out of its range becomes inf or wraps, silently, as in PyTorch."""
     return silent().run((a.real if a.dtype.kind == "c" and to.kind not in "cb" else a).astype, to)
 
 
 @may_need_much
-def cast(x: Any, to: Any) -> Any:
+def cast(x: Tensor, to: Any) -> Any:
     """A copy of another element type (an array type); to a float or complex type it is differentiable."""
     if to.kind in "fcV" and x._array.dtype.kind in "fcV":
         return _cast(x, to, x._array.dtype)
@@ -46,9 +50,9 @@ RAW.zeros_like = np.zeros_like
 # ----------------------------------------------------------------------------------------------------------- arithmetic
 
 
-def _divisible(name: str, function: Any) -> Any:
+def _divisible(name: str, function: Callable[..., Array]) -> Any:
     """Integers have no infinity to give: PyTorch refuses what NumPy makes 0. Booleans are not divided."""
-    def forward(a: Any, b: Any) -> Any:
+    def forward(a: Array, b: Array) -> Any:
         if b.dtype.kind in "iu" and a.size and not b.all():
             raise DivisionByZero(f"{name}: ZeroDivisionError: an integer was divided by zero",
                                  why="integers have no infinity", fix="x.float() / y, or y.clamp(min=1)")
@@ -59,14 +63,14 @@ def _divisible(name: str, function: Any) -> Any:
     return forward
 
 
-def _trunc_quotient(a: Any, b: Any) -> Any:
+def _trunc_quotient(a: Array, b: Array) -> Any:
     if a.dtype.kind == "f":
         return np.trunc(a / b)
     quotient = np.floor_divide(a, b)
     return quotient + ((quotient < 0) & (quotient * b != a))
 
 
-def _power(a: Any, b: Any) -> Any:
+def _power(a: Array, b: Array) -> Any:
     """Integers to negative powers are 0, but for 1 and -1, as in PyTorch (NumPy has no answer); booleans stay so."""
     if a.dtype.kind == "b":
         return a | ~b
@@ -78,13 +82,13 @@ def _power(a: Any, b: Any) -> Any:
     return np.power(a, b)
 
 
-def _third_power(a: Any) -> Any:
+def _third_power(a: Array) -> Any:
     found = a * a
     found *= a
     return found
 
 
-def _fourth_power(a: Any) -> Any:
+def _fourth_power(a: Array) -> Any:
     found = a * a
     return np.multiply(found, found, out=found)
 
@@ -130,12 +134,12 @@ conj_physical = elementwise("conj", lambda a: np.conjugate(a) if a.dtype.kind ==
 positive = elementwise("positive", np.positive, x=same)
 
 
-def conj(input: Any) -> Any:
+def conj(input: Tensor) -> Any:
     """The conjugates of complex numbers; of real ones the tensor itself."""
-    return input if isinstance(input, TensorBase) and input._array.dtype.kind != "c" else conj_physical(input)
+    return input if isinstance(input, Tensor) and input._array.dtype.kind != "c" else conj_physical(input)
 
 
-def _sign(a: Any) -> Any:
+def _sign(a: Array) -> Any:
     """As NumPy's, but 0 for nan, and booleans are their own sign."""
     if a.dtype.kind == "b":
         return a.copy()
@@ -211,7 +215,7 @@ logit_values = elementwise("logit", lambda a: np.log(a / (1 - a)), promotes="flo
 
 
 
-def _rounding(function: Any) -> Any:
+def _rounding(function: Callable[..., Array]) -> Any:
     """Integers are round already (older NumPy would turn them into floats)."""
     return lambda a: a.copy() if a.dtype.kind in "iub" else function(a)
 
@@ -263,7 +267,7 @@ addcdiv_values = elementwise("addcdiv", lambda a, b, c, value: a + value * b / c
                              z=lambda g, y, z, value: -g * (y / (z * z)) * value)
 
 
-def _lerp(a: Any, b: Any, w: Any) -> Any:
+def _lerp(a: Array, b: Array, w: Array) -> Any:
     """Counted from the nearer end, so that a weight of 1 gives the other end itself, without rounding."""
     step, near = b - a, np.abs(w) < 0.5
     if w.size == 1:
@@ -298,7 +302,7 @@ isclose_values = elementwise("isclose", np.isclose, settings=("rtol", "atol", "e
 # ------------------------------------------------------------------------------------- the same with PyTorch's settings
 
 
-def _scaled(x: Any, y: Any, alpha: float) -> Any:
+def _scaled(x: Any, y: Any, alpha: Any) -> Any:
     """alpha * y in the type of the sum, which alpha does not change."""
     if alpha.__class__ not in PLAIN:
         alpha = number(alpha)
@@ -310,7 +314,7 @@ def _scaled(x: Any, y: Any, alpha: float) -> Any:
                          why="alpha does not change the type of the sum", fix="x.float().add(y, alpha=alpha)")
     if common.category == BOOL:
         return y & bool(alpha)
-    return mul(cast(y, common.array_type), alpha) if isinstance(y, TensorBase) else y * alpha
+    return mul(cast(y, common.array_type), alpha) if isinstance(y, Tensor) else y * alpha
 
 
 def _old_order(name: str, setting: str) -> None:
@@ -319,7 +323,8 @@ def _old_order(name: str, setting: str) -> None:
                   UserWarning, stacklevel=3)
 
 
-def add(input: Any, other: Any, tensor: Any = None, *, alpha: float = 1, out: Any = None) -> Any:
+def add(input: Tensor, other: Value, tensor: Tensor | None = None, *, alpha: Value = 1,
+        out: Tensor | None = None) -> Any:
     """`x + alpha * y`.
 
     >>> import mutagrad as mg
@@ -332,7 +337,8 @@ def add(input: Any, other: Any, tensor: Any = None, *, alpha: float = 1, out: An
     return add_values(input, _scaled(input, other, alpha), out=out)
 
 
-def sub(input: Any, other: Any, tensor: Any = None, *, alpha: float = 1, out: Any = None) -> Any:
+def sub(input: Value, other: Value, tensor: Tensor | None = None, *, alpha: Value = 1,
+        out: Tensor | None = None) -> Any:
     """`x - alpha * y`."""
     if tensor is not None:
         _old_order("sub", "alpha")
@@ -340,7 +346,7 @@ def sub(input: Any, other: Any, tensor: Any = None, *, alpha: float = 1, out: An
     return sub_values(input, _scaled(input, other, alpha), out=out)
 
 
-def rsub(input: Any, other: Any, *, alpha: float = 1) -> Any:
+def rsub(input: Tensor, other: Value, *, alpha: Value = 1) -> Any:
     """`y - alpha * x`."""
     return sub(other, input, alpha=alpha)
 
@@ -348,7 +354,7 @@ def rsub(input: Any, other: Any, *, alpha: float = 1) -> Any:
 _ROUNDING = {None: div_values, "floor": floor_divide, "trunc": trunc_divide}
 
 
-def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
+def div(input: Tensor, other: Value, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Any:
     """`x / y`; `rounding_mode` "floor" or "trunc" rounds the quotient."""
     if rounding_mode not in _ROUNDING:
         raise bad_choice(rounding_mode, str, f"div: rounding_mode {rounding_mode!r} is not None, 'trunc' or 'floor'",
@@ -356,27 +362,27 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
     return _ROUNDING[rounding_mode](input, other, out=out)
 
 
-def square(input: Any, *, out: Any = None) -> Any:
+def square(input: Tensor, *, out: Tensor | None = None) -> Any:
     """`x * x`; booleans are counted, as in PyTorch."""
-    is_bool = isinstance(input, TensorBase) and input._array.dtype.kind == "b"
+    is_bool = isinstance(input, Tensor) and input._array.dtype.kind == "b"
     return square_values(cast(input, np.dtype("int64")) if is_bool else input, out=out)
 
 
 _POWERS = {2: square_values, 0.5: sqrt, -1: reciprocal, 1: positive}
 
 
-def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
+def pow(input: Value, exponent: Value, *, out: Tensor | None = None) -> Any:
     """`x ** y`. The powers 2, 1/2 and -1 of float tensors go to the function that is exact and fast there."""
     if (exponent.__class__ in (int, float) and exponent in _POWERS
-            and isinstance(input, TensorBase) and input._array.dtype.kind in "fV"):
+            and isinstance(input, Tensor) and input._array.dtype.kind in "fV"):
         return _POWERS[exponent](input, out=out)
-    if exponent.__class__ is int and exponent < 0 and isinstance(input, TensorBase) and input._array.dtype.kind in "iu":
+    if exponent.__class__ is int and exponent < 0 and isinstance(input, Tensor) and input._array.dtype.kind in "iu":
         raise DTypeError(f"pow: integers have no power {exponent}",
                          why="the result would be a fraction", fix="x.float() ** y")
     return pow_values(input, exponent, out=out)
 
 
-def _bounds(name: str, low: Any, high: Any) -> tuple[Any, Any]:
+def _bounds(name: str, low: Value | None, high: Value | None) -> tuple[Any, Any]:
     if low is None and high is None:
         raise BadValue(f"{name}: At least one of 'min' or 'max' must not be None", fix=f"x.{name}(min=0.0)")
     return None if low is None else as_operand(low, name), None if high is None else as_operand(high, name)
@@ -387,7 +393,7 @@ def _beyond(compare: Any, bound: Any, x: Any) -> Any:
     return logical_or(compare(bound, x), ne(bound, bound))
 
 
-def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
+def clamp(input: Tensor, min: Value | None = None, max: Value | None = None, *, out: Tensor | None = None) -> Any:
     """`x` limited to between `min` and `max`, numbers or tensors; gradient flows where x is inside.
 
     >>> import mutagrad as mg
@@ -395,7 +401,7 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
     tensor([0.0000, 0.5000, 1.0000])
     """
     min, max = _bounds("clamp", min, max)
-    if isinstance(min, TensorBase) or isinstance(max, TensorBase):
+    if isinstance(min, Tensor) or isinstance(max, Tensor):
         if min is not None:
             input = where_values(_beyond(gt, min, input), min, input, out=out if max is None else None)
         return input if max is None else where_values(_beyond(lt, max, input), max, input, out=out)
@@ -404,19 +410,20 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
 
 def _beside(x: Any, *numbers: Any) -> Any:
     """`x` as an operation with these settings computes it: integers meet a float as floats."""
-    is_integer = isinstance(x, TensorBase) and x._array.dtype.kind in "iub"
+    is_integer = isinstance(x, Tensor) and x._array.dtype.kind in "iub"
     meets_float = is_integer and any(isinstance(n, float) for n in numbers)
     return add_values(x, 0.0) if meets_float else x
 
 
-def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
+def where(condition: Tensor, input: Value | None = None, other: Value | None = None,
+          *, out: Tensor | None = None) -> Any:
     """Elements of `x` where the condition holds, else of `y`; with the condition alone, the indices where it holds."""
     if input is None and other is None:
         if out is not None:
             raise BadArgument("where: out= has no meaning with a condition alone",
                               why="the result is a tuple of indices", fix="mutagrad.where(x > 0, a, b, out=y)")
         return tuple(make(i) for i in np.nonzero(condition._array))
-    if not isinstance(condition, TensorBase) or condition._array.dtype.kind not in "bu":
+    if not isinstance(condition, Tensor) or condition._array.dtype.kind not in "bu":
         raise DTypeError("where: the condition must be a boolean tensor, "
                          f"not {getattr(condition, 'dtype', type(condition).__name__)}",
                          fix="mutagrad.where(x > 0, a, b)")
@@ -425,17 +432,18 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
     return where_values(condition, input, other, out=out)
 
 
-def round(input: Any, *, decimals: int = 0, out: Any = None) -> Any:
+def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Any:
     """Nearest integer, halves to even, or nearest at so many decimals."""
     return round_values(input, decimals, out=out)
 
 
-def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
+def lerp(input: Tensor, end: Tensor, weight: Value, *, out: Tensor | None = None) -> Any:
     """`x + weight * (end - x)`."""
     return lerp_values(input, end, weight, out=out)
 
 
-def addcmul(input: Any, tensor1: Any, tensor2: Any, tensor: Any = None, *, value: float = 1, out: Any = None) -> Any:
+def addcmul(input: Tensor, tensor1: Value, tensor2: Value, tensor: Tensor | None = None, *, value: Value = 1,
+            out: Tensor | None = None) -> Any:
     """`x + value * tensor1 * tensor2`."""
     if tensor is not None:
         _old_order("addcmul", "value")
@@ -443,7 +451,8 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, tensor: Any = None, *, value
     return addcmul_values(_beside(input, value), tensor1, tensor2, value, out=out)
 
 
-def addcdiv(input: Any, tensor1: Any, tensor2: Any, tensor: Any = None, *, value: float = 1, out: Any = None) -> Any:
+def addcdiv(input: Tensor, tensor1: Value, tensor2: Value, tensor: Tensor | None = None, *, value: Value = 1,
+            out: Tensor | None = None) -> Any:
     """`x + value * tensor1 / tensor2`."""
     if tensor is not None:
         _old_order("addcdiv", "value")
@@ -451,12 +460,12 @@ def addcdiv(input: Any, tensor1: Any, tensor2: Any, tensor: Any = None, *, value
     return addcdiv_values(input, tensor1, tensor2, value, out=out)
 
 
-def logit(input: Any, eps: float | None = None, *, out: Any = None) -> Any:
+def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Any:
     """log(x / (1 - x)), with x first clamped to [eps, 1 - eps] if eps is given."""
     return logit_values(input if eps is None else clamp(input, eps, 1 - eps), out=out)
 
 
-def isclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
     """Whether |x - y| <= atol + rtol * |y|, element by element."""
     if rtol < 0 or atol < 0:
         raise BadValue(f"isclose: tolerances must not be negative, got rtol={rtol} and atol={atol}",
@@ -464,15 +473,15 @@ def isclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equa
     return isclose_values(input, other, rtol, atol, equal_nan)
 
 
-def allclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     return bool(isclose(input, other, rtol, atol, equal_nan)._array.all())
 
 
 @may_need_much
-def equal(input: Any, other: Any) -> bool:
+def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and elements."""
     for x in (input, other):
-        if not isinstance(x, TensorBase):
+        if not isinstance(x, Tensor):
             raise BadArgument(f"equal: expects two tensors, got {type(x).__name__}",
                               fix="mutagrad.equal(x, mutagrad.as_tensor(y))")
     return bool(input._array.shape == other._array.shape and np.array_equal(input._array, other._array))
@@ -484,43 +493,43 @@ add_values_, sub_values_, mul_ = map(in_place, (add_values, sub_values, mul))
 div_values_, pow_values_ = map(in_place, (div_values, pow_values))
 
 
-def add_(x: Any, other: Any, tensor: Any = None, *, alpha: float = 1) -> Any:
+def add_(x: Tensor, other: Value, tensor: Tensor | None = None, *, alpha: Value = 1) -> Any:
     if tensor is not None:
         _old_order("add_", "alpha")
         other, alpha = tensor, other
     return add_values_(x, _scaled(x, other, alpha))
 
 
-def sub_(x: Any, other: Any, tensor: Any = None, *, alpha: float = 1) -> Any:
+def sub_(x: Tensor, other: Value, tensor: Tensor | None = None, *, alpha: Value = 1) -> Any:
     if tensor is not None:
         _old_order("sub_", "alpha")
         other, alpha = tensor, other
     return sub_values_(x, _scaled(x, other, alpha))
 
 
-def div_(x: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+def div_(x: Tensor, other: Value, *, rounding_mode: str | None = None) -> Any:
     return div(x, other, rounding_mode=rounding_mode, out=x)
 
 
-def pow_(x: Any, exponent: Any) -> Any:
+def pow_(x: Tensor, exponent: Value) -> Any:
     return pow(x, exponent, out=x)
 
 
-def clamp_(x: Any, min: Any = None, max: Any = None) -> Any:
+def clamp_(x: Tensor, min: Value | None = None, max: Value | None = None) -> Any:
     return clamp(x, min, max, out=x)
 
 
-def round_(x: Any, *, decimals: int = 0) -> Any:
+def round_(x: Tensor, *, decimals: int = 0) -> Any:
     return round(x, decimals=decimals, out=x)
 
 
-def lerp_(x: Any, end: Any, weight: Any) -> Any:
+def lerp_(x: Tensor, end: Tensor, weight: Value) -> Any:
     return lerp(x, end, weight, out=x)
 
 
-def addcmul_(x: Any, tensor1: Any, tensor2: Any, tensor: Any = None, *, value: float = 1) -> Any:
+def addcmul_(x: Tensor, tensor1: Value, tensor2: Value, tensor: Tensor | None = None, *, value: Value = 1) -> Any:
     return addcmul(x, tensor1, tensor2, tensor, value=value, out=x)
 
 
-def addcdiv_(x: Any, tensor1: Any, tensor2: Any, tensor: Any = None, *, value: float = 1) -> Any:
+def addcdiv_(x: Tensor, tensor1: Value, tensor2: Value, tensor: Tensor | None = None, *, value: Value = 1) -> Any:
     return addcdiv(x, tensor1, tensor2, tensor, value=value, out=x)

@@ -8,15 +8,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...arrays import np
+from ...base.device import device as Device
 from ...base.errors import BadIndex, BadValue, DTypeError, NotSupported, ShapeError, bad_choice
+from ...base.operands import Array
 from ...core.codegen import primitive
-from ...core.dtypes import FLOAT, as_dtype, get_default_dtype, of_array
+from ...core.dtypes import FLOAT, as_dtype, dtype as DType, get_default_dtype, of_array
 from ...core.factory import make
 from ...core.indexing import getitem
 from ...core.number import whole_number
 from ...core.op import RAW, RECORDED
 from ...core.out_arg import write_out
 from ...core.size import sizes
+from ...core.storage import TensorBase as Tensor
 from ..create.create import finish
 from ..shape.shape import (
     cat,
@@ -40,7 +43,7 @@ METHODS = "istft stft"
 _OPPOSITE = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
-def _resized(a: Any, shape: tuple[int, ...]) -> Any:
+def _resized(a: Array, shape: tuple[int, ...]) -> Any:
     """Cut, or filled up with zeros, at the end of each dimension."""
     if a.shape == shape:
         return a.copy()
@@ -50,7 +53,7 @@ def _resized(a: Any, shape: tuple[int, ...]) -> Any:
     return found
 
 
-def _weights(a: Any, dim: int, n: int) -> Any:
+def _weights(a: Array, dim: int, n: int) -> Any:
     """How often each entry of half a spectrum of n occurs in the whole one."""
     weights = np.ones(a.shape[dim], a.real.dtype)
     weights[1:n - a.shape[dim] + 1] = 2
@@ -66,7 +69,7 @@ def _frames(a: Any, size: int, step: int) -> Any:
     return np.lib.stride_tricks.sliding_window_view(a, size, -1)[..., ::step, :].copy()
 
 
-def _overlap_added(a: Any, step: int) -> Any:
+def _overlap_added(a: Array, step: int) -> Any:
     """The sum of frames that begin `step` apart."""
     *lead, count, size = a.shape
     total = np.zeros((*lead, (count - 1) * step + size), a.dtype)
@@ -105,7 +108,7 @@ overlap_add = primitive("overlap_add", _overlap_added, settings=("step",),
 # ------------------------------------------------------------------------------------------------------------ arguments
 
 
-def _prepared(name: str, x: Any, norm: Any) -> tuple[Any, str]:
+def _prepared(name: str, x: Tensor, norm: str | None) -> tuple[Any, str]:
     """The input as a float or complex tensor, and the norm by name."""
     tensor_argument(x, f"fft.{name}")
     if norm not in (None, *_OPPOSITE):
@@ -119,7 +122,7 @@ def _prepared(name: str, x: Any, norm: Any) -> tuple[Any, str]:
     return x, norm or "backward"
 
 
-def _plan(name: str, x: Any, s: Any, dim: Any) -> tuple[list[int | None], tuple[int, ...]]:
+def _plan(name: str, x: Tensor, s: Any, dim: Any) -> tuple[list[int | None], tuple[int, ...]]:
     """The sizes asked for (None for the input's own) and the dimensions to transform."""
     ndim = x._array.ndim
     s, dim = ((v,) if isinstance(v, int) else v for v in (s, dim))
@@ -137,29 +140,29 @@ def _plan(name: str, x: Any, s: Any, dim: Any) -> tuple[list[int | None], tuple[
         raise ShapeError(f"{name}: {len(asked)} sizes for {len(dims)} dimensions",
                          why="there must be one for each", fix="s and dim of one length")
     for n, d in zip(asked or [None] * len(dims), dims):
-        if (x._array.shape[d] if n is None else n) < 1:
-            points = x._array.shape[d] if n is None else n
+        points = x._array.shape[d] if n is None else n
+        if points < 1:
             raise BadValue(f"{name}: Invalid number of data points ({points}) along dimension {d}",
                            why="there must be at least one", fix="a size of 1 or more")
     return asked or [None] * len(dims), dims
 
 
-def _fitted(x: Any, asked: Sequence[int | None], dims: tuple[int, ...]) -> Any:
+def _fitted(x: Tensor, asked: Sequence[int | None], dims: tuple[int, ...]) -> Any:
     shape = list(x._array.shape)
     for n, d in zip(asked, dims):
         shape[d] = shape[d] if n is None else n
     return x if tuple(shape) == x._array.shape else fft_resize(x, tuple(shape))
 
 
-def _one(n: Any) -> Any:
+def _one(n: int | None) -> Any:
     return None if n is None else (n,)
 
 
-def _as_complex(x: Any) -> Any:
+def _as_complex(x: Tensor) -> Any:
     return cast(x, of_array(x._array.dtype).to_complex().array_type)
 
 
-def _ended(result: Any, out: Any) -> Any:
+def _ended(result: Tensor, out: Tensor | None) -> Any:
     return write_out("fft", result, out)
 
 
@@ -168,14 +171,16 @@ def _needs_dims(name: str, dims: tuple[int, ...]) -> None:
         raise ShapeError(f"{name}: must transform at least one dimension", fix="dim=(-1,)")
 
 
-def _to_complex(name: str, x: Any, s: Any, dim: Any, norm: Any, out: Any, inverse: bool) -> Any:
+def _to_complex(name: str, x: Tensor, s: Sequence[int] | None, dim: int | Sequence[int] | None, norm: str | None,
+                out: Tensor | None, inverse: bool) -> Any:
     x, norm = _prepared(name, x, norm)
     asked, dims = _plan(name, x, s, dim)
     x = _fitted(x, asked, dims)
     return _ended(fft_complex(x, dims, norm, inverse, x._array.dtype.kind == "f") if dims else _as_complex(x), out)
 
 
-def _to_half(name: str, x: Any, s: Any, dim: Any, norm: Any, out: Any, conjugate: bool) -> Any:
+def _to_half(name: str, x: Tensor, s: Sequence[int] | None, dim: int | Sequence[int] | None, norm: str | None,
+             out: Tensor | None, conjugate: bool) -> Any:
     """Half a spectrum of real numbers; `conjugate` gives that of the inverse transform."""
     x, norm = _prepared(name, x, norm)
     if x._array.dtype.kind == "c":
@@ -187,7 +192,8 @@ def _to_half(name: str, x: Any, s: Any, dim: Any, norm: Any, out: Any, conjugate
     return _ended(conj(found) if conjugate else found, out)
 
 
-def _to_real(name: str, x: Any, s: Any, dim: Any, norm: Any, out: Any, conjugate: bool) -> Any:
+def _to_real(name: str, x: Tensor, s: Sequence[int] | None, dim: int | Sequence[int] | None, norm: str | None,
+             out: Tensor | None, conjugate: bool) -> Any:
     """Real numbers from half their spectrum; `conjugate` takes it for one of the inverse transform."""
     x, norm = _prepared(name, x, norm)
     asked, dims = _plan(name, x, s, dim)
@@ -203,7 +209,8 @@ def _to_real(name: str, x: Any, s: Any, dim: Any, norm: Any, out: Any, conjugate
 
 # --------------------------------------------------------------------------------------------------------- mutagrad.fft
 
-def fft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Any:
+def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None,
+        *, out: Tensor | None = None) -> Any:
     """The discrete Fourier transform along a dimension, cut or filled up with zeros to n points.
 
     >>> import mutagrad as mg
@@ -213,32 +220,38 @@ def fft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None
     return _to_complex("fft", input, _one(n), (dim,), norm, out, False)
 
 
-def ifft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Any:
+def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None,
+         *, out: Tensor | None = None) -> Any:
     """The inverse of `fft`."""
     return _to_complex("ifft", input, _one(n), (dim,), norm, out, True)
 
 
-def fft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None) -> Any:
+def fft2(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None,
+         *, out: Tensor | None = None) -> Any:
     """The transform along two dimensions."""
     return _to_complex("fft2", input, s, dim, norm, out, False)
 
 
-def ifft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None) -> Any:
+def ifft2(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None,
+          *, out: Tensor | None = None) -> Any:
     """The inverse of `fft2`."""
     return _to_complex("ifft2", input, s, dim, norm, out, True)
 
 
-def fftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Any:
+def fftn(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None,
+         *, out: Tensor | None = None) -> Any:
     """The transform along all dimensions, or those named."""
     return _to_complex("fftn", input, s, dim, norm, out, False)
 
 
-def ifftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Any:
+def ifftn(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None,
+          *, out: Tensor | None = None) -> Any:
     """The inverse of `fftn`."""
     return _to_complex("ifftn", input, s, dim, norm, out, True)
 
 
-def rfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Any:
+def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None,
+         *, out: Tensor | None = None) -> Any:
     """The first half of the spectrum of real numbers; the rest are conjugates of it.
 
     >>> import mutagrad as mg
@@ -248,87 +261,99 @@ def rfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = Non
     return _to_half("rfft", input, _one(n), (dim,), norm, out, False)
 
 
-def irfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Any:
+def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None,
+          *, out: Tensor | None = None) -> Any:
     """The n real numbers (an even number if left out) whose half spectrum this is."""
     return _to_real("irfft", input, _one(n), (dim,), norm, out, False)
 
 
-def rfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None) -> Any:
+def rfft2(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None,
+          *, out: Tensor | None = None) -> Any:
     """`rfft` along two dimensions; the last of them is halved."""
     return _to_half("rfft2", input, s, dim, norm, out, False)
 
 
-def irfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None) -> Any:
+def irfft2(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None,
+           *, out: Tensor | None = None) -> Any:
     """The inverse of `rfft2`."""
     return _to_real("irfft2", input, s, dim, norm, out, False)
 
 
-def rfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Any:
+def rfftn(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None,
+          *, out: Tensor | None = None) -> Any:
     """`rfft` along all dimensions, or those named; the last of them is halved."""
     return _to_half("rfftn", input, s, dim, norm, out, False)
 
 
-def irfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Any:
+def irfftn(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None,
+           *, out: Tensor | None = None) -> Any:
     """The inverse of `rfftn`."""
     return _to_real("irfftn", input, s, dim, norm, out, False)
 
 
-def hfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Any:
+def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None,
+         *, out: Tensor | None = None) -> Any:
     """The real spectrum of a signal that is the conjugate of its mirror image, given its first half."""
     return _to_real("hfft", input, _one(n), (dim,), norm, out, True)
 
 
-def ihfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None) -> Any:
+def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None,
+          *, out: Tensor | None = None) -> Any:
     """The inverse of `hfft`."""
     return _to_half("ihfft", input, _one(n), (dim,), norm, out, True)
 
 
-def hfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None) -> Any:
+def hfft2(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None,
+          *, out: Tensor | None = None) -> Any:
     """`hfft` along two dimensions."""
     return _to_real("hfft2", input, s, dim, norm, out, True)
 
 
-def ihfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *, out: Any = None) -> Any:
+def ihfft2(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None,
+           *, out: Tensor | None = None) -> Any:
     """The inverse of `hfft2`."""
     return _to_half("ihfft2", input, s, dim, norm, out, True)
 
 
-def hfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Any:
+def hfftn(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None,
+          *, out: Tensor | None = None) -> Any:
     """`hfft` along all dimensions, or those named."""
     return _to_real("hfftn", input, s, dim, norm, out, True)
 
 
-def ihfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None) -> Any:
+def ihfftn(input: Tensor, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None,
+           *, out: Tensor | None = None) -> Any:
     """The inverse of `hfftn`."""
     return _to_half("ihfftn", input, s, dim, norm, out, True)
 
 
-def fftshift(input: Any, dim: Any = None) -> Any:
+def fftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Any:
     """A spectrum with the frequency zero moved to the middle."""
     dims = whole_dims(dim, tensor_argument(input, "fft.fftshift")._array.ndim, "fftshift")
     return roll(input, tuple(input._array.shape[d] // 2 for d in dims), dims) if dims else clone(input)
 
 
-def ifftshift(input: Any, dim: Any = None) -> Any:
+def ifftshift(input: Tensor, dim: int | Sequence[int] | None = None) -> Any:
     """The inverse of `fftshift`."""
     dims = whole_dims(dim, tensor_argument(input, "fft.ifftshift")._array.ndim, "ifftshift")
     return roll(input, tuple(-(input._array.shape[d] // 2) for d in dims), dims) if dims else clone(input)
 
 
-def _frequencies(array: Any, out: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
+def _frequencies(array: Array, out: Tensor | None, dtype: DType | None, device: Device | str | None,
+                 requires_grad: bool) -> Any:
     to = as_dtype(dtype) if dtype is not None else get_default_dtype()
     return _ended(finish(array.astype(to.array_type), requires_grad, device), out)
 
 
-def fftfreq(n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, device: Any = None,
-            requires_grad: bool = False) -> Any:
+def fftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, dtype: DType | None = None,
+            device: Device | str | None = None, requires_grad: bool = False) -> Any:
     """The frequency of each entry of a spectrum of n points that are d apart."""
     n = whole_number(n, "fftfreq", "n")
     return _frequencies(np.fft.fftfreq(n, d) if n else np.empty(0), out, dtype, device, requires_grad)
 
 
-def rfftfreq(n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, device: Any = None,
-             requires_grad: bool = False) -> Any:
+def rfftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, dtype: DType | None = None,
+             device: Device | str | None = None, requires_grad: bool = False) -> Any:
     """The frequencies of half a spectrum."""
     return _frequencies(np.fft.rfftfreq(whole_number(n, "rfftfreq", "n"), d), out, dtype, device, requires_grad)
 
@@ -339,13 +364,13 @@ def rfftfreq(n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, devi
 _PAD_MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
 
-def _padded(x: Any, before: int, after: int) -> Any:
+def _padded(x: Tensor, before: int, after: int) -> Any:
     """Zeros on both sides of the last dimension."""
     sides = [make(np.zeros((*x._array.shape[:-1], k), x._array.dtype)) for k in (before, after)]
     return cat([sides[0], x, sides[1]], -1) if before or after else x
 
 
-def _extended(x: Any, width: int, pad_mode: str) -> Any:
+def _extended(x: Tensor, width: int, pad_mode: str) -> Any:
     """The signal continued on both sides."""
     if pad_mode == "constant":
         return _padded(x, width, width)
@@ -360,7 +385,7 @@ def _extended(x: Any, width: int, pad_mode: str) -> Any:
     return getitem(x, (..., make(places)))
 
 
-def _window(name: str, window: Any, win_length: Any, n_fft: int, like: Any) -> Any:
+def _window(name: str, window: Tensor | None, win_length: int | None, n_fft: int, like: Tensor) -> Any:
     """The window, or ones, in the middle of n_fft points."""
     length = n_fft if win_length is None else whole_number(win_length, name, "win_length")
     if not 0 < length <= n_fft:
@@ -374,16 +399,16 @@ def _window(name: str, window: Any, win_length: Any, n_fft: int, like: Any) -> A
     return _padded(window, before, n_fft - length - before)
 
 
-def _hop(name: str, hop_length: Any, n_fft: int) -> int:
+def _hop(name: str, hop_length: int | None, n_fft: int) -> int:
     hop: int = n_fft // 4 if hop_length is None else whole_number(hop_length, name, "hop_length")
     if hop <= 0:
         raise BadValue(f"{name}: hop_length must be positive, got {hop}", fix=f"hop_length={max(n_fft // 4, 1)}")
     return hop
 
 
-def stft(input: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Any = None,
-         center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
-         return_complex: bool | None = None, align_to_window: bool | None = None) -> Any:
+def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
+         window: Tensor | None = None, center: bool = True, pad_mode: str = "reflect", normalized: bool = False,
+         onesided: bool | None = None, return_complex: bool | None = None, align_to_window: bool | None = None) -> Any:
     """The spectra of pieces of n_fft points, hop_length apart: frequencies by pieces."""
     tensor_argument(input, "stft")
     if align_to_window is not None:
@@ -417,9 +442,9 @@ def stft(input: Any, n_fft: int, hop_length: int | None = None, win_length: int 
     return stack([RECORDED.real_part(found), RECORDED.real_part(found * -1j)], -1)
 
 
-def istft(input: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Any = None,
-          center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None,
-          return_complex: bool = False) -> Any:
+def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
+          window: Tensor | None = None, center: bool = True, normalized: bool = False, onesided: bool | None = None,
+          length: int | None = None, return_complex: bool = False) -> Any:
     """The signal whose `stft` comes nearest: overlapping pieces added up, divided by what their windows sum to."""
     shape = tensor_argument(input, "istft")._array.shape
     if input._array.dtype.kind != "c" or len(shape) not in (2, 3) or 0 in shape:
@@ -447,7 +472,7 @@ def istft(input: Any, n_fft: int, hop_length: int | None = None, win_length: int
     return _trimmed(total, share, n_fft // 2 if center else 0, length)
 
 
-def _trimmed(total: Any, share: Any, margin: int, length: int | None) -> Any:
+def _trimmed(total: Tensor, share: Tensor, margin: int, length: int | None) -> Any:
     """Both without their margins, divided, and filled up with zeros to `length`."""
     whole = total._array.shape[-1]
     end = whole - margin if length is None else min(margin + length, whole)

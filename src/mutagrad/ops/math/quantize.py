@@ -6,8 +6,9 @@ from typing import Any
 from ...arrays import np
 from ...arrays.numpy import silenced
 from ...base.errors import BadValue, DTypeError, NotSupported, ShapeError
+from ...base.operands import Array
 from ...core.factory import make
-from ...core.storage import TensorBase
+from ...core.storage import TensorBase as Tensor
 from ..shape.shape import tensor_argument
 from .elementwise import where
 
@@ -15,14 +16,14 @@ FUNCTIONS = "fake_quantize_per_channel_affine fake_quantize_per_tensor_affine"
 
 
 @silenced
-def _nearest_steps(array: Any, scale: Any, zero: Any, lowest: int, highest: int) -> tuple[Any, Any]:
+def _nearest_steps(array: Array, scale: Array, zero: Array, lowest: int, highest: int) -> tuple[Any, Any]:
     """Which elements lie between the lowest and the highest step, and the values of their steps."""
     steps = np.rint(array * (1 / np.asarray(scale, array.dtype))) + zero
     inside = (steps >= lowest) & (steps <= highest)
     return inside, ((np.clip(steps, lowest, highest) - zero) * scale).astype(array.dtype)
 
 
-def _quantized(name: str, x: Any, scale: Any, zero: Any, lowest: int, highest: int) -> Any:
+def _quantized(name: str, x: Tensor, scale: Array, zero: Array, lowest: int, highest: int) -> Any:
     """Each element as the nearest step between the lowest and the highest; the derivative is 1 there, 0 beyond."""
     array = x._array
     if array.dtype.kind != "f":
@@ -40,7 +41,7 @@ def _quantized(name: str, x: Any, scale: Any, zero: Any, lowest: int, highest: i
 
 def _setting(given: Any, name: str) -> Any:
     """The array of a scale or zero point, which has no derivative."""
-    if not isinstance(given, TensorBase):
+    if not isinstance(given, Tensor):
         return np.asarray(given)
     if given._storage.writer is not None:
         raise NotSupported(f"{name}: no derivative with respect to the scale or the zero point",
@@ -50,7 +51,8 @@ def _setting(given: Any, name: str) -> Any:
     return given._array
 
 
-def fake_quantize_per_tensor_affine(input: Any, scale: Any, zero_point: Any, quant_min: int, quant_max: int) -> Any:
+def fake_quantize_per_tensor_affine(input: Tensor, scale: Tensor | float, zero_point: Tensor | int, quant_min: int,
+                                    quant_max: int) -> Any:
     """Each element rounded to a multiple of the scale, of which there are as many as from quant_min to quant_max.
 
     >>> import mutagrad as mg
@@ -58,14 +60,14 @@ def fake_quantize_per_tensor_affine(input: Any, scale: Any, zero_point: Any, qua
     tensor([ 0.,  1., -2.])
     """
     name = "fake_quantize_per_tensor_affine"
-    x, scale, zero = tensor_argument(input, name), _setting(scale, name), _setting(zero_point, name)
-    if scale.size != 1 or zero.size != 1:
-        raise ShapeError(f"{name}: one scale and one zero point, got shapes {scale.shape} and {zero.shape}",
+    x, step, zero = tensor_argument(input, name), _setting(scale, name), _setting(zero_point, name)
+    if step.size != 1 or zero.size != 1:
+        raise ShapeError(f"{name}: one scale and one zero point, got shapes {step.shape} and {zero.shape}",
                          fix="fake_quantize_per_channel_affine")
-    return _quantized(name, x, scale.reshape(()), zero.reshape(()), quant_min, quant_max)
+    return _quantized(name, x, step.reshape(()), zero.reshape(()), quant_min, quant_max)
 
 
-def fake_quantize_per_channel_affine(input: Any, scale: Any, zero_point: Any, axis: int, quant_min: int,
+def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int,
                                      quant_max: int) -> Any:
     """fake_quantize_per_tensor_affine with a scale and a zero point for each index of one dimension."""
     name = "fake_quantize_per_channel_affine"

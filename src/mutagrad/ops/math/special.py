@@ -9,6 +9,7 @@ from ...arrays import np
 from ...arrays.scipy import erfc as _erfc, lgamma as _lgamma, scipy, special
 from ...base import return_types
 from ...base.errors import BadArgument, BadValue, DTypeError
+from ...base.operands import Array
 from ...core.codegen import elementwise, in_place
 from ...core.dtypes import COMPLEX
 from ...core.factory import make
@@ -16,11 +17,11 @@ from ...core.number import whole_number
 from ...core.op import RAW, RECORDED, zero
 from ...core.out_arg import write_out
 from ...core.promote import as_operand, operand_dtype
-from ...core.storage import TensorBase
+from ...core.storage import TensorBase as Tensor
 from ..reduce.reductions import sum_dims
 from ..shape.shape import tensor_argument, unsqueeze
 from . import elementwise as basic
-from .elementwise import cast, clamp, logit, mul, pow_values
+from .elementwise import Value, cast, clamp, logit, mul, pow_values
 
 FUNCTIONS = """
     clamp_max clamp_min copysign digamma erfc erfinv float_power frexp gcd heaviside i0 igamma igammac
@@ -34,14 +35,14 @@ METHODS = """
 """
 
 
-def _real(a: Any) -> Any:
+def _real(a: Array) -> Any:
     """The array itself; a TypeError, which becomes the usual one about types, for complex numbers."""
     if a.dtype.kind == "c":
         raise TypeError
     return a
 
 
-def _only_floats(a: Any) -> Any:
+def _only_floats(a: Array) -> Any:
     if a.dtype.kind not in "fV":
         raise TypeError
     return a
@@ -62,7 +63,7 @@ zeta = elementwise("zeta", special("zeta"), promotes="float", inputs=("x", "q"),
                    x=None, q=lambda xp, g, x, q: -g * x * xp.zeta(x + 1, q))
 
 
-def _polygamma(a: Any, n: int) -> Any:
+def _polygamma(a: Array, n: int) -> Any:
     _real(a)
     if n == 0:
         return special("psi", "polygamma")(a)
@@ -82,21 +83,21 @@ def _order(n: Any, name: str) -> int:
     return order
 
 
-def polygamma(*operands: Any, n: Any = None, input: Any = None, out: Any = None) -> Any:
+def polygamma(*operands: Any, n: int | None = None, input: Tensor | None = None, out: Tensor | None = None) -> Any:
     """The n-th derivative of digamma: `polygamma(n, x)`, and as a method `x.polygamma(n)`."""
     given = [*operands, *(v for v in (n, input) if v is not None)]
     if len(given) != 2:
         raise BadArgument(f"polygamma: takes n and a tensor, got {len(given)} arguments",
                           fix="mutagrad.polygamma(1, x)")
-    order, x = given if not isinstance(given[0], TensorBase) else given[::-1]
+    order, x = given if not isinstance(given[0], Tensor) else given[::-1]
     return polygamma_values(tensor_argument(x, "polygamma"), _order(order, "polygamma"), out=out)
 
 
-def polygamma_(x: Any, n: int) -> Any:
+def polygamma_(x: Tensor, n: int) -> Any:
     return polygamma_values(x, _order(n, "polygamma_"), out=x)
 
 
-def mvlgamma(input: Any, p: int, *, out: Any = None) -> Any:
+def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Any:
     """The logarithm of the multivariate gamma function of dimension p."""
     tensor_argument(input, "mvlgamma")
     p = whole_number(p, "mvlgamma", "p")
@@ -159,7 +160,7 @@ def _ratio(xp: Any, out: Any, x: Any) -> Any:
     return xp.where(x == 0, 0.5, out / xp.where(x == 0, 1.0, x))
 
 
-def _sine_ratio(a: Any) -> Any:
+def _sine_ratio(a: Array) -> Any:
     ratio = np.sin(_real(a)) / np.where(a == 0, 1, a)
     return np.where(a == 0, 1, np.where(np.isinf(a), 0, ratio)).astype(a.dtype, copy=False)
 
@@ -172,11 +173,11 @@ def _sine_ratio_slope(xp: Any, x: Any, out: Any) -> Any:
     return xp.where(near, series, (xp.cos(x) - out) / xp.where(near, 1.0, x))
 
 
-def _airy(a: Any, derivative: int) -> Any:
+def _airy(a: Array, derivative: int) -> Any:
     return np.asarray(scipy("special", "airy_ai").airy(a)[derivative]).astype(a.dtype, copy=False)
 
 
-def airy_ai(input: Any, *, out: Any = None) -> Any:
+def airy_ai(input: Tensor, *, out: Tensor | None = None) -> Any:
     """The Airy function Ai."""
     return airy_values(input, 0, out=out)
 
@@ -200,7 +201,7 @@ class Family(NamedTuple):
 LONG, FAR = 8, 1000  # degrees above which the closed form, or SciPy's function, is taken
 
 
-def _evaluate(family: Family, a: Any, n: Any, derivative: int) -> Any:
+def _evaluate(family: Family, a: Array, n: Array, derivative: int) -> Any:
     """The derivative of that order of the polynomial of degree n, element by element; 0 where n is negative."""
     degrees = np.broadcast_to(n.astype(np.int64), np.broadcast_shapes(a.shape, n.shape))
     x = np.broadcast_to(_real(a), degrees.shape)
@@ -218,7 +219,7 @@ def _evaluate(family: Family, a: Any, n: Any, derivative: int) -> Any:
     return np.where(inside, family.closed(np.arccos(cosine), degrees), short).astype(a.dtype, copy=False)
 
 
-def _by_recurrence(family: Family, x: Any, degrees: Any, derivative: int) -> Any:
+def _by_recurrence(family: Family, x: Array, degrees: Array, derivative: int) -> Any:
     ones, zeros = np.ones_like(x), np.zeros_like(x)
     previous = [ones] + [zeros] * derivative  # the values of the polynomial one degree lower, and of its derivatives
     current = [family.slope * x + family.constant, family.slope * ones, *[zeros] * derivative][:derivative + 1]
@@ -242,7 +243,7 @@ def _polynomial(name: str, family: Family, words: str) -> Any:
                          settings=("derivative",), inputs=("x", "n"),
                          x=lambda xp, g, x, n, derivative: g * getattr(xp, name)(x, n, derivative + 1), n=None)
 
-    def function(input: Any, n: Any, *, out: Any = None) -> Any:
+    def function(input: Value, n: Value, *, out: Tensor | None = None) -> Any:
         return values(input, n, 0, out=out)
 
     function.__name__ = function.__qualname__ = name
@@ -259,19 +260,19 @@ def _shifted(k: int) -> tuple[float, float, float]:
     return 4, -2, 1
 
 
-def _closed_t(angle: Any, n: Any) -> Any:
+def _closed_t(angle: Array, n: Array) -> Any:
     return np.cos(n * angle)
 
 
-def _closed_u(angle: Any, n: Any) -> Any:
+def _closed_u(angle: Array, n: Array) -> Any:
     return np.sin((n + 1) * angle) / np.sin(angle)
 
 
-def _closed_v(angle: Any, n: Any) -> Any:
+def _closed_v(angle: Array, n: Array) -> Any:
     return np.cos((n + 0.5) * angle) / np.cos(angle / 2)
 
 
-def _closed_w(angle: Any, n: Any) -> Any:
+def _closed_w(angle: Array, n: Array) -> Any:
     return np.sin((n + 0.5) * angle) / np.sin(angle / 2)
 
 
@@ -314,19 +315,19 @@ sinc = elementwise("sinc", np.sinc, promotes="float",
                    x=lambda xp, g, x, out: g * _sine_ratio_slope(xp, x * pi, out) * pi)
 
 
-def _times_log(a: Any, b: Any, log: Callable[[Any], Any]) -> Any:
+def _times_log(a: Array, b: Array, log: Callable[[Any], Any]) -> Any:
     """a * log(b), and 0 where a is, unless b is nan."""
     return np.where((a == 0) & (b == b), a * 0, _real(a) * log(b))
 
 
-def _entropy(a: Any) -> Any:
+def _entropy(a: Array) -> Any:
     """-a * log(a): 0 at 0, and minus infinity below."""
     positive = np.where(_real(a) > 0, a, 1).astype(a.dtype, copy=False)
     entropy = np.where(a == 0, np.zeros_like(a), np.where(a == a, -positive * np.log(positive), a))
     return np.where(a < 0, -np.ones_like(a) * inf, entropy)
 
 
-def ldexp(input: Any, other: Any, *, out: Any = None) -> Any:
+def ldexp(input: Tensor, other: Value, *, out: Tensor | None = None) -> Any:
     """`x * 2**other`."""
     return mul(input, pow_values(2.0, other), out=out)
 
@@ -335,13 +336,13 @@ def _in_double(name: str, *values: Any) -> tuple[Any, ...]:
     """Operands in double precision, complex if one of them is."""
     operands = [as_operand(v, name) for v in values]
     wide = np.dtype("complex128" if operand_dtype(operands).category == COMPLEX else "float64")
-    return tuple(cast(v, wide) if isinstance(v, TensorBase) else make(np.array(v, wide)) for v in operands)
+    return tuple(cast(v, wide) if isinstance(v, Tensor) else make(np.array(v, wide)) for v in operands)
 
 
-def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
+def float_power(input: Value, exponent: Value, *, out: Tensor | None = None) -> Any:
     """`x ** y` in double precision."""
     base, power = _in_double("float_power", input, exponent)
-    if out is not None and isinstance(out, TensorBase) and out._array.dtype is not base._array.dtype:
+    if out is not None and isinstance(out, Tensor) and out._array.dtype is not base._array.dtype:
         raise DTypeError(f"float_power: the result is of type {base._array.dtype.name}, "
                          f"and what it is written into of {out._array.dtype.name}",
                          why="it is always computed in double precision",
@@ -352,14 +353,14 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
 mantissa = elementwise("frexp", lambda a: np.frexp(_only_floats(a))[0], x=lambda xp, g, x: g / xp.power_of_two_in(x))
 
 
-def _power_of_two_in(a: Any) -> Any:
+def _power_of_two_in(a: Array) -> Any:
     return np.ldexp(np.ones_like(a), np.frexp(a)[1])
 
 
 RAW.power_of_two_in, RECORDED.power_of_two_in = _power_of_two_in, lambda x: make(_power_of_two_in(x._array))
 
 
-def frexp(input: Any, *, out: Any = None) -> Any:
+def frexp(input: Tensor, *, out: Tensor | None = None) -> Any:
     """A mantissa from 0.5 to 1 and an integer exponent with `x == mantissa * 2**exponent`.
 
     >>> import mutagrad as mg
@@ -391,7 +392,7 @@ finite_values = elementwise("nan_to_num",
                             settings=("nan", "posinf", "neginf"), x=lambda xp, g, x: xp.where(xp.isfinite(x), g, 0.0))
 
 
-def heaviside(input: Any, values: Any, *, out: Any = None) -> Any:
+def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Any:
     """1 for positive numbers, 0 for negative ones, and `values` at zero."""
     if tensor_argument(input, "heaviside")._array.dtype is not tensor_argument(values, "heaviside")._array.dtype:
         raise DTypeError(f"heaviside: input and values must be of one type, got {input.dtype} and {values.dtype}",
@@ -399,18 +400,18 @@ def heaviside(input: Any, values: Any, *, out: Any = None) -> Any:
     return step_values(input, values, out=out)
 
 
-def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None,
-               *, out: Any = None) -> Any:
+def nan_to_num(input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None,
+               *, out: Tensor | None = None) -> Any:
     """nan replaced by 0 (or `nan`), infinities by the largest and smallest finite numbers (or `posinf`, `neginf`)."""
     return finite_values(input, 0.0 if nan is None else nan, posinf, neginf, out=out)
 
 
-def clamp_min(input: Any, min: Any, *, out: Any = None) -> Any:
+def clamp_min(input: Tensor, min: Value, *, out: Tensor | None = None) -> Any:
     """`x`, but at least `min`."""
     return clamp(input, as_operand(min, "clamp_min"), out=out)
 
 
-def clamp_max(input: Any, max: Any, *, out: Any = None) -> Any:
+def clamp_max(input: Tensor, max: Value, *, out: Tensor | None = None) -> Any:
     """`x`, but at most `max`."""
     return clamp(input, None, as_operand(max, "clamp_max"), out=out)
 
@@ -424,25 +425,25 @@ gcd_, lcm_ = in_place(gcd), in_place(lcm)
 bitwise_left_shift_, bitwise_right_shift_ = in_place(basic.bitwise_left_shift), in_place(basic.bitwise_right_shift)
 
 
-def mvlgamma_(x: Any, p: int) -> Any:
+def mvlgamma_(x: Tensor, p: int) -> Any:
     return mvlgamma(x, p, out=x)
 
 
-def ldexp_(x: Any, other: Any) -> Any:
+def ldexp_(x: Tensor, other: Value) -> Any:
     return ldexp(x, other, out=x)
 
 
-def float_power_(x: Any, exponent: Any) -> Any:
+def float_power_(x: Tensor, exponent: Value) -> Any:
     return float_power(x, exponent, out=x)
 
 
-def heaviside_(x: Any, values: Any) -> Any:
+def heaviside_(x: Tensor, values: Tensor) -> Any:
     return heaviside(x, values, out=x)
 
 
-def nan_to_num_(x: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Any:
+def nan_to_num_(x: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Any:
     return nan_to_num(x, nan, posinf, neginf, out=x)
 
 
-def logit_(x: Any, eps: float | None = None) -> Any:
+def logit_(x: Tensor, eps: float | None = None) -> Any:
     return logit(x, eps, out=x)
