@@ -3,18 +3,21 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from ...arrays import np
 from ...arrays.numpy import silently
 from ...arrays.scipy import erf as _erf
 from ...base.errors import BadValue, DTypeError, ShapeError, bad_choice
+from ...base.operands import Array
 from ...core.codegen import elementwise
-from ...core.dtypes import of_array
+from ...core.dtypes import dtype as DType, of_array
 from ...core.factory import make
 from ...core.op import RAW, RECORDED
+from ...core.storage import TensorBase as Tensor
 from ..math.elementwise import clamp, mul, relu as relu_values, sigmoid, tanh
-from ..random.generator import source
+from ..random.generator import Generator, source
 from ..reduce import softmax as softmaxes
 from ..reduce.reductions import norm, sum as total, to_dtype
 from ..shape.shape import reshape, split, tensor_argument, whole_dim
@@ -69,22 +72,22 @@ prelu_values = elementwise("prelu", lambda a, w: np.where(a > 0, a, a * w), inpu
                            weight=lambda xp, g, x: xp.where(x > 0, 0.0, g * x))
 
 
-def relu(input: Any, inplace: bool = False) -> Any:
+def relu(input: Tensor, inplace: bool = False) -> Any:
     """`max(x, 0)`."""
     return relu_(input) if inplace else relu_values(tensor_argument(input, "relu"))
 
 
-def relu_(input: Any) -> Any:
+def relu_(input: Tensor) -> Any:
     """relu, written into its input."""
     return relu_values(tensor_argument(input, "relu_"), out=input)
 
 
-def relu6(input: Any, inplace: bool = False) -> Any:
+def relu6(input: Tensor, inplace: bool = False) -> Any:
     """x limited to between 0 and 6."""
     return hardtanh(input, 0, 6, inplace)
 
 
-def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
     """x limited to between two numbers; unlike clamp's, its gradient is zero at the bounds themselves."""
     kind = tensor_argument(input, "hardtanh")._array.dtype.kind
     if kind in "bc" or kind == "u" and min_val < 0:
@@ -97,55 +100,56 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: b
     return hardtanh_values(input, low, high, out=input if inplace else None)
 
 
-def hardtanh_(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
+def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Any:
     """hardtanh, written into its input."""
     return hardtanh(input, min_val, max_val, inplace=True)
 
 
-def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Any:
     """x where it is positive, `negative_slope * x` elsewhere."""
     return leaky_relu_values(floating(input, "leaky_relu"), negative_slope, out=input if inplace else None)
 
 
-def leaky_relu_(input: Any, negative_slope: float = 0.01) -> Any:
+def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Any:
     """leaky_relu, written into its input."""
     return leaky_relu(input, negative_slope, inplace=True)
 
 
-def hardsigmoid(input: Any, inplace: bool = False) -> Any:
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Any:
     """A sigmoid of three straight pieces: 0 below -3, 1 above 3."""
     return hardsigmoid_values(floating(input, "hardsigmoid"), out=input if inplace else None)
 
 
-def hardswish(input: Any, inplace: bool = False) -> Any:
+def hardswish(input: Tensor, inplace: bool = False) -> Any:
     """`x * hardsigmoid(x)`."""
     return hardswish_values(floating(input, "hardswish"), out=input if inplace else None)
 
 
-def hardshrink(input: Any, lambd: float = 0.5, *, out: Any = None) -> Any:
+def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Any:
     """x, but 0 where it is between -lambd and lambd."""
     return hardshrink_values(floating(input, "hardshrink"), lambd, out=out)
 
 
-def softshrink(input: Any, lambd: float = 0.5, *, out: Any = None) -> Any:
+def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Any:
     """x moved towards 0 by lambd, and no further than 0."""
     if lambd < 0:
         raise BadValue(f"softshrink: lambd must not be negative, got {lambd}", fix=f"softshrink(x, {-lambd})")
     return softshrink_values(floating(input, "softshrink"), lambd, out=out)
 
 
-def threshold(input: Any, threshold: float, value: float, inplace: bool = False, *, out: Any = None) -> Any:
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False,
+              *, out: Tensor | None = None) -> Any:
     """x where it is above the threshold, `value` elsewhere."""
     floating(input, "threshold", "fiu")
     return threshold_values(input, threshold, value, out=input if inplace else out)
 
 
-def threshold_(input: Any, threshold: float, value: float) -> Any:
+def threshold_(input: Tensor, threshold: float, value: float) -> Any:
     """threshold, written into its input."""
     return threshold_values(floating(input, "threshold_", "fiu"), threshold, value, out=input)
 
 
-def prelu(input: Any, weight: Any) -> Any:
+def prelu(input: Tensor, weight: Tensor) -> Any:
     """x where it is positive, `weight * x` elsewhere; one weight for all, or one for each channel (dimension 1)."""
     floating(input, "prelu")
     count, ndim = tensor_argument(weight, "prelu")._array.size, input._array.ndim
@@ -165,8 +169,8 @@ def prelu(input: Any, weight: Any) -> Any:
     return prelu_values(input, weight if weight._array.ndim == ndim or not weight._array.ndim else reshape(weight, ()))
 
 
-def rrelu(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False,
-          *, generator: Any = None) -> Any:
+def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False,
+          *, generator: Generator | None = None) -> Any:
     """leaky_relu with a random slope between two bounds for each element; with their mean if not training."""
     floating(input, "rrelu")
     if not (math.isfinite(lower) and math.isfinite(upper)) or lower > upper:
@@ -180,8 +184,8 @@ def rrelu(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool
     return mul(input, factor, out=input if inplace else None)
 
 
-def rrelu_(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False,
-           *, generator: Any = None) -> Any:
+def rrelu_(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False,
+           *, generator: Generator | None = None) -> Any:
     """rrelu, written into its input."""
     return rrelu(input, lower, upper, training, inplace=True, generator=generator)
 
@@ -210,35 +214,35 @@ elu_values = elementwise("elu", _elu, settings=("alpha", "scale", "input_scale")
 SELU = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
-def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
     """x where it is positive, `alpha * (exp(x) - 1)` elsewhere."""
     return elu_values(floating(input, "elu"), alpha, 1.0, 1.0, out=input if inplace else None)
 
 
-def elu_(input: Any, alpha: float = 1.0) -> Any:
+def elu_(input: Tensor, alpha: float = 1.0) -> Any:
     """elu, written into its input."""
     return elu(input, alpha, inplace=True)
 
 
-def selu(input: Any, inplace: bool = False) -> Any:
+def selu(input: Tensor, inplace: bool = False) -> Any:
     """elu, scaled so that deep networks keep mean 0 and variance 1."""
     alpha, scale = SELU
     return elu_values(floating(input, "selu"), alpha, scale, 1.0, out=input if inplace else None)
 
 
-def selu_(input: Any) -> Any:
+def selu_(input: Tensor) -> Any:
     """selu, written into its input."""
     return selu(input, inplace=True)
 
 
-def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
     """x where it is positive, `alpha * (exp(x / alpha) - 1)` elsewhere: smooth for every alpha."""
     if alpha == 0:
         raise BadValue("celu: alpha must not be 0", why="x is divided by it", fix="relu(x)")
     return elu_values(floating(input, "celu"), alpha, 1.0, 1 / alpha, out=input if inplace else None)
 
 
-def celu_(input: Any, alpha: float = 1.0) -> Any:
+def celu_(input: Tensor, alpha: float = 1.0) -> Any:
     """celu, written into its input."""
     return celu(input, alpha, inplace=True)
 
@@ -273,38 +277,38 @@ logsigmoid_values = elementwise("logsigmoid", lambda a: np.minimum(a, 0) - np.lo
                                 x=lambda xp, g, x: g * xp.sigmoid(-x))
 
 
-def silu(input: Any, inplace: bool = False) -> Any:
+def silu(input: Tensor, inplace: bool = False) -> Any:
     """`x * sigmoid(x)`."""
     return silu_values(floating(input, "silu", "fc"), out=input if inplace else None)
 
 
-def mish(input: Any, inplace: bool = False) -> Any:
+def mish(input: Tensor, inplace: bool = False) -> Any:
     """`x * tanh(softplus(x))`."""
     return mish_values(floating(input, "mish"), out=input if inplace else None)
 
 
-def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0, *, out: Any = None) -> Any:
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0, *, out: Tensor | None = None) -> Any:
     """`log(1 + exp(beta * x)) / beta`; x itself where beta * x is above the threshold."""
     return softplus_values(floating(input, "softplus"), beta, threshold, out=out)
 
 
-def logsigmoid(input: Any, *, out: Any = None) -> Any:
+def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Any:
     """The logarithm of sigmoid, without underflow."""
     return logsigmoid_values(floating(input, "logsigmoid"), out=out)
 
 
-def softsign(input: Any) -> Any:
+def softsign(input: Tensor) -> Any:
     """`x / (1 + |x|)`."""
     x = tensor_argument(input, "softsign")
     return x / (RECORDED.abs(x) + 1)
 
 
-def tanhshrink(input: Any) -> Any:
+def tanhshrink(input: Tensor) -> Any:
     """`x - tanh(x)`."""
     return tensor_argument(input, "tanhshrink") - tanh(input)
 
 
-def glu(input: Any, dim: int = -1) -> Any:
+def glu(input: Tensor, dim: int = -1) -> Any:
     """The first half of a dimension times the sigmoid of the second."""
     floating(input, "glu")
     if not input._array.ndim:
@@ -328,7 +332,7 @@ _NORMAL = (1.80528304e-09, -1.33432767e-07, 3.96890675e-06, -5.52387896e-05,
 _FEW = 512
 
 
-def _normal_share(a: Any) -> Any:
+def _normal_share(a: Array) -> Any:
     """The share of a normal distribution that lies below a: a fresh array."""
     if a.dtype.char != "f" or a.size < _FEW:
         return 0.5 * (1 + _erf(a * math.sqrt(0.5)))
@@ -345,7 +349,7 @@ def _normal_share(a: Any) -> Any:
     return found
 
 
-def _with_dimensions(compute: Any) -> Any:
+def _with_dimensions(compute: Callable[..., Array]) -> Any:
     """`compute` may work in place, which NumPy's scalars cannot."""
     def wide(*values: Any) -> Any:
         return compute(*map(np.atleast_1d, values)).reshape(np.shape(values[0]))
@@ -359,7 +363,7 @@ def _gelu(a: Any) -> Any:
     return found
 
 
-def _gelu_rule(a: Any, out: Any, g: Any) -> Any:
+def _gelu_rule(a: Array, out: Array, g: Array) -> Any:
     """The slope is the share and a times the density; the share is `out / a`, a tenth of the work of computing it.
 
     What comes after has mostly saved the result, too. One array is all that it takes: this is where training a
@@ -402,7 +406,7 @@ gelu_values = elementwise("gelu", _with_dimensions(_gelu), x=lambda xp, g, x, ou
 gelu_tanh_values = elementwise("gelu_tanh", lambda a: a * (1 + _gelu_bend(RAW, a)) * 0.5, x=_gelu_tanh_rule)
 
 
-def gelu(input: Any, approximate: str = "none", *, out: Any = None) -> Any:
+def gelu(input: Tensor, approximate: str = "none", *, out: Tensor | None = None) -> Any:
     """x times the share of a normal distribution that lies below x; `approximate="tanh"` for the formula with tanh.
 
     >>> import mutagrad as mg
@@ -419,7 +423,7 @@ def gelu(input: Any, approximate: str = "none", *, out: Any = None) -> Any:
 
 # -------------------------------------------------------------------------------------------------------------- softmax
 
-def _softmax_dim(name: str, x: Any, dim: int | None, stacklevel: int) -> int:
+def _softmax_dim(name: str, x: Tensor, dim: int | None, stacklevel: int) -> int:
     """Without a dimension PyTorch picks one by the number of dimensions, and says that it should be given."""
     if dim is not None:
         return dim
@@ -428,7 +432,7 @@ def _softmax_dim(name: str, x: Any, dim: int | None, stacklevel: int) -> int:
     return 0 if tensor_argument(x, name)._array.ndim in (0, 1, 3) else 1
 
 
-def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Any:
     """exp(x) normalised to sum to one along a dimension.
 
     >>> import mutagrad as mg
@@ -439,26 +443,26 @@ def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any
                              _softmax_dim("softmax", input, dim, _stacklevel), dtype=dtype)
 
 
-def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Any:
     """softmax of -x."""
     return softmaxes.softmax(-tensor_argument(input, "softmin"),
                              _softmax_dim("softmin", input, dim, _stacklevel), dtype=dtype)
 
 
-def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Any:
     """The logarithm of softmax, without underflow."""
     return softmaxes.log_softmax(tensor_argument(input, "log_softmax"),
                                  _softmax_dim("log_softmax", input, dim, _stacklevel), dtype=dtype)
 
 
-def _softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype: Any) -> Any:
+def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: DType) -> Any:
     """The adjoint of softmax's input, out of its result and the result's adjoint."""
     g, y = tensor_argument(grad_output, "_softmax_backward_data"), tensor_argument(output, "_softmax_backward_data")
     return to_dtype(y * (g - total(g * y, dim, True)), input_dtype)
 
 
-def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1,
-                   *, generator: Any = None) -> Any:
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1,
+                   *, generator: Generator | None = None) -> Any:
     """A random choice along a dimension with probabilities softmax(logits), softened by `tau` to be differentiable.
 
     `hard` gives the choice itself, and the gradient of the soft one.
@@ -477,7 +481,7 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
     return make((chosen - found).reshape(array.shape)) + soft
 
 
-def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None) -> Any:
     """x divided by its p-norm along a dimension, or by eps where that is larger.
 
     >>> import mutagrad as mg

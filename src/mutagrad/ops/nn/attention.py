@@ -5,18 +5,19 @@ while its scores are still in the cache.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod, sqrt
 from typing import Any, NamedTuple
 
 from ...arrays import blas, np, parallel as large
 from ...base.errors import BadArgument, BadValue, DTypeError, Mismatch, ShapeError, may_need_much
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.dtypes import FLOAT, of_array
 from ...core.factory import make
 from ...core.number import number
-from ...core.op import RAW, RECORDED
-from ...core.storage import TensorBase
+from ...core.op import RAW, RECORDED, Op
+from ...core.storage import TensorBase as Tensor
 from ..math.elementwise import cast, where
 from ..random.generator import default_generator
 from ..reduce.reductions import mean_dims
@@ -52,7 +53,7 @@ def _sum_to(xp: Any, g: Any, shape: tuple[int, ...]) -> Any:
     return xp.reshape(xp.sum(g, dims, True), shape) if dims else g
 
 
-def _recorded_weights(q: Any, k: Any, bias: Any, plan: Plan) -> Any:
+def _recorded_weights(q: Tensor, k: Tensor, bias: Tensor, plan: Plan) -> Any:
     """The weights with the history that they have; rows in which everything is blocked are zero."""
     scores = RECORDED.matmul(q, _swap(RECORDED, k)) * plan.scale
     scores = scores + bias if len(bias.shape) else scores
@@ -64,7 +65,7 @@ def _recorded_weights(q: Any, k: Any, bias: Any, plan: Plan) -> Any:
     return e / where(total == 0, 1.0, total)
 
 
-def _top(scores: Any) -> Any:
+def _top(scores: Array) -> Any:
     """The largest score of each row, and 0 where there is none: what is subtracted so that nothing overflows."""
     top = np.maximum.reduce(scores, -1, keepdims=True, initial=-np.inf)
     return np.where(top == -np.inf, np.zeros((), top.dtype), top)
@@ -123,7 +124,8 @@ def _stripes(plan: Plan, queries: int, keys: int) -> list[Stripe]:
     return [(slice(start, end), slice(0, min(end, keys))) for start, end in ends]
 
 
-def _attend(q: Any, k: Any, v: Any, bias: Any, kept: Any, out: Any, weights: Any, plan: Plan, blocked: Any) -> None:
+def _attend(q: Array, k: Array, v: Array, bias: Array | None, kept: Array | None, out: Array, weights: Array,
+            plan: Plan, blocked: Array | None) -> None:
     np.matmul(q * q.dtype.type(plan.scale), k.swapaxes(-2, -1), out=weights)
     if bias is not None:
         weights += bias
@@ -137,7 +139,7 @@ def _attend(q: Any, k: Any, v: Any, bias: Any, kept: Any, out: Any, weights: Any
     np.matmul(weights if kept is None else weights * kept, v, out=out)
 
 
-def _forward(q: Any, k: Any, v: Any, bias: Any, plan: Plan, weights: list[Any]) -> Any:
+def _forward(q: Array, k: Array, v: Array, bias: Array, plan: Plan, weights: list[Any]) -> Any:
     """`weights`, one array for each stripe, are filled."""
     dtype, narrow = weights[0].dtype, q.dtype
     q, k, v = (a.astype(dtype, copy=False) for a in (q, k, v))
@@ -160,7 +162,7 @@ def _forward(q: Any, k: Any, v: Any, bias: Any, plan: Plan, weights: list[Any]) 
     return out.astype(narrow, copy=False)
 
 
-def _cut(mask: Any, rows: slice, seen: slice) -> Any:
+def _cut(mask: Array | None, rows: slice, seen: slice) -> Any:
     """The part of a mask of the scores that belongs to a stripe."""
     return mask if mask is None else mask[..., rows, seen]
 
@@ -176,7 +178,7 @@ def _heads(inputs: Sequence[Any], masks: Sequence[Any], results: Sequence[Any],
         return None
     longest = lead.index(max(lead))
 
-    def mask(m: Any) -> Any:
+    def mask(m: Array | None) -> Any:
         if m is None or prod(m.shape[:-2]) == 1:  # one for all heads
             return m if m is None or m.ndim < 2 else m.reshape(m.shape[-2:])
         return np.broadcast_to(m, scores).swapaxes(0, longest)
@@ -184,7 +186,7 @@ def _heads(inputs: Sequence[Any], masks: Sequence[Any], results: Sequence[Any],
     return [*(a.swapaxes(0, longest) for a in inputs), *map(mask, masks), *(a.swapaxes(0, longest) for a in results)]
 
 
-def _by_heads(heads: list[Any], size: int, stripes: int, work: Any) -> None:
+def _by_heads(heads: list[Any], size: int, stripes: int, work: Callable[..., None]) -> None:
     """Calls `work` with the matrices of some heads at a time, until all are done. (A mask may be one for all heads.)"""
     first = heads[0].shape
 
@@ -194,8 +196,8 @@ def _by_heads(heads: list[Any], size: int, stripes: int, work: Any) -> None:
     blas.on_one_thread(lambda free: large.in_blocks(first[0], size * prod(first[1:-2]), some, free, stripes))
 
 
-def _reverse_stripe(g: Any, q: Any, k: Any, v: Any, kept: Any, weights: Any, scale: Any, targets: Sequence[Any],
-                    first: bool) -> None:
+def _reverse_stripe(g: Array, q: Array, k: Array, v: Array, kept: Array | None, weights: Array, scale: Any,
+                    targets: Sequence[Any], first: bool) -> None:
     """Writes the adjoints of query, key, value and scores where there is a target.
 
     Those of keys and values, which later queries see too, add up.
@@ -213,7 +215,7 @@ def _reverse_stripe(g: Any, q: Any, k: Any, v: Any, kept: Any, weights: Any, sca
     _product_into(to_key, slope.swapaxes(-2, -1), q * scale, first)
 
 
-def _product_into(target: Any, a: Any, b: Any, first: bool) -> None:
+def _product_into(target: Array | None, a: Array, b: Array, first: bool) -> None:
     if target is not None and first:
         np.matmul(a, b, out=target)
     elif target is not None:
@@ -228,7 +230,7 @@ _attention = primitive(
     bias=lambda xp, g, q, k, v, bias, plan, weights: _slope_of_bias(xp, g, q, k, v, bias, plan))
 
 
-def _share_the_work(op: Any) -> None:
+def _share_the_work(op: Op) -> None:
     """On raw arrays one pass serves all inputs; the rules are for recorded sweeps."""
     rules = op.reverse
 
@@ -272,8 +274,9 @@ _ABSENT = make(np.zeros(()))  # stands for a mask that is not added
 # ------------------------------------------------------------------------------------------------------------ functions
 
 @may_need_much
-def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
-                                 is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False) -> Any:
+def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
+                                 dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
+                                 enable_gqa: bool = False) -> Any:
     """For each query the average of the values, weighted by the softmax of its products with the keys.
 
     >>> import mutagrad as mg
@@ -307,7 +310,7 @@ def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: An
     return reshape(out, *whole[:-1], out._array.shape[-1]) if enable_gqa else out
 
 
-def _check(name: str, query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool) -> None:
+def _check(name: str, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, is_causal: bool) -> None:
     for x in (query, key, value):
         tensor_argument(x, name)
     kinds = [of_array(x._array.dtype) for x in (query, key, value)]
@@ -328,7 +331,7 @@ def _check(name: str, query: Any, key: Any, value: Any, attn_mask: Any, is_causa
                          f"not {of_array(attn_mask._array.dtype).name}", fix="attn_mask.to(query.dtype)")
 
 
-def _scores_shape(name: str, query: Any, key: Any, value: Any) -> tuple[int, ...]:
+def _scores_shape(name: str, query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
     q, k, v = (x._array.shape for x in (query, key, value))
     try:
         lead = np.broadcast_shapes(q[:-2], k[:-2], v[:-2])
@@ -343,7 +346,7 @@ def _scores_shape(name: str, query: Any, key: Any, value: Any) -> tuple[int, ...
     return (*lead, q[-2], k[-2])
 
 
-def _masks(name: str, attn_mask: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
+def _masks(name: str, attn_mask: Tensor | None, shape: tuple[int, ...]) -> tuple[Any, Any]:
     """Where scores are blocked (an array or None), and what is added to them."""
     if attn_mask is None:
         return None, _ABSENT
@@ -357,7 +360,8 @@ def _masks(name: str, attn_mask: Any, shape: tuple[int, ...]) -> tuple[Any, Any]
     return None, attn_mask if attn_mask._array.ndim > 1 else expand(attn_mask, *shape[-2:])
 
 
-def _shared_heads(name: str, query: Any, key: Any, value: Any, attn_mask: Any) -> tuple[Any, Any, Any, Any]:
+def _shared_heads(name: str, query: Tensor, key: Tensor, value: Tensor,
+                  attn_mask: Tensor | None) -> tuple[Any, Any, Any, Any]:
     """Queries with their heads grouped by the head of keys and values that they share."""
     shape, heads = query._array.shape, key._array.shape[-3] if key._array.ndim > 2 else 0
     groups = value._array.shape[-3] if value._array.ndim > 2 else 0
@@ -375,13 +379,15 @@ def _shared_heads(name: str, query: Any, key: Any, value: Any, attn_mask: Any) -
 
 # ----------------------------------------------------------------------------------------------------------- many heads
 
-def multi_head_attention_forward(query: Any, key: Any, value: Any, embed_dim_to_check: int, num_heads: int,
-                                 in_proj_weight: Any, in_proj_bias: Any, bias_k: Any, bias_v: Any, add_zero_attn: bool,
-                                 dropout_p: float, out_proj_weight: Any, out_proj_bias: Any, training: bool = True,
-                                 key_padding_mask: Any = None, need_weights: bool = True, attn_mask: Any = None,
-                                 use_separate_proj_weight: bool = False, q_proj_weight: Any = None,
-                                 k_proj_weight: Any = None, v_proj_weight: Any = None, static_k: Any = None,
-                                 static_v: Any = None, average_attn_weights: bool = True,
+def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int,
+                                 in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None,
+                                 bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float, out_proj_weight: Tensor,
+                                 out_proj_bias: Tensor | None, training: bool = True,
+                                 key_padding_mask: Tensor | None = None, need_weights: bool = True,
+                                 attn_mask: Tensor | None = None, use_separate_proj_weight: bool = False,
+                                 q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None,
+                                 v_proj_weight: Tensor | None = None, static_k: Tensor | None = None,
+                                 static_v: Tensor | None = None, average_attn_weights: bool = True,
                                  is_causal: bool = False) -> tuple[Any, Any]:
     """Attention by several heads, each on its own projection of queries, keys and values; and the weights (or None).
 
@@ -434,7 +440,8 @@ def multi_head_attention_forward(query: Any, key: Any, value: Any, embed_dim_to_
     return out, seen
 
 
-def _check_inputs(name: str, query: Any, key: Any, value: Any, key_padding_mask: Any, attn_mask: Any) -> bool:
+def _check_inputs(name: str, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None,
+                  attn_mask: Tensor | None) -> bool:
     """Whether there is a batch."""
     for x in (query, key, value):
         tensor_argument(x, name)
@@ -452,7 +459,7 @@ def _check_inputs(name: str, query: Any, key: Any, value: Any, key_padding_mask:
     for mask, called, allowed in masks:
         if mask is None:
             continue
-        if not (isinstance(mask, TensorBase) and mask._array.dtype.kind in "bfV"):
+        if not (isinstance(mask, Tensor) and mask._array.dtype.kind in "bfV"):
             raise BadArgument(f"{name}: a mask must be a boolean or floating point tensor", fix="mask.bool()")
         if mask._array.ndim not in allowed:
             raise Mismatch(f"{name}: expected `{called}` to be `None`{' or' if len(allowed) == 1 else ','} "
@@ -461,17 +468,17 @@ def _check_inputs(name: str, query: Any, key: Any, value: Any, key_padding_mask:
     return bool(dims == 3)
 
 
-def _thirds(packed: Any) -> Sequence[Any]:
+def _thirds(packed: Tensor | None) -> Sequence[Any]:
     return (None,) * 3 if packed is None else chunk(packed, 3)
 
 
-def _by_head(x: Any, heads: int) -> Any:
+def _by_head(x: Tensor, heads: int) -> Any:
     """(length, batch, width) as (batch, head, length, part of the width)."""
     length, batch, width = x._array.shape
     return permute(reshape(x, length, batch, heads, width // heads), 1, 2, 0, 3)
 
 
-def _static(name: str, x: Any, batch: int, heads: int, width: int) -> Any:
+def _static(name: str, x: Tensor, batch: int, heads: int, width: int) -> Any:
     shape = x._array.shape
     if len(shape) != 3 or shape[0] != batch * heads or shape[2] != width // heads:
         raise Mismatch(f"{name}: static keys and values have shape ({batch * heads}, length, {width // heads}), "
@@ -479,7 +486,7 @@ def _static(name: str, x: Any, batch: int, heads: int, width: int) -> Any:
     return reshape(x, batch, heads, *shape[1:])
 
 
-def _added_mask(mask: Any, extra: int, dtype: Any) -> Any:
+def _added_mask(mask: Tensor, extra: int, dtype: Any) -> Any:
     """A mask as what is added to scores, zero for the `extra` keys at the end."""
     if mask._array.dtype.kind == "b":
         mask = make(np.where(mask._array, -np.inf, 0.0).astype(dtype))
@@ -488,7 +495,8 @@ def _added_mask(mask: Any, extra: int, dtype: Any) -> Any:
     return cat([mask, make(np.zeros((*mask._array.shape[:-1], extra), dtype))], -1) if extra else mask
 
 
-def _merged_masks(name: str, attn_mask: Any, padding: Any, shape: tuple[int, ...], extra: int, dtype: Any) -> Any:
+def _merged_masks(name: str, attn_mask: Tensor | None, padding: Tensor | None, shape: tuple[int, ...], extra: int,
+                  dtype: Any) -> Any:
     """What is added to the scores, for (batch, head, query, key); None if nothing is."""
     batch, heads, length, count = shape
     found = None
@@ -509,7 +517,7 @@ def _merged_masks(name: str, attn_mask: Any, padding: Any, shape: tuple[int, ...
     return found
 
 
-def _weighed(q: Any, k: Any, v: Any, mask: Any, dropout_p: float) -> tuple[Any, Any]:
+def _weighed(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: float) -> tuple[Any, Any]:
     """The average of the values, and the weights as a result of their own."""
     scores = RECORDED.matmul(q * (1 / sqrt(q._array.shape[-1])), transpose(k, 2, 3))
     weights = RECORDED.softmax(scores if mask is None else scores + mask, 3)

@@ -20,11 +20,13 @@ from typing import Any, NamedTuple
 
 from ...arrays import np, parallel as large
 from ...base.errors import BadValue, DTypeError, ShapeError
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.op import RAW, RECORDED
+from ...core.storage import TensorBase as Tensor
 from ..shape.shape import permute, reshape, squeeze, tensor_argument, unsqueeze
 from .pad import pad_values
-from .resample import whole_numbers
+from .resample import Ints, whole_numbers
 
 FUNCTIONS = "conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d convolution"
 
@@ -78,7 +80,7 @@ def out_sizes(size: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilatio
                  for n, k, s, p, d in zip(size, kernel, stride, padding, dilation))
 
 
-def padded_image(a: Any, w: Windows, fill: Any = 0) -> Any:
+def padded_image(a: Array, w: Windows, fill: float = 0) -> Any:
     """A contiguous image with its border."""
     if a.shape[2:] == w.padded:
         return np.ascontiguousarray(a)
@@ -95,7 +97,7 @@ def without_border(a: Any, w: Windows, size: Sizes) -> Any:
     return a if size == w.padded else a[_inside(w, size)]
 
 
-def _columns(image: Any, w: Windows) -> Any:
+def _columns(image: Array, w: Windows) -> Any:
     """(samples, channels, kernel elements, length); of a kernel of one element it is the image itself."""
     item = image.itemsize
     n, c = image.shape[:2]
@@ -105,7 +107,7 @@ def _columns(image: Any, w: Windows) -> Any:
     return np.ascontiguousarray(seen).reshape(n, c, prod(w.kernel), w.length)
 
 
-def _add_columns(image: Any, columns: Any, w: Windows) -> None:
+def _add_columns(image: Array, columns: Array, w: Windows) -> None:
     """The transpose of taking columns: adds each of them to where it was taken from."""
     n, c = image.shape[:2]
     image = image.reshape(n, c, -1) if w.flat else image
@@ -115,7 +117,7 @@ def _add_columns(image: Any, columns: Any, w: Windows) -> None:
         np.add(part, columns[:, :, k], out=part)
 
 
-def _cut(rows: Any, w: Windows) -> Any:
+def _cut(rows: Array, w: Windows) -> Any:
     """Rows of positions as images of results; a view, also where they have to be written."""
     if not w.flat:
         return rows.reshape(*rows.shape[:2], *w.out)
@@ -123,7 +125,7 @@ def _cut(rows: Any, w: Windows) -> Any:
     return np.ndarray((*rows.shape[:2], *w.out), rows.dtype, rows, 0, strides)
 
 
-def _rows(images: Any, w: Windows) -> Any:
+def _rows(images: Array, w: Windows) -> Any:
     """Images of results as rows of positions, zero between them."""
     n, c = images.shape[:2]
     if w.length == prod(w.out):
@@ -141,7 +143,7 @@ _BLOCK = 1 << 18
 _CHUNK = 1 << 20  # elements of columns at a time: more would not stay in the cache until they are used
 
 
-def _multiply(a: Any, b: Any, out: Any) -> None:
+def _multiply(a: Array, b: Array, out: Array) -> None:
     """`a @ b` for stacks of matrices, in blocks of columns, or of rows, that BLAS does not divide further."""
     if a.shape[-2] * b.shape[-2] * b.shape[-1] <= _BLOCK or not (
             _multiply_blocks(a, b, out)
@@ -149,7 +151,7 @@ def _multiply(a: Any, b: Any, out: Any) -> None:
         np.matmul(a, b, out=out)
 
 
-def _multiply_blocks(a: Any, b: Any, out: Any) -> bool:
+def _multiply_blocks(a: Array, b: Array, out: Array) -> bool:
     """False, with nothing done, where the blocks of columns would be too narrow to be worth it."""
     block = _BLOCK // (a.shape[-2] * a.shape[-1])
     if block < 16:
@@ -161,7 +163,7 @@ def _multiply_blocks(a: Any, b: Any, out: Any) -> bool:
     return True
 
 
-def _blocks(matrices: Any, block: int) -> Any:
+def _blocks(matrices: Array, block: int) -> Any:
     return matrices.reshape(*matrices.shape[:-1], -1, block).swapaxes(-2, -3)
 
 
@@ -171,7 +173,7 @@ def _over_samples(n: int, size: int, work: Callable[[slice], Any]) -> list[Any]:
 
 
 def _with_bias(forward: Callable[..., Any]) -> Callable[..., Any]:
-    def biased(a: Any, b: Any, bias: Any, *settings: Any) -> Any:
+    def biased(a: Array, b: Array, bias: Array, *settings: Any) -> Any:
         out = forward(a, b, *settings)
         return np.add(out, bias.reshape(-1, *(1,) * (out.ndim - 2)), out=out)
 
@@ -180,7 +182,7 @@ def _with_bias(forward: Callable[..., Any]) -> Callable[..., Any]:
 
 # ---------------------------------------------------------------------------------------------------------- convolution
 
-def _conv(x: Any, weight: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+def _conv(x: Array, weight: Array, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
     size, kernel = x.shape[2:], weight.shape[2:]
     w = windows(size, kernel, stride, padding, dilation, out_sizes(size, kernel, stride, padding, dilation))
     n, o = x.shape[0], weight.shape[0]
@@ -203,7 +205,7 @@ def _conv(x: Any, weight: Any, stride: Sizes, padding: Sizes, dilation: Sizes, g
     return out
 
 
-def _conv_transpose(g: Any, weight: Any, size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes,
+def _conv_transpose(g: Array, weight: Array, size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes,
                     groups: int) -> Any:
     kernel = weight.shape[2:]
     w = windows(size, kernel, stride, padding, dilation, g.shape[2:])
@@ -224,7 +226,7 @@ def _conv_transpose(g: Any, weight: Any, size: Sizes, stride: Sizes, padding: Si
     return np.ascontiguousarray(without_border(image, w, size))
 
 
-def _conv_weight(g: Any, x: Any, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+def _conv_weight(g: Array, x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
     """The gradient by the weight: the sum over all windows of g times what lies under it."""
     w = windows(x.shape[2:], kernel, stride, padding, dilation, g.shape[2:])
     n, o = g.shape[:2]
@@ -245,7 +247,7 @@ def _conv_weight(g: Any, x: Any, kernel: Sizes, stride: Sizes, padding: Sizes, d
     return np.ascontiguousarray(total.swapaxes(1, 2)).reshape(o, c, *kernel)
 
 
-def _conv_weight_recorded(g: Any, x: Any, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes,
+def _conv_weight_recorded(g: Tensor, x: Tensor, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes,
                           groups: int) -> Any:
     """The same as a convolution of x with g, in which channels are samples and samples channels."""
     n, c, *size = x.shape
@@ -310,7 +312,7 @@ class _Settings(NamedTuple):
     groups: int
 
 
-def _batched(name: str, x: Any, n: int) -> Any:
+def _batched(name: str, x: Tensor, n: int) -> Any:
     """With a dimension of samples, which PyTorch lets one leave out."""
     shape = x._array.shape
     if len(shape) not in (n + 1, n + 2):
@@ -320,7 +322,7 @@ def _batched(name: str, x: Any, n: int) -> Any:
     return x if len(shape) == n + 2 else unsqueeze(x, 0)
 
 
-def _check_tensors(name: str, x: Any, weight: Any, bias: Any, n: int) -> None:
+def _check_tensors(name: str, x: Tensor, weight: Tensor, bias: Tensor | None, n: int) -> None:
     given = [tensor_argument(v, name) for v in (x, weight, bias)[:2 + (bias is not None)]]
     kinds = {v._array.dtype for v in given}
     if len(kinds) > 1:
@@ -334,7 +336,7 @@ def _check_tensors(name: str, x: Any, weight: Any, bias: Any, n: int) -> None:
                          fix="kernel sizes of at least 1")
 
 
-def _settings(name: str, n: int, stride: Any, padding: Any, dilation: Any, groups: Any) -> _Settings:
+def _settings(name: str, n: int, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> _Settings:
     found = _Settings(whole_numbers(stride, n, name, "stride"), whole_numbers(padding, n, name, "padding"),
                       whole_numbers(dilation, n, name, "dilation"), whole_numbers(groups, 1, name, "groups")[0])
     if min(found.stride) <= 0:
@@ -345,7 +347,7 @@ def _settings(name: str, n: int, stride: Any, padding: Any, dilation: Any, group
     return found
 
 
-def _check_channels(name: str, x: Any, weight: Any, bias: Any, groups: int, transposed: bool) -> None:
+def _check_channels(name: str, x: Tensor, weight: Tensor, bias: Tensor | None, groups: int, transposed: bool) -> None:
     c, (rows, inner) = x._array.shape[1], weight._array.shape[:2]
     shapes = (f"{name}: input of shape {tuple(x._array.shape)} and weight of shape {tuple(weight._array.shape)} "
               f"with groups={groups}")
@@ -364,7 +366,7 @@ def _check_channels(name: str, x: Any, weight: Any, bias: Any, groups: int, tran
                          why="one number for each channel of the result", fix=f"mutagrad.zeros({made})")
 
 
-def _same_padding(name: str, x: Any, kernel: Sizes, stride: Sizes, dilation: Sizes) -> tuple[Any, Sizes]:
+def _same_padding(name: str, x: Tensor, kernel: Sizes, stride: Sizes, dilation: Sizes) -> tuple[Any, Sizes]:
     """The input and padding with which the result has the input's sizes; an odd border is longer at the end."""
     if max(stride) > 1:
         raise BadValue(f"{name}: padding='same' needs a stride of 1, not {stride}",
@@ -375,8 +377,8 @@ def _same_padding(name: str, x: Any, kernel: Sizes, stride: Sizes, dilation: Siz
     return x, tuple(t // 2 for t in total)
 
 
-def _convolve(name: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any,
-              groups: Any) -> Any:
+def _convolve(name: str, n: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Ints, padding: Ints | str,
+              dilation: Ints, groups: int) -> Any:
     _check_tensors(name, input, weight, bias, n)
     x = _batched(name, input, n)
     if isinstance(padding, str):
@@ -385,9 +387,10 @@ def _convolve(name: str, n: int, input: Any, weight: Any, bias: Any, stride: Any
                            fix="padding='same', padding='valid' or numbers")
         plain = _settings(name, n, stride, 0, dilation, groups)
         _check_channels(name, x, weight, bias, plain.groups, False)
+        settings = plain
         if padding == "same":
-            x, padding = _same_padding(name, x, weight._array.shape[2:], plain.stride, plain.dilation)
-        settings = plain._replace(padding=padding) if padding != "valid" else plain
+            x, both_sides = _same_padding(name, x, weight._array.shape[2:], plain.stride, plain.dilation)
+            settings = plain._replace(padding=both_sides)
     else:
         settings = _settings(name, n, stride, padding, dilation, groups)
         _check_channels(name, x, weight, bias, settings.groups, False)
@@ -403,8 +406,8 @@ def _convolve(name: str, n: int, input: Any, weight: Any, bias: Any, stride: Any
     return result if x is input or input._array.ndim == n + 2 else squeeze(result, 0)
 
 
-def conv1d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-           groups: int = 1) -> Any:
+def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | str = 0,
+           dilation: Ints = 1, groups: int = 1) -> Any:
     """Sequences (samples, channels, length) under a sliding kernel.
 
     >>> import mutagrad as mg
@@ -414,8 +417,8 @@ def conv1d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: 
     return _convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
-def conv2d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-           groups: int = 1) -> Any:
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | str = 0,
+           dilation: Ints = 1, groups: int = 1) -> Any:
     """Images (samples, channels, height, width) under a sliding kernel.
 
     >>> import mutagrad as mg
@@ -427,14 +430,14 @@ def conv2d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: 
     return _convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
-def conv3d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-           groups: int = 1) -> Any:
+def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | str = 0,
+           dilation: Ints = 1, groups: int = 1) -> Any:
     """Volumes (samples, channels, depth, height, width) under a sliding kernel."""
     return _convolve("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
-def _convolve_transposed(name: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any,
-                         output_padding: Any, groups: Any, dilation: Any) -> Any:
+def _convolve_transposed(name: str, n: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Ints,
+                         padding: Ints, output_padding: Ints, groups: int, dilation: Ints) -> Any:
     _check_tensors(name, input, weight, bias, n)
     x = _batched(name, input, n)
     settings = _settings(name, n, stride, padding, dilation, groups)
@@ -458,22 +461,22 @@ def _convolve_transposed(name: str, n: int, input: Any, weight: Any, bias: Any, 
     return result if input._array.ndim == n + 2 else squeeze(result, 0)
 
 
-def conv_transpose1d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
-                     output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Any:
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
+                     output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1) -> Any:
     """The transpose of conv1d: from the sizes of its result to those of its input."""
     return _convolve_transposed("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups,
                                 dilation)
 
 
-def conv_transpose2d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
-                     output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Any:
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
+                     output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1) -> Any:
     """The transpose of conv2d: from the sizes of its result to those of its input."""
     return _convolve_transposed("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups,
                                 dilation)
 
 
-def conv_transpose3d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
-                     output_padding: Any = 0, groups: int = 1, dilation: Any = 1) -> Any:
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
+                     output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1) -> Any:
     """The transpose of conv3d: from the sizes of its result to those of its input."""
     return _convolve_transposed("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups,
                                 dilation)
@@ -481,7 +484,7 @@ def conv_transpose3d(input: Any, weight: Any, bias: Any = None, stride: Any = 1,
 
 # -------------------------------------------------------------------------------------------------------------- columns
 
-def _take_columns(a: Any, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> Any:
+def _take_columns(a: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> Any:
     size = a.shape[2:]
     w = windows(size, kernel, stride, padding, dilation, out_sizes(size, kernel, stride, padding, dilation))
     n, c = a.shape[:2]
@@ -491,7 +494,7 @@ def _take_columns(a: Any, kernel: Sizes, stride: Sizes, padding: Sizes, dilation
     return np.ascontiguousarray(_cut(columns.reshape(n, -1, w.length), w)).reshape(n, -1, prod(w.out))
 
 
-def _sum_columns(a: Any, size: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> Any:
+def _sum_columns(a: Array, size: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> Any:
     w = windows(size, kernel, stride, padding, dilation, out_sizes(size, kernel, stride, padding, dilation))
     n, c = a.shape[0], a.shape[1] // prod(kernel)
     image = np.zeros((n, c, *w.padded), a.dtype)
@@ -509,8 +512,8 @@ sum_columns_values = primitive(
     xp.columns(g, kernel, stride, padding, dilation))
 
 
-def _window_settings(name: str, kernel: Any, dilation: Any, padding: Any,
-                     stride: Any) -> tuple[Sizes, Sizes, Sizes, Sizes]:
+def _window_settings(name: str, kernel: Ints, dilation: Ints, padding: Ints,
+                     stride: Ints) -> tuple[Sizes, Sizes, Sizes, Sizes]:
     size = whole_numbers(kernel, 2, name, "kernel_size")
     found = _settings(name, 2, stride, padding, dilation, 1)
     if min(size) <= 0:
@@ -518,7 +521,7 @@ def _window_settings(name: str, kernel: Any, dilation: Any, padding: Any,
     return size, found.stride, found.padding, found.dilation
 
 
-def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
+def unfold(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1) -> Any:
     """All windows of images as columns: (samples, channels · kernel elements, windows)."""
     settings = _window_settings("unfold", kernel_size, dilation, padding, stride)
     x = _batched("unfold", tensor_argument(input, "unfold"), 2)
@@ -535,7 +538,8 @@ def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, st
     return result if input._array.ndim == 4 else squeeze(result, 0)
 
 
-def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
+def fold(input: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0,
+         stride: Ints = 1) -> Any:
     """The transpose of unfold: columns added up to images of `output_size` where their windows lie."""
     settings = _window_settings("fold", kernel_size, dilation, padding, stride)
     size = whole_numbers(output_size, 2, "fold", "output_size")
@@ -558,8 +562,8 @@ def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padd
 
 # ---------------------------------------------------------------------------------------------------- under other names
 
-def convolution(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
-                output_padding: Any, groups: int) -> Any:
+def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Ints, padding: Ints, dilation: Ints,
+                transposed: bool, output_padding: Ints, groups: int) -> Any:
     """Any of the convolutions; how many dimensions it has is that of the weight, less two."""
     n = tensor_argument(weight, "convolution")._array.ndim - 2
     if n not in (1, 2, 3):
@@ -571,7 +575,7 @@ def convolution(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, d
     return (conv1d, conv2d, conv3d)[n - 1](input, weight, bias, stride, padding, dilation, groups)
 
 
-def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Any:
     """A convolution of sequences (steps, batch, channels) with a weight (kernel, channels, channels of the result)."""
     for x in (input, weight):
         if tensor_argument(x, "conv_tbc")._array.ndim != 3:

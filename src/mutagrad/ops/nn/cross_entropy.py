@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ...arrays import np
@@ -9,12 +10,14 @@ from ...arrays.bfloat16 import SHORT, widened
 from ...arrays.numpy import silently
 from ...base.errors import BadIndex, BadValue, DTypeError, GradientError, NotSupported, ShapeError
 from ...base.modes import mode
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.dtypes import of_array
 from ...core.factory import make
 from ...core.indexing import put
 from ...core.number import number, whole_number
 from ...core.op import RAW, RECORDED
+from ...core.storage import TensorBase as Tensor
 from ..math.elementwise import cast
 from ..reduce.softmax import softmax_dim
 from ..shape.shape import reshape, tensor_argument, unsqueeze
@@ -26,7 +29,7 @@ __all__ = ["cross_entropy", "linear_cross_entropy", "nll_loss"]
 
 # ----------------------------------------------------------------------------------------------------- of class indices
 
-def _class_weight(name: str, weight: Any, a: Any) -> Any:
+def _class_weight(name: str, weight: Tensor, a: Array) -> Any:
     """A weight for each class of `a` of shape (N, C, ...), in its type."""
     array = tensor_argument(weight, name)._array
     if array.shape != a.shape[1:2]:
@@ -35,7 +38,7 @@ def _class_weight(name: str, weight: Any, a: Any) -> Any:
     return weight if array.dtype is a.dtype else cast(weight, a.dtype)
 
 
-def constant_weight(name: str, weight: Any, a: Any) -> Any:
+def constant_weight(name: str, weight: Tensor | None, a: Array) -> Any:
     """The same as an array, or None; where targets are indices it has no derivative."""
     if weight is None:
         return None
@@ -49,7 +52,7 @@ def constant_weight(name: str, weight: Any, a: Any) -> Any:
 _UNSIGNED = {"l": np.uint64, "q": np.uint64, "B": np.uint8}
 
 
-def check_indices(name: str, a: Any, target: Any, ignore_index: int | None = None) -> Any:
+def check_indices(name: str, a: Array, target: Tensor, ignore_index: int | None = None) -> Any:
     """The target's array, if each element of it is a class of `a` of shape (N, C, ...), or to be ignored."""
     t = tensor_argument(target, name)._array
     if t.dtype != np.int64 and t.dtype != np.uint8:
@@ -76,7 +79,7 @@ class _Picks:
 
     __slots__ = ("index", "share", "shape", "places")
 
-    def __init__(self, a: Any, t: Any, weight: Any, ignore_index: int, reduction: str) -> None:
+    def __init__(self, a: Array, t: Array, weight: Array | None, ignore_index: int, reduction: str) -> None:
         kept = t != ignore_index
         self.places = None if kept.all() else np.nonzero(kept)  # where in the target they are; None for everywhere
         self.shape = t.shape if reduction == "none" else None
@@ -85,7 +88,7 @@ class _Picks:
         self.index = tuple(index) if self.places is None else tuple(np.broadcast_to(i, t.shape)[kept] for i in index)
         self.share = self._shares(a.dtype, weight, reduction == "mean")
 
-    def _shares(self, dtype: Any, weight: Any, mean: bool) -> Any:
+    def _shares(self, dtype: Any, weight: Array | None, mean: bool) -> Any:
         count = self.index[1].size
         if not count or weight is None and self.places is None:
             return 1.0 if not mean else 1 / count if count else float("nan")
@@ -95,7 +98,7 @@ class _Picks:
             each = widened(weight)[self.index[1]]
         return silently(np.divide, each, each.sum()) if mean else each  # the weights may sum to zero
 
-    def reduce(self, found: Any) -> Any:
+    def reduce(self, found: Array) -> Any:
         """The loss out of what the picked elements give."""
         alike = self.share.__class__ is float
         weighted = found if alike else found * self.share
@@ -111,13 +114,13 @@ def _coefficients(xp: Any, g: Any, picks: _Picks) -> Any:
     return incoming * (picks.share if picks.share.__class__ is float else xp.as_value(picks.share))
 
 
-def _filled(places: Any, values: Any, shape: tuple[int, ...]) -> Any:
+def _filled(places: Any, values: Array, shape: tuple[int, ...]) -> Any:
     whole = np.zeros(shape, values.dtype)
     whole[places] = values
     return whole
 
 
-def _filled_recorded(places: Any, values: Any, shape: tuple[int, ...]) -> Any:
+def _filled_recorded(places: Any, values: Tensor, shape: tuple[int, ...]) -> Any:
     whole = make(np.zeros(shape, values._array.dtype))
     put(whole, places, values, "scatter_")
     return whole
@@ -133,7 +136,7 @@ def _subtract_recorded(whole: Any, index: Any, values: Any) -> Any:
     return whole
 
 
-def _class_shares(a: Any, factor: Any) -> Any:
+def _class_shares(a: Array, factor: Any) -> Any:
     """softmax along dimension 1 times a factor for each position, in one array."""
     found = a - np.maximum.reduce(a, 1, keepdims=True) if a.size else a.copy()
     np.exp(found, out=found)
@@ -147,7 +150,7 @@ RAW.subtract, RECORDED.subtract = _subtract, _subtract_recorded
 RAW.class_shares, RECORDED.class_shares = _class_shares, lambda x, factor: softmax_dim(x, 1) * factor
 
 
-def _cross_entropy(a: Any, picks: _Picks) -> Any:
+def _cross_entropy(a: Array, picks: _Picks) -> Any:
     shifted = a - np.maximum.reduce(a, 1, keepdims=True) if a.size else a.copy()
     picked = shifted[picks.index]
     np.exp(shifted, out=shifted)
@@ -186,7 +189,7 @@ cross_entropy_shares = primitive(
     y=lambda xp, g, x, reduced, scale: -xp.log_softmax(x, 1) * _each_class(xp, g, reduced, scale))
 
 
-def with_batch(name: str, x: Any, target: Any) -> tuple[Any, Any]:
+def with_batch(name: str, x: Tensor, target: Tensor) -> tuple[Any, Any]:
     """x as (N, C, ...) and class indices to match."""
     check_tensors(name, x, target)
     if not x._array.ndim:
@@ -199,15 +202,16 @@ def with_batch(name: str, x: Any, target: Any) -> tuple[Any, Any]:
     return unsqueeze(x, 0), reshape(target, 1)
 
 
-def nll_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
-             reduce: Any = None, reduction: str = "mean") -> Any:
+def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+             ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean") -> Any:
     """The mean of -x at the class indices (N, ...), for x of shape (N, C, ...), logarithms of probabilities."""
     reduction = reduction_of("nll_loss", reduction, size_average, reduce)
     ignore_index = whole_number(ignore_index, "nll_loss", "ignore_index")
     return _of_indices("nll_loss", nll_indices, input, target, weight, ignore_index, reduction)
 
 
-def _of_indices(name: str, operation: Any, x: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
+def _of_indices(name: str, operation: Callable[..., Tensor], x: Tensor, target: Tensor, weight: Tensor | None,
+                ignore_index: int, reduction: str) -> Any:
     check_float(name, x)
     shape = tensor_argument(target, name)._array.shape
     x, target = with_batch(name, x, target)
@@ -216,8 +220,9 @@ def _of_indices(name: str, operation: Any, x: Any, target: Any, weight: Any, ign
     return found if reduction != "none" or found._array.shape == shape else reshape(found, shape)
 
 
-def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
-                  reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0) -> Any:
+def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+                  ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
+                  label_smoothing: float = 0.0) -> Any:
     """The mean of -log(softmax(x)) at the class indices, or over classes where the target gives their probabilities.
 
     x is (N, C, ...); class indices are (N, ...), probabilities as x.
@@ -240,12 +245,13 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any
     return _smoothed(input, target, weight, ignore_index, reduction, label_smoothing)
 
 
-def _class_column(weight: Any, ndim: int) -> Any:
+def _class_column(weight: Tensor, ndim: int) -> Any:
     """A weight for each class, to stand beside (N, C, ...)."""
     return reshape(weight, 1, -1, *(1,) * (ndim - 2))
 
 
-def _of_shares(x: Any, target: Any, weight: Any, reduction: str, smoothing: float, ignore_index: int) -> Any:
+def _of_shares(x: Tensor, target: Tensor, weight: Tensor | None, reduction: str, smoothing: float,
+               ignore_index: int) -> Any:
     check_same_shape("cross_entropy", x, target)
     if target._array.dtype.kind not in "fV":
         raise DTypeError("cross_entropy: probabilities must be floating point, "
@@ -271,7 +277,8 @@ def _of_shares(x: Any, target: Any, weight: Any, reduction: str, smoothing: floa
     return reshape(found, ()) if unbatched and reduction == "none" else found
 
 
-def _smoothed(x: Any, target: Any, weight: Any, ignore_index: int, reduction: str, smoothing: float) -> Any:
+def _smoothed(x: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str,
+              smoothing: float) -> Any:
     """Class indices as the probabilities that smoothing makes of them, with weights and ignored positions in them."""
     shape = target._array.shape
     x, target = with_batch("cross_entropy", x, target)
@@ -289,9 +296,9 @@ def _smoothed(x: Any, target: Any, weight: Any, ignore_index: int, reduction: st
     return reshape(found, shape) if reduction == "none" and found._array.shape != shape else found
 
 
-def linear_cross_entropy(input: Any, linear_weight: Any, target: Any, *, linear_bias: Any = None, weight: Any = None,
-                         reduction: str = "mean", ignore_index: int | None = None, label_smoothing: float = 0.0,
-                         options: Any = None) -> Any:
+def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
+                         weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None,
+                         label_smoothing: float = 0.0, options: Any = None) -> Any:
     """cross_entropy of `linear(x, linear_weight, linear_bias)`; the weight is (C, ..., inputs)."""
     if options is not None:
         raise NotSupported("linear_cross_entropy: options are not supported",

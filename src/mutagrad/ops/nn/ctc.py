@@ -1,17 +1,19 @@
 """The connectionist loss: all alignments of a shorter sequence of labels with a longer one of guesses."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...arrays import np
 from ...arrays.numpy import add_at
 from ...base.errors import BadIndex, BadValue, DTypeError, ShapeError
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.dtypes import of_array
 from ...core.factory import make
 from ...core.indexing import put
 from ...core.op import RAW, RECORDED
-from ...core.storage import TensorBase
+from ...core.storage import TensorBase as Tensor
 from ..reduce.reductions import mean as average
 from ..shape.shape import reshape, unsqueeze
 from .loss import check_float, check_tensors, reduced, reduction_of
@@ -34,7 +36,7 @@ class _Alignment:
 
     __slots__ = ("index", "start", "end", "skip", "never", "last", "steps", "lengths", "zero_infinity")
 
-    def __init__(self, a: Any, labels: Any, blank: int, steps: Any, lengths: Any, zero_infinity: bool) -> None:
+    def __init__(self, a: Array, labels: Array, blank: int, steps: Array, lengths: Array, zero_infinity: bool) -> None:
         n, count = labels.shape
         states = np.full((n, 2 * count + 1), blank)
         states[:, 1::2] = labels
@@ -48,7 +50,7 @@ class _Alignment:
         self.last, self.steps, self.lengths = np.maximum(steps - 1, 0), steps, lengths
         self.zero_infinity = zero_infinity
 
-    def _where(self, allowed: Any) -> Any:
+    def _where(self, allowed: Array) -> Any:
         return np.where(allowed, self.never.dtype.type(0), self.never)
 
 
@@ -91,7 +93,7 @@ def _all_ways(xp: Any, rows: list[Any], plan: _Alignment) -> Any:
     return xp.logaddexp(blank_last, label_last + xp.as_value(labelled))
 
 
-def _ctc(a: Any, plan: _Alignment) -> Any:
+def _ctc(a: Array, plan: _Alignment) -> Any:
     loss = -_all_ways(RAW, _ways_here(RAW, a[plan.index], plan), plan)
     loss[plan.steps == 0] = np.where(plan.lengths == 0, 0, np.inf)[plan.steps == 0]
     loss[loss > -_NEVER / 2] = 0 if plan.zero_infinity else np.inf
@@ -110,13 +112,13 @@ def _ctc_rule(xp: Any, g: Any, x: Any, plan: _Alignment) -> Any:
     return xp.gathered(x.shape, plan.index, shares * xp.reshape(-g * xp.as_value(lost), (-1, 1)))
 
 
-def _gathered(shape: tuple[int, ...], index: Any, values: Any) -> Any:
+def _gathered(shape: tuple[int, ...], index: Any, values: Array) -> Any:
     whole = np.zeros(shape, values.dtype)
     add_at(whole, tuple(np.broadcast_arrays(*index)), values)
     return whole
 
 
-def _gathered_recorded(shape: tuple[int, ...], index: Any, values: Any) -> Any:
+def _gathered_recorded(shape: tuple[int, ...], index: Any, values: Tensor) -> Any:
     whole = make(np.zeros(shape, values._array.dtype))
     put(whole, index, values, "index_add_", accumulate=True)
     return whole
@@ -133,7 +135,7 @@ ctc_values = primitive("ctc_loss", _ctc, settings=("plan",), x=_ctc_rule)
 
 def _lengths(name: str, given: Any, count: int, most: int) -> Any:
     """Lengths, one for each sample, as an array."""
-    found = np.asarray(given._array if isinstance(given, TensorBase) else given).reshape(-1)
+    found = np.asarray(given._array if isinstance(given, Tensor) else given).reshape(-1)
     if found.dtype.kind not in "iu" and found.size:
         raise DTypeError(f"ctc_loss: {name} must be integers, not {found.dtype.name}", fix=f"{name}.long()")
     if len(found) != count or found.size and (found.min() < 0 or found.max() > most):
@@ -142,7 +144,7 @@ def _lengths(name: str, given: Any, count: int, most: int) -> Any:
     return found.astype(np.int64)
 
 
-def _labels(target: Any, lengths: Any, classes: int) -> Any:
+def _labels(target: Tensor, lengths: Array, classes: int) -> Any:
     """The labels of each sample in a row of its own, filled up with 0."""
     t = target._array
     if t.ndim == 1:
@@ -161,8 +163,9 @@ def _labels(target: Any, lengths: Any, classes: int) -> Any:
     return rows
 
 
-def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0,
-             reduction: str = "mean", zero_infinity: bool = False) -> Any:
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[int],
+             target_lengths: Tensor | Sequence[int], blank: int = 0, reduction: str = "mean",
+             zero_infinity: bool = False) -> Any:
     """-log of the probability that (T, N, C) log-probabilities spell the targets, blanks and repetitions left out.
 
     Targets are (N, S), or all labels end to end. The mean is over samples, each divided by its number of labels.

@@ -11,6 +11,7 @@ from ...arrays import np
 from ...arrays.numpy import silently
 from ...base.errors import BadArgument, BadIndex, BadIndexType, BadValue, DTypeError, NotSupported, ShapeError
 from ...base.modes import UNRECORDED, call_with, mode
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.factory import make
 from ...core.graph import window_of
@@ -18,7 +19,7 @@ from ...core.index import positions
 from ...core.indexing import put, read
 from ...core.number import number, whole_number
 from ...core.op import Op
-from ...core.storage import TensorBase
+from ...core.storage import TensorBase as Tensor
 from ...core.write import new_node
 from ..shape.shape import reshape, tensor_argument, unsqueeze
 
@@ -28,7 +29,7 @@ __all__ = ["embedding", "embedding_bag"]
 _look_up = Op("embedding", None, ("x",), ("share",), {"x": lambda g, share: g if share is None else g * share})
 
 
-def _rows(weight: Any, index: Any, share: Any) -> Any:
+def _rows(weight: Tensor, index: Array, share: Array | None) -> Any:
     result = make(weight._array.take(index, 0))
     writer = weight._storage.writer
     if mode.grad and writer is not None:
@@ -38,7 +39,7 @@ def _rows(weight: Any, index: Any, share: Any) -> Any:
     return result
 
 
-def _share(index: Any, weight: Any, padding: int | None, by_frequency: bool) -> Any:
+def _share(index: Array, weight: Tensor, padding: int | None, by_frequency: bool) -> Any:
     """What part of its adjoint each row gets: none for padding, and equal parts of one where it was read repeatedly."""
     share = None
     if by_frequency:
@@ -48,7 +49,7 @@ def _share(index: Any, weight: Any, padding: int | None, by_frequency: bool) -> 
     return None if share is None else share.astype(weight._array.dtype)[..., None]
 
 
-def _numbers(name: str, input: Any, weight: Any) -> Any:
+def _numbers(name: str, input: Tensor, weight: Tensor) -> Any:
     """The row numbers, checked."""
     tensor_argument(input, name)
     tensor_argument(weight, name)
@@ -75,7 +76,7 @@ def _padding(name: str, padding_idx: int | None, rows: int) -> int | None:
     return padding_idx % rows
 
 
-def _limit_rows(weight: Any, index: Any, max_norm: float, norm_type: float) -> None:
+def _limit_rows(weight: Tensor, index: Array, max_norm: float, norm_type: float) -> None:
     """Scales down the rows about to be read that are longer than `max_norm`: a write that is no part of the program."""
     max_norm, norm_type = number(max_norm), number(norm_type)
     rows = np.unique(index)
@@ -88,7 +89,7 @@ def _limit_rows(weight: Any, index: Any, max_norm: float, norm_type: float) -> N
     call_with(UNRECORDED, put, weight, (rows[long],), make(scaled), "embedding")
 
 
-def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None,
+def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
               norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
     """The rows of a table with these numbers.
 
@@ -113,12 +114,12 @@ bag_sum = primitive("bag_sum", lambda a, bag, count: _sum_bags(a, bag, count), s
                     x=lambda xp, g, bag: xp.pick(g, (bag,)))
 
 
-def _starts(bag: Any) -> Any:
+def _starts(bag: Array) -> Any:
     """Where in the sorted numbers of bags a new one starts."""
     return np.flatnonzero(np.concatenate(([True], bag[1:] != bag[:-1]))) if bag.size else bag
 
 
-def _sum_bags(rows: Any, bag: Any, count: int) -> Any:
+def _sum_bags(rows: Array, bag: Array, count: int) -> Any:
     out = np.zeros((count, *rows.shape[1:]), rows.dtype)
     starts = _starts(bag)
     if starts.size:
@@ -126,7 +127,7 @@ def _sum_bags(rows: Any, bag: Any, count: int) -> Any:
     return out
 
 
-def _largest(rows: Any, bag: Any, count: int) -> Any:
+def _largest(rows: Tensor, bag: Array, count: int) -> Any:
     """The largest of each column of a bag, the first where several are; zero for empty bags."""
     values, starts = rows._array, _starts(bag)
     out = make(np.zeros((count, values.shape[1]), values.dtype))
@@ -138,13 +139,13 @@ def _largest(rows: Any, bag: Any, count: int) -> Any:
     return chosen if starts.size == count else put(out, (bag[starts],), chosen, "embedding_bag")
 
 
-def embedding_bag(input: Any, weight: Any, offsets: Any = None, max_norm: float | None = None, norm_type: float = 2,
-                  scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
-                  per_sample_weights: Any = None, include_last_offset: bool = False,
+def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None,
+                  norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
+                  per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
                   padding_idx: int | None = None) -> Any:
     """The sum, mean or largest of the rows in each bag; a bag is a row of `input`, or what lies between two offsets."""
     name = "embedding_bag"
-    if (isinstance(weight, TensorBase) and isinstance(input, TensorBase)
+    if (isinstance(weight, Tensor) and isinstance(input, Tensor)
             and weight._array.dtype.kind in "iu" and input._array.dtype.kind == "f"):
         raise BadArgument(f"{name}: the numbers of rows come first, then the table",
                           why="the order of the arguments changed once in PyTorch", fix=f"{name}(index, weight)")
@@ -173,7 +174,7 @@ def embedding_bag(input: Any, weight: Any, offsets: Any = None, max_norm: float 
     return total / make(sizes[:, None])
 
 
-def _sample_weights(name: str, given: Any, input: Any, weight: Any, mode: str) -> Any:
+def _sample_weights(name: str, given: Tensor | None, input: Tensor, weight: Tensor, mode: str) -> Any:
     if given is None:
         return None
     tensor_argument(given, name)
@@ -188,7 +189,7 @@ def _sample_weights(name: str, given: Any, input: Any, weight: Any, mode: str) -
     return reshape(given, -1)
 
 
-def _bags(name: str, index: Any, offsets: Any, include_last_offset: bool) -> tuple[Any, int]:
+def _bags(name: str, index: Array, offsets: Tensor | None, include_last_offset: bool) -> tuple[Any, int]:
     """For each number the bag that it is in, and how many bags there are."""
     if index.ndim == 2:
         if offsets is not None:

@@ -6,11 +6,13 @@ from typing import Any
 
 from ...arrays import np
 from ...base.errors import BadValue, DTypeError, ShapeError, may_need_much
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.dtypes import of_array
 from ...core.factory import make
 from ...core.number import whole_number
 from ...core.op import RAW, RECORDED
+from ...core.storage import TensorBase as Tensor
 from ..linalg.products import einsum, matmul
 from ..shape.shape import tensor_argument
 
@@ -26,11 +28,11 @@ def _rows(xp: Any, x: Any) -> Any:
     return xp.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1])) if len(x.shape) != 2 else x
 
 
-def _product(a: Any, w: Any) -> Any:
+def _product(a: Array, w: Array) -> Any:
     return np.matmul(_rows(RAW, a), w.T).reshape(*a.shape[:-1], w.shape[0])
 
 
-def _product_and_bias(a: Any, w: Any, b: Any) -> Any:
+def _product_and_bias(a: Array, w: Array, b: Array) -> Any:
     found = _product(a, w)
     found += b
     return found
@@ -53,7 +55,7 @@ linear_bias_values = primitive("linear_bias", _product_and_bias, inputs=("x", "w
                                bias=lambda xp, g: xp.sum(_rows(xp, g), (0,), False))
 
 
-def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any:
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Any:
     """`x @ weight.T + bias`, for x of any number of dimensions.
 
     >>> import mutagrad as mg
@@ -74,7 +76,7 @@ def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any
     return result if out is None else RECORDED.copy_into(out, result)
 
 
-def _check_linear(a: Any, w: Any, b: Any) -> None:
+def _check_linear(a: Array, w: Array, b: Array | None) -> None:
     if w.dtype is not a.dtype or b is not None and b.dtype is not a.dtype:
         types = ", ".join(of_array(v.dtype).name for v in (a, w, b) if v is not None)
         raise DTypeError(f"linear: x, weight and bias have types {types}",
@@ -89,7 +91,7 @@ def _check_linear(a: Any, w: Any, b: Any) -> None:
                          fix=f"a bias of shape {w.shape[:-1]}")
 
 
-def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
     """`x1 @ weight[k] @ x2 + bias[k]` for each output k."""
     a, b, w = (tensor_argument(v, "bilinear")._array for v in (input1, input2, weight))
     if (a.ndim != b.ndim or not a.ndim or a.shape[:-1] != b.shape[:-1]
@@ -108,7 +110,7 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
 
 
 @may_need_much
-def one_hot(tensor: Any, num_classes: int = -1) -> Any:
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Any:
     """A row for each class index: 1 at the index, 0 elsewhere; as many classes as the largest index needs, if not told.
 
     >>> import mutagrad as mg

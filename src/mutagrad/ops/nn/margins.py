@@ -10,6 +10,7 @@ from ...core.dtypes import of_array
 from ...core.factory import make
 from ...core.number import number
 from ...core.op import RECORDED
+from ...core.storage import TensorBase as Tensor
 from ..math.elementwise import cast, clamp, minimum, where
 from ..reduce.reductions import mean_dims, norm, sum as total, sum_dims
 from ..select.selecting import gather
@@ -28,16 +29,16 @@ __all__ = [
 
 # -------------------------------------------------------------------------------------------------------------- margins
 
-def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, size_average: Any = None, reduce: Any = None,
-                         reduction: str = "mean") -> Any:
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, size_average: bool | None = None,
+                         reduce: bool | None = None, reduction: str = "mean") -> Any:
     """x where the target is 1, max(0, margin - x) where it is -1."""
     reduction = reduction_of("hinge_embedding_loss", reduction, size_average, reduce)
     check_tensors("hinge_embedding_loss", input, target)
     return reduced(where(target != 1, clamp(margin - input, 0), 0) + where(target != -1, input, 0), reduction)
 
 
-def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0, size_average: Any = None,
-                        reduce: Any = None, reduction: str = "mean") -> Any:
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0,
+                        size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> Any:
     """max(0, margin - target * (x1 - x2)): the first should be larger where the target is 1, smaller where it is -1."""
     reduction = reduction_of("margin_ranking_loss", reduction, size_average, reduce)
     check_tensors("margin_ranking_loss", input1, input2, target)
@@ -48,7 +49,7 @@ def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0
     return reduced(clamp(-target * (input1 - input2) + float(margin), 0), reduction)
 
 
-def soft_margin_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None,
+def soft_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
                      reduction: str = "mean") -> Any:
     """log(1 + exp(-target * x)), for targets 1 and -1."""
     reduction = reduction_of("soft_margin_loss", reduction, size_average, reduce)
@@ -57,8 +58,8 @@ def soft_margin_loss(input: Any, target: Any, size_average: Any = None, reduce: 
     return reduced(-logsigmoid_values(input * target), reduction)
 
 
-def multi_margin_loss(input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None,
-                      size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Any:
+def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
+                      size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> Any:
     """The mean over all other classes of max(0, margin - x[target] + x) ** p."""
     reduction = reduction_of("multi_margin_loss", reduction, size_average, reduce)
     p = number(p)
@@ -81,7 +82,7 @@ def multi_margin_loss(input: Any, target: Any, p: int = 1, margin: float = 1.0, 
     return reduced(loss if input._array.ndim == 2 else reshape(loss, ()), reduction)
 
 
-def multilabel_margin_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None,
+def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
                            reduction: str = "mean") -> Any:
     """The sum of max(0, 1 - x[i] + x[j]) over classes i that are targets and j that are not, by the number of classes.
 
@@ -102,7 +103,7 @@ def multilabel_margin_loss(input: Any, target: Any, size_average: Any = None, re
     return reduced(loss if input._array.ndim == 2 else reshape(loss, ()), reduction)
 
 
-def _check_multilabel(x: Any, target: Any) -> None:
+def _check_multilabel(x: Tensor, target: Tensor) -> None:
     a, t = x._array, target._array
     if a.ndim > 2 or a.shape != t.shape or not a.size and (not a.ndim or not a.shape[-1]):
         raise ShapeError(f"multilabel_margin_loss: Expected one target for each element: x of shape {a.shape}, "
@@ -118,8 +119,9 @@ def _check_multilabel(x: Any, target: Any) -> None:
                        fix="-1 ends the list of targets")
 
 
-def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None,
-                                reduce: Any = None, reduction: str = "mean") -> Any:
+def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None,
+                                size_average: bool | None = None, reduce: bool | None = None,
+                                reduction: str = "mean") -> Any:
     """binary_cross_entropy_with_logits, averaged over the last dimension, the classes."""
     reduction = reduction_of("multilabel_soft_margin_loss", reduction, size_average, reduce)
     check_tensors("multilabel_soft_margin_loss", input, target)
@@ -134,13 +136,13 @@ def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, siz
 
 # ------------------------------------------------------------------------------------------------------------ distances
 
-def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
     """The p-norm of x1 - x2 + eps along the last dimension."""
     check_tensors("pairwise_distance", x1, x2)
     return norm(x1 - x2 + eps, p, -1, keepdim)
 
 
-def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Any:
     """The cosine of the angle between vectors along a dimension.
 
     >>> import mutagrad as mg
@@ -158,8 +160,8 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     return total((x1 / next(sizes)) * (x2 / next(sizes)), dim)
 
 
-def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0, size_average: Any = None,
-                          reduce: Any = None, reduction: str = "mean") -> Any:
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0,
+                          size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> Any:
     """1 - cosine where the target is 1, max(0, cosine - margin) where it is -1."""
     reduction = reduction_of("cosine_embedding_loss", reduction, size_average, reduce)
     check_tensors("cosine_embedding_loss", input1, input2, target)
@@ -186,16 +188,16 @@ def _check_triplet(name: str, tensors: tuple[Any, ...], margin: float) -> None:
                          why="all three must have as many dimensions", fix="x.unsqueeze(0)")
 
 
-def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2, eps: float = 1e-6,
-                        swap: bool = False, size_average: Any = None, reduce: Any = None,
-                        reduction: str = "mean") -> Any:
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2,
+                        eps: float = 1e-6, swap: bool = False, size_average: bool | None = None,
+                        reduce: bool | None = None, reduction: str = "mean") -> Any:
     """max(0, margin + distance to the positive - distance to the negative)."""
     reduction = reduction_of("triplet_margin_loss", reduction, size_average, reduce)
     _check_triplet("triplet_margin_loss", (anchor, positive, negative), margin)
     return _triplet(lambda x, y: pairwise_distance(x, y, p, eps), anchor, positive, negative, margin, swap, reduction)
 
 
-def triplet_margin_with_distance_loss(anchor: Any, positive: Any, negative: Any,
+def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor,
                                       *, distance_function: Callable[[Any, Any], Any] | None = None,
                                       margin: float = 1.0, swap: bool = False, reduction: str = "mean") -> Any:
     """triplet_margin_loss with a distance of your own."""
@@ -204,15 +206,15 @@ def triplet_margin_with_distance_loss(anchor: Any, positive: Any, negative: Any,
     return _triplet(distance_function or pairwise_distance, anchor, positive, negative, margin, swap, reduction)
 
 
-def _triplet(distance: Callable[[Any, Any], Any], anchor: Any, positive: Any, negative: Any, margin: float, swap: bool,
-             reduction: str) -> Any:
+def _triplet(distance: Callable[[Any, Any], Any], anchor: Tensor, positive: Tensor, negative: Tensor, margin: float,
+             swap: bool, reduction: str) -> Any:
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = minimum(far, distance(positive, negative))
     return reduced(clamp(near - far + margin, 0), reduction)
 
 
-def pdist(input: Any, p: float = 2.0) -> Any:
+def pdist(input: Tensor, p: float = 2.0) -> Any:
     """The p-norm of the difference of every two rows: of row 0 and 1, 0 and 2, and so on."""
     check_float("pdist", input)
     array = input._array

@@ -5,7 +5,7 @@ together; in reverse the normalised values are computed again from these, block 
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from ...arrays.numpy import silenced, silently
 from ...arrays.sums import channel_sums, row_sums
 from ...base.errors import BadArgument, BadValue, DTypeError, ShapeError, may_need_much
 from ...base.modes import UNRECORDED, call_with
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.dtypes import FLOAT, of_array
 from ...core.factory import make
@@ -21,7 +22,7 @@ from ...core.indexing import copy_
 from ...core.number import number, whole_number
 from ...core.op import RAW, RECORDED
 from ...core.size import sizes
-from ...core.storage import TensorBase
+from ...core.storage import TensorBase as Tensor
 from ..math.elementwise import add_, cast, mul_
 from ..reduce.reductions import mean_dims
 from ..shape.shape import reshape, tensor_argument
@@ -95,7 +96,7 @@ def _slope_of_bias(xp: Any, g: Any, bias_shape: tuple[int, ...], plan: Plan) -> 
 RAW.constants, RECORDED.constants = lambda values, x: values, lambda values, x: tuple(make(v) for v in values)
 
 
-def _declare(name: str, forward: Any, reverse: Any) -> Any:
+def _declare(name: str, forward: Callable[..., Array], reverse: Callable[..., Sequence[Any]]) -> Any:
     """A normalisation: its rules are for recorded sweeps, and on raw arrays `reverse` serves all inputs in one pass."""
     function = primitive(
         name, forward, settings=("plan", "moments"),
@@ -128,7 +129,7 @@ def _folded(plan: Plan) -> tuple[tuple[int, int, int], tuple[int, ...], tuple[in
     return (samples, groups, channels * inner), wide, (groups * channels, 1) if inner > 1 else (groups * channels,)
 
 
-def _normalise_groups(x: Any, weight: Any, bias: Any, plan: Plan, moments: Any) -> Any:
+def _normalise_groups(x: Array, weight: Array, bias: Array, plan: Plan, moments: Any) -> Any:
     rows, wide, affine = _folded(plan)
     groups = rows[1]
     out = np.empty(x.shape, x.dtype)
@@ -159,7 +160,8 @@ def _normalise_groups(x: Any, weight: Any, bias: Any, plan: Plan, moments: Any) 
     return out
 
 
-def _reverse_groups(g: Any, x: Any, weight: Any, plan: Plan, moments: Any, wanted: Sequence[bool]) -> Sequence[Any]:
+def _reverse_groups(g: Array, x: Array, weight: Array | None, plan: Plan, moments: Any,
+                    wanted: Sequence[bool]) -> Sequence[Any]:
     rows, wide, affine = _folded(plan)
     mean, scale = moments.reshape(2, *rows[:2], 1)
     gx = np.empty(g.shape, g.dtype) if wanted[0] else None
@@ -192,13 +194,13 @@ def _reverse_groups(g: Any, x: Any, weight: Any, plan: Plan, moments: Any, wante
     return gx, *(_added([s[k] for s in sums], g, wide[1]) if wanted[k + 1] else None for k in (0, 1))
 
 
-def _added(parts: list[Any], g: Any, count: int) -> Any:
+def _added(parts: list[Any], g: Array, count: int) -> Any:
     return np.add.reduce(parts, 0).astype(g.dtype) if parts else np.zeros(count, g.dtype)
 
 
 # ------------------------------------------------------------------------------------------- channels of all items: raw
 
-def _normalise_channels(x: Any, weight: Any, bias: Any, plan: Plan, moments: Any) -> Any:
+def _normalise_channels(x: Array, weight: Array, bias: Array, plan: Plan, moments: Any) -> Any:
     out = np.empty(x.shape, x.dtype)
     source, target = x.reshape(plan.shape), out.reshape(plan.shape)
     mean, scale = moments
@@ -219,7 +221,8 @@ def _normalise_channels(x: Any, weight: Any, bias: Any, plan: Plan, moments: Any
     return out
 
 
-def _reverse_channels(g: Any, x: Any, weight: Any, plan: Plan, moments: Any, wanted: Sequence[bool]) -> Sequence[Any]:
+def _reverse_channels(g: Array, x: Array, weight: Array | None, plan: Plan, moments: Any,
+                      wanted: Sequence[bool]) -> Sequence[Any]:
     mean, scale = moments
     channels = plan.shape[1]
     gx = np.empty(g.shape, g.dtype) if wanted[0] else None
@@ -249,7 +252,7 @@ def _reverse_channels(g: Any, x: Any, weight: Any, plan: Plan, moments: Any, wan
     return gx, along if wanted[1] else None, level if wanted[2] else None
 
 
-def _by_channel(plan: Plan, work: Any) -> None:
+def _by_channel(plan: Plan, work: Callable[[slice], None]) -> None:
     """A block has several channels where their elements lie side by side."""
     samples, channels, inner = plan.shape
     together = max(1, min(64 // max(inner, 1), channels))
@@ -269,7 +272,8 @@ _ABSENT = make(np.ones(()))  # stands for a weight or bias that was not given
 
 
 @may_need_much
-def _run(operation: Any, x: Any, weight: Any, bias: Any, plan: Plan, moments: Any = None) -> tuple[Any, Any]:
+def _run(operation: Callable[..., Tensor], x: Tensor, weight: Tensor | None, bias: Tensor | None, plan: Plan,
+         moments: Any = None) -> tuple[Any, Any]:
     """The result, and the mean and reciprocal deviation of what was normalised together."""
     if moments is None:
         dtype = np.dtype(np.float32) if x._array.dtype.char in "eE" else x._array.dtype
@@ -280,7 +284,7 @@ def _run(operation: Any, x: Any, weight: Any, bias: Any, plan: Plan, moments: An
 
 # ------------------------------------------------------------------------------------------------------------ functions
 
-def _floats(name: str, x: Any, *others: tuple[str, Any]) -> None:
+def _floats(name: str, x: Tensor, *others: tuple[str, Any]) -> None:
     """Raises unless all are floating point tensors of one type."""
     tensor_argument(x, name)
     dtype = of_array(x._array.dtype)
@@ -289,7 +293,7 @@ def _floats(name: str, x: Any, *others: tuple[str, Any]) -> None:
     for what, value in others:
         if value is None:
             continue
-        if not isinstance(value, TensorBase):
+        if not isinstance(value, Tensor):
             raise BadArgument(f"{name}: {what} must be a tensor, not {type(value).__name__}",
                               fix=f"{what}=mutagrad.tensor(...)")
         if value._array.dtype is not x._array.dtype:
@@ -297,10 +301,10 @@ def _floats(name: str, x: Any, *others: tuple[str, Any]) -> None:
                              why="they must be equal", fix=f"{what}.to(x.dtype)")
 
 
-def _widened(function: Any, x: Any, weight: Any, bias: Any) -> Any:
+def _widened(function: Callable[[Tensor], Tensor], x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Any:
     """`function` of x, in the type of the weights where that is float32 and x shorter; the result is of x's type."""
-    wide = next((v._array.dtype for v in (weight, bias) if isinstance(v, TensorBase)), None)
-    if isinstance(x, TensorBase) and wide == np.float32 and x._array.dtype.char in "eE":
+    wide = next((v._array.dtype for v in (weight, bias) if isinstance(v, Tensor)), None)
+    if isinstance(x, Tensor) and wide == np.float32 and x._array.dtype.char in "eE":
         return cast(function(cast(x, wide)), x._array.dtype)
     return function(x)
 
@@ -308,7 +312,7 @@ def _widened(function: Any, x: Any, weight: Any, bias: Any) -> Any:
 def _statistics(name: str, *running: Any) -> None:
     """Raises unless they are floating point tensors; a wider type than the input's is welcome."""
     for value in running:
-        if value is not None and not (isinstance(value, TensorBase) and value._array.dtype.kind in "fV"):
+        if value is not None and not (isinstance(value, Tensor) and value._array.dtype.kind in "fV"):
             raise BadArgument(f"{name}: running_mean and running_var must be floating point tensors",
                               fix="mutagrad.zeros(channels), mutagrad.ones(channels)")
 
@@ -321,7 +325,8 @@ def _vectors(name: str, size: int, *given: tuple[str, Any]) -> None:
                              why=f"the input has {size} channels", fix=f"a {what} of shape ({size},)")
 
 
-def _trailing(name: str, x: Any, normalized_shape: Any, weight: Any, bias: Any) -> tuple[int, ...]:
+def _trailing(name: str, x: Tensor, normalized_shape: Any, weight: Tensor | None,
+              bias: Tensor | None) -> tuple[int, ...]:
     shape = sizes((normalized_shape,))
     if not shape:
         raise BadValue(f"{name}: normalized_shape must name at least one size, got {normalized_shape!r}",
@@ -336,14 +341,14 @@ def _trailing(name: str, x: Any, normalized_shape: Any, weight: Any, bias: Any) 
     return shape
 
 
-def _rows_plan(x: Any, shape: tuple[int, ...], eps: float, centred: bool) -> Plan:
+def _rows_plan(x: Tensor, shape: tuple[int, ...], eps: float, centred: bool) -> Plan:
     eps = number(eps)
     n = prod(shape)
     count = prod(x._array.shape[:x._array.ndim - len(shape)])
     return Plan((count, 1, n, 1), (2, 3), (1, 1, n, 1), eps, centred)
 
 
-def layer_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, bias: Any = None,
+def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None,
                eps: float = 1e-5) -> Any:
     """The last dimensions of each item brought to mean 0 and variance 1, then scaled and shifted.
 
@@ -361,7 +366,7 @@ def _layer_normed(x: Any, normalized_shape: Sequence[int], weight: Any, bias: An
     return _run(_layer_norm, x, weight, bias, _rows_plan(x, shape, eps, True))
 
 
-def native_layer_norm(input: Any, normalized_shape: Sequence[int], weight: Any, bias: Any,
+def native_layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None,
                       eps: float) -> tuple[Any, Any, Any]:
     """`layer_norm`, and the mean and reciprocal deviation that it divided by, without gradient."""
     out, moments = _layer_normed(input, normalized_shape, weight, bias, eps)
@@ -370,7 +375,8 @@ def native_layer_norm(input: Any, normalized_shape: Sequence[int], weight: Any, 
     return out, *(make(m.reshape(shape).astype(input._array.dtype)) for m in moments)  # copies: the rules need theirs
 
 
-def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, eps: float | None = None) -> Any:
+def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None,
+             eps: float | None = None) -> Any:
     """The last dimensions of each item divided by the root of their mean square, then scaled."""
     tensor_argument(input, "rms_norm")
     eps = number(eps)
@@ -386,12 +392,13 @@ def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, ep
     return _run(_rms_norm, input, weight, None, _rows_plan(input, shape, eps, False))[0]
 
 
-def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
+               eps: float = 1e-5) -> Any:
     """Each group of channels of each item brought to mean 0 and variance 1, then each channel scaled and shifted."""
     return _widened(lambda x: _group_normed(x, num_groups, weight, bias, eps), input, weight, bias)
 
 
-def _group_normed(input: Any, num_groups: int, weight: Any, bias: Any, eps: float) -> Any:
+def _group_normed(input: Tensor, num_groups: int, weight: Tensor | None, bias: Tensor | None, eps: float) -> Any:
     _floats("group_norm", input, ("weight", weight), ("bias", bias))
     shape = input._array.shape
     if len(shape) < 2:
@@ -410,7 +417,7 @@ def _groups_plan(shape: tuple[int, ...], groups: int, eps: float) -> Plan:
     return Plan((shape[0], groups, each, prod(shape[2:])), (2, 3), (1, groups, each, 1), number(eps))
 
 
-def _several(name: str, x: Any, count: int) -> None:
+def _several(name: str, x: Tensor, count: int) -> None:
     """PyTorch refuses to normalise a single value, which would always give 0."""
     if count == 1:
         raise BadValue(f"{name}: expected more than 1 value per channel when training, "
@@ -418,8 +425,9 @@ def _several(name: str, x: Any, count: int) -> None:
                        why="one value has no deviation", fix="a larger batch, or running statistics")
 
 
-def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
-                  use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5) -> Any:
+def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
+                  weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True,
+                  momentum: float = 0.1, eps: float = 1e-5) -> Any:
     """Each channel of each item brought to mean 0 and variance 1, then scaled and shifted."""
     momentum = number(momentum)
     _floats("instance_norm", input, ("weight", weight), ("bias", bias))
@@ -446,22 +454,22 @@ def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None,
 
 
 @silenced
-def _reciprocal_deviation(variance: Any, eps: Any) -> Any:
+def _reciprocal_deviation(variance: Array, eps: Any) -> Any:
     return 1 / np.sqrt(variance + eps)
 
 
 @silenced
-def _unbiased(scale: Any, plan: Plan) -> Any:
+def _unbiased(scale: Array, plan: Plan) -> Any:
     """The variance with n - 1 for n, out of the reciprocal deviation."""
     unbiased = scale.dtype.type(plan.members / max(plan.members - 1, 1))
     return (1 / (scale * scale) - scale.dtype.type(plan.eps)) * unbiased
 
 
-def _times(value: Any, factor: float, dtype: Any) -> Any:
+def _times(value: Array, factor: float, dtype: Any) -> Any:
     return value.astype(dtype) * dtype.type(factor)
 
 
-def _follow(running: Any, value: Any, momentum: float) -> None:
+def _follow(running: Tensor | None, value: Array, momentum: float) -> None:
     """Moves running statistics towards those of this batch: no part of the differentiable program."""
     if running is None:
         return
@@ -469,8 +477,8 @@ def _follow(running: Any, value: Any, momentum: float) -> None:
     call_with(UNRECORDED, lambda: add_(mul_(running, 1 - momentum), step))
 
 
-def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None,
-               training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Any:
+def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
+               bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Any:
     """Each channel brought to mean 0 and variance 1 over all items, then scaled and shifted.
 
     Training takes both from the input and moves the running ones towards them, in place and without gradient.
@@ -484,8 +492,8 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
     return _widened(normed, input, weight, bias)
 
 
-def _batch_normed(name: str, x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool,
-                  momentum: float, eps: float) -> tuple[Any, Any]:
+def _batch_normed(name: str, x: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None,
+                  bias: Tensor | None, training: bool, momentum: float, eps: float) -> tuple[Any, Any]:
     momentum, eps = number(momentum), number(eps)
     _floats(name, x, ("weight", weight), ("bias", bias))
     _statistics(name, running_mean, running_var)
@@ -512,8 +520,8 @@ def _batch_normed(name: str, x: Any, running_mean: Any, running_var: Any, weight
     return out, (mean, scale)
 
 
-def native_batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool,
-                      momentum: float, eps: float) -> tuple[Any, Any, Any]:
+def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
+                      running_var: Tensor | None, training: bool, momentum: float, eps: float) -> tuple[Any, Any, Any]:
     """`batch_norm`, and the mean and reciprocal deviation of the batch (empty outside training), without gradient."""
     out, moments = _batch_normed("native_batch_norm", input, running_mean, running_var, weight, bias, training,
                                  momentum, eps)
@@ -521,20 +529,21 @@ def native_batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, run
     return out, mean, scale
 
 
-def _native_batch_norm_legit(input: Any, weight: Any, bias: Any, *rest: Any) -> tuple[Any, Any, Any]:
+def _native_batch_norm_legit(input: Tensor, weight: Tensor | None, bias: Tensor | None,
+                             *rest: Any) -> tuple[Any, Any, Any]:
     """As native_batch_norm; the running statistics may be left out."""
     running = rest if len(rest) == 5 else (None, None, *rest)
     return native_batch_norm(input, weight, bias, *running)
 
 
-def _batch_norm_with_update(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, momentum: float,
-                            eps: float) -> tuple[Any, Any, Any, Any]:
+def _batch_norm_with_update(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
+                            running_var: Tensor | None, momentum: float, eps: float) -> tuple[Any, Any, Any, Any]:
     """As native_batch_norm in training; the fourth result is an empty reserve, which only other devices use."""
     normed = native_batch_norm(input, weight, bias, running_mean, running_var, True, momentum, eps)
     return *normed, make(np.zeros(0, np.uint8))
 
 
-def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:
     """Each element divided by (k + alpha * mean square over `size` neighbouring channels) to the power beta."""
     tensor_argument(input, "local_response_norm")
     shape = input._array.shape
@@ -547,7 +556,7 @@ def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float 
     return input / reshape((_window_means(flat, size) * alpha + k) ** beta, *shape)
 
 
-def _window_means(x: Any, size: int) -> Any:
+def _window_means(x: Tensor, size: int) -> Any:
     """Means over `size` channels around each, those beyond the ends counting as zeros."""
     before, after = size // 2, (size - 1) // 2
     count, channels, inner = x._array.shape

@@ -9,8 +9,10 @@ from typing import Any
 from ...arrays import np
 from ...arrays.numpy import silently
 from ...base.errors import BadArgument, BadValue, NotSupported, ShapeError
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.number import number
+from ...core.storage import TensorBase as Tensor
 from ..shape.shape import clone, permute, reshape, tensor_argument
 from .resample import Taps, resample, whole_numbers
 
@@ -21,7 +23,7 @@ __all__ = ["channel_shuffle", "native_channel_shuffle", "pad", "pixel_shuffle", 
 
 # ------------------------------------------------------------------------------------------------------------- constant
 
-def _constant(a: Any, pads: tuple[tuple[int, int], ...], value: Any) -> Any:
+def _constant(a: Array, pads: tuple[tuple[int, int], ...], value: Any) -> Any:
     out = np.full(tuple(n + before + after for n, (before, after) in zip(a.shape, pads)), value, a.dtype)
     kept = tuple(slice(max(-before, 0), n - max(-after, 0)) for n, (before, after) in zip(a.shape, pads))
     inner = tuple(slice(max(before, 0), n - max(after, 0)) for n, (before, after) in zip(out.shape, pads))
@@ -36,7 +38,7 @@ def _negated(pads: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
 pad_values = primitive("pad", _constant, settings=("pads", "value"), x=lambda xp, g, pads: xp.pad(g, _negated(pads), 0))
 
 
-def _pairs(name: str, x: Any, pads: Any) -> tuple[tuple[int, int], ...]:
+def _pairs(name: str, x: Tensor, pads: Any) -> tuple[tuple[int, int], ...]:
     """PyTorch's flat list, last dimension first, as (before, after) of every dimension."""
     if not isinstance(pads, (tuple, list)):
         raise BadArgument(f"{name}: pad must be a sequence of integers, not {type(pads).__name__}",
@@ -51,7 +53,7 @@ def _pairs(name: str, x: Any, pads: Any) -> tuple[tuple[int, int], ...]:
     return ((0, 0),) * (ndim - len(pairs)) + pairs
 
 
-def constant_pad_nd(input: Any, pad: Sequence[int], value: Any = 0) -> Any:
+def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Any = 0) -> Any:
     """`value` put around the last dimensions; negative pads cut off."""
     x = tensor_argument(input, "constant_pad_nd")
     pairs = _pairs("constant_pad_nd", x, pad)
@@ -79,7 +81,7 @@ def _border(mode: str, n: int, before: int, after: int) -> Taps:
     return Taps(n, at[:, None], None)
 
 
-def _check_border(mode: str, x: Any, pairs: tuple[tuple[int, int], ...], dims: int) -> None:
+def _check_border(mode: str, x: Tensor, pairs: tuple[tuple[int, int], ...], dims: int) -> None:
     shape = x._array.shape
     if dims not in (1, 2, 3) or len(shape) not in (dims + 1, dims + 2):
         raise NotSupported(f"pad: mode={mode!r} pads the last 1 to 3 dimensions behind channels; "
@@ -98,7 +100,7 @@ def _check_border(mode: str, x: Any, pairs: tuple[tuple[int, int], ...], dims: i
                              fix="smaller negative pads")
 
 
-def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = None) -> Any:
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | Tensor | None = None) -> Any:
     """A border around the last dimensions: of a constant, mirrored, of the outermost values, or wrapped around.
 
     >>> import mutagrad as mg
@@ -123,7 +125,7 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = Non
 
 # ------------------------------------------------------------------------------------------------------ channels, space
 
-def _factor(name: str, x: Any, factor: Any, what: str) -> int:
+def _factor(name: str, x: Tensor, factor: Any, what: str) -> int:
     tensor_argument(x, name)
     if x._array.ndim < 3:
         raise ShapeError(f"{name}: expects at least 3 dimensions (channels, height, width), got shape {x._array.shape}",
@@ -134,7 +136,7 @@ def _factor(name: str, x: Any, factor: Any, what: str) -> int:
     return n
 
 
-def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Any:
     """Channels made into pixels: (c·r², h, w) becomes (c, h·r, w·r)."""
     r = _factor("pixel_shuffle", input, upscale_factor, "upscale_factor")
     *lead, c, h, w = input._array.shape
@@ -146,7 +148,7 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
     return reshape(permute(split, *range(n), n, n + 3, n + 1, n + 4, n + 2), *lead, c // (r * r), h * r, w * r)
 
 
-def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Any:
     """Pixels made into channels: the reverse of pixel_shuffle."""
     r = _factor("pixel_unshuffle", input, downscale_factor, "downscale_factor")
     *lead, c, h, w = input._array.shape
@@ -158,7 +160,7 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
     return reshape(permute(split, *range(n), n, n + 2, n + 4, n + 1, n + 3), *lead, c * r * r, h // r, w // r)
 
 
-def channel_shuffle(input: Any, groups: int) -> Any:
+def channel_shuffle(input: Tensor, groups: int) -> Any:
     """Channels of different groups interleaved."""
     tensor_argument(input, "channel_shuffle")
     shape = input._array.shape

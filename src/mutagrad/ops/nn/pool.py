@@ -9,19 +9,20 @@ from typing import Any
 
 from ...arrays import np
 from ...base.errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError, may_need_much
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.dtypes import of_array
 from ...core.factory import make
 from ...core.number import number
 from ...core.op import RECORDED
-from ...core.storage import TensorBase
+from ...core.storage import TensorBase as Tensor
 from ..create.create import rand
 from ..math.elementwise import abs as abs_, neg, pow_values
 from ..reduce.reductions import mean_dims
 from ..select.selecting import gather, scatter
 from ..shape.shape import reshape, squeeze, tensor_argument, unsqueeze
 from .conv import EVERY, Sizes, Windows, padded_image, windows, without_border
-from .resample import mean_taps, resample, whole_numbers
+from .resample import Ints, mean_taps, resample, whole_numbers
 
 FUNCTIONS = "adaptive_avg_pool1d avg_pool1d max_pool1d max_pool1d_with_indices max_pool2d max_pool3d"
 
@@ -43,7 +44,7 @@ def _pooled_size(n: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> int
     return out - 1 if ceil_mode and (out - 1) * s >= n + p else out  # the last window must begin inside
 
 
-def _batched(name: str, x: Any, n: int) -> Any:
+def _batched(name: str, x: Tensor, n: int) -> Any:
     shape = tensor_argument(x, name)._array.shape
     if (len(shape) not in (n + 1, n + 2) or 0 in shape[len(shape) - n:]
             or (0 in shape[1:] or len(shape) == n + 1 and not shape[0])):
@@ -54,12 +55,12 @@ def _batched(name: str, x: Any, n: int) -> Any:
     return x if len(shape) == n + 2 else unsqueeze(x, 0)
 
 
-def _unbatched(result: Any, x: Any, n: int) -> Any:
+def _unbatched(result: Tensor, x: Tensor, n: int) -> Any:
     return result if x._array.ndim == n + 2 else squeeze(result, 0)
 
 
-def _settings(name: str, n: int, kernel: Any, stride: Any, padding: Any,
-              dilation: Any) -> tuple[Sizes, Sizes, Sizes, Sizes]:
+def _settings(name: str, n: int, kernel: Ints, stride: Ints | None, padding: Ints,
+              dilation: Ints) -> tuple[Sizes, Sizes, Sizes, Sizes]:
     size = whole_numbers(kernel, n, name, "kernel_size")
     step = size if stride is None or stride == () or stride == [] else whole_numbers(stride, n, name, "stride")
     border, apart = whole_numbers(padding, n, name, "padding"), whole_numbers(dilation, n, name, "dilation")
@@ -72,7 +73,7 @@ def _settings(name: str, n: int, kernel: Any, stride: Any, padding: Any,
     return size, step, border, apart
 
 
-def _windows(name: str, x: Any, settings: tuple[Sizes, Sizes, Sizes, Sizes], ceil_mode: bool) -> Windows:
+def _windows(name: str, x: Tensor, settings: tuple[Sizes, Sizes, Sizes, Sizes], ceil_mode: bool) -> Windows:
     kernel, stride, padding, dilation = settings
     size = x._array.shape[2:]
     out = tuple(_pooled_size(*v, bool(ceil_mode)) for v in zip(size, kernel, stride, padding, dilation))
@@ -85,7 +86,7 @@ def _windows(name: str, x: Any, settings: tuple[Sizes, Sizes, Sizes, Sizes], cei
 
 # ---------------------------------------------------------------------------------------------------------- the largest
 
-def _largest(a: Any, w: Windows) -> tuple[Any, Any]:
+def _largest(a: Array, w: Windows) -> tuple[Any, Any]:
     """The largest in each window, and which kernel element it lies under: the first of several, the last nan.
 
     One dimension after the other, the last one first: fewer and longer steps than over all kernel elements.
@@ -107,7 +108,7 @@ def _largest(a: Any, w: Windows) -> tuple[Any, Any]:
     return best, where
 
 
-def _largest_along(values: Any, where: Any, w: Windows, d: int, number: int) -> tuple[Any, Any]:
+def _largest_along(values: Array, where: Array, w: Windows, d: int, number: int) -> tuple[Any, Any]:
     """The same along one dimension; `number` is what a step along it adds to the number of a kernel element."""
     shift, step = w.shifts[d] // prod(w.padded[d + 1:]), w.steps[d] // prod(w.padded[d + 1:])
     span = step * (w.out[d] - 1) + 1
@@ -135,20 +136,20 @@ def _origins(size: Sizes, settings: tuple[Sizes, Sizes, Sizes, Sizes], out: Size
     return starts, distances
 
 
-def _image_positions(where: Any, size: Sizes, settings: tuple[Sizes, Sizes, Sizes, Sizes]) -> Any:
+def _image_positions(where: Array, size: Sizes, settings: tuple[Sizes, Sizes, Sizes, Sizes]) -> Any:
     """Positions in the flat image of what was picked under the kernel elements `where`."""
     starts, distances = _origins(size, settings, where.shape[2:])
     return distances[where] + starts.reshape(where.shape[2:])
 
 
-def _flat_positions(where: Any, size: Sizes, settings: tuple[Sizes, Sizes, Sizes, Sizes]) -> Any:
+def _flat_positions(where: Array, size: Sizes, settings: tuple[Sizes, Sizes, Sizes, Sizes]) -> Any:
     """The same in the whole array, as a vector."""
     found = _image_positions(where, size, settings)
     images = np.arange(prod(where.shape[:2])) * prod(size)
     return (found.reshape(len(images), prod(where.shape[2:])) + images[:, None]).reshape(-1)
 
 
-def _unpick(a: Any, size: Sizes, at: Any, apart: bool) -> Any:
+def _unpick(a: Array, size: Sizes, at: Array, apart: bool) -> Any:
     """Each element where it was picked from. Windows that lie apart need no adding."""
     shape = (*a.shape[:2], *size)
     if not apart:
@@ -158,8 +159,8 @@ def _unpick(a: Any, size: Sizes, at: Any, apart: bool) -> Any:
     return out
 
 
-def _max_pool_values(a: Any, where: Any, settings: tuple[Sizes, Sizes, Sizes, Sizes], size: Sizes | None,
-                     found: Any) -> Any:
+def _max_pool_values(a: Array, where: Array, settings: tuple[Sizes, Sizes, Sizes, Sizes], size: Sizes | None,
+                     found: Array | None) -> Any:
     """Picks, or with a `size` puts back into images of it: its own transpose. `found` is the result, if known."""
     if found is not None:
         return found
@@ -176,7 +177,7 @@ max_pool_values = primitive(
 
 
 @may_need_much
-def _max_pool(name: str, n: int, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
+def _max_pool(name: str, n: int, input: Tensor, kernel_size: Ints, stride: Ints | None, padding: Ints, dilation: Ints,
               ceil_mode: bool, indices: bool) -> Any:
     settings = _settings(name, n, kernel_size, stride, padding, dilation)
     x = _batched(name, input, n)
@@ -190,13 +191,13 @@ def _max_pool(name: str, n: int, input: Any, kernel_size: Any, stride: Any, padd
     return values, _unbatched(make(_image_positions(where, x._array.shape[2:], settings)), input, n)
 
 
-def max_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1,
                ceil_mode: bool = False, return_indices: bool = False) -> Any:
     """The largest of each window along the last dimension."""
     return _max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-def max_pool2d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+def max_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1,
                ceil_mode: bool = False, return_indices: bool = False) -> Any:
     """The largest of each window over the last two dimensions.
 
@@ -208,26 +209,26 @@ def max_pool2d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 
     return _max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-def max_pool3d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+def max_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1,
                ceil_mode: bool = False, return_indices: bool = False) -> Any:
     """The largest of each window over the last three dimensions."""
     return _max_pool("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-def max_pool1d_with_indices(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-                            ceil_mode: bool = False, return_indices: bool = True) -> Any:
+def max_pool1d_with_indices(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0,
+                            dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = True) -> Any:
     """max_pool1d, and where each of its results was."""
     return _max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
-def max_pool2d_with_indices(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-                            ceil_mode: bool = False, return_indices: bool = True) -> Any:
+def max_pool2d_with_indices(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0,
+                            dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = True) -> Any:
     """max_pool2d, and where in its flat image each of its results was."""
     return _max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
-def max_pool3d_with_indices(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-                            ceil_mode: bool = False, return_indices: bool = True) -> Any:
+def max_pool3d_with_indices(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0,
+                            dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = True) -> Any:
     """max_pool3d, and where in its flat volume each of its results was."""
     return _max_pool("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
@@ -235,7 +236,7 @@ def max_pool3d_with_indices(input: Any, kernel_size: Any, stride: Any = None, pa
 # ----------------------------------------------------------------------------------------- the largest of other windows
 
 @may_need_much
-def _largest_of(x: Any, positions: Sequence[Any], n: int, input: Any, indices: bool) -> Any:
+def _largest_of(x: Tensor, positions: Sequence[Any], n: int, input: Tensor, indices: bool) -> Any:
     """Windows by what they hold along each dimension: arrays of shape (..., windows, positions), with repetitions."""
     samples, channels, *size = x._array.shape
     flat = np.zeros((1,) * (2 + 2 * n), np.int64)
@@ -256,7 +257,7 @@ def _largest_of(x: Any, positions: Sequence[Any], n: int, input: Any, indices: b
     return _unbatched(values, input, n), _unbatched(reshape(where, samples, channels, *out), input, n)
 
 
-def _adaptive_size(name: str, x: Any, output_size: Any, n: int) -> Sizes:
+def _adaptive_size(name: str, x: Tensor, output_size: Any, n: int) -> Sizes:
     """The sizes asked for; None keeps one."""
     given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * n
     given = given * n if len(given) == 1 else given
@@ -269,7 +270,7 @@ def _adaptive_size(name: str, x: Any, output_size: Any, n: int) -> Sizes:
     return sizes
 
 
-def _adaptive_max_pool(name: str, n: int, input: Any, output_size: Any, indices: bool) -> Any:
+def _adaptive_max_pool(name: str, n: int, input: Tensor, output_size: int | Sequence[int | None], indices: bool) -> Any:
     x = _batched(name, input, n)
     sizes = _adaptive_size(name, x, output_size, n)
     if 0 in sizes:
@@ -277,37 +278,40 @@ def _adaptive_max_pool(name: str, n: int, input: Any, output_size: Any, indices:
     return _largest_of(x, [mean_taps(m, out).positions for m, out in zip(x._array.shape[2:], sizes)], n, input, indices)
 
 
-def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
     """The largest of so many windows of nearly equal size."""
     return _adaptive_max_pool("adaptive_max_pool1d", 1, input, output_size, return_indices)
 
 
-def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
     """The largest of so many windows of nearly equal size."""
     return _adaptive_max_pool("adaptive_max_pool2d", 2, input, output_size, return_indices)
 
 
-def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+def adaptive_max_pool3d(input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
     """The largest of so many windows of nearly equal size."""
     return _adaptive_max_pool("adaptive_max_pool3d", 3, input, output_size, return_indices)
 
 
-def adaptive_max_pool1d_with_indices(input: Any, output_size: Any, return_indices: bool = True) -> Any:
+def adaptive_max_pool1d_with_indices(input: Tensor, output_size: int | Sequence[int | None],
+                                     return_indices: bool = True) -> Any:
     """adaptive_max_pool1d, and where each of its results was."""
     return _adaptive_max_pool("adaptive_max_pool1d", 1, input, output_size, True)
 
 
-def adaptive_max_pool2d_with_indices(input: Any, output_size: Any, return_indices: bool = True) -> Any:
+def adaptive_max_pool2d_with_indices(input: Tensor, output_size: int | Sequence[int | None],
+                                     return_indices: bool = True) -> Any:
     """adaptive_max_pool2d, and where in its flat image each of its results was."""
     return _adaptive_max_pool("adaptive_max_pool2d", 2, input, output_size, True)
 
 
-def adaptive_max_pool3d_with_indices(input: Any, output_size: Any, return_indices: bool = True) -> Any:
+def adaptive_max_pool3d_with_indices(input: Tensor, output_size: int | Sequence[int | None],
+                                     return_indices: bool = True) -> Any:
     """adaptive_max_pool3d, and where in its flat volume each of its results was."""
     return _adaptive_max_pool("adaptive_max_pool3d", 3, input, output_size, True)
 
 
-def _fractional_sizes(name: str, x: Any, n: int, output_size: Any, output_ratio: Any) -> Sizes:
+def _fractional_sizes(name: str, x: Tensor, n: int, output_size: Ints | None, output_ratio: Any) -> Sizes:
     if (output_size is None) == (output_ratio is None):
         raise BadValue(f"{name}: {'either' if output_size is None else 'only one of'} output_size "
                        "or output_ratio must be given", fix="output_size=2")
@@ -329,8 +333,8 @@ def _starts(samples: Any, size: int, out: int, kernel: int) -> Any:
     return first
 
 
-def _fractional_max_pool(name: str, n: int, input: Any, kernel_size: Any, output_size: Any, output_ratio: Any,
-                         indices: bool, samples: Any) -> Any:
+def _fractional_max_pool(name: str, n: int, input: Tensor, kernel_size: Ints, output_size: Ints | None,
+                         output_ratio: float | Sequence[float] | None, indices: bool, samples: Tensor | None) -> Any:
     x = _batched(name, input, n)
     kernel = whole_numbers(kernel_size, n, name, "kernel_size")
     out = _fractional_sizes(name, x, n, output_size, output_ratio)
@@ -351,29 +355,33 @@ def _fractional_max_pool(name: str, n: int, input: Any, kernel_size: Any, output
     return _largest_of(x, positions, n, input, indices)
 
 
-def fractional_max_pool2d(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
-                          return_indices: bool = False, _random_samples: Any = None) -> Any:
+def fractional_max_pool2d(input: Tensor, kernel_size: Ints, output_size: Ints | None = None,
+                          output_ratio: float | Sequence[float] | None = None, return_indices: bool = False,
+                          _random_samples: Tensor | None = None) -> Any:
     """The largest of windows that begin at random distances."""
     return _fractional_max_pool("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio,
                                 return_indices, _random_samples)
 
 
-def fractional_max_pool3d(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
-                          return_indices: bool = False, _random_samples: Any = None) -> Any:
+def fractional_max_pool3d(input: Tensor, kernel_size: Ints, output_size: Ints | None = None,
+                          output_ratio: float | Sequence[float] | None = None, return_indices: bool = False,
+                          _random_samples: Tensor | None = None) -> Any:
     """The largest of windows that begin at random distances."""
     return _fractional_max_pool("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio,
                                 return_indices, _random_samples)
 
 
-def fractional_max_pool2d_with_indices(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
-                                       return_indices: bool = True, _random_samples: Any = None) -> Any:
+def fractional_max_pool2d_with_indices(input: Tensor, kernel_size: Ints, output_size: Ints | None = None,
+                                       output_ratio: float | Sequence[float] | None = None, return_indices: bool = True,
+                                       _random_samples: Tensor | None = None) -> Any:
     """fractional_max_pool2d, and where in its flat image each of its results was."""
     return _fractional_max_pool("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio,
                                 True, _random_samples)
 
 
-def fractional_max_pool3d_with_indices(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
-                                       return_indices: bool = True, _random_samples: Any = None) -> Any:
+def fractional_max_pool3d_with_indices(input: Tensor, kernel_size: Ints, output_size: Ints | None = None,
+                                       output_ratio: float | Sequence[float] | None = None, return_indices: bool = True,
+                                       _random_samples: Tensor | None = None) -> Any:
     """fractional_max_pool3d, and where in its flat volume each of its results was."""
     return _fractional_max_pool("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio,
                                 True, _random_samples)
@@ -381,7 +389,8 @@ def fractional_max_pool3d_with_indices(input: Any, kernel_size: Any, output_size
 
 # ----------------------------------------------------------------------------------------------------------------- back
 
-def _unpooled_size(name: str, x: Any, n: int, settings: tuple[Sizes, Sizes, Sizes, Sizes], output_size: Any) -> Sizes:
+def _unpooled_size(name: str, x: Tensor, n: int, settings: tuple[Sizes, Sizes, Sizes, Sizes],
+                   output_size: Sequence[int] | None) -> Sizes:
     kernel, stride, padding, _ = settings
     plain = tuple((m - 1) * s + k - 2 * p for m, k, s, p in zip(x._array.shape[2:], kernel, stride, padding))
     if output_size is None:
@@ -394,8 +403,8 @@ def _unpooled_size(name: str, x: Any, n: int, settings: tuple[Sizes, Sizes, Size
     return whole_numbers(given, n, name, "output_size")
 
 
-def _max_unpool(name: str, n: int, input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any,
-                output_size: Any) -> Any:
+def _max_unpool(name: str, n: int, input: Tensor, indices: Tensor, kernel_size: Ints, stride: Ints | None,
+                padding: Ints, output_size: Sequence[int] | None) -> Any:
     settings = _settings(name, n, kernel_size, stride, padding, 1)
     x, at = _batched(name, input, n), tensor_argument(indices, name)._array
     size = _unpooled_size(name, x, n, settings, output_size)
@@ -416,20 +425,20 @@ def _max_unpool(name: str, n: int, input: Any, indices: Any, kernel_size: Any, s
     return _unbatched(reshape(filled, *lead, *size), input, n)
 
 
-def max_unpool1d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
-                 output_size: Any = None) -> Any:
+def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0,
+                 output_size: Sequence[int] | None = None) -> Any:
     """The results of max_pool1d at the places that they were taken from, and zeros elsewhere."""
     return _max_unpool("max_unpool1d", 1, input, indices, kernel_size, stride, padding, output_size)
 
 
-def max_unpool2d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
-                 output_size: Any = None) -> Any:
+def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0,
+                 output_size: Sequence[int] | None = None) -> Any:
     """The results of max_pool2d at the places that they were taken from, and zeros elsewhere."""
     return _max_unpool("max_unpool2d", 2, input, indices, kernel_size, stride, padding, output_size)
 
 
-def max_unpool3d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
-                 output_size: Any = None) -> Any:
+def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0,
+                 output_size: Sequence[int] | None = None) -> Any:
     """The results of max_pool3d at the places that they were taken from, and zeros elsewhere."""
     return _max_unpool("max_unpool3d", 3, input, indices, kernel_size, stride, padding, output_size)
 
@@ -448,14 +457,14 @@ def _counts(size: Sizes, settings: tuple[Sizes, Sizes, Sizes, Sizes], out: Sizes
     return int(counts.flat[0]) if (counts == counts.flat[0]).all() else counts
 
 
-def _over(a: Any, divisor: Any) -> Any:
+def _over(a: Array, divisor: Any) -> Any:
     """In the type of a; integers are cut, as PyTorch does."""
     if a.dtype.kind in "iu":
         return np.trunc(a / divisor).astype(a.dtype)
     return a / (divisor if isinstance(divisor, int) else divisor.astype(a.dtype))
 
 
-def _average(a: Any, w: Windows, divisor: Any) -> Any:
+def _average(a: Array, w: Windows, divisor: Any) -> Any:
     image = padded_image(a, w)
     first, *rest = (image[EVERY + place] for place in w.places)
     total = first.copy()
@@ -464,7 +473,7 @@ def _average(a: Any, w: Windows, divisor: Any) -> Any:
     return _over(total, divisor)
 
 
-def _spread(a: Any, size: Sizes, w: Windows, divisor: Any) -> Any:
+def _spread(a: Array, size: Sizes, w: Windows, divisor: Any) -> Any:
     """The transpose: to every position of a window its share."""
     image, share = np.zeros((*a.shape[:2], *w.padded), a.dtype), _over(a, divisor)
     for place in w.places:
@@ -473,7 +482,7 @@ def _spread(a: Any, size: Sizes, w: Windows, divisor: Any) -> Any:
     return np.ascontiguousarray(without_border(image, w, size))
 
 
-def _avg_pool_values(a: Any, w: Windows, divisor: Any, size: Sizes | None) -> Any:
+def _avg_pool_values(a: Array, w: Windows, divisor: Any, size: Sizes | None) -> Any:
     """Averages, or with a `size` shares for images of it: one operation, which is its own transpose."""
     return _average(a, w, divisor) if size is None else _spread(a, size, w, divisor)
 
@@ -483,8 +492,8 @@ avg_pool_values = primitive(
     x=lambda xp, g, x_shape, w, divisor, size: xp.avg_pool(g, w, divisor, x_shape[2:] if size is None else None))
 
 
-def _avg_pool(name: str, n: int, input: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
-              include_pad: bool, override: Any = None) -> Any:
+def _avg_pool(name: str, n: int, input: Tensor, kernel_size: Ints, stride: Ints | None, padding: Ints, ceil_mode: bool,
+              include_pad: bool, override: int | None = None) -> Any:
     settings = _settings(name, n, kernel_size, stride, padding, 1)
     if override == 0:
         raise BadValue(f"{name}: divisor must be not zero", fix="divisor_override=None")
@@ -496,7 +505,7 @@ def _avg_pool(name: str, n: int, input: Any, kernel_size: Any, stride: Any, padd
     return _unbatched(avg_pool_values(x, w, divisor, None), input, n)
 
 
-def avg_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+def avg_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, ceil_mode: bool = False,
                count_include_pad: bool = True) -> Any:
     """The average of each window along the last dimension.
 
@@ -507,21 +516,21 @@ def avg_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 
     return _avg_pool("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
-def avg_pool2d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+def avg_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, ceil_mode: bool = False,
                count_include_pad: bool = True, divisor_override: int | None = None) -> Any:
     """The average of each window over the last two dimensions."""
     return _avg_pool("avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
                      divisor_override)
 
 
-def avg_pool3d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+def avg_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, ceil_mode: bool = False,
                count_include_pad: bool = True, divisor_override: int | None = None) -> Any:
     """The average of each window over the last three dimensions."""
     return _avg_pool("avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
                      divisor_override)
 
 
-def _adaptive_avg_pool(name: str, n: int, input: Any, output_size: Any) -> Any:
+def _adaptive_avg_pool(name: str, n: int, input: Tensor, output_size: int | Sequence[int | None]) -> Any:
     x = _batched(name, input, n)
     sizes = _adaptive_size(name, x, output_size, n)
     if x._array.dtype.kind not in "fV":
@@ -534,25 +543,26 @@ def _adaptive_avg_pool(name: str, n: int, input: Any, output_size: Any) -> Any:
     return _unbatched(resample(x, maps), input, n)
 
 
-def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
+def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int | None]) -> Any:
     """The averages of so many windows of nearly equal size."""
     return _adaptive_avg_pool("adaptive_avg_pool1d", 1, input, output_size)
 
 
-def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
+def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None]) -> Any:
     """The averages of so many windows of nearly equal size."""
     return _adaptive_avg_pool("adaptive_avg_pool2d", 2, input, output_size)
 
 
-def adaptive_avg_pool3d(input: Any, output_size: Any) -> Any:
+def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int | None]) -> Any:
     """The averages of so many windows of nearly equal size."""
     return _adaptive_avg_pool("adaptive_avg_pool3d", 3, input, output_size)
 
 
 # ---------------------------------------------------------------------------------------------------------------- norms
 
-def _lp_pool(name: str, n: int, input: Any, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Any:
-    norm_type = norm_type if isinstance(norm_type, TensorBase) else number(norm_type)  # differentiable, as PyTorch's
+def _lp_pool(name: str, n: int, input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None,
+             ceil_mode: bool) -> Any:
+    norm_type = norm_type if isinstance(norm_type, Tensor) else number(norm_type)  # differentiable, as PyTorch's
     if isinstance(norm_type, (complex, NoneType)):
         raise BadArgument(f"{name}: norm_type must be a number, not {type(norm_type).__name__}", fix="norm_type=2")
     x = tensor_argument(input, name)
@@ -565,16 +575,19 @@ def _lp_pool(name: str, n: int, input: Any, norm_type: float, kernel_size: Any, 
     return RECORDED.where(total == 0, 0.0, pow_values(safe, 1.0 / norm_type))
 
 
-def lp_pool1d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
+def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None = None,
+              ceil_mode: bool = False) -> Any:
     """The p-norm of each window along the last dimension (of signed powers: an odd p does not take magnitudes)."""
     return _lp_pool("lp_pool1d", 1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-def lp_pool2d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
+def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None = None,
+              ceil_mode: bool = False) -> Any:
     """The p-norm of each window over the last two dimensions."""
     return _lp_pool("lp_pool2d", 2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-def lp_pool3d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
+def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None = None,
+              ceil_mode: bool = False) -> Any:
     """The p-norm of each window over the last three dimensions."""
     return _lp_pool("lp_pool3d", 3, input, norm_type, kernel_size, stride, ceil_mode)

@@ -20,7 +20,7 @@ from ...core.codegen import primitive
 from ...core.dtypes import FLOAT, of_array
 from ...core.factory import make
 from ...core.op import RAW, RECORDED
-from ...core.storage import TensorBase
+from ...core.storage import TensorBase as Tensor
 from ..create.create import zeros_like
 from ..shape.shape import cat, pack, reshape, stack, tensor_argument, transpose, unpack
 from .dropout import dropout as drop
@@ -262,7 +262,7 @@ def _sum(a: Any, b: Any) -> Any:
     return b if a is None else a if b is None else a + b
 
 
-def _lstm_layer(x: Any, states: Sequence[Any], w: Weights, batch_sizes: Sequence[int],
+def _lstm_layer(x: Tensor, states: Sequence[Any], w: Weights, batch_sizes: Sequence[int],
                 backwards: bool) -> tuple[Any, ...]:
     h, c = states
     hidden, projected = c._array.shape[1], 0 if w.hr is None else w.hr._array.shape[0]
@@ -272,7 +272,7 @@ def _lstm_layer(x: Any, states: Sequence[Any], w: Weights, batch_sizes: Sequence
     return unpack(found, [(x._array.shape[0], projected or hidden), h._array.shape, c._array.shape])
 
 
-def _gru_layer(x: Any, states: Sequence[Any], w: Weights, batch_sizes: Sequence[int],
+def _gru_layer(x: Tensor, states: Sequence[Any], w: Weights, batch_sizes: Sequence[int],
                backwards: bool) -> tuple[Any, ...]:
     h, = states
     bias = make(np.zeros(w.hh._array.shape[0], w.hh._array.dtype)) if w.b_hh is None else w.b_hh
@@ -282,7 +282,7 @@ def _gru_layer(x: Any, states: Sequence[Any], w: Weights, batch_sizes: Sequence[
 
 
 def _rnn_layer(operation: Any) -> Callable[..., tuple[Any, ...]]:
-    def layer(x: Any, states: Sequence[Any], w: Weights, batch_sizes: Sequence[int],
+    def layer(x: Tensor, states: Sequence[Any], w: Weights, batch_sizes: Sequence[int],
               backwards: bool) -> tuple[Any, ...]:
         h, = states
         x = linear(x, w.ih, _sum(w.b_ih, w.b_hh))
@@ -305,7 +305,7 @@ LSTM, GRU = Kind("lstm", 4, 2, _lstm_layer), Kind("gru", 3, 1, _gru_layer)
 RNN_TANH, RNN_RELU = Kind("rnn_tanh", 1, 1, _rnn_layer(_rnn_tanh)), Kind("rnn_relu", 1, 1, _rnn_layer(_rnn_relu))
 
 
-def _check_layer(name: str, kind: Kind, x: Any, states: Sequence[Any], w: Weights, batch: int) -> None:
+def _check_layer(name: str, kind: Kind, x: Tensor, states: Sequence[Any], w: Weights, batch: int) -> None:
     """Raises where sizes or types do not fit, before anything is computed."""
     given = [tensor_argument(t, name) for t in (x, *states, *w) if t is not None]
     dtypes = {t._array.dtype for t in given}
@@ -339,7 +339,7 @@ class Shape(NamedTuple):
     bidirectional: bool
 
 
-def network(kind: Kind, x: Any, batch_sizes: Sequence[int], states: Sequence[Any], params: Sequence[Any],
+def network(kind: Kind, x: Tensor, batch_sizes: Sequence[int], states: Sequence[Any], params: Sequence[Any],
             shape: Shape) -> tuple[Any, ...]:
     """All layers on packed rows: the last one's results, and the last states of every layer and direction."""
     if sum(batch_sizes) != x._array.shape[0] or any(a < b for a, b in pairwise(batch_sizes)):
@@ -377,12 +377,12 @@ def _by_layer(kind: Kind, params: Sequence[Any], shape: Shape, projected: bool) 
     return [Weights(*group) for group in groups]
 
 
-def _call(kind: Kind, input: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+def _call(kind: Kind, input: Tensor, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     """Either of PyTorch's forms: a padded batch `(input, hx, params, ..., batch_first)`, or packed rows.
 
     The latter are `(data, batch_sizes, hx, params, ...)`.
     """
-    packed = (len(arguments) > 2 and isinstance(arguments[0], TensorBase)
+    packed = (len(arguments) > 2 and isinstance(arguments[0], Tensor)
               and not (isinstance(arguments[1], (tuple, list)) and kind.states == 1))
     if len(arguments) != 8:
         raise BadArgument(f"{kind.name}: takes 9 arguments, got {len(arguments) + 1}",
@@ -397,7 +397,7 @@ def _call(kind: Kind, input: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]
     return padded(kind, input, states, params, Shape(*shape), batch_first)
 
 
-def padded(kind: Kind, input: Any, states: Sequence[Any], params: Sequence[Any], shape: Shape,
+def padded(kind: Kind, input: Tensor, states: Sequence[Any], params: Sequence[Any], shape: Shape,
            batch_first: bool) -> tuple[Any, ...]:
     """The same for a batch of sequences of one length: `(steps, batch, features)`."""
     if input._array.ndim != 3:
@@ -413,7 +413,7 @@ def padded(kind: Kind, input: Any, states: Sequence[Any], params: Sequence[Any],
     return transpose(out, 0, 1) if batch_first else out, *last
 
 
-def lstm(input: Any, *arguments: Any) -> tuple[Any, ...]:
+def lstm(input: Tensor, *arguments: Any) -> tuple[Any, ...]:
     """Layers of long short-term memory over a sequence: results, last state and last cell state.
 
     `lstm(input, (h, c), params, has_biases, num_layers, dropout, train, bidirectional, batch_first)`, or, for rows that
@@ -422,24 +422,24 @@ def lstm(input: Any, *arguments: Any) -> tuple[Any, ...]:
     return _call(LSTM, input, arguments)
 
 
-def gru(input: Any, *arguments: Any) -> tuple[Any, ...]:
+def gru(input: Tensor, *arguments: Any) -> tuple[Any, ...]:
     """Layers of gated recurrent units over a sequence: results and last state. Called like `lstm`, with one state."""
     return _call(GRU, input, arguments)
 
 
-def rnn_tanh(input: Any, *arguments: Any) -> tuple[Any, ...]:
+def rnn_tanh(input: Tensor, *arguments: Any) -> tuple[Any, ...]:
     """Layers that apply tanh to a linear function of input and state: results and last state. Called like `gru`."""
     return _call(RNN_TANH, input, arguments)
 
 
-def rnn_relu(input: Any, *arguments: Any) -> tuple[Any, ...]:
+def rnn_relu(input: Tensor, *arguments: Any) -> tuple[Any, ...]:
     """Layers that apply relu to a linear function of input and state: results and last state. Called like `gru`."""
     return _call(RNN_RELU, input, arguments)
 
 
 # ------------------------------------------------------------------------------------------------------------- one step
 
-def _cell(name: str, kind: Kind, input: Any, states: Sequence[Any], w: Weights) -> tuple[Any, ...]:
+def _cell(name: str, kind: Kind, input: Tensor, states: Sequence[Any], w: Weights) -> tuple[Any, ...]:
     tensor_argument(input, name)
     if input._array.ndim not in (1, 2):
         raise ShapeError(f"{name}: expects an input of 1 or 2 dimensions, got shape {input._array.shape}",
@@ -451,8 +451,8 @@ def _cell(name: str, kind: Kind, input: Any, states: Sequence[Any], w: Weights) 
     return tuple(reshape(s, -1) for s in new) if one else tuple(new)
 
 
-def lstm_cell(input: Any, hx: Sequence[Any], w_ih: Any, w_hh: Any, b_ih: Any = None,
-              b_hh: Any = None) -> tuple[Any, Any]:
+def lstm_cell(input: Tensor, hx: Sequence[Any], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
+              b_hh: Tensor | None = None) -> tuple[Any, Any]:
     """One step of long short-term memory: the new state and cell state."""
     if not isinstance(hx, (tuple, list)) or len(hx) != 2:
         raise BadArgument("lstm_cell: hx must be a pair of tensors, state and cell state",
@@ -461,16 +461,19 @@ def lstm_cell(input: Any, hx: Sequence[Any], w_ih: Any, w_hh: Any, b_ih: Any = N
     return h, c
 
 
-def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+def gru_cell(input: Tensor, hx: Tensor | None, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
+             b_hh: Tensor | None = None) -> Any:
     """One step of a gated recurrent unit: the new state."""
     return _cell("gru_cell", GRU, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]
 
 
-def rnn_tanh_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+def rnn_tanh_cell(input: Tensor, hx: Tensor | None, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
+                  b_hh: Tensor | None = None) -> Any:
     """tanh of a linear function of input and state: the new state."""
     return _cell("rnn_tanh_cell", RNN_TANH, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]
 
 
-def rnn_relu_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+def rnn_relu_cell(input: Tensor, hx: Tensor | None, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
+                  b_hh: Tensor | None = None) -> Any:
     """relu of a linear function of input and state: the new state."""
     return _cell("rnn_relu_cell", RNN_RELU, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]

@@ -10,9 +10,11 @@ from typing import Any
 from ...arrays import np
 from ...arrays.numpy import silenced
 from ...base.errors import BadArgument, BadValue, DTypeError, NotSupported, ShapeError, may_need_much
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.factory import make
 from ...core.number import number
+from ...core.storage import TensorBase as Tensor
 from ..linalg.products import matmul
 from ..math.elementwise import clamp_values
 from ..select.selecting import gather
@@ -21,6 +23,8 @@ from ..shape.shape import reshape, select, tensor_argument, transpose, unsqueeze
 FUNCTIONS = "affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d"
 
 __all__ = ["affine_grid", "grid_sample", "interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]
+
+Ints = int | Sequence[int]  # one number for all dimensions, or one for each
 
 
 def whole_numbers(value: Any, n: int, name: str, what: str) -> tuple[int, ...]:
@@ -43,7 +47,7 @@ class Taps:
     Rows of taps, not a matrix: what a result is not made of must not reach it, even if that is nan.
     """
 
-    def __init__(self, size: int, positions: Any, weights: Any) -> None:
+    def __init__(self, size: int, positions: Array, weights: Array | None) -> None:
         self.size, self.positions, self.weights = size, positions, weights
         self._transposed: Taps | None = None
 
@@ -74,7 +78,7 @@ class Taps:
         return Taps(n, places, parts)
 
 
-def _along(a: Any, dim: int, taps: Taps) -> Any:
+def _along(a: Array, dim: int, taps: Taps) -> Any:
     if taps.weights is None:
         return a.take(taps.positions[:, 0], dim)
     if not taps.size:
@@ -86,7 +90,7 @@ def _along(a: Any, dim: int, taps: Taps) -> Any:
     return out
 
 
-def _resample(a: Any, maps: tuple[tuple[int, Taps], ...]) -> Any:
+def _resample(a: Array, maps: tuple[tuple[int, Taps], ...]) -> Any:
     for dim, taps in maps:
         a = _along(a, dim, taps)
     return a if maps else a.copy()
@@ -145,11 +149,11 @@ def _cubic(n: int, out: int, scale: float | None, align: bool) -> Taps:
     return Taps(n, positions, np.stack(_cubic_weights(at - left, CUBIC), 1))
 
 
-def _triangle(d: Any) -> Any:
+def _triangle(d: Array) -> Any:
     return (1 - np.abs(d)).clip(0, None)
 
 
-def _keys(d: Any) -> Any:
+def _keys(d: Array) -> Any:
     """The cubic of image libraries, which PyTorch takes where it filters."""
     d = np.abs(d)
     return np.where(d < 1, (1.5 * d - 2.5) * d * d + 1, np.where(d < 2, ((-0.5 * d + 2.5) * d - 4) * d + 2, 0.0))
@@ -219,7 +223,7 @@ def _new_sizes(shape: tuple[int, ...], size: Any, scale_factor: Any,
 _OF_BYTES = ("nearest", "nearest-exact", "bilinear", "bicubic")  # modes for images of uint8
 
 
-def _check_interpolation(x: Any, mode: str, align: Any, antialias: bool, n: int) -> None:
+def _check_interpolation(x: Tensor, mode: str, align: bool | None, antialias: bool, n: int) -> None:
     if mode not in ("nearest", "nearest-exact", "area", *_DIMENSIONS):
         raise NotSupported(f"interpolate: mode={mode!r} is not known",
                            fix="mode='nearest', 'linear', 'bilinear', 'bicubic', 'trilinear' or 'area'")
@@ -236,8 +240,8 @@ def _check_interpolation(x: Any, mode: str, align: Any, antialias: bool, n: int)
 
 
 @may_need_much
-def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
-                align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
+def interpolate(input: Tensor, size: Ints | None = None, scale_factor: float | Sequence[float] | None = None,
+                mode: str = "nearest", align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
                 antialias: bool = False) -> Any:
     """Images (or sequences, or volumes) of another size.
 
@@ -260,18 +264,20 @@ def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: st
     return make(np.rint(between).clip(0, 255).astype(np.uint8))
 
 
-def upsample(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
-             align_corners: bool | None = None) -> Any:
+def upsample(input: Tensor, size: Ints | None = None, scale_factor: float | Sequence[float] | None = None,
+             mode: str = "nearest", align_corners: bool | None = None) -> Any:
     """The older name of interpolate."""
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
-def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+def upsample_nearest(input: Tensor, size: Ints | None = None,
+                     scale_factor: float | Sequence[float] | None = None) -> Any:
     """Interpolation by the nearest position."""
     return interpolate(input, size, scale_factor, "nearest")
 
 
-def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+def upsample_bilinear(input: Tensor, size: Ints | None = None,
+                      scale_factor: float | Sequence[float] | None = None) -> Any:
     """Linear interpolation along two dimensions, with the corners aligned."""
     return interpolate(input, size, scale_factor, "bilinear", True)
 
@@ -281,11 +287,11 @@ def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) ->
 _MODES, _BORDERS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
 
 
-def _constant(array: Any, like: Any) -> Any:
+def _constant(array: Array, like: Tensor) -> Any:
     return make(np.asarray(array, like._array.dtype))
 
 
-def _pixels(coordinate: Any, n: int, align: bool) -> Any:
+def _pixels(coordinate: Tensor, n: int, align: bool) -> Any:
     """From -1 ... 1 to positions along a dimension of size n."""
     return (coordinate + 1) * ((n - 1) / 2) if align else ((coordinate + 1) * n - 1) * 0.5
 
@@ -298,7 +304,7 @@ def _turns(distance: Any, span: float) -> tuple[Any, Any]:
     return np.where(distance < 0, -1, 1) * np.where(even, 1, -1), np.where(even, -turns * span, (turns + 1) * span)
 
 
-def _mirrored(at: Any, n: int, align: bool) -> Any:
+def _mirrored(at: Tensor, n: int, align: bool) -> Any:
     """Positions outside reflected at the borders as often as it takes; slopes change sign with each."""
     low, span = (0.0, n - 1.0) if align else (-0.5, float(n))
     if span <= 0:
@@ -307,17 +313,17 @@ def _mirrored(at: Any, n: int, align: bool) -> Any:
     return (at - low) * _constant(sign, at) + _constant(start + low, at)
 
 
-def _bounded(at: Any, n: int, border: str, align: bool) -> Any:
+def _bounded(at: Tensor, n: int, border: str, align: bool) -> Any:
     if border == "zeros":
         return at
     if border == "reflection":
         at = _mirrored(at, n, align)
     inside = (at._array > 0) & (at._array < n - 1)  # at the very border PyTorch's slope is zero
-    border = np.where(inside, 0, at._array.clip(0, n - 1))
-    return clamp_values(at, 0, n - 1) * _constant(inside, at) + _constant(border, at)
+    outside = np.where(inside, 0, at._array.clip(0, n - 1))
+    return clamp_values(at, 0, n - 1) * _constant(inside, at) + _constant(outside, at)
 
 
-def _neighbours(at: Any, n: int, mode: str, border: str, align: bool) -> list[tuple[Any, Any, Any]]:
+def _neighbours(at: Tensor, n: int, mode: str, border: str, align: bool) -> list[tuple[Any, Any, Any]]:
     """Along one dimension, for every neighbour: its position, whether it exists, and its weight (None for all)."""
     if mode == "bicubic":
         left = np.floor(at._array)
@@ -335,7 +341,7 @@ def _neighbours(at: Any, n: int, mode: str, border: str, align: bool) -> list[tu
             for p, w in zip(places, weights)]
 
 
-def _check_grid(input: Any, grid: Any, mode: str, border: str) -> None:
+def _check_grid(input: Tensor, grid: Tensor, mode: str, border: str) -> None:
     x, at = tensor_argument(input, "grid_sample")._array, tensor_argument(grid, "grid_sample")._array
     for what, given, known in (("mode", mode, _MODES), ("padding_mode", border, _BORDERS)):
         if given not in known:
@@ -358,7 +364,7 @@ def _check_grid(input: Any, grid: Any, mode: str, border: str) -> None:
                          why=f"the input has shape {x.shape}", fix="mode='bilinear'")
 
 
-def grid_sample(input: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros",
+def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
                 align_corners: bool | None = None) -> Any:
     """Images read at the coordinates in `grid`, from -1 to 1 (the last dimension holds x, y and, for volumes, z)."""
     _check_grid(input, grid, mode, padding_mode)
@@ -376,7 +382,7 @@ def grid_sample(input: Any, grid: Any, mode: str = "bilinear", padding_mode: str
     return reshape(total, n, c, *shape)
 
 
-def _corner(flat: Any, corner: tuple[tuple[Any, Any, Any], ...], sizes: Sequence[int]) -> Any:
+def _corner(flat: Tensor, corner: tuple[tuple[Any, Any, Any], ...], sizes: Sequence[int]) -> Any:
     """What one neighbour of every point contributes."""
     place, exists, weight = np.zeros_like(corner[0][0]), np.ones_like(corner[0][1]), None
     for (p, there, w), size in zip(corner, sizes):
@@ -390,7 +396,7 @@ def _corner(flat: Any, corner: tuple[tuple[Any, Any, Any], ...], sizes: Sequence
 
 
 def _sampler(name: str, dimensions: tuple[int, ...]) -> Any:
-    def sampler(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
+    def sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
         if tensor_argument(input, name)._array.ndim not in dimensions:
             raise ShapeError(f"{name}: expects an input of {dimensions[0]} dimensions, got shape {input._array.shape}",
                              fix="nn.functional.grid_sample")
@@ -405,7 +411,7 @@ grid_sampler = _sampler("grid_sampler", (4, 5))
 grid_sampler_2d, grid_sampler_3d = _sampler("grid_sampler_2d", (4,)), _sampler("grid_sampler_3d", (5,))
 
 
-def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = None) -> Any:
+def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Any:
     """The grid for grid_sample of an affine map: theta is (n, 2, 3) for images, (n, 3, 4) for volumes."""
     t = tensor_argument(theta, "affine_grid")._array
     sizes = whole_numbers(tuple(size), len(size), "affine_grid", "size")[2:]
@@ -428,6 +434,6 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = No
     return reshape(matmul(make(base), transpose(theta, 1, 2)), t.shape[0], *sizes, len(sizes))
 
 
-def affine_grid_generator(theta: Any, size: Sequence[int], align_corners: bool) -> Any:
+def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: bool) -> Any:
     """As nn.functional.affine_grid."""
     return affine_grid(theta, size, align_corners)
