@@ -9,16 +9,18 @@ import math
 import warnings
 from array import array as packed
 from collections import deque
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
 from ...arrays import np
 from ...arrays.allocator import allocator, keep_memory
 from ...arrays.numpy import silenced, silent, silently
-from ...base.device import CPU, check_device, names_meta
+from ...base.device import CPU, check_device, device as Device, names_meta
 from ...base.errors import BadArgument, BadData, BadValue, DTypeError, OutOfMemory, ShapeError, may_need_much
-from ...base.layout import check_format, check_layout
+from ...base.layout import check_format, check_layout, layout as Layout, memory_format as MemoryFormat
 from ...base.modes import mode
+from ...base.operands import Array
 from ...base.provenance import to_user
 from ...base.sockets import socket
 from ...core.dtypes import (
@@ -40,17 +42,19 @@ from ...core.number import number
 from ...core.op import RECORDED
 from ...core.out_arg import write_out
 from ...core.size import sizes
-from ...core.storage import TensorBase, export_for_good
-from ..math.elementwise import cast, cast_array
-from ..random.generator import source, uniform
+from ...core.storage import TensorBase as Tensor, export_for_good
+from ..math.elementwise import Value, cast, cast_array
+from ..random.generator import Generator, source, uniform
 from ..shape.shape import RANKS, copied, tensor_argument
 
 MAX_BYTES = 1 << 46
 SEQUENCES = (list, tuple, range, deque, packed)  # whose items are elements
+ElementType = DType | type  # bool, int, float and complex name types, too
 
 
-def finish(array: Any, requires_grad: bool, device: Any = None, name: str = "tensor", *, layout: Any = None,
-           pin_memory: bool = False, memory_format: Any = None, out: Any = None, **unknown: Any) -> Any:
+def finish(array: Array, requires_grad: bool, device: Device | str | None = None, name: str = "tensor",
+           *, layout: Layout | None = None, pin_memory: bool = False, memory_format: MemoryFormat | None = None,
+           out: Tensor | None = None, **unknown: Any) -> Any:
     """The array as a tensor that is what was asked for."""
     place = mode.now.device if device is None else device
     if place is not None and place is not CPU and names_meta(place) and out is None:
@@ -70,7 +74,7 @@ def finish(array: Any, requires_grad: bool, device: Any = None, name: str = "ten
     return result if requires_grad is False or requires_grad is None else result.requires_grad_(requires_grad)
 
 
-def _wanted(dtype: Any, settings: dict[str, Any]) -> DType:
+def _wanted(dtype: ElementType | None, settings: dict[str, Any]) -> DType:
     """The element type asked for, else that of `out`, else the default."""
     out = settings.get("out")
     if dtype is None:
@@ -88,7 +92,7 @@ def _shape(arguments: tuple[Any, ...], name: str) -> tuple[int, ...]:
     return shape
 
 
-def allocate(maker: Any, shape: tuple[int, ...], to: DType, name: str) -> Any:
+def allocate(maker: Callable[..., Array], shape: tuple[int, ...], to: DType, name: str) -> Any:
     """`maker(shape, type)`; huge shapes get an error that says how much they would need."""
     need = math.prod(shape) * to.itemsize
     try:
@@ -110,7 +114,7 @@ def allocate(maker: Any, shape: tuple[int, ...], to: DType, name: str) -> Any:
 
 def as_array(data: Any, to: DType | None, name: str = "tensor") -> Any:
     """A fresh array of `data`: numbers, nested sequences, arrays, tensors, or sequences of these."""
-    if isinstance(data, TensorBase):
+    if isinstance(data, Tensor):
         return silent().run(_values(data).astype, to.array_type if to else data._array.dtype, copy=True, order="C")
     if isinstance(data, (np.ndarray, np.generic)):
         if data.nbytes >= allocator.least:
@@ -137,13 +141,13 @@ def as_array(data: Any, to: DType | None, name: str = "tensor") -> Any:
     return cast_array(found, to.array_type)
 
 
-def _of_one_type(array: Any) -> Any:
+def _of_one_type(array: Array) -> Any:
     """An array with the type object that all have. Unpickled arrays have others, and types are compared by identity."""
     wanted = of_array(array.dtype).array_type
     return array if array.dtype is wanted else array.view(wanted)
 
 
-def _values(tensor: TensorBase) -> Any:
+def _values(tensor: Tensor) -> Any:
     """The array of a tensor that is copied as data; a warning says, as PyTorch's does, that its history is lost."""
     if tensor._storage.writer is not None and mode.grad:
         warnings.warn("tensor: a tensor that requires a gradient is copied as data, without its history, so no "
@@ -153,7 +157,7 @@ def _values(tensor: TensorBase) -> Any:
 
 
 def _unwrapped(data: Any) -> Any:
-    if isinstance(data, TensorBase):
+    if isinstance(data, Tensor):
         return _values(data)
     return [_unwrapped(v) for v in data] if isinstance(data, SEQUENCES) else data
 
@@ -165,7 +169,7 @@ def inferred(data: Any) -> DType:
 
 
 def _kinds(data: Any) -> set[DType]:
-    if isinstance(data, TensorBase):
+    if isinstance(data, Tensor):
         return {of_array(data._array.dtype)}
     if isinstance(data, (np.ndarray, np.generic)):
         return {of_array(data.dtype)}
@@ -178,7 +182,7 @@ def _kinds(data: Any) -> set[DType]:
     return {scalar_dtype(kind()) for kind in numbers}.union(*(_kinds(v) for v in data if type(v) not in numbers))
 
 
-def _check_range_of(found: Any, to: DType, name: str) -> None:
+def _check_range_of(found: Array, to: DType, name: str) -> None:
     """Python numbers must fit their type; only arrays and tensors are cut to fit."""
     kind, wanted = found.dtype.kind, to.array_type
     if kind == "c" and wanted.kind not in "cb":
@@ -193,8 +197,8 @@ def _check_range_of(found: Any, to: DType, name: str) -> None:
 
 
 @may_need_much
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-           pin_memory: bool = False) -> Any:
+def tensor(data: Any, *, dtype: ElementType | None = None, device: Device | str | None = None,
+           requires_grad: bool = False, pin_memory: bool = False) -> Any:
     """A tensor of data, always copied.
 
     >>> import mutagrad as mg
@@ -206,10 +210,10 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     return finish(array, requires_grad, device, pin_memory=pin_memory)
 
 
-def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
+def as_tensor(data: Any, dtype: ElementType | None = None, device: Device | str | None = None) -> Any:
     """A tensor of data, without copying where that can be: tensors stay themselves, arrays share their memory."""
     check_device(device)
-    if isinstance(data, TensorBase):
+    if isinstance(data, Tensor):
         if dtype is None or data._array.dtype is as_dtype(dtype).array_type:
             return data
         return cast(data, as_dtype(dtype).array_type)
@@ -219,7 +223,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     return tensor(data, dtype=dtype)
 
 
-def from_numpy(array: Any) -> Any:
+def from_numpy(array: Array) -> Any:
     """A tensor over the memory of a NumPy array: writes on either side are seen on the other."""
     if not isinstance(array, np.ndarray):
         raise BadArgument(f"from_numpy: expected a NumPy array, got {type(array).__name__}",
@@ -252,7 +256,8 @@ def from_numpy(array: Any) -> Any:
 
 # --------------------------------------------------------------------------------------------------------------- filled
 
-def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
+def empty(*size: int | Sequence[int], dtype: ElementType | None = None, device: Device | str | None = None,
+          requires_grad: bool = False, **settings: Any) -> Any:
     """A tensor whose values are whatever the memory held."""
     to = _wanted(dtype, settings)
     array = allocate(np.empty, _shape(_size(size, settings), "empty"), to, "empty")
@@ -265,22 +270,24 @@ def _size(arguments: tuple[Any, ...], settings: dict[str, Any]) -> tuple[Any, ..
     return arguments if size is None else (size,)
 
 
-def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
+def zeros(*size: int | Sequence[int], dtype: ElementType | None = None, device: Device | str | None = None,
+          requires_grad: bool = False, **settings: Any) -> Any:
     """Zeros: `zeros(2, 3)` or `zeros((2, 3))`."""
     to = _wanted(dtype, settings)
     array = allocate(np.zeros, _shape(_size(size, settings), "zeros"), to, "zeros")
     return finish(array, requires_grad, device, "zeros", **settings)
 
 
-def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
+def ones(*size: int | Sequence[int], dtype: ElementType | None = None, device: Device | str | None = None,
+         requires_grad: bool = False, **settings: Any) -> Any:
     """Ones: `ones(2, 3)` or `ones((2, 3))`."""
     to = _wanted(dtype, settings)
     array = allocate(np.ones, _shape(_size(size, settings), "ones"), to, "ones")
     return finish(array, requires_grad, device, "ones", **settings)
 
 
-def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-         **settings: Any) -> Any:
+def full(size: int | Sequence[int], fill_value: Value, *, dtype: ElementType | None = None,
+         device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
     """One value everywhere; the type is that of the value."""
     value = _number(fill_value, "full")
     to = _wanted(dtype, settings) if dtype is not None or settings.get("out") is not None else inferred(value)
@@ -289,38 +296,38 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
     return finish(array, requires_grad, device, "full", **settings)
 
 
-def _like(x: Any, dtype: Any, name: str) -> DType:
+def _like(x: Tensor, dtype: ElementType | None, name: str) -> DType:
     """The element type asked for, else that of x."""
     own = tensor_argument(x, name)._array.dtype
     return of_array(own) if dtype is None else as_dtype(dtype)
 
 
-def _place(x: Any, device: Any) -> Any:
+def _place(x: Tensor, device: Device | str | None) -> Any:
     """The device asked for, else that of x."""
     return x.device if device is None else device
-def empty_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-               **settings: Any) -> Any:
+def empty_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
+               requires_grad: bool = False, **settings: Any) -> Any:
     """Whatever the memory held, in the shape and type of another tensor."""
     to = _like(input, dtype, "empty_like")
     return empty(input._array.shape, dtype=to, device=_place(input, device), requires_grad=requires_grad, **settings)
 
 
-def zeros_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-               **settings: Any) -> Any:
+def zeros_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
+               requires_grad: bool = False, **settings: Any) -> Any:
     """Zeros in the shape and type of another tensor."""
     to = _like(input, dtype, "zeros_like")
     return zeros(input._array.shape, dtype=to, device=_place(input, device), requires_grad=requires_grad, **settings)
 
 
-def ones_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-              **settings: Any) -> Any:
+def ones_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
+              requires_grad: bool = False, **settings: Any) -> Any:
     """Ones in the shape and type of another tensor."""
     to = _like(input, dtype, "ones_like")
     return ones(input._array.shape, dtype=to, device=_place(input, device), requires_grad=requires_grad, **settings)
 
 
-def full_like(input: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-              **settings: Any) -> Any:
+def full_like(input: Tensor, fill_value: Value, *, dtype: ElementType | None = None, device: Device | str | None = None,
+              requires_grad: bool = False, **settings: Any) -> Any:
     """One value everywhere, in the shape and type of another tensor."""
     to = _like(input, dtype, "full_like")
     return full(input._array.shape, fill_value, dtype=to, device=_place(input, device), requires_grad=requires_grad,
@@ -331,36 +338,36 @@ RECORDED.zeros_like = zeros_like
 RECORDED.as_tensor = as_tensor
 
 
-def new_tensor(x: Any, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-               **settings: Any) -> Any:
+def new_tensor(x: Tensor, data: Any, *, dtype: ElementType | None = None, device: Device | str | None = None,
+               requires_grad: bool = False, **settings: Any) -> Any:
     """A tensor of data, of the type of x."""
     array = as_array(data, _like(x, dtype, "new_tensor"))
     return finish(array, requires_grad, _place(x, device), "new_tensor", **settings)
 
 
-def new_zeros(x: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-              **settings: Any) -> Any:
+def new_zeros(x: Tensor, *size: int | Sequence[int], dtype: ElementType | None = None,
+              device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Zeros, of the type of x."""
     to = _like(x, dtype, "new_zeros")
     return zeros(*size, dtype=to, device=_place(x, device), requires_grad=requires_grad, **settings)
 
 
-def new_ones(x: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-             **settings: Any) -> Any:
+def new_ones(x: Tensor, *size: int | Sequence[int], dtype: ElementType | None = None,
+             device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Ones, of the type of x."""
     to = _like(x, dtype, "new_ones")
     return ones(*size, dtype=to, device=_place(x, device), requires_grad=requires_grad, **settings)
 
 
-def new_empty(x: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-              **settings: Any) -> Any:
+def new_empty(x: Tensor, *size: int | Sequence[int], dtype: ElementType | None = None,
+              device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Whatever the memory held, of the type of x."""
     to = _like(x, dtype, "new_empty")
     return empty(*size, dtype=to, device=_place(x, device), requires_grad=requires_grad, **settings)
 
 
-def new_full(x: Any, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-             **settings: Any) -> Any:
+def new_full(x: Tensor, size: int | Sequence[int], fill_value: Value, *, dtype: ElementType | None = None,
+             device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
     """One value everywhere, of the type of x."""
     to = _like(x, dtype, "new_full")
     return full(size, fill_value, dtype=to, device=_place(x, device), requires_grad=requires_grad, **settings)
@@ -382,28 +389,28 @@ def _scaled(drawn: Any, scale: Any, start: Any, dtype: Any) -> Any:
     return (drawn * scale + start).astype(dtype)
 
 
-def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None,
-           requires_grad: bool = False, **settings: Any) -> Any:
+def arange(start: Value | None = None, end: Value | None = None, step: Value = 1, *, dtype: ElementType | None = None,
+           device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Numbers from start (0 if left out) up to, not including, end."""
     first, last = (0, start) if end is None else (0 if start is None else start, end)
-    first, last, step = (_number(v, "arange") for v in (first, last, step))
-    _check_range(first, last, step)
+    first, last, by = (_number(v, "arange") for v in (first, last, step))
+    _check_range(first, last, by)
     if dtype is None and settings.get("out") is None:
-        dtype = get_default_dtype() if any(isinstance(v, float) for v in (first, last, step)) else int64
+        dtype = get_default_dtype() if any(isinstance(v, float) for v in (first, last, by)) else int64
     to = _wanted(dtype, settings)
     if to.name == "int64":  # where PyTorch drops the fractions first; for other integers it counts with them
-        first, last, step = int(first), int(last), int(step)
-        _check_range(first, last, step)
-    count = math.ceil((last - first) / step)
+        first, last, by = int(first), int(last), int(by)
+        _check_range(first, last, by)
+    count = math.ceil((last - first) / by)
     if to.category < FLOAT:
-        first, step = int(first), int(step)
+        first, by = int(first), int(by)
     wide = np.float64 if to.category >= FLOAT else np.int64
-    array = allocate(lambda shape, kind: _scaled(np.arange(*shape, dtype=wide), step, first, kind), (count,), to,
+    array = allocate(lambda shape, kind: _scaled(np.arange(*shape, dtype=wide), by, first, kind), (count,), to,
                      "arange")
     return in_order(array, requires_grad, device, "arange", **settings)
 
 
-def in_order(array: Any, requires_grad: bool, device: Any, name: str, **settings: Any) -> Any:
+def in_order(array: Array, requires_grad: bool, device: Device | str | None, name: str, **settings: Any) -> Any:
     """Numbers in a row as a tensor; an `out` of as many elements takes them in its own shape, row by row."""
     out = settings.get("out")
     if out is not None and out._array.size == array.size:
@@ -419,8 +426,8 @@ def _check_range(first: Any, last: Any, step: Any) -> None:
                        fix=f"mutagrad.arange({first}, {last})")
 
 
-def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-             **settings: Any) -> Any:
+def linspace(start: Value, end: Value, steps: int, *, dtype: ElementType | None = None,
+             device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
     """So many numbers from start to end, both included; differentiable with respect to both."""
     if _has_history(start) or _has_history(end):
         return _between(start, end, steps, _wanted(dtype, settings), requires_grad, "linspace", settings.get("out"))
@@ -430,11 +437,12 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any
     return in_order(array, requires_grad, device, "linspace", **settings)
 
 
-def _has_history(bound: Any) -> bool:
-    return isinstance(bound, TensorBase) and bound._storage.writer is not None and mode.grad
+def _has_history(bound: Value) -> bool:
+    return isinstance(bound, Tensor) and bound._storage.writer is not None and mode.grad
 
 
-def _between(start: Any, end: Any, steps: int, to: DType, requires_grad: bool, name: str, out: Any) -> Any:
+def _between(start: Value, end: Value, steps: int, to: DType, requires_grad: bool, name: str,
+             out: Tensor | None) -> Any:
     """The same as a recorded operation, where an end of the range is a tensor that requires a gradient."""
     _check_bounds(name, start, end)
     if to.category < FLOAT:
@@ -446,12 +454,13 @@ def _between(start: Any, end: Any, steps: int, to: DType, requires_grad: bool, n
 
 def _check_bounds(name: str, *bounds: Any) -> None:
     for bound in bounds:
-        if isinstance(bound, TensorBase) and bound._array.ndim:
+        if isinstance(bound, Tensor) and bound._array.ndim:
             raise BadValue(f"{name}: a bound of shape {bound._array.shape} is no number",
                            fix=f"mutagrad.{name}(x[0], x[1], 5)")
 
 
-def _ends(name: str, start: Any, end: Any, steps: int, dtype: Any, settings: dict[str, Any]) -> tuple[Any, Any, DType]:
+def _ends(name: str, start: Value, end: Value, steps: int, dtype: ElementType | None,
+          settings: dict[str, Any]) -> tuple[Any, Any, DType]:
     """Bounds of a range, whole numbers where its elements are, and the type of these."""
     if sizes((steps,), name)[0] < 0:
         raise BadValue(f"{name}: number of steps must be non-negative, got {steps}", fix=f"mutagrad.{name}(0, 1, 5)")
@@ -467,8 +476,8 @@ def _ends(name: str, start: Any, end: Any, steps: int, dtype: Any, settings: dic
     return (first, last, to) if to.category >= FLOAT else (int(first), int(last), to)
 
 
-def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None,
-             requires_grad: bool = False, **settings: Any) -> Any:
+def logspace(start: Value, end: Value, steps: int, base: float = 10.0, *, dtype: ElementType | None = None,
+             device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
     """So many powers of `base`, with exponents from start to end; differentiable with respect to both of these."""
     if _has_history(start) or _has_history(end):
         exponents = _between(start, end, steps, _wanted(dtype, settings), False, "logspace", None)
@@ -483,8 +492,8 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any
     return in_order(array, requires_grad, device, "logspace", **settings)
 
 
-def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-        **settings: Any) -> Any:
+def eye(n: int, m: int | None = None, *, dtype: ElementType | None = None, device: Device | str | None = None,
+        requires_grad: bool = False, **settings: Any) -> Any:
     """Ones on the diagonal, zeros elsewhere."""
     to = _wanted(dtype, settings)
     shape = _shape((n, n if m is None else m), "eye")
@@ -494,14 +503,14 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, 
 
 # --------------------------------------------------------------------------------------------------------------- random
 
-def _float_type(dtype: Any, settings: dict[str, Any], name: str) -> DType:
+def _float_type(dtype: ElementType | None, settings: dict[str, Any], name: str) -> DType:
     to = _wanted(dtype, settings)
     if to.category < FLOAT:
         raise DTypeError(f"{name}: needs a floating point type, not {to.name}", fix="mutagrad.randint(low, high, size)")
     return to
 
 
-def _draw(method: str, generator: Any, shape: tuple[int, ...], to: DType) -> Any:
+def _draw(method: str, generator: Generator | None, shape: tuple[int, ...], to: DType) -> Any:
     if math.prod(shape) * to.itemsize >= allocator.least:
         keep_memory()
     draw = getattr(source(generator), method)
@@ -515,8 +524,8 @@ def _draw(method: str, generator: Any, shape: tuple[int, ...], to: DType) -> Any
     return np.asarray(draw(shape)).astype(to.array_type)
 
 
-def rand(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-         **settings: Any) -> Any:
+def rand(*size: int | Sequence[int], generator: Generator | None = None, dtype: ElementType | None = None,
+         device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Uniform in [0, 1)."""
     to = _float_type(dtype, settings, "rand")
     shape = _shape(_size(size, settings), "rand")
@@ -524,8 +533,8 @@ def rand(*size: Any, generator: Any = None, dtype: Any = None, device: Any = Non
     return finish(array, requires_grad, device, "rand", **settings)
 
 
-def randn(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-          **settings: Any) -> Any:
+def randn(*size: int | Sequence[int], generator: Generator | None = None, dtype: ElementType | None = None,
+          device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Normal with mean 0 and variance 1."""
     to = _float_type(dtype, settings, "randn")
     shape = _shape(_size(size, settings), "randn")
@@ -533,8 +542,9 @@ def randn(*size: Any, generator: Any = None, dtype: Any = None, device: Any = No
     return finish(array, requires_grad, device, "randn", **settings)
 
 
-def randint(low: Any = None, high: Any = None, size: Any = None, *, generator: Any = None, dtype: Any = None,
-            device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
+def randint(low: Any = None, high: Any = None, size: Sequence[int] | None = None, *, generator: Generator | None = None,
+            dtype: ElementType | None = None, device: Device | str | None = None, requires_grad: bool = False,
+            **settings: Any) -> Any:
     """Integers from low (0 if left out) up to, not including, high: `randint(10, (2, 3))`."""
     if size is None and isinstance(high, (tuple, list)):
         low, high, size = 0, low, high
@@ -552,7 +562,7 @@ def randint(low: Any = None, high: Any = None, size: Any = None, *, generator: A
     return finish(array, requires_grad, device, "randint", **settings)
 
 
-def _holding(name: str, least: int, most: int, dtype: Any, settings: dict[str, Any]) -> DType:
+def _holding(name: str, least: int, most: int, dtype: ElementType | None, settings: dict[str, Any]) -> DType:
     """The type asked for, int64 if none, which must hold these whole numbers exactly."""
     to = int64 if dtype is None and settings.get("out") is None else _wanted(dtype, settings)
     if to.is_complex:
@@ -568,8 +578,8 @@ def _holding(name: str, least: int, most: int, dtype: Any, settings: dict[str, A
     return to
 
 
-def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-             **settings: Any) -> Any:
+def randperm(n: int, *, generator: Generator | None = None, dtype: ElementType | None = None,
+             device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
     """The numbers from 0 to n - 1 in random order."""
     shape = _shape((n,), "randperm")
     to = _holding("randperm", 0, n - 1, dtype, settings)
@@ -577,24 +587,25 @@ def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = 
     return finish(array, requires_grad, device, "randperm", **settings)
 
 
-def rand_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, generator: Any = None,
-              **settings: Any) -> Any:
+def rand_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
+              requires_grad: bool = False, generator: Generator | None = None, **settings: Any) -> Any:
     """Uniform in [0, 1), in the shape and type of another tensor."""
     to = _like(input, dtype, "rand_like")
     return rand(input._array.shape, dtype=to, device=input.device if device is None else device,
                    requires_grad=requires_grad, generator=generator, **settings)
 
 
-def randn_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, generator: Any = None,
-               **settings: Any) -> Any:
+def randn_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
+               requires_grad: bool = False, generator: Generator | None = None, **settings: Any) -> Any:
     """Normal numbers, in the shape and type of another tensor."""
     to = _like(input, dtype, "randn_like")
     return randn(input._array.shape, dtype=to, device=input.device if device is None else device,
                    requires_grad=requires_grad, generator=generator, **settings)
 
 
-def randint_like(input: Any, low: int = 0, high: Any = None, *, dtype: Any = None, device: Any = None,
-                 requires_grad: bool = False, generator: Any = None, **settings: Any) -> Any:
+def randint_like(input: Tensor, low: int = 0, high: int | None = None, *, dtype: ElementType | None = None,
+                 device: Device | str | None = None, requires_grad: bool = False, generator: Generator | None = None,
+                 **settings: Any) -> Any:
     """Integers from low (0 if left out) up to, not including, high, in the shape and type of another tensor."""
     low, high = (0, low) if high is None else (low, high)
     to = _like(input, dtype, "randint_like")
@@ -602,7 +613,7 @@ def randint_like(input: Any, low: int = 0, high: Any = None, *, dtype: Any = Non
                    requires_grad=requires_grad, generator=generator, **settings)
 
 
-def _drawable(x: Any, name: str) -> DType:
+def _drawable(x: Tensor, name: str) -> DType:
     """The type of what is drawn into: it must hold fractions."""
     to = of_array(x._array.dtype)
     if to.category < FLOAT:
@@ -611,7 +622,7 @@ def _drawable(x: Any, name: str) -> DType:
     return to
 
 
-def uniform_(x: Any, *bounds: float, generator: Any = None, **named: float) -> Any:
+def uniform_(x: Tensor, *bounds: float, generator: Generator | None = None, **named: float) -> Any:
     """Overwrites with numbers uniform between two bounds, `from` (0 if left out) and `to` (1 if left out)."""
     given = dict(zip(("from", "to"), bounds)) | named
     if len(given) != len(bounds) + len(named) or set(given) - {"from", "to"}:
@@ -627,7 +638,7 @@ def uniform_(x: Any, *bounds: float, generator: Any = None, **named: float) -> A
     return x.copy_(make(_scaled(_draw("random", generator, x._array.shape, kind), high - low, start, x._array.dtype)))
 
 
-def normal_(x: Any, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Any:
+def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Any:
     """Overwrites with normal numbers."""
     mean, std = number(mean), number(std)
     if std < 0:

@@ -9,9 +9,10 @@ from typing import Any
 
 from ...arrays import np
 from ...arrays.numpy import silently
-from ...base.device import CPU, check_device
+from ...base.device import CPU, check_device, device as Device
 from ...base.errors import BadArgument, BadData, BadValue
 from ...core.factory import make
+from ...core.storage import TensorBase as Tensor
 
 FIRST_SEED = 67280421310721  # a fresh generator's, as in PyTorch
 
@@ -29,7 +30,7 @@ class Generator:
 
     device = CPU
 
-    def __init__(self, device: Any = "cpu") -> None:
+    def __init__(self, device: Device | str | None = "cpu") -> None:
         check_device(device)
         self._seed = FIRST_SEED
 
@@ -118,7 +119,7 @@ def get_rng_state() -> Any:
     return default_generator.get_state()
 
 
-def set_rng_state(new_state: Any) -> None:
+def set_rng_state(new_state: Tensor) -> None:
     """Puts the default generator into a state that `get_rng_state` gave."""
     default_generator.set_state(new_state)
 

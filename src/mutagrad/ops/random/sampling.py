@@ -6,23 +6,26 @@ derivative zero, so does this; an in-place draw overwrites, and what stood there
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ...arrays import np
 from ...arrays.numpy import silently
-from ...base.device import check_device
+from ...base.device import check_device, device as Device
 from ...base.errors import BadArgument, BadValue, DTypeError, ShapeError, may_need_much
+from ...base.layout import layout as Layout
+from ...base.operands import Array
 from ...core.codegen import primitive
-from ...core.dtypes import FLOAT, INTEGER, as_dtype, finfo, get_default_dtype, iinfo, int64, of_array
+from ...core.dtypes import FLOAT, INTEGER, as_dtype, dtype as DType, finfo, get_default_dtype, iinfo, int64, of_array
 from ...core.factory import make
 from ...core.number import number
 from ...core.op import zero
 from ...core.out_arg import write_out
 from ...core.size import sizes
-from ...core.storage import TensorBase
+from ...core.storage import TensorBase as Tensor
 from ...core.write import check_writable
 from ..shape.shape import broadcast_to, tensor_argument
-from .generator import source, uniform
+from .generator import Generator, source, uniform
 
 FUNCTIONS = "bernoulli binomial multinomial normal poisson"
 METHODS = "bernoulli bernoulli_ cauchy_ exponential_ geometric_ log_normal_ multinomial random_"
@@ -40,18 +43,18 @@ normal_values = primitive("normal", lambda mean, std, generator: _normal(mean, s
                           x=zero, y=zero)
 
 
-def _binomial(count: Any, p: Any, generator: Any) -> Any:
+def _binomial(count: Array, p: Array, generator: Generator | None) -> Any:
     """As PyTorch's: what is out of range is taken for the nearest count or probability."""
     trials = np.maximum(np.floor(count.astype(np.float64)), 0).astype(np.int64)
     chance = np.clip(p.astype(np.float64), 0, 1)
     return np.asarray(source(generator).binomial(trials, chance), count.dtype)
 
 
-def _normal(mean: Any, std: Any, generator: Any) -> Any:
+def _normal(mean: Array, std: Array, generator: Generator | None) -> Any:
     return (mean + std * _standard_normal(generator, mean.shape, mean.dtype.kind == "c")).astype(mean.dtype)
 
 
-def _standard_normal(generator: Any, shape: tuple[int, ...], is_complex: bool = False) -> Any:
+def _standard_normal(generator: Generator | None, shape: tuple[int, ...], is_complex: bool = False) -> Any:
     """Variance 1, which a complex number shares between its parts."""
     if not is_complex:
         return source(generator).standard_normal(shape)
@@ -64,7 +67,7 @@ def _scaled(drawn: Any, scale: Any, start: Any, dtype: Any = None) -> Any:
     return found if dtype is None else found.astype(dtype)
 
 
-def _float_tensor(x: Any, name: str, complex_too: bool = False) -> Any:
+def _float_tensor(x: Tensor, name: str, complex_too: bool = False) -> Any:
     tensor_argument(x, name)
     found = of_array(x._array.dtype)
     if found.category < FLOAT or found.is_complex and not complex_too:
@@ -73,7 +76,7 @@ def _float_tensor(x: Any, name: str, complex_too: bool = False) -> Any:
     return x
 
 
-def _out(result: Any, out: Any) -> Any:
+def _out(result: Tensor, out: Tensor | None) -> Any:
     return write_out("out", result, out)
 
 
@@ -94,7 +97,8 @@ def _probabilities(p: Any, name: str) -> Any:
 
 
 @may_need_much
-def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = None) -> Any:
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None,
+              out: Tensor | None = None) -> Any:
     """Ones with the probabilities that `input` holds, or all with probability `p`, and zeros.
 
     >>> import mutagrad as mg
@@ -103,27 +107,27 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
     """
     if p is None:
         return _out(bernoulli_values(_probabilities(input, "bernoulli"), generator), out)
-    if isinstance(p, TensorBase):
+    if isinstance(p, Tensor):
         raise BadArgument("bernoulli: p must be a number",
                           fix="mutagrad.bernoulli(p), or x.bernoulli_(p) with a tensor")
     tensor_argument(input, "bernoulli")
     return _out(make(_bernoulli_number(input, p, generator, "bernoulli")), out)
 
 
-def _bernoulli_number(x: Any, p: float, generator: Any, name: str) -> Any:
+def _bernoulli_number(x: Tensor, p: float, generator: Generator | None, name: str) -> Any:
     p = _probability(p, name)
     return (uniform(generator, x._array.shape) < p).astype(x._array.dtype)
 
 
-def bernoulli_(x: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
+def bernoulli_(x: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None) -> Any:
     """Overwrites with ones of probability `p`, a number or a tensor, and zeros."""
     check_writable(x, "bernoulli_")
-    if not isinstance(p, TensorBase):
+    if not isinstance(p, Tensor):
         return x.copy_(make(_bernoulli_number(x, p, generator, "bernoulli_")))
     return x.copy_(bernoulli_values(_probabilities(broadcast_to(p, x._array.shape), "bernoulli_"), generator))
 
 
-def poisson(input: Any, generator: Any = None) -> Any:
+def poisson(input: Tensor, generator: Generator | None = None) -> Any:
     """Poisson numbers, each with the rate that `input` holds."""
     array = _float_tensor(input, "poisson")._array
     if not (array >= 0).all():
@@ -132,7 +136,7 @@ def poisson(input: Any, generator: Any = None) -> Any:
     return poisson_values(input, generator)
 
 
-def binomial(count: Any, prob: Any, generator: Any = None) -> Any:
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Any:
     """How many of `count` trials succeed, each with probability `prob`."""
     for value, name in ((count, "count"), (prob, "prob")):
         tensor_argument(value, "binomial")
@@ -146,7 +150,7 @@ def binomial(count: Any, prob: Any, generator: Any = None) -> Any:
     return binomial_values(broadcast_to(count, shape), broadcast_to(prob, shape), generator)
 
 
-def _common_shape(name: str, x: Any, y: Any) -> tuple[int, ...]:
+def _common_shape(name: str, x: Tensor, y: Tensor) -> tuple[int, ...]:
     try:
         found: tuple[int, ...] = np.broadcast_shapes(x._array.shape, y._array.shape)
     except ValueError:
@@ -157,8 +161,10 @@ def _common_shape(name: str, x: Any, y: Any) -> tuple[int, ...]:
 
 
 @may_need_much
-def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: Any = None,
-           device: Any = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False) -> Any:
+def normal(mean: Tensor | float, std: Tensor | float = 1.0, size: Sequence[int] | None = None,
+           *, generator: Generator | None = None, out: Tensor | None = None, dtype: DType | None = None,
+           device: Device | str | None = None, requires_grad: bool = False, layout: Layout | None = None,
+           pin_memory: bool = False) -> Any:
     """Normal numbers with this mean and standard deviation: tensors, a tensor and a number, or two numbers and a size.
 
     >>> import mutagrad as mg
@@ -166,7 +172,7 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
     (mutagrad.Size([2, 3]), mutagrad.Size([4]))
     """
     check_device(device)
-    if isinstance(mean, TensorBase) or isinstance(std, TensorBase):
+    if isinstance(mean, Tensor) or isinstance(std, Tensor):
         if size is None:
             return _out(_normal_of_tensors(mean, std, generator), out)
         mean, std = number(mean), number(std)
@@ -185,24 +191,24 @@ def _check_std(std: Any, name: str) -> None:
         raise BadValue(f"{name}: the standard deviation must not be negative, got {std}", fix=f"{name}(mean, {-std})")
 
 
-def _normal_of_tensors(mean: Any, std: Any, generator: Any) -> Any:
+def _normal_of_tensors(mean: Any, std: Any, generator: Generator | None) -> Any:
     """The type is the mean's, or the standard deviation's where the mean is a number."""
-    if isinstance(std, TensorBase):
+    if isinstance(std, Tensor):
         if of_array(std._array.dtype).is_complex:
             raise BadValue("normal: the standard deviation must be real", fix="std.abs()")
         if not (std._array >= 0).all():
             raise BadValue("normal: a standard deviation is negative or nan", fix="mutagrad.normal(mean, std.abs())")
     else:
         _check_std(std, "normal")
-    wanted = _float_tensor(mean if isinstance(mean, TensorBase) else std, "normal", complex_too=True)._array.dtype
-    mean, std = (v if isinstance(v, TensorBase) else make(np.array(v, wanted)) for v in (mean, std))
+    wanted = _float_tensor(mean if isinstance(mean, Tensor) else std, "normal", complex_too=True)._array.dtype
+    mean, std = (v if isinstance(v, Tensor) else make(np.array(v, wanted)) for v in (mean, std))
     shape = _common_shape("normal", mean, std)
     return normal_values(broadcast_to(mean, shape), broadcast_to(std, shape), generator)
 
 
 @may_need_much
-def multinomial(input: Any, num_samples: int, replacement: bool = False, *, generator: Any = None,
-                out: Any = None) -> Any:
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None,
+                out: Tensor | None = None) -> Any:
     """Positions drawn with the weights in each row, with or without replacement.
 
     >>> import mutagrad as mg
@@ -219,7 +225,7 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False, *, gene
     return _out(make(rows.reshape(*weights.shape[:-1], num_samples)), out)
 
 
-def _check_weights(weights: Any, count: int, replacement: bool) -> None:
+def _check_weights(weights: Array, count: int, replacement: bool) -> None:
     if weights.ndim not in (1, 2):
         raise ShapeError(f"multinomial: the weights must be a row or a matrix of rows, not of shape {weights.shape}",
                          fix="x.reshape(-1, n)")
@@ -236,7 +242,7 @@ def _check_weights(weights: Any, count: int, replacement: bool) -> None:
                        why="then no position has any chance", fix="x.clamp(min=1e-6)")
 
 
-def _with_replacement(weights: Any, count: int, generator: Any) -> Any:
+def _with_replacement(weights: Array, count: int, generator: Generator | None) -> Any:
     """Where a number uniform below the total falls among the running sums: never on a weight of zero."""
     sums = weights.cumsum(-1)
     totals = sums[:, -1:]
@@ -245,7 +251,7 @@ def _with_replacement(weights: Any, count: int, generator: Any) -> Any:
     return np.array(rows, np.int64).reshape(len(weights), count)
 
 
-def _without_replacement(weights: Any, count: int, generator: Any) -> Any:
+def _without_replacement(weights: Array, count: int, generator: Generator | None) -> Any:
     """Each position waits for a time with its weight as the rate; the first to come are drawn."""
     times = silently(np.divide, source(generator).standard_exponential(weights.shape), weights)
     return np.argsort(np.where(weights > 0, times, np.inf), -1, kind="stable")[:, :count].astype(np.int64)
@@ -259,7 +265,7 @@ def _target(x: Any, name: str) -> Any:
     return _float_tensor(x, name)
 
 
-def _write(x: Any, drawn: Any) -> Any:
+def _write(x: Tensor, drawn: Array) -> Any:
     return x.copy_(make(silently(np.asarray(drawn).astype, x._array.dtype)))
 
 
@@ -270,7 +276,7 @@ def _positive(value: Any, name: str, what: str) -> Any:
     return value
 
 
-def exponential_(x: Any, lambd: float = 1.0, *, generator: Any = None) -> Any:
+def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Any:
     """Overwrites with exponential numbers of rate `lambd`; none of them is zero."""
     lambd = _positive(lambd, "exponential_", "the rate")
     _target(x, "exponential_")
@@ -278,21 +284,21 @@ def exponential_(x: Any, lambd: float = 1.0, *, generator: Any = None) -> Any:
     return _write(x, drawn if math.isinf(lambd) else np.maximum(drawn, finfo(x.dtype).tiny))
 
 
-def cauchy_(x: Any, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Any:
+def cauchy_(x: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Any:
     """Overwrites with Cauchy numbers."""
     median, sigma = number(median), _positive(sigma, "cauchy_", "sigma")
     _target(x, "cauchy_")
     return _write(x, silently(_scaled, source(generator).standard_cauchy(x._array.shape), sigma, median))
 
 
-def log_normal_(x: Any, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Any:
+def log_normal_(x: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Any:
     """Overwrites with numbers whose logarithm is normal with this mean and standard deviation."""
     mean, std = number(mean), _positive(std, "log_normal_", "the standard deviation")
     _target(x, "log_normal_")
     return _write(x, silently(np.exp, silently(_scaled, _standard_normal(generator, x._array.shape), std, mean)))
 
 
-def geometric_(x: Any, p: float, *, generator: Any = None) -> Any:
+def geometric_(x: Tensor, p: float, *, generator: Generator | None = None) -> Any:
     """Overwrites with the number of trials up to the first success, each of probability `p`."""
     p = number(p)
     if not 0 < p < 1:
@@ -305,7 +311,7 @@ def geometric_(x: Any, p: float, *, generator: Any = None) -> Any:
     return _write(x, source(generator).geometric(p, x._array.shape))
 
 
-def _largest(x: Any) -> int:
+def _largest(x: Tensor) -> int:
     """The largest integer that `random_` draws when no end is given: for floats, so far they hold all of them."""
     to = of_array(x._array.dtype)
     if to.is_complex:
@@ -316,7 +322,7 @@ def _largest(x: Any) -> int:
     return int(iinfo(to).max) if to.category == INTEGER else 1
 
 
-def random_(x: Any, *bounds: Any, generator: Any = None, **named: Any) -> Any:
+def random_(x: Tensor, *bounds: Any, generator: Generator | None = None, **named: Any) -> Any:
     """Overwrites with whole numbers: `random_(to)`, `random_(from, to)`, or up to what the type holds exactly."""
     check_writable(x, "random_")
     if set(named) - {"from", "to"} or len(bounds) + len(named) > 2:
@@ -333,7 +339,7 @@ def random_(x: Any, *bounds: Any, generator: Any = None, **named: Any) -> Any:
     return _write(x, source(generator).integers(first, last, x._array.shape, wide, endpoint=True))
 
 
-def _check_range(x: Any, first: int, last: int) -> None:
+def _check_range(x: Tensor, first: int, last: int) -> None:
     to = of_array(x._array.dtype)
     if to.is_floating_point:
         low, high = finfo(to).min, finfo(to).max
