@@ -317,13 +317,14 @@ def _scaled(x: Any, y: Any, alpha: Any) -> Any:
     return mul(cast(y, common.array_type), alpha) if isinstance(y, Tensor) else y * alpha
 
 
-def _old_order(name: str, setting: str) -> None:
-    """PyTorch once had the number first, `p.add_(-lr, grad)`, and many optimizers are still written so."""
+def _old_order(name: str, setting: str, number: Any) -> Any:
+    """PyTorch once had the number first, `p.add_(-lr, grad)`, and many optimizers are still written so: that number."""
     warnings.warn(f"This overload of {name} is deprecated, with the number before the tensors: give it as {setting}=",
                   UserWarning, stacklevel=3)
+    return number
 
 
-def add(input: Tensor, other: Value, tensor: Tensor | None = None, *, alpha: Value = 1,
+def add(input: Tensor, other: Value, tensor: Tensor | None = None, *, alpha: float = 1,
         out: Tensor | None = None) -> Any:
     """`x + alpha * y`.
 
@@ -332,21 +333,19 @@ def add(input: Tensor, other: Value, tensor: Tensor | None = None, *, alpha: Val
     tensor([4., 4.])
     """
     if tensor is not None:
-        _old_order("add", "alpha")
-        other, alpha = tensor, other
+        other, alpha = tensor, _old_order("add", "alpha", other)
     return add_values(input, _scaled(input, other, alpha), out=out)
 
 
-def sub(input: Value, other: Value, tensor: Tensor | None = None, *, alpha: Value = 1,
+def sub(input: Value, other: Value, tensor: Tensor | None = None, *, alpha: float = 1,
         out: Tensor | None = None) -> Any:
     """`x - alpha * y`."""
     if tensor is not None:
-        _old_order("sub", "alpha")
-        other, alpha = tensor, other
+        other, alpha = tensor, _old_order("sub", "alpha", other)
     return sub_values(input, _scaled(input, other, alpha), out=out)
 
 
-def rsub(input: Tensor, other: Value, *, alpha: Value = 1) -> Any:
+def rsub(input: Tensor, other: Value, *, alpha: float = 1) -> Any:
     """`y - alpha * x`."""
     return sub(other, input, alpha=alpha)
 
@@ -442,21 +441,19 @@ def lerp(input: Tensor, end: Tensor, weight: Value, *, out: Tensor | None = None
     return lerp_values(input, end, weight, out=out)
 
 
-def addcmul(input: Tensor, tensor1: Value, tensor2: Value, tensor: Tensor | None = None, *, value: Value = 1,
+def addcmul(input: Tensor, tensor1: Value, tensor2: Value, tensor: Tensor | None = None, *, value: float = 1,
             out: Tensor | None = None) -> Any:
     """`x + value * tensor1 * tensor2`."""
     if tensor is not None:
-        _old_order("addcmul", "value")
-        value, tensor1, tensor2 = tensor1, tensor2, tensor
+        value, tensor1, tensor2 = _old_order("addcmul", "value", tensor1), tensor2, tensor
     return addcmul_values(_beside(input, value), tensor1, tensor2, value, out=out)
 
 
-def addcdiv(input: Tensor, tensor1: Value, tensor2: Value, tensor: Tensor | None = None, *, value: Value = 1,
+def addcdiv(input: Tensor, tensor1: Value, tensor2: Value, tensor: Tensor | None = None, *, value: float = 1,
             out: Tensor | None = None) -> Any:
     """`x + value * tensor1 / tensor2`."""
     if tensor is not None:
-        _old_order("addcdiv", "value")
-        value, tensor1, tensor2 = tensor1, tensor2, tensor
+        value, tensor1, tensor2 = _old_order("addcdiv", "value", tensor1), tensor2, tensor
     return addcdiv_values(input, tensor1, tensor2, value, out=out)
 
 
@@ -493,17 +490,15 @@ add_values_, sub_values_, mul_ = map(in_place, (add_values, sub_values, mul))
 div_values_, pow_values_ = map(in_place, (div_values, pow_values))
 
 
-def add_(x: Tensor, other: Value, tensor: Tensor | None = None, *, alpha: Value = 1) -> Any:
+def add_(x: Tensor, other: Value, tensor: Tensor | None = None, *, alpha: float = 1) -> Any:
     if tensor is not None:
-        _old_order("add_", "alpha")
-        other, alpha = tensor, other
+        other, alpha = tensor, _old_order("add_", "alpha", other)
     return add_values_(x, _scaled(x, other, alpha))
 
 
-def sub_(x: Tensor, other: Value, tensor: Tensor | None = None, *, alpha: Value = 1) -> Any:
+def sub_(x: Tensor, other: Value, tensor: Tensor | None = None, *, alpha: float = 1) -> Any:
     if tensor is not None:
-        _old_order("sub_", "alpha")
-        other, alpha = tensor, other
+        other, alpha = tensor, _old_order("sub_", "alpha", other)
     return sub_values_(x, _scaled(x, other, alpha))
 
 
@@ -527,9 +522,9 @@ def lerp_(x: Tensor, end: Tensor, weight: Value) -> Any:
     return lerp(x, end, weight, out=x)
 
 
-def addcmul_(x: Tensor, tensor1: Value, tensor2: Value, tensor: Tensor | None = None, *, value: Value = 1) -> Any:
+def addcmul_(x: Tensor, tensor1: Value, tensor2: Value, tensor: Tensor | None = None, *, value: float = 1) -> Any:
     return addcmul(x, tensor1, tensor2, tensor, value=value, out=x)
 
 
-def addcdiv_(x: Tensor, tensor1: Value, tensor2: Value, tensor: Tensor | None = None, *, value: Value = 1) -> Any:
+def addcdiv_(x: Tensor, tensor1: Value, tensor2: Value, tensor: Tensor | None = None, *, value: float = 1) -> Any:
     return addcdiv(x, tensor1, tensor2, tensor, value=value, out=x)

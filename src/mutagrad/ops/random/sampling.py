@@ -97,7 +97,7 @@ def _probabilities(p: Any, name: str) -> Any:
 
 
 @may_need_much
-def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None,
+def bernoulli(input: Tensor, p: Any = None, *, generator: Generator | None = None,
               out: Tensor | None = None) -> Any:
     """Ones with the probabilities that `input` holds, or all with probability `p`, and zeros.
 
