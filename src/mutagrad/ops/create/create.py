@@ -141,13 +141,13 @@ def as_array(data: Any, to: DType | None, name: str = "tensor") -> Any:
     return cast_array(found, to.array_type)
 
 
-def _of_one_type(array: Array) -> Any:
+def _of_one_type(array: Array) -> Array:
     """An array with the type object that all have. Unpickled arrays have others, and types are compared by identity."""
     wanted = of_array(array.dtype).array_type
     return array if array.dtype is wanted else array.view(wanted)
 
 
-def _values(tensor: Tensor) -> Any:
+def _values(tensor: Tensor) -> Array:
     """The array of a tensor that is copied as data; a warning says, as PyTorch's does, that its history is lost."""
     if tensor._storage.writer is not None and mode.grad:
         warnings.warn("tensor: a tensor that requires a gradient is copied as data, without its history, so no "

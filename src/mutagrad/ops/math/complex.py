@@ -34,7 +34,7 @@ _WHOLES = {part: whole for whole, part in _PARTS.items()}
 # ---------------------------------------------------------------------------------------------------------------- views
 
 
-def _complex_argument(input: Tensor, name: str) -> Any:
+def _complex_argument(input: Tensor, name: str) -> Array:
     if tensor_argument(input, name)._array.dtype.kind != "c":
         raise DTypeError(f"{name}: expects a complex tensor, got {of_array(input._array.dtype).name}",
                          fix="mutagrad.complex(x, mutagrad.zeros_like(x))")

@@ -36,7 +36,7 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
     return write_out("diff", x, out)
 
 
-def _same_rank(part: Tensor, ndim: int) -> Any:
+def _same_rank(part: Tensor, ndim: int) -> Tensor:
     if tensor_argument(part, "diff")._array.ndim != ndim:
         raise ShapeError(f"diff: prepend and append must have {ndim} dimensions, as the input, not {part._array.ndim}",
                          fix="prepend.unsqueeze(0)")

@@ -82,7 +82,7 @@ def _power(a: Array, b: Array) -> Any:
     return np.power(a, b)
 
 
-def _third_power(a: Array) -> Any:
+def _third_power(a: Array) -> Array:
     found = a * a
     found *= a
     return found

@@ -147,7 +147,7 @@ def _plan(name: str, x: Tensor, s: Any, dim: Any) -> tuple[list[int | None], tup
     return asked or [None] * len(dims), dims
 
 
-def _fitted(x: Tensor, asked: Sequence[int | None], dims: tuple[int, ...]) -> Any:
+def _fitted(x: Tensor, asked: Sequence[int | None], dims: tuple[int, ...]) -> Tensor:
     shape = list(x._array.shape)
     for n, d in zip(asked, dims):
         shape[d] = shape[d] if n is None else n
@@ -364,7 +364,7 @@ def rfftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, dtype: DType 
 _PAD_MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
 
-def _padded(x: Tensor, before: int, after: int) -> Any:
+def _padded(x: Tensor, before: int, after: int) -> Tensor:
     """Zeros on both sides of the last dimension."""
     sides = [make(np.zeros((*x._array.shape[:-1], k), x._array.dtype)) for k in (before, after)]
     return cat([sides[0], x, sides[1]], -1) if before or after else x
@@ -385,7 +385,7 @@ def _extended(x: Tensor, width: int, pad_mode: str) -> Any:
     return getitem(x, (..., make(places)))
 
 
-def _window(name: str, window: Tensor | None, win_length: int | None, n_fft: int, like: Tensor) -> Any:
+def _window(name: str, window: Tensor | None, win_length: int | None, n_fft: int, like: Tensor) -> Tensor:
     """The window, or ones, in the middle of n_fft points."""
     length = n_fft if win_length is None else whole_number(win_length, name, "win_length")
     if not 0 < length <= n_fft:
@@ -472,7 +472,7 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: 
     return _trimmed(total, share, n_fft // 2 if center else 0, length)
 
 
-def _trimmed(total: Tensor, share: Tensor, margin: int, length: int | None) -> Any:
+def _trimmed(total: Tensor, share: Tensor, margin: int, length: int | None) -> Tensor:
     """Both without their margins, divided, and filled up with zeros to `length`."""
     whole = total._array.shape[-1]
     end = whole - margin if length is None else min(margin + length, whole)

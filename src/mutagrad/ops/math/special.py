@@ -35,14 +35,14 @@ METHODS = """
 """
 
 
-def _real(a: Array) -> Any:
+def _real(a: Array) -> Array:
     """The array itself; a TypeError, which becomes the usual one about types, for complex numbers."""
     if a.dtype.kind == "c":
         raise TypeError
     return a
 
 
-def _only_floats(a: Array) -> Any:
+def _only_floats(a: Array) -> Array:
     if a.dtype.kind not in "fV":
         raise TypeError
     return a

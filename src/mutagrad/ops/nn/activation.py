@@ -363,7 +363,7 @@ def _gelu(a: Any) -> Any:
     return found
 
 
-def _gelu_rule(a: Array, out: Array, g: Array) -> Any:
+def _gelu_rule(a: Array, out: Array, g: Array) -> Array:
     """The slope is the share and a times the density; the share is `out / a`, a tenth of the work of computing it.
 
     What comes after has mostly saved the result, too. One array is all that it takes: this is where training a

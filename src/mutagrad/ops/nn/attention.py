@@ -486,7 +486,7 @@ def _static(name: str, x: Tensor, batch: int, heads: int, width: int) -> Any:
     return reshape(x, batch, heads, *shape[1:])
 
 
-def _added_mask(mask: Tensor, extra: int, dtype: Any) -> Any:
+def _added_mask(mask: Tensor, extra: int, dtype: Any) -> Tensor:
     """A mask as what is added to scores, zero for the `extra` keys at the end."""
     if mask._array.dtype.kind == "b":
         mask = make(np.where(mask._array, -np.inf, 0.0).astype(dtype))

@@ -163,7 +163,7 @@ def _multiply_blocks(a: Array, b: Array, out: Array) -> bool:
     return True
 
 
-def _blocks(matrices: Array, block: int) -> Any:
+def _blocks(matrices: Array, block: int) -> Array:
     return matrices.reshape(*matrices.shape[:-1], -1, block).swapaxes(-2, -3)
 
 
@@ -312,7 +312,7 @@ class _Settings(NamedTuple):
     groups: int
 
 
-def _batched(name: str, x: Tensor, n: int) -> Any:
+def _batched(name: str, x: Tensor, n: int) -> Tensor:
     """With a dimension of samples, which PyTorch lets one leave out."""
     shape = x._array.shape
     if len(shape) not in (n + 1, n + 2):

@@ -29,7 +29,7 @@ __all__ = ["cross_entropy", "linear_cross_entropy", "nll_loss"]
 
 # ----------------------------------------------------------------------------------------------------- of class indices
 
-def _class_weight(name: str, weight: Tensor, a: Array) -> Any:
+def _class_weight(name: str, weight: Tensor, a: Array) -> Tensor:
     """A weight for each class of `a` of shape (N, C, ...), in its type."""
     array = tensor_argument(weight, name)._array
     if array.shape != a.shape[1:2]:
@@ -211,7 +211,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
 
 
 def _of_indices(name: str, operation: Callable[..., Tensor], x: Tensor, target: Tensor, weight: Tensor | None,
-                ignore_index: int, reduction: str) -> Any:
+                ignore_index: int, reduction: str) -> Tensor:
     check_float(name, x)
     shape = tensor_argument(target, name)._array.shape
     x, target = with_batch(name, x, target)

@@ -114,7 +114,7 @@ bag_sum = primitive("bag_sum", lambda a, bag, count: _sum_bags(a, bag, count), s
                     x=lambda xp, g, bag: xp.pick(g, (bag,)))
 
 
-def _starts(bag: Array) -> Any:
+def _starts(bag: Array) -> Array:
     """Where in the sorted numbers of bags a new one starts."""
     return np.flatnonzero(np.concatenate(([True], bag[1:] != bag[:-1]))) if bag.size else bag
 

@@ -44,7 +44,7 @@ def _pooled_size(n: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> int
     return out - 1 if ceil_mode and (out - 1) * s >= n + p else out  # the last window must begin inside
 
 
-def _batched(name: str, x: Tensor, n: int) -> Any:
+def _batched(name: str, x: Tensor, n: int) -> Tensor:
     shape = tensor_argument(x, name)._array.shape
     if (len(shape) not in (n + 1, n + 2) or 0 in shape[len(shape) - n:]
             or (0 in shape[1:] or len(shape) == n + 1 and not shape[0])):
@@ -55,7 +55,7 @@ def _batched(name: str, x: Tensor, n: int) -> Any:
     return x if len(shape) == n + 2 else unsqueeze(x, 0)
 
 
-def _unbatched(result: Tensor, x: Tensor, n: int) -> Any:
+def _unbatched(result: Tensor, x: Tensor, n: int) -> Tensor:
     return result if x._array.ndim == n + 2 else squeeze(result, 0)
 
 
@@ -404,7 +404,7 @@ def _unpooled_size(name: str, x: Tensor, n: int, settings: tuple[Sizes, Sizes, S
 
 
 def _max_unpool(name: str, n: int, input: Tensor, indices: Tensor, kernel_size: Ints, stride: Ints | None,
-                padding: Ints, output_size: Sequence[int] | None) -> Any:
+                padding: Ints, output_size: Sequence[int] | None) -> Tensor:
     settings = _settings(name, n, kernel_size, stride, padding, 1)
     x, at = _batched(name, input, n), tensor_argument(indices, name)._array
     size = _unpooled_size(name, x, n, settings, output_size)
@@ -493,7 +493,7 @@ avg_pool_values = primitive(
 
 
 def _avg_pool(name: str, n: int, input: Tensor, kernel_size: Ints, stride: Ints | None, padding: Ints, ceil_mode: bool,
-              include_pad: bool, override: int | None = None) -> Any:
+              include_pad: bool, override: int | None = None) -> Tensor:
     settings = _settings(name, n, kernel_size, stride, padding, 1)
     if override == 0:
         raise BadValue(f"{name}: divisor must be not zero", fix="divisor_override=None")
@@ -530,7 +530,7 @@ def avg_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, pad
                      divisor_override)
 
 
-def _adaptive_avg_pool(name: str, n: int, input: Tensor, output_size: int | Sequence[int | None]) -> Any:
+def _adaptive_avg_pool(name: str, n: int, input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
     x = _batched(name, input, n)
     sizes = _adaptive_size(name, x, output_size, n)
     if x._array.dtype.kind not in "fV":

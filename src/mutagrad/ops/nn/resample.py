@@ -90,7 +90,7 @@ def _along(a: Array, dim: int, taps: Taps) -> Any:
     return out
 
 
-def _resample(a: Array, maps: tuple[tuple[int, Taps], ...]) -> Any:
+def _resample(a: Array, maps: tuple[tuple[int, Taps], ...]) -> Array:
     for dim, taps in maps:
         a = _along(a, dim, taps)
     return a if maps else a.copy()
@@ -291,7 +291,7 @@ def _constant(array: Array, like: Tensor) -> Any:
     return make(np.asarray(array, like._array.dtype))
 
 
-def _pixels(coordinate: Tensor, n: int, align: bool) -> Any:
+def _pixels(coordinate: Tensor, n: int, align: bool) -> Tensor:
     """From -1 ... 1 to positions along a dimension of size n."""
     return (coordinate + 1) * ((n - 1) / 2) if align else ((coordinate + 1) * n - 1) * 0.5
 

@@ -67,7 +67,7 @@ def _scaled(drawn: Any, scale: Any, start: Any, dtype: Any = None) -> Any:
     return found if dtype is None else found.astype(dtype)
 
 
-def _float_tensor(x: Tensor, name: str, complex_too: bool = False) -> Any:
+def _float_tensor(x: Tensor, name: str, complex_too: bool = False) -> Tensor:
     tensor_argument(x, name)
     found = of_array(x._array.dtype)
     if found.category < FLOAT or found.is_complex and not complex_too:
