@@ -385,7 +385,7 @@ def _number(value: Any, name: str) -> Any:
 
 
 @silenced
-def _scaled(drawn: Any, scale: Any, start: Any, dtype: Any) -> Any:
+def _scaled(drawn: Array, scale: Any, start: Any, dtype: Any) -> Any:
     return (drawn * scale + start).astype(dtype)
 
 

@@ -186,7 +186,7 @@ def nuttall(M: int, *, sym: bool = True, dtype: DType | None = None, layout: Lay
 
 # ------------------------------------------------------------------------------------------------------------- mutagrad
 
-def _length(name: str, window_length: Any, dtype: Any) -> int:
+def _length(name: str, window_length: int, dtype: DType | None) -> int:
     if dtype is not None and not (as_dtype(dtype).is_floating_point or as_dtype(dtype).is_complex):
         raise DTypeError(f"{name}: a window needs a floating point type, not {as_dtype(dtype).name}",
                          fix="dtype=mutagrad.float32")

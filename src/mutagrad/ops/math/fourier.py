@@ -65,7 +65,7 @@ def _of_input(xp: Any, g: Any, real: bool) -> Any:
     return xp.real_part(g) if real else g
 
 
-def _frames(a: Any, size: int, step: int) -> Any:
+def _frames(a: Array, size: int, step: int) -> Any:
     return np.lib.stride_tricks.sliding_window_view(a, size, -1)[..., ::step, :].copy()
 
 

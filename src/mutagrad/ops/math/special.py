@@ -315,7 +315,7 @@ sinc = elementwise("sinc", np.sinc, promotes="float",
                    x=lambda xp, g, x, out: g * _sine_ratio_slope(xp, x * pi, out) * pi)
 
 
-def _times_log(a: Array, b: Array, log: Callable[[Any], Any]) -> Any:
+def _times_log(a: Array, b: Array, log: Callable[[Array], Array]) -> Any:
     """a * log(b), and 0 where a is, unless b is nan."""
     return np.where((a == 0) & (b == b), a * 0, _real(a) * log(b))
 

@@ -44,7 +44,7 @@ def floating(value: Any, name: str, kinds: str = "f") -> Any:
 # ------------------------------------------------------------------------------------------------------ straight pieces
 
 
-def _leaky_relu(a: Any, slope: float) -> Any:
+def _leaky_relu(a: Array, slope: float) -> Any:
     return np.maximum(a, a * slope) if 0 <= slope <= 1 else np.where(a > 0, a, a * slope)
 
 
@@ -192,7 +192,7 @@ def rrelu_(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: 
 
 # --------------------------------------------------------------------------------------------------------- exponentials
 
-def _elu(a: Any, alpha: float, scale: float, input_scale: float) -> Any:
+def _elu(a: Array, alpha: float, scale: float, input_scale: float) -> Any:
     below = np.minimum(a, 0)
     found = np.expm1(below if input_scale == 1 else below * input_scale)
     found = found if alpha * scale == 1 else found * (alpha * scale)
@@ -264,7 +264,7 @@ def _mish_rule(xp: Any, g: Any, x: Any) -> Any:
     return g * (factor + x * xp.sigmoid(x) * (1 - factor * factor))
 
 
-def _softplus(a: Any, beta: float, bound: float) -> Any:
+def _softplus(a: Array, beta: float, bound: float) -> Any:
     scaled = a * beta
     return np.where(scaled > bound, a, np.log1p(np.exp(np.minimum(scaled, bound))) / beta)
 
@@ -357,7 +357,7 @@ def _with_dimensions(compute: Callable[..., Array]) -> Any:
     return wide
 
 
-def _gelu(a: Any) -> Any:
+def _gelu(a: Array) -> Any:
     found = _normal_share(a)
     found *= a
     return found
@@ -384,7 +384,7 @@ def _gelu_rule(a: Array, out: Array, g: Array) -> Array:
     return found
 
 
-def _gelu_rule_recorded(x: Any, out: Any, g: Any) -> Any:
+def _gelu_rule_recorded(x: Tensor, out: Tensor, g: Tensor) -> Any:
     share = 0.5 * (1 + RECORDED.erf(x * math.sqrt(0.5)))
     return g * (share + x * RECORDED.exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi)))
 

@@ -139,7 +139,7 @@ def _attend(q: Array, k: Array, v: Array, bias: Array | None, kept: Array | None
     np.matmul(weights if kept is None else weights * kept, v, out=out)
 
 
-def _forward(q: Array, k: Array, v: Array, bias: Array, plan: Plan, weights: list[Any]) -> Any:
+def _forward(q: Array, k: Array, v: Array, bias: Array, plan: Plan, weights: list[Array]) -> Any:
     """`weights`, one array for each stripe, are filled."""
     dtype, narrow = weights[0].dtype, q.dtype
     q, k, v = (a.astype(dtype, copy=False) for a in (q, k, v))
@@ -167,7 +167,7 @@ def _cut(mask: Array | None, rows: slice, seen: slice) -> Any:
     return mask if mask is None else mask[..., rows, seen]
 
 
-def _heads(inputs: Sequence[Any], masks: Sequence[Any], results: Sequence[Any],
+def _heads(inputs: Sequence[Array], masks: Sequence[Array | None], results: Sequence[Array],
            scores: tuple[int, ...]) -> list[Any] | None:
     """All with the longest dimension that heads are counted in first; None where heads are broadcast against others.
 
@@ -197,7 +197,7 @@ def _by_heads(heads: list[Any], size: int, stripes: int, work: Callable[..., Non
 
 
 def _reverse_stripe(g: Array, q: Array, k: Array, v: Array, kept: Array | None, weights: Array, scale: Any,
-                    targets: Sequence[Any], first: bool) -> None:
+                    targets: Sequence[Array | None], first: bool) -> None:
     """Writes the adjoints of query, key, value and scores where there is a target.
 
     Those of keys and values, which later queries see too, add up.

@@ -126,12 +126,12 @@ def _filled_recorded(places: Any, values: Tensor, shape: tuple[int, ...]) -> Any
     return whole
 
 
-def _subtract(whole: Any, index: Any, values: Any) -> Any:
+def _subtract(whole: Array, index: Any, values: Array) -> Any:
     whole[index] -= values
     return whole
 
 
-def _subtract_recorded(whole: Any, index: Any, values: Any) -> Any:
+def _subtract_recorded(whole: Tensor, index: Any, values: Tensor) -> Any:
     put(whole, index, -values, "index_add_", accumulate=True)
     return whole
 
@@ -172,7 +172,7 @@ nll_indices = primitive("nll_loss", lambda a, picks: picks.reduce(-a[picks.index
                         x=lambda xp, g, x_shape, picks: xp.filled(picks.index, -_coefficients(xp, g, picks), x_shape))
 
 
-def _soft_cross_entropy(a: Any, b: Any, reduced: bool, scale: float) -> Any:
+def _soft_cross_entropy(a: Array, b: Array, reduced: bool, scale: float) -> Any:
     found = -np.add.reduce(RAW.log_softmax(a, 1) * b, None if reduced else 1)
     return found if scale == 1 else found * scale
 

@@ -156,7 +156,7 @@ def _softplus_of_negative(a: Array) -> Any:
     return np.maximum(-a, 0) + np.log1p(np.exp(-np.abs(a)))
 
 
-def _binary_logits(a: Any, b: Any) -> Any:
+def _binary_logits(a: Array, b: Array) -> Any:
     return (1 - b) * a + _softplus_of_negative(a)
 
 

@@ -179,7 +179,7 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     return reduced(where(target == 1, 1 - cosine, 0) + where(target == -1, clamp(cosine - margin, 0), 0), reduction)
 
 
-def _check_triplet(name: str, tensors: tuple[Any, ...], margin: float) -> None:
+def _check_triplet(name: str, tensors: tuple[Tensor, ...], margin: float) -> None:
     check_tensors(name, *tensors)
     if margin <= 0:
         raise BadValue(f"{name}: margin must be positive, got {margin}", fix="margin=1.0")
@@ -198,7 +198,7 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
 
 
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor,
-                                      *, distance_function: Callable[[Any, Any], Any] | None = None,
+                                      *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
                                       margin: float = 1.0, swap: bool = False, reduction: str = "mean") -> Any:
     """triplet_margin_loss with a distance of your own."""
     reduction = reduction_of("triplet_margin_with_distance_loss", reduction)
@@ -206,8 +206,8 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
     return _triplet(distance_function or pairwise_distance, anchor, positive, negative, margin, swap, reduction)
 
 
-def _triplet(distance: Callable[[Any, Any], Any], anchor: Tensor, positive: Tensor, negative: Tensor, margin: float,
-             swap: bool, reduction: str) -> Any:
+def _triplet(distance: Callable[[Tensor, Tensor], Tensor], anchor: Tensor, positive: Tensor, negative: Tensor,
+             margin: float, swap: bool, reduction: str) -> Any:
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = minimum(far, distance(positive, negative))

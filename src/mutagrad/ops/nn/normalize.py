@@ -284,7 +284,7 @@ def _run(operation: Callable[..., Tensor], x: Tensor, weight: Tensor | None, bia
 
 # ------------------------------------------------------------------------------------------------------------ functions
 
-def _floats(name: str, x: Tensor, *others: tuple[str, Any]) -> None:
+def _floats(name: str, x: Tensor, *others: tuple[str, Tensor | None]) -> None:
     """Raises unless all are floating point tensors of one type."""
     tensor_argument(x, name)
     dtype = of_array(x._array.dtype)
@@ -309,7 +309,7 @@ def _widened(function: Callable[[Tensor], Tensor], x: Tensor, weight: Tensor | N
     return function(x)
 
 
-def _statistics(name: str, *running: Any) -> None:
+def _statistics(name: str, *running: Tensor | None) -> None:
     """Raises unless they are floating point tensors; a wider type than the input's is welcome."""
     for value in running:
         if value is not None and not (isinstance(value, Tensor) and value._array.dtype.kind in "fV"):
@@ -317,7 +317,7 @@ def _statistics(name: str, *running: Any) -> None:
                               fix="mutagrad.zeros(channels), mutagrad.ones(channels)")
 
 
-def _vectors(name: str, size: int, *given: tuple[str, Any]) -> None:
+def _vectors(name: str, size: int, *given: tuple[str, Tensor | None]) -> None:
     """Raises unless each has one element for each channel."""
     for what, value in given:
         if value is not None and (value._array.ndim != 1 or value._array.size != size):
@@ -360,7 +360,8 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | 
     return _widened(lambda x: _layer_normed(x, normalized_shape, weight, bias, eps)[0], input, weight, bias)
 
 
-def _layer_normed(x: Any, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float) -> tuple[Any, Any]:
+def _layer_normed(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None,
+                  eps: float) -> tuple[Any, Any]:
     _floats("layer_norm", x, ("weight", weight), ("bias", bias))
     shape = _trailing("layer_norm", x, normalized_shape, weight, bias)
     return _run(_layer_norm, x, weight, bias, _rows_plan(x, shape, eps, True))

@@ -236,7 +236,7 @@ def max_pool3d_with_indices(input: Tensor, kernel_size: Ints, stride: Ints | Non
 # ----------------------------------------------------------------------------------------- the largest of other windows
 
 @may_need_much
-def _largest_of(x: Tensor, positions: Sequence[Any], n: int, input: Tensor, indices: bool) -> Any:
+def _largest_of(x: Tensor, positions: Sequence[Array], n: int, input: Tensor, indices: bool) -> Any:
     """Windows by what they hold along each dimension: arrays of shape (..., windows, positions), with repetitions."""
     samples, channels, *size = x._array.shape
     flat = np.zeros((1,) * (2 + 2 * n), np.int64)
@@ -324,7 +324,7 @@ def _fractional_sizes(name: str, x: Tensor, n: int, output_size: Ints | None, ou
     return tuple(int(m * r) for m, r in zip(x._array.shape[2:], ratios))
 
 
-def _starts(samples: Any, size: int, out: int, kernel: int) -> Any:
+def _starts(samples: Array, size: int, out: int, kernel: int) -> Any:
     """Where `out` windows begin: steps of two neighbouring lengths, in an order that the samples in 0 ... 1 choose."""
     step = (size - kernel) / max(out - 1, 1)
     samples = samples[..., None]

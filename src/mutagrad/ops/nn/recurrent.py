@@ -262,7 +262,7 @@ def _sum(a: Any, b: Any) -> Any:
     return b if a is None else a if b is None else a + b
 
 
-def _lstm_layer(x: Tensor, states: Sequence[Any], w: Weights, batch_sizes: Sequence[int],
+def _lstm_layer(x: Tensor, states: Sequence[Tensor], w: Weights, batch_sizes: Sequence[int],
                 backwards: bool) -> tuple[Any, ...]:
     h, c = states
     hidden, projected = c._array.shape[1], 0 if w.hr is None else w.hr._array.shape[0]
@@ -272,7 +272,7 @@ def _lstm_layer(x: Tensor, states: Sequence[Any], w: Weights, batch_sizes: Seque
     return unpack(found, [(x._array.shape[0], projected or hidden), h._array.shape, c._array.shape])
 
 
-def _gru_layer(x: Tensor, states: Sequence[Any], w: Weights, batch_sizes: Sequence[int],
+def _gru_layer(x: Tensor, states: Sequence[Tensor], w: Weights, batch_sizes: Sequence[int],
                backwards: bool) -> tuple[Any, ...]:
     h, = states
     bias = make(np.zeros(w.hh._array.shape[0], w.hh._array.dtype)) if w.b_hh is None else w.b_hh
@@ -282,7 +282,7 @@ def _gru_layer(x: Tensor, states: Sequence[Any], w: Weights, batch_sizes: Sequen
 
 
 def _rnn_layer(operation: Any) -> Callable[..., tuple[Any, ...]]:
-    def layer(x: Tensor, states: Sequence[Any], w: Weights, batch_sizes: Sequence[int],
+    def layer(x: Tensor, states: Sequence[Tensor], w: Weights, batch_sizes: Sequence[int],
               backwards: bool) -> tuple[Any, ...]:
         h, = states
         x = linear(x, w.ih, _sum(w.b_ih, w.b_hh))
@@ -305,7 +305,7 @@ LSTM, GRU = Kind("lstm", 4, 2, _lstm_layer), Kind("gru", 3, 1, _gru_layer)
 RNN_TANH, RNN_RELU = Kind("rnn_tanh", 1, 1, _rnn_layer(_rnn_tanh)), Kind("rnn_relu", 1, 1, _rnn_layer(_rnn_relu))
 
 
-def _check_layer(name: str, kind: Kind, x: Tensor, states: Sequence[Any], w: Weights, batch: int) -> None:
+def _check_layer(name: str, kind: Kind, x: Tensor, states: Sequence[Tensor], w: Weights, batch: int) -> None:
     """Raises where sizes or types do not fit, before anything is computed."""
     given = [tensor_argument(t, name) for t in (x, *states, *w) if t is not None]
     dtypes = {t._array.dtype for t in given}
@@ -339,7 +339,7 @@ class Shape(NamedTuple):
     bidirectional: bool
 
 
-def network(kind: Kind, x: Tensor, batch_sizes: Sequence[int], states: Sequence[Any], params: Sequence[Any],
+def network(kind: Kind, x: Tensor, batch_sizes: Sequence[int], states: Sequence[Tensor], params: Sequence[Any],
             shape: Shape) -> tuple[Any, ...]:
     """All layers on packed rows: the last one's results, and the last states of every layer and direction."""
     if sum(batch_sizes) != x._array.shape[0] or any(a < b for a, b in pairwise(batch_sizes)):
@@ -397,7 +397,7 @@ def _call(kind: Kind, input: Tensor, arguments: tuple[Any, ...]) -> tuple[Any, .
     return padded(kind, input, states, params, Shape(*shape), batch_first)
 
 
-def padded(kind: Kind, input: Tensor, states: Sequence[Any], params: Sequence[Any], shape: Shape,
+def padded(kind: Kind, input: Tensor, states: Sequence[Tensor], params: Sequence[Any], shape: Shape,
            batch_first: bool) -> tuple[Any, ...]:
     """The same for a batch of sequences of one length: `(steps, batch, features)`."""
     if input._array.ndim != 3:
@@ -439,7 +439,7 @@ def rnn_relu(input: Tensor, *arguments: Any) -> tuple[Any, ...]:
 
 # ------------------------------------------------------------------------------------------------------------- one step
 
-def _cell(name: str, kind: Kind, input: Tensor, states: Sequence[Any], w: Weights) -> tuple[Any, ...]:
+def _cell(name: str, kind: Kind, input: Tensor, states: Sequence[Tensor], w: Weights) -> tuple[Any, ...]:
     tensor_argument(input, name)
     if input._array.ndim not in (1, 2):
         raise ShapeError(f"{name}: expects an input of 1 or 2 dimensions, got shape {input._array.shape}",
@@ -451,7 +451,7 @@ def _cell(name: str, kind: Kind, input: Tensor, states: Sequence[Any], w: Weight
     return tuple(reshape(s, -1) for s in new) if one else tuple(new)
 
 
-def lstm_cell(input: Tensor, hx: Sequence[Any], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
+def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
               b_hh: Tensor | None = None) -> tuple[Any, Any]:
     """One step of long short-term memory: the new state and cell state."""
     if not isinstance(hx, (tuple, list)) or len(hx) != 2:
@@ -461,19 +461,19 @@ def lstm_cell(input: Tensor, hx: Sequence[Any], w_ih: Tensor, w_hh: Tensor, b_ih
     return h, c
 
 
-def gru_cell(input: Tensor, hx: Tensor | None, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
+def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
              b_hh: Tensor | None = None) -> Any:
     """One step of a gated recurrent unit: the new state."""
     return _cell("gru_cell", GRU, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]
 
 
-def rnn_tanh_cell(input: Tensor, hx: Tensor | None, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
+def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
                   b_hh: Tensor | None = None) -> Any:
     """tanh of a linear function of input and state: the new state."""
     return _cell("rnn_tanh_cell", RNN_TANH, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]
 
 
-def rnn_relu_cell(input: Tensor, hx: Tensor | None, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
+def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
                   b_hh: Tensor | None = None) -> Any:
     """relu of a linear function of input and state: the new state."""
     return _cell("rnn_relu_cell", RNN_RELU, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]

@@ -159,7 +159,8 @@ def _keys(d: Array) -> Any:
     return np.where(d < 1, (1.5 * d - 2.5) * d * d + 1, np.where(d < 2, ((-0.5 * d + 2.5) * d - 4) * d + 2, 0.0))
 
 
-def _filtered(n: int, out: int, scale: float | None, align: bool, kernel: Callable[[Any], Any], reach: float) -> Taps:
+def _filtered(n: int, out: int, scale: float | None, align: bool, kernel: Callable[[Array], Array],
+              reach: float) -> Taps:
     """Every old position under a kernel that is as wide as the step: `antialias`."""
     step = ((n - 1) / (out - 1) if out > 1 else 0.0) if align else _step(n, out, scale)
     width = max(step, 1.0)
@@ -297,7 +298,7 @@ def _pixels(coordinate: Tensor, n: int, align: bool) -> Tensor:
 
 
 @silenced
-def _turns(distance: Any, span: float) -> tuple[Any, Any]:
+def _turns(distance: Array, span: float) -> tuple[Any, Any]:
     """Of positions reflected at the ends of a span: the sign that they get, and from where they are counted then."""
     turns = np.floor(np.abs(distance) / span)
     even = turns % 2 == 0

@@ -62,7 +62,7 @@ def _standard_normal(generator: Generator | None, shape: tuple[int, ...], is_com
     return real + 1j * imaginary
 
 
-def _scaled(drawn: Any, scale: Any, start: Any, dtype: Any = None) -> Any:
+def _scaled(drawn: Array, scale: Any, start: Any, dtype: Any = None) -> Any:
     found = start + scale * drawn
     return found if dtype is None else found.astype(dtype)
 
@@ -259,7 +259,7 @@ def _without_replacement(weights: Array, count: int, generator: Generator | None
 
 # ------------------------------------------------------------------------------------------------------------- in place
 
-def _target(x: Any, name: str) -> Any:
+def _target(x: Tensor, name: str) -> Any:
     """What a draw of a continuous distribution can be written into."""
     check_writable(x, name)
     return _float_tensor(x, name)
