@@ -55,7 +55,7 @@ ElementType = DType | type  # bool, int, float and complex name types, too
 def finish(array: Array, requires_grad: bool, device: Device | str | None = None, name: str = "tensor",
            *, layout: Layout | None = None, pin_memory: bool = False, memory_format: MemoryFormat | None = None,
            out: Tensor | None = None, **unknown: Any) -> Any:
-    """The array as a tensor that is what was asked for."""
+    """Return the array as the tensor that was asked for."""
     place = mode.now.device if device is None else device
     if place is not None and place is not CPU and names_meta(place) and out is None:
         blank = np.zeros(array.shape, array.dtype)
@@ -93,7 +93,7 @@ def _shape(arguments: tuple[Any, ...], name: str) -> tuple[int, ...]:
 
 
 def allocate(maker: Callable[..., Array], shape: tuple[int, ...], to: DType, name: str) -> Any:
-    """`maker(shape, type)`; huge shapes get an error that says how much they would need."""
+    """Return `maker(shape, type)`; huge shapes get an error that says how much they would need."""
     need = math.prod(shape) * to.itemsize
     try:
         if need > MAX_BYTES:
@@ -113,7 +113,7 @@ def allocate(maker: Callable[..., Array], shape: tuple[int, ...], to: DType, nam
 # ------------------------------------------------------------------------------------------------------------ from data
 
 def as_array(data: Any, to: DType | None, name: str = "tensor") -> Any:
-    """A fresh array of `data`: numbers, nested sequences, arrays, tensors, or sequences of these."""
+    """Return a fresh array of `data`: numbers, nested sequences, arrays, tensors, or sequences of these."""
     if isinstance(data, Tensor):
         return silent().run(_values(data).astype, to.array_type if to else data._array.dtype, copy=True, order="C")
     if isinstance(data, (np.ndarray, np.generic)):
@@ -163,7 +163,7 @@ def _unwrapped(data: Any) -> Any:
 
 
 def inferred(data: Any) -> DType:
-    """The type that numbers, arrays, tensors and sequences of them promote to; Python's numbers are of the defaults."""
+    """Return the type that numbers, arrays, tensors and sequences of them promote to; numbers are of the defaults."""
     kinds = _kinds(data)
     return reduce(promote_types, kinds) if kinds else get_default_dtype()
 
@@ -199,7 +199,7 @@ def _check_range_of(found: Array, to: DType, name: str) -> None:
 @may_need_much
 def tensor(data: Any, *, dtype: ElementType | None = None, device: Device | str | None = None,
            requires_grad: bool = False, pin_memory: bool = False) -> Any:
-    """A tensor of data, always copied.
+    """Return a tensor of data, always copied.
 
     >>> import mutagrad as mg
     >>> mg.tensor([[1, 2], [3, 4]]) * 0.5
@@ -211,7 +211,7 @@ def tensor(data: Any, *, dtype: ElementType | None = None, device: Device | str 
 
 
 def as_tensor(data: Any, dtype: ElementType | None = None, device: Device | str | None = None) -> Any:
-    """A tensor of data, without copying where that can be: tensors stay themselves, arrays share their memory."""
+    """Return a tensor of data, where possible without a copy: tensors stay themselves, arrays share their memory."""
     check_device(device)
     if isinstance(data, Tensor):
         if dtype is None or data._array.dtype is as_dtype(dtype).array_type:
@@ -224,7 +224,7 @@ def as_tensor(data: Any, dtype: ElementType | None = None, device: Device | str 
 
 
 def from_numpy(array: Array) -> Any:
-    """A tensor over the memory of a NumPy array: writes on either side are seen on the other."""
+    """Return a tensor over the memory of a NumPy array: writes on either side are seen on the other."""
     if not isinstance(array, np.ndarray):
         raise BadArgument(f"from_numpy: expected a NumPy array, got {type(array).__name__}",
                           fix="mutagrad.tensor(data)")
@@ -258,7 +258,7 @@ def from_numpy(array: Array) -> Any:
 
 def empty(*size: int | Sequence[int], dtype: ElementType | None = None, device: Device | str | None = None,
           requires_grad: bool = False, **settings: Any) -> Any:
-    """A tensor whose values are whatever the memory held."""
+    """Return a tensor whose values are whatever the memory held."""
     to = _wanted(dtype, settings)
     array = allocate(np.empty, _shape(_size(size, settings), "empty"), to, "empty")
     return finish(array, requires_grad, device, "empty", **settings)
@@ -272,7 +272,7 @@ def _size(arguments: tuple[Any, ...], settings: dict[str, Any]) -> tuple[Any, ..
 
 def zeros(*size: int | Sequence[int], dtype: ElementType | None = None, device: Device | str | None = None,
           requires_grad: bool = False, **settings: Any) -> Any:
-    """Zeros: `zeros(2, 3)` or `zeros((2, 3))`."""
+    """Return zeros: `zeros(2, 3)` or `zeros((2, 3))`."""
     to = _wanted(dtype, settings)
     array = allocate(np.zeros, _shape(_size(size, settings), "zeros"), to, "zeros")
     return finish(array, requires_grad, device, "zeros", **settings)
@@ -280,7 +280,7 @@ def zeros(*size: int | Sequence[int], dtype: ElementType | None = None, device: 
 
 def ones(*size: int | Sequence[int], dtype: ElementType | None = None, device: Device | str | None = None,
          requires_grad: bool = False, **settings: Any) -> Any:
-    """Ones: `ones(2, 3)` or `ones((2, 3))`."""
+    """Return ones: `ones(2, 3)` or `ones((2, 3))`."""
     to = _wanted(dtype, settings)
     array = allocate(np.ones, _shape(_size(size, settings), "ones"), to, "ones")
     return finish(array, requires_grad, device, "ones", **settings)
@@ -288,7 +288,7 @@ def ones(*size: int | Sequence[int], dtype: ElementType | None = None, device: D
 
 def full(size: int | Sequence[int], fill_value: Value, *, dtype: ElementType | None = None,
          device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """One value everywhere; the type is that of the value."""
+    """Return one value everywhere; the type is that of the value."""
     value = _number(fill_value, "full")
     to = _wanted(dtype, settings) if dtype is not None or settings.get("out") is not None else inferred(value)
     array = allocate(np.empty, _shape((size,), "full"), to, "full")
@@ -307,28 +307,28 @@ def _place(x: Tensor, device: Device | str | None) -> Any:
     return x.device if device is None else device
 def empty_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
                requires_grad: bool = False, **settings: Any) -> Any:
-    """Whatever the memory held, in the shape and type of another tensor."""
+    """Return whatever the memory held, in the shape and type of another tensor."""
     to = _like(input, dtype, "empty_like")
     return empty(input._array.shape, dtype=to, device=_place(input, device), requires_grad=requires_grad, **settings)
 
 
 def zeros_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
                requires_grad: bool = False, **settings: Any) -> Any:
-    """Zeros in the shape and type of another tensor."""
+    """Return zeros in the shape and type of another tensor."""
     to = _like(input, dtype, "zeros_like")
     return zeros(input._array.shape, dtype=to, device=_place(input, device), requires_grad=requires_grad, **settings)
 
 
 def ones_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
               requires_grad: bool = False, **settings: Any) -> Any:
-    """Ones in the shape and type of another tensor."""
+    """Return ones in the shape and type of another tensor."""
     to = _like(input, dtype, "ones_like")
     return ones(input._array.shape, dtype=to, device=_place(input, device), requires_grad=requires_grad, **settings)
 
 
 def full_like(input: Tensor, fill_value: Value, *, dtype: ElementType | None = None, device: Device | str | None = None,
               requires_grad: bool = False, **settings: Any) -> Any:
-    """One value everywhere, in the shape and type of another tensor."""
+    """Return one value everywhere, in the shape and type of another tensor."""
     to = _like(input, dtype, "full_like")
     return full(input._array.shape, fill_value, dtype=to, device=_place(input, device), requires_grad=requires_grad,
                 **settings)
@@ -340,35 +340,35 @@ RECORDED.as_tensor = as_tensor
 
 def new_tensor(x: Tensor, data: Any, *, dtype: ElementType | None = None, device: Device | str | None = None,
                requires_grad: bool = False, **settings: Any) -> Any:
-    """A tensor of data, of the type of x."""
+    """Return a tensor of data, of the type of x."""
     array = as_array(data, _like(x, dtype, "new_tensor"))
     return finish(array, requires_grad, _place(x, device), "new_tensor", **settings)
 
 
 def new_zeros(x: Tensor, *size: int | Sequence[int], dtype: ElementType | None = None,
               device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Zeros, of the type of x."""
+    """Return zeros, of the type of x."""
     to = _like(x, dtype, "new_zeros")
     return zeros(*size, dtype=to, device=_place(x, device), requires_grad=requires_grad, **settings)
 
 
 def new_ones(x: Tensor, *size: int | Sequence[int], dtype: ElementType | None = None,
              device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Ones, of the type of x."""
+    """Return ones, of the type of x."""
     to = _like(x, dtype, "new_ones")
     return ones(*size, dtype=to, device=_place(x, device), requires_grad=requires_grad, **settings)
 
 
 def new_empty(x: Tensor, *size: int | Sequence[int], dtype: ElementType | None = None,
               device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Whatever the memory held, of the type of x."""
+    """Return whatever the memory held, of the type of x."""
     to = _like(x, dtype, "new_empty")
     return empty(*size, dtype=to, device=_place(x, device), requires_grad=requires_grad, **settings)
 
 
 def new_full(x: Tensor, size: int | Sequence[int], fill_value: Value, *, dtype: ElementType | None = None,
              device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """One value everywhere, of the type of x."""
+    """Return one value everywhere, of the type of x."""
     to = _like(x, dtype, "new_full")
     return full(size, fill_value, dtype=to, device=_place(x, device), requires_grad=requires_grad, **settings)
 
@@ -391,7 +391,7 @@ def _scaled(drawn: Array, scale: Any, start: Any, dtype: Any) -> Any:
 
 def arange(start: Value | None = None, end: Value | None = None, step: Value = 1, *, dtype: ElementType | None = None,
            device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Numbers from start (0 if left out) up to, not including, end."""
+    """Return numbers from start (0 if left out) up to, not including, end."""
     first, last = (0, start) if end is None else (0 if start is None else start, end)
     first, last, by = (_number(v, "arange") for v in (first, last, step))
     _check_range(first, last, by)
@@ -411,7 +411,7 @@ def arange(start: Value | None = None, end: Value | None = None, step: Value = 1
 
 
 def in_order(array: Array, requires_grad: bool, device: Device | str | None, name: str, **settings: Any) -> Any:
-    """Numbers in a row as a tensor; an `out` of as many elements takes them in its own shape, row by row."""
+    """Return numbers in a row as a tensor; an `out` of as many elements takes them in its own shape, row by row."""
     out = settings.get("out")
     if out is not None and out._array.size == array.size:
         array = array.reshape(out._array.shape)
@@ -428,7 +428,7 @@ def _check_range(first: Any, last: Any, step: Any) -> None:
 
 def linspace(start: Value, end: Value, steps: int, *, dtype: ElementType | None = None,
              device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """So many numbers from start to end, both included; differentiable with respect to both."""
+    """Return so many numbers from start to end, both included; differentiable with respect to both."""
     if _has_history(start) or _has_history(end):
         return _between(start, end, steps, _wanted(dtype, settings), requires_grad, "linspace", settings.get("out"))
     first, last, to = _ends("linspace", start, end, steps, dtype, settings)
@@ -478,7 +478,7 @@ def _ends(name: str, start: Value, end: Value, steps: int, dtype: ElementType | 
 
 def logspace(start: Value, end: Value, steps: int, base: float = 10.0, *, dtype: ElementType | None = None,
              device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """So many powers of `base`, with exponents from start to end; differentiable with respect to both of these."""
+    """Return so many powers of `base`, with exponents from start to end; differentiable with respect to both."""
     if _has_history(start) or _has_history(end):
         exponents = _between(start, end, steps, _wanted(dtype, settings), False, "logspace", None)
         powers = RECORDED.pow(_number(base, "logspace"), exponents)
@@ -494,7 +494,7 @@ def logspace(start: Value, end: Value, steps: int, base: float = 10.0, *, dtype:
 
 def eye(n: int, m: int | None = None, *, dtype: ElementType | None = None, device: Device | str | None = None,
         requires_grad: bool = False, **settings: Any) -> Any:
-    """Ones on the diagonal, zeros elsewhere."""
+    """Return ones on the diagonal, zeros elsewhere."""
     to = _wanted(dtype, settings)
     shape = _shape((n, n if m is None else m), "eye")
     array = allocate(lambda shape, kind: np.eye(*shape, dtype=kind), shape, to, "eye")
@@ -526,7 +526,7 @@ def _draw(method: str, generator: Generator | None, shape: tuple[int, ...], to: 
 
 def rand(*size: int | Sequence[int], generator: Generator | None = None, dtype: ElementType | None = None,
          device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Uniform in [0, 1)."""
+    """Draw numbers uniform in [0, 1)."""
     to = _float_type(dtype, settings, "rand")
     shape = _shape(_size(size, settings), "rand")
     array = allocate(lambda shape, _: _draw("random", generator, shape, to), shape, to, "rand")
@@ -535,7 +535,7 @@ def rand(*size: int | Sequence[int], generator: Generator | None = None, dtype: 
 
 def randn(*size: int | Sequence[int], generator: Generator | None = None, dtype: ElementType | None = None,
           device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Normal with mean 0 and variance 1."""
+    """Draw normal numbers with mean 0 and variance 1."""
     to = _float_type(dtype, settings, "randn")
     shape = _shape(_size(size, settings), "randn")
     array = allocate(lambda shape, _: _draw("standard_normal", generator, shape, to), shape, to, "randn")
@@ -545,7 +545,7 @@ def randn(*size: int | Sequence[int], generator: Generator | None = None, dtype:
 def randint(low: Any = None, high: Any = None, size: Sequence[int] | None = None, *, generator: Generator | None = None,
             dtype: ElementType | None = None, device: Device | str | None = None, requires_grad: bool = False,
             **settings: Any) -> Any:
-    """Integers from low (0 if left out) up to, not including, high: `randint(10, (2, 3))`."""
+    """Draw integers from low (0 if left out) up to, not including, high: `randint(10, (2, 3))`."""
     if size is None and isinstance(high, (tuple, list)):
         low, high, size = 0, low, high
     elif high is None:
@@ -580,7 +580,7 @@ def _holding(name: str, least: int, most: int, dtype: ElementType | None, settin
 
 def randperm(n: int, *, generator: Generator | None = None, dtype: ElementType | None = None,
              device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """The numbers from 0 to n - 1 in random order."""
+    """Return the numbers from 0 to n - 1 in random order."""
     shape = _shape((n,), "randperm")
     to = _holding("randperm", 0, n - 1, dtype, settings)
     array = allocate(lambda shape, kind: source(generator).permutation(*shape).astype(kind), shape, to, "randperm")
@@ -589,7 +589,7 @@ def randperm(n: int, *, generator: Generator | None = None, dtype: ElementType |
 
 def rand_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
               requires_grad: bool = False, generator: Generator | None = None, **settings: Any) -> Any:
-    """Uniform in [0, 1), in the shape and type of another tensor."""
+    """Draw numbers uniform in [0, 1), in the shape and type of another tensor."""
     to = _like(input, dtype, "rand_like")
     return rand(input._array.shape, dtype=to, device=input.device if device is None else device,
                    requires_grad=requires_grad, generator=generator, **settings)
@@ -597,7 +597,7 @@ def rand_like(input: Tensor, *, dtype: ElementType | None = None, device: Device
 
 def randn_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
                requires_grad: bool = False, generator: Generator | None = None, **settings: Any) -> Any:
-    """Normal numbers, in the shape and type of another tensor."""
+    """Draw normal numbers, in the shape and type of another tensor."""
     to = _like(input, dtype, "randn_like")
     return randn(input._array.shape, dtype=to, device=input.device if device is None else device,
                    requires_grad=requires_grad, generator=generator, **settings)
@@ -606,7 +606,7 @@ def randn_like(input: Tensor, *, dtype: ElementType | None = None, device: Devic
 def randint_like(input: Tensor, low: int = 0, high: int | None = None, *, dtype: ElementType | None = None,
                  device: Device | str | None = None, requires_grad: bool = False, generator: Generator | None = None,
                  **settings: Any) -> Any:
-    """Integers from low (0 if left out) up to, not including, high, in the shape and type of another tensor."""
+    """Draw integers from low (0 if left out) up to, not including, high, in the shape and type of another tensor."""
     low, high = (0, low) if high is None else (low, high)
     to = _like(input, dtype, "randint_like")
     return randint(low, high, input._array.shape, dtype=to, device=input.device if device is None else device,
@@ -623,7 +623,7 @@ def _drawable(x: Tensor, name: str) -> DType:
 
 
 def uniform_(x: Tensor, *bounds: float, generator: Generator | None = None, **named: float) -> Any:
-    """Overwrites with numbers uniform between two bounds, `from` (0 if left out) and `to` (1 if left out)."""
+    """Overwrite with numbers uniform between two bounds, `from` (0 if left out) and `to` (1 if left out)."""
     given = dict(zip(("from", "to"), bounds)) | named
     if len(given) != len(bounds) + len(named) or set(given) - {"from", "to"}:
         raise BadArgument(f"uniform_: takes from and to, got {bounds} and {named}", fix="x.uniform_(0, 1)")
@@ -639,7 +639,7 @@ def uniform_(x: Tensor, *bounds: float, generator: Generator | None = None, **na
 
 
 def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Any:
-    """Overwrites with normal numbers."""
+    """Overwrite with normal numbers."""
     mean, std = number(mean), number(std)
     if std < 0:
         raise BadValue(f"normal_: the standard deviation must not be negative, got {std}",

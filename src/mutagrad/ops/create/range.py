@@ -18,7 +18,7 @@ FUNCTIONS = "range"
 
 def range(start: Value = 0, end: Value | None = None, step: Value = 1, *, dtype: DType | None = None,
           device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Numbers from start (0 if left out) up to and including end; `arange` leaves the end out and keeps integers."""
+    """Return numbers from start (0 if left out) up to and including end; `arange` leaves it out and keeps integers."""
     warnings.warn("range is deprecated: arange(start, end) is what Python calls range", stacklevel=2)
     first, last, step = map(number, (0, start, step) if end is None else (start, end, step))
     if not step or (last - first) * step < 0:

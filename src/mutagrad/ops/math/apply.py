@@ -15,7 +15,7 @@ METHODS = "apply_ map_ map2_"
 
 
 def _write_each(name: str, function: Callable[..., Any], x: Tensor, *others: Any) -> Any:
-    """Writes what a function makes of each element, and of those in its place in others."""
+    """Write what a function makes of each element, and of those in its place in others."""
     if not callable(function):
         raise BadArgument(f"{name}: {type(function).__name__} is not callable", fix=f"x.{name}(lambda v: 2 * v)")
     for t in (x, *others):
@@ -35,7 +35,7 @@ def _write_each(name: str, function: Callable[..., Any], x: Tensor, *others: Any
 
 
 def apply_(x: Tensor, callable: Callable[[Any], Any]) -> Any:
-    """Replaces every element by a Python function of it.
+    """Replace every element by a Python function of it.
 
     >>> import mutagrad as mg
     >>> mg.tensor([1., 2.]).apply_(lambda v: v + 10)
@@ -45,10 +45,10 @@ def apply_(x: Tensor, callable: Callable[[Any], Any]) -> Any:
 
 
 def map_(x: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Any:
-    """Replaces every element by a Python function of it and of the one in its place in another tensor."""
+    """Replace every element by a Python function of it and of the one in its place in another tensor."""
     return _write_each("map_", callable, x, tensor)
 
 
 def map2_(x: Tensor, tensor1: Tensor, tensor2: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Any:
-    """Replaces every element by a Python function of it and of those in its place in two other tensors."""
+    """Replace every element by a Python function of it and of those in its place in two other tensors."""
     return _write_each("map2_", callable, x, tensor1, tensor2)

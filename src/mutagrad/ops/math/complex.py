@@ -42,7 +42,7 @@ def _complex_argument(input: Tensor, name: str) -> Array:
 
 
 def real(input: Tensor) -> Any:
-    """The real parts: a view that can be written through; real tensors are their own.
+    """Return the real parts: a view that can be written through; real tensors are their own.
 
     >>> import mutagrad as mg
     >>> z = mg.tensor([1 + 2j])
@@ -56,13 +56,13 @@ def real(input: Tensor) -> Any:
 
 
 def imag(input: Tensor) -> Any:
-    """The imaginary parts: a view that can be written through."""
+    """Return the imaginary parts: a view that can be written through."""
     array = _complex_argument(input, "imag")
     return view_of(input, array.imag, (input._offset or 0) + (array.itemsize // 2 if array.size else 0))
 
 
 def view_as_real(input: Tensor) -> Any:
-    """A view with a new last dimension that holds real and imaginary part.
+    """Return a view with a new last dimension that holds real and imaginary part.
 
     >>> import mutagrad as mg
     >>> mg.view_as_real(mg.tensor([1 + 2j]))
@@ -74,7 +74,7 @@ def view_as_real(input: Tensor) -> Any:
 
 
 def view_as_complex(input: Tensor) -> Any:
-    """A view in which the last dimension, of size two, is real and imaginary part of a number."""
+    """Return a view in which the last dimension, of size two, is real and imaginary part of a number."""
     array = tensor_argument(input, "view_as_complex")._array
     if array.dtype not in _WHOLES:
         raise DTypeError(f"view_as_complex: expects a float32 or float64 tensor, got {of_array(array.dtype).name}",
@@ -132,7 +132,7 @@ def _out(result: Tensor, out: Tensor | None) -> Any:
 
 
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Any:
-    """Complex numbers of these real and imaginary parts.
+    """Return complex numbers of these real and imaginary parts.
 
     >>> import mutagrad as mg
     >>> mg.complex(mg.tensor([1.]), mg.tensor([2.]))
@@ -142,7 +142,7 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Any:
 
 
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Any:
-    """Complex numbers of this size and angle."""
+    """Return complex numbers of this size and angle."""
     return _out(polar_values(*_pair("polar", abs, angle)), out)
 
 
@@ -179,13 +179,13 @@ def resolve_neg(input: Tensor) -> Any:
 
 
 def is_conj(input: Tensor) -> bool:
-    """Whether it is only marked as a conjugate: never."""
+    """Return whether it is only marked as a conjugate: never."""
     tensor_argument(input, "is_conj")
     return False
 
 
 def is_neg(input: Tensor) -> bool:
-    """Whether it is only marked as a negative: never."""
+    """Return whether it is only marked as a negative: never."""
     tensor_argument(input, "is_neg")
     return False
 

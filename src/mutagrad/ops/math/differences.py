@@ -21,7 +21,7 @@ METHODS = "diff"
 
 def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None,
          *, axis: int | None = None, out: Tensor | None = None) -> Any:
-    """Differences of neighbours along a dimension, n times over."""
+    """Return differences of neighbours along a dimension, n times over."""
     ndim = tensor_argument(input, "diff")._array.ndim
     if not ndim:
         raise ShapeError("diff: expects a tensor with at least one dimension", fix="x.reshape(1)")
@@ -78,25 +78,25 @@ def _areas(name: str, y: Tensor, x: Tensor | None, dx: float | None, dim: int) -
 
 
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Any:
-    """The area under straight lines between points: with places x, or steps of dx."""
+    """Return the area under straight lines between points: with places x, or steps of dx."""
     areas, dim = _areas("trapezoid", y, x, dx, dim)
     return total(areas, dim) / 2
 
 
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Any:
-    """The older name of `trapezoid`."""
+    """Do the same as `trapezoid`, under its older name."""
     return trapezoid(y, x, dx=dx, dim=dim)
 
 
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Any:
-    """The areas under straight lines between points, up to each."""
+    """Return the areas under straight lines between points, up to each."""
     areas, dim = _areas("cumulative_trapezoid", y, x, dx, dim)
     return cumsum(areas, dim) / 2
 
 
 def gradient(input: Tensor, *, spacing: Any = 1, dim: int | Sequence[int] | None = None,
              edge_order: int = 1) -> tuple[Any, ...]:
-    """Slopes along dimensions by differences of neighbours: a tensor for each dimension.
+    """Return slopes along dimensions by differences of neighbours: a tensor for each dimension.
 
     >>> import mutagrad as mg
     >>> mg.gradient(mg.tensor([1., 4., 9., 16.]))

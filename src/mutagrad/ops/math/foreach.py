@@ -131,17 +131,17 @@ _foreach_clone = _foreach("_foreach_clone", lambda x: x.clone())
 
 
 def _foreach_norm(self: Sequence[Tensor], ord: float | str = 2, dtype: DType | None = None) -> tuple[Any, ...]:
-    """The norm of each tensor, over all its elements."""
+    """Return the norm of each tensor, over all its elements."""
     return tuple(vector_norm(x, ord, dtype=dtype) for x in self)
 
 
 def _foreach_copy_(self: Sequence[Tensor], src: Sequence[Tensor], non_blocking: bool = False) -> None:
-    """Writes the values of each tensor of one list into that of another."""
+    """Write the values of each tensor of one list into that of another."""
     for x, y in zip(self, _spread(src, len(self), "_foreach_copy_")):
         x.copy_(y)
 
 
 def _foreach_zero_(self: Sequence[Tensor]) -> None:
-    """Writes zeros into each tensor."""
+    """Write zeros into each tensor."""
     for x in self:
         x.zero_()

@@ -409,7 +409,7 @@ def _hop(name: str, hop_length: int | None, n_fft: int) -> int:
 def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
          window: Tensor | None = None, center: bool = True, pad_mode: str = "reflect", normalized: bool = False,
          onesided: bool | None = None, return_complex: bool | None = None, align_to_window: bool | None = None) -> Any:
-    """The spectra of pieces of n_fft points, hop_length apart: frequencies by pieces."""
+    """Return the spectra of pieces of n_fft points, hop_length apart: frequencies by pieces."""
     tensor_argument(input, "stft")
     if align_to_window is not None:
         raise NotSupported("stft: align_to_window is not supported",
@@ -445,7 +445,7 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
 def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
           window: Tensor | None = None, center: bool = True, normalized: bool = False, onesided: bool | None = None,
           length: int | None = None, return_complex: bool = False) -> Any:
-    """The signal whose `stft` comes nearest: overlapping pieces added up, divided by what their windows sum to."""
+    """Return the signal whose `stft` comes nearest: overlapping pieces, divided by what their windows sum to."""
     shape = tensor_argument(input, "istft")._array.shape
     if input._array.dtype.kind != "c" or len(shape) not in (2, 3) or 0 in shape:
         raise ShapeError("istft: expects complex spectra of 2 or 3 dimensions, "

@@ -53,7 +53,7 @@ def _setting(given: Any, name: str) -> Any:
 
 def fake_quantize_per_tensor_affine(input: Tensor, scale: Tensor | float, zero_point: Tensor | int, quant_min: int,
                                     quant_max: int) -> Any:
-    """Each element rounded to a multiple of the scale, of which there are as many as from quant_min to quant_max.
+    """Round each element to a multiple of the scale, of which there are as many as from quant_min to quant_max.
 
     >>> import mutagrad as mg
     >>> mg.fake_quantize_per_tensor_affine(mg.tensor([0.12, 0.99, -3.]), 0.25, 0, -8, 7)

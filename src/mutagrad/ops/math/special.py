@@ -84,7 +84,7 @@ def _order(n: Any, name: str) -> int:
 
 
 def polygamma(*operands: Any, n: int | None = None, input: Tensor | None = None, out: Tensor | None = None) -> Any:
-    """The n-th derivative of digamma: `polygamma(n, x)`, and as a method `x.polygamma(n)`."""
+    """Return the n-th derivative of digamma: `polygamma(n, x)`, and as a method `x.polygamma(n)`."""
     given = [*operands, *(v for v in (n, input) if v is not None)]
     if len(given) != 2:
         raise BadArgument(f"polygamma: takes n and a tensor, got {len(given)} arguments",
@@ -98,7 +98,7 @@ def polygamma_(x: Tensor, n: int) -> Any:
 
 
 def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Any:
-    """The logarithm of the multivariate gamma function of dimension p."""
+    """Return the logarithm of the multivariate gamma function of dimension p."""
     tensor_argument(input, "mvlgamma")
     p = whole_number(p, "mvlgamma", "p")
     if p < 1:
@@ -361,7 +361,7 @@ RAW.power_of_two_in, RECORDED.power_of_two_in = _power_of_two_in, lambda x: make
 
 
 def frexp(input: Tensor, *, out: Tensor | None = None) -> Any:
-    """A mantissa from 0.5 to 1 and an integer exponent with `x == mantissa * 2**exponent`.
+    """Return a mantissa from 0.5 to 1 and an integer exponent with `x == mantissa * 2**exponent`.
 
     >>> import mutagrad as mg
     >>> mg.frexp(mg.tensor([6.])).mantissa

@@ -116,7 +116,7 @@ def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Any:
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Any:
-    """A sigmoid of three straight pieces: 0 below -3, 1 above 3."""
+    """Return a sigmoid of three straight pieces: 0 below -3, 1 above 3."""
     return hardsigmoid_values(floating(input, "hardsigmoid"), out=input if inplace else None)
 
 
@@ -293,7 +293,7 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0, *, out: 
 
 
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Any:
-    """The logarithm of sigmoid, without underflow."""
+    """Return the logarithm of sigmoid, without underflow."""
     return logsigmoid_values(floating(input, "logsigmoid"), out=out)
 
 
@@ -309,7 +309,7 @@ def tanhshrink(input: Tensor) -> Any:
 
 
 def glu(input: Tensor, dim: int = -1) -> Any:
-    """The first half of a dimension times the sigmoid of the second."""
+    """Return the first half of a dimension times the sigmoid of the second."""
     floating(input, "glu")
     if not input._array.ndim:
         raise ShapeError("glu: a 0-d tensor has no dimension to halve", fix="glu(x.reshape(2))")
@@ -450,20 +450,20 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Any:
-    """The logarithm of softmax, without underflow."""
+    """Return the logarithm of softmax, without underflow."""
     return softmaxes.log_softmax(tensor_argument(input, "log_softmax"),
                                  _softmax_dim("log_softmax", input, dim, _stacklevel), dtype=dtype)
 
 
 def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: DType) -> Any:
-    """The adjoint of softmax's input, out of its result and the result's adjoint."""
+    """Return the adjoint of softmax's input, out of its result and the result's adjoint."""
     g, y = tensor_argument(grad_output, "_softmax_backward_data"), tensor_argument(output, "_softmax_backward_data")
     return to_dtype(y * (g - total(g * y, dim, True)), input_dtype)
 
 
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1,
                    *, generator: Generator | None = None) -> Any:
-    """A random choice along a dimension with probabilities softmax(logits), softened by `tau` to be differentiable.
+    """Draw a choice along a dimension with probabilities softmax(logits), softened by `tau` to be differentiable.
 
     `hard` gives the choice itself, and the gradient of the soft one.
     """

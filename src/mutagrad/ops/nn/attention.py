@@ -187,7 +187,7 @@ def _heads(inputs: Sequence[Array], masks: Sequence[Array | None], results: Sequ
 
 
 def _by_heads(heads: list[Any], size: int, stripes: int, work: Callable[..., None]) -> None:
-    """Calls `work` with the matrices of some heads at a time, until all are done. (A mask may be one for all heads.)"""
+    """Call `work` with the matrices of some heads at a time, until all are done. (A mask may be one for all heads.)"""
     first = heads[0].shape
 
     def some(part: slice) -> None:
@@ -198,7 +198,7 @@ def _by_heads(heads: list[Any], size: int, stripes: int, work: Callable[..., Non
 
 def _reverse_stripe(g: Array, q: Array, k: Array, v: Array, kept: Array | None, weights: Array, scale: Any,
                     targets: Sequence[Array | None], first: bool) -> None:
-    """Writes the adjoints of query, key, value and scores where there is a target.
+    """Write the adjoints of query, key, value and scores where there is a target.
 
     Those of keys and values, which later queries see too, add up.
     """
@@ -277,7 +277,7 @@ _ABSENT = make(np.zeros(()))  # stands for a mask that is not added
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
                                  dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
                                  enable_gqa: bool = False) -> Any:
-    """For each query the average of the values, weighted by the softmax of its products with the keys.
+    """Return for each query the average of the values, weighted by the softmax of its products with the keys.
 
     >>> import mutagrad as mg
     >>> q, k, v = mg.zeros(1, 2), mg.ones(2, 2), mg.tensor([[1.], [3.]])
@@ -389,7 +389,7 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
                                  v_proj_weight: Tensor | None = None, static_k: Tensor | None = None,
                                  static_v: Tensor | None = None, average_attn_weights: bool = True,
                                  is_causal: bool = False) -> tuple[Any, Any]:
-    """Attention by several heads, each on its own projection of queries, keys and values; and the weights (or None).
+    """Apply several heads of attention to projections of queries, keys and values; return the weights (or None), too.
 
     Inputs are of shape (length, batch, width), or (length, width). In masks True blocks, unlike in
     scaled_dot_product_attention.

@@ -463,21 +463,21 @@ def _convolve_transposed(name: str, n: int, input: Tensor, weight: Tensor, bias:
 
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
                      output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1) -> Any:
-    """The transpose of conv1d: from the sizes of its result to those of its input."""
+    """Apply the transpose of conv1d: from the sizes of its result to those of its input."""
     return _convolve_transposed("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups,
                                 dilation)
 
 
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
                      output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1) -> Any:
-    """The transpose of conv2d: from the sizes of its result to those of its input."""
+    """Apply the transpose of conv2d: from the sizes of its result to those of its input."""
     return _convolve_transposed("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups,
                                 dilation)
 
 
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
                      output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1) -> Any:
-    """The transpose of conv3d: from the sizes of its result to those of its input."""
+    """Apply the transpose of conv3d: from the sizes of its result to those of its input."""
     return _convolve_transposed("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups,
                                 dilation)
 
@@ -540,7 +540,7 @@ def unfold(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints =
 
 def fold(input: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0,
          stride: Ints = 1) -> Any:
-    """The transpose of unfold: columns added up to images of `output_size` where their windows lie."""
+    """Apply the transpose of unfold: add up columns to images of `output_size` where their windows lie."""
     settings = _window_settings("fold", kernel_size, dilation, padding, stride)
     size = whole_numbers(output_size, 2, "fold", "output_size")
     x = _batched("fold", tensor_argument(input, "fold"), 1)
@@ -576,7 +576,7 @@ def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Ints
 
 
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Any:
-    """A convolution of sequences (steps, batch, channels) with a weight (kernel, channels, channels of the result)."""
+    """Convolve sequences (steps, batch, channels) with a weight (kernel, channels, channels of the result)."""
     for x in (input, weight):
         if tensor_argument(x, "conv_tbc")._array.ndim != 3:
             raise ShapeError(f"conv_tbc: expects 3 dimensions, got shape {x._array.shape}",

@@ -204,7 +204,7 @@ def with_batch(name: str, x: Tensor, target: Tensor) -> tuple[Any, Any]:
 
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
              ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean") -> Any:
-    """The mean of -x at the class indices (N, ...), for x of shape (N, C, ...), logarithms of probabilities."""
+    """Return the mean of -x at the class indices (N, ...), for x of shape (N, C, ...), logarithms of probabilities."""
     reduction = reduction_of("nll_loss", reduction, size_average, reduce)
     ignore_index = whole_number(ignore_index, "nll_loss", "ignore_index")
     return _of_indices("nll_loss", nll_indices, input, target, weight, ignore_index, reduction)
@@ -223,7 +223,7 @@ def _of_indices(name: str, operation: Callable[..., Tensor], x: Tensor, target: 
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
                   ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
                   label_smoothing: float = 0.0) -> Any:
-    """The mean of -log(softmax(x)) at the class indices, or over classes where the target gives their probabilities.
+    """Return the mean of -log(softmax(x)) at the class indices, or over classes of which the target has probabilities.
 
     x is (N, C, ...); class indices are (N, ...), probabilities as x.
 

@@ -52,7 +52,7 @@ def _drop(name: str, x: Tensor, p: float, training: bool, inplace: bool, shape: 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False,
             *, generator: Generator | None = None) -> Any:
-    """Elements set to zero at random, each with probability p, and the rest divided by 1 - p; x itself if not training.
+    """Set elements to zero at random, each with probability p, and divide the rest by 1 - p; return x if not training.
 
     >>> import mutagrad as mg
     >>> mg.nn.functional.dropout(mg.ones(3), p=1.0)
@@ -85,24 +85,24 @@ def _drop_channels(name: str, x: Tensor, p: float, training: bool, inplace: bool
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False,
               *, generator: Generator | None = None) -> Any:
-    """Whole channels of (N, C, L) or (C, L) set to zero at random."""
+    """Set whole channels of (N, C, L) or (C, L) to zero at random."""
     return _drop_channels("dropout1d", input, p, training, inplace, (2, 3), lambda n: n == 3, generator)
 
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False,
               *, generator: Generator | None = None) -> Any:
-    """Whole channels of (N, C, H, W) set to zero at random; three dimensions are (N, C, L), as in PyTorch."""
+    """Set whole channels of (N, C, H, W) to zero at random; three dimensions are (N, C, L), as in PyTorch."""
     return _drop_channels("dropout2d", input, p, training, inplace, (2, 3, 4, 5), lambda n: True, generator)
 
 
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False,
               *, generator: Generator | None = None) -> Any:
-    """Whole channels of (N, C, D, H, W) or (C, D, H, W) set to zero at random."""
+    """Set whole channels of (N, C, D, H, W) or (C, D, H, W) to zero at random."""
     return _drop_channels("dropout3d", input, p, training, inplace, (1, 2, 3, 4, 5), lambda n: n == 5, generator)
 
 
 def feature_dropout(input: Tensor, p: float, train: bool) -> Any:
-    """Whole channels (of dimension 1) set to zero at random."""
+    """Set whole channels (of dimension 1) to zero at random."""
     return _drop_channels("feature_dropout", input, p, train, False, tuple(range(2, 65)), lambda n: True, None)
 
 
@@ -170,6 +170,6 @@ def native_dropout(input: Tensor, p: float, train: bool | None,
 
 
 def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> Any:
-    """The adjoint of native_dropout's input: the incoming one where the mask is set, times `scale`."""
+    """Return the adjoint of native_dropout's input: the incoming one where the mask is set, times `scale`."""
     scaled = tensor_argument(mask, "native_dropout_backward") * number(scale)
     return tensor_argument(grad_output, "native_dropout_backward") * scaled

@@ -77,7 +77,7 @@ def _padding(name: str, padding_idx: int | None, rows: int) -> int | None:
 
 
 def _limit_rows(weight: Tensor, index: Array, max_norm: float, norm_type: float) -> None:
-    """Scales down the rows about to be read that are longer than `max_norm`: a write that is no part of the program."""
+    """Scale down the rows about to be read that are longer than `max_norm`: a write that is no part of the program."""
     max_norm, norm_type = number(max_norm), number(norm_type)
     rows = np.unique(index)
     values = weight._array[rows]
@@ -91,7 +91,7 @@ def _limit_rows(weight: Tensor, index: Array, max_norm: float, norm_type: float)
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
               norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
-    """The rows of a table with these numbers.
+    """Return the rows of a table with these numbers.
 
     >>> import mutagrad as mg
     >>> mg.nn.functional.embedding(mg.tensor([1, 0]), mg.tensor([[1., 2.], [3., 4.]]))
@@ -143,7 +143,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
                   norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
                   per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
                   padding_idx: int | None = None) -> Any:
-    """The sum, mean or largest of the rows in each bag; a bag is a row of `input`, or what lies between two offsets."""
+    """Return the sum, mean or largest of the rows in each bag: a row of `input`, or what lies between two offsets."""
     name = "embedding_bag"
     if (isinstance(weight, Tensor) and isinstance(input, Tensor)
             and weight._array.dtype.kind in "iu" and input._array.dtype.kind == "f"):

@@ -111,7 +111,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
 @may_need_much
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Any:
-    """A row for each class index: 1 at the index, 0 elsewhere; as many classes as the largest index needs, if not told.
+    """Return a row for each class index: 1 at the index, 0 elsewhere; by default as long as the largest index needs.
 
     >>> import mutagrad as mg
     >>> mg.nn.functional.one_hot(mg.tensor([1, 0]), 3)

@@ -104,7 +104,7 @@ huber_values = elementwise("huber", _huber, settings=("delta", "scale"),
 
 def mse_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
              reduction: str = "mean", weight: Tensor | None = None) -> Any:
-    """The mean of the squared differences.
+    """Return the mean of the squared differences.
 
     >>> import mutagrad as mg
     >>> mg.nn.functional.mse_loss(mg.tensor([1., 2.]), mg.tensor([1., 4.]))
@@ -117,7 +117,7 @@ def mse_loss(input: Tensor, target: Tensor, size_average: bool | None = None, re
 
 def l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
             reduction: str = "mean", weight: Tensor | None = None) -> Any:
-    """The mean of the absolute differences."""
+    """Return the mean of the absolute differences."""
     reduction = reduction_of("l1_loss", reduction, size_average, reduce)
     _paired("l1_loss", input, target)
     return _weighted("l1_loss", abs_values(input - target), input, weight, reduction, True)
@@ -125,7 +125,7 @@ def l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, red
 
 def smooth_l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
                    reduction: str = "mean", beta: float = 1.0) -> Any:
-    """The absolute difference, but half its square divided by beta where it is below beta."""
+    """Return the absolute difference, but half its square divided by beta where it is below beta."""
     reduction = reduction_of("smooth_l1_loss", reduction, size_average, reduce)
     _paired("smooth_l1_loss", input, target)
     beta = number(beta)
@@ -138,7 +138,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: bool | None = No
 
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0,
                weight: Tensor | None = None) -> Any:
-    """Half the squared difference, but growing linearly from where the difference is delta."""
+    """Return half the squared difference, but growing linearly from where the difference is delta."""
     reduction = reduction_of("huber_loss", reduction)
     if delta <= 0:
         raise BadValue(f"huber_loss: delta must be positive, got {delta}", fix="delta=1.0")
@@ -176,7 +176,7 @@ binary_positive_values = elementwise(
 
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
                          reduce: bool | None = None, reduction: str = "mean") -> Any:
-    """The mean of -(y * log(x) + (1 - y) * log(1 - x)) for targets y; the logarithms are at least -100."""
+    """Return the mean of -(y * log(x) + (1 - y) * log(1 - x)) for targets y; the logarithms are at least -100."""
     reduction = reduction_of("binary_cross_entropy", reduction, size_average, reduce)
     check_same_shape("binary_cross_entropy", input, target)
     check_float("binary_cross_entropy", input)

@@ -60,7 +60,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = 
 
 def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
                       size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> Any:
-    """The mean over all other classes of max(0, margin - x[target] + x) ** p."""
+    """Return the mean over all other classes of max(0, margin - x[target] + x) ** p."""
     reduction = reduction_of("multi_margin_loss", reduction, size_average, reduce)
     p = number(p)
     if p not in (1, 2):
@@ -84,7 +84,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
 
 def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
                            reduction: str = "mean") -> Any:
-    """The sum of max(0, 1 - x[i] + x[j]) over classes i that are targets and j that are not, by the number of classes.
+    """Return the sum of max(0, 1 - x[i] + x[j]) over targets i and other classes j, divided by the number of classes.
 
     The targets of a row are its class indices before the first -1.
     """
@@ -137,13 +137,13 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
 # ------------------------------------------------------------------------------------------------------------ distances
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
-    """The p-norm of x1 - x2 + eps along the last dimension."""
+    """Return the p-norm of x1 - x2 + eps along the last dimension."""
     check_tensors("pairwise_distance", x1, x2)
     return norm(x1 - x2 + eps, p, -1, keepdim)
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Any:
-    """The cosine of the angle between vectors along a dimension.
+    """Return the cosine of the angle between vectors along a dimension.
 
     >>> import mutagrad as mg
     >>> mg.cosine_similarity(mg.tensor([1., 0.]), mg.tensor([1., 1.]), dim=0)
@@ -215,7 +215,7 @@ def _triplet(distance: Callable[[Tensor, Tensor], Tensor], anchor: Tensor, posit
 
 
 def pdist(input: Tensor, p: float = 2.0) -> Any:
-    """The p-norm of the difference of every two rows: of row 0 and 1, 0 and 2, and so on."""
+    """Return the p-norm of the difference of every two rows: of row 0 and 1, 0 and 2, and so on."""
     check_float("pdist", input)
     array = input._array
     if array.ndim != 2:

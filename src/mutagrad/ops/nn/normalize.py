@@ -285,7 +285,7 @@ def _run(operation: Callable[..., Tensor], x: Tensor, weight: Tensor | None, bia
 # ------------------------------------------------------------------------------------------------------------ functions
 
 def _floats(name: str, x: Tensor, *others: tuple[str, Tensor | None]) -> None:
-    """Raises unless all are floating point tensors of one type."""
+    """Raise unless all are floating point tensors of one type."""
     tensor_argument(x, name)
     dtype = of_array(x._array.dtype)
     if dtype.category != FLOAT:
@@ -310,7 +310,7 @@ def _widened(function: Callable[[Tensor], Tensor], x: Tensor, weight: Tensor | N
 
 
 def _statistics(name: str, *running: Tensor | None) -> None:
-    """Raises unless they are floating point tensors; a wider type than the input's is welcome."""
+    """Raise unless they are floating point tensors; a wider type than the input's is welcome."""
     for value in running:
         if value is not None and not (isinstance(value, Tensor) and value._array.dtype.kind in "fV"):
             raise BadArgument(f"{name}: running_mean and running_var must be floating point tensors",
@@ -318,7 +318,7 @@ def _statistics(name: str, *running: Tensor | None) -> None:
 
 
 def _vectors(name: str, size: int, *given: tuple[str, Tensor | None]) -> None:
-    """Raises unless each has one element for each channel."""
+    """Raise unless each has one element for each channel."""
     for what, value in given:
         if value is not None and (value._array.ndim != 1 or value._array.size != size):
             raise ShapeError(f"{name}: {what} has shape {value._array.shape}",
@@ -350,7 +350,7 @@ def _rows_plan(x: Tensor, shape: tuple[int, ...], eps: float, centred: bool) -> 
 
 def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None,
                eps: float = 1e-5) -> Any:
-    """The last dimensions of each item brought to mean 0 and variance 1, then scaled and shifted.
+    """Bring the last dimensions of each item to mean 0 and variance 1, then scale and shift them.
 
     >>> import mutagrad as mg
     >>> mg.nn.functional.layer_norm(mg.tensor([[1., 3.], [2., 6.]]), (2,))
@@ -378,7 +378,7 @@ def native_layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Te
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None,
              eps: float | None = None) -> Any:
-    """The last dimensions of each item divided by the root of their mean square, then scaled."""
+    """Divide the last dimensions of each item by the root of their mean square, then scale them."""
     tensor_argument(input, "rms_norm")
     eps = number(eps)
     wide = np.float32 if input._array.dtype.char in "eE" else input._array.dtype  # in which short types are computed
@@ -395,7 +395,7 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
 
 def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
                eps: float = 1e-5) -> Any:
-    """Each group of channels of each item brought to mean 0 and variance 1, then each channel scaled and shifted."""
+    """Bring each group of channels of each item to mean 0 and variance 1, then scale and shift each channel."""
     return _widened(lambda x: _group_normed(x, num_groups, weight, bias, eps), input, weight, bias)
 
 
@@ -429,7 +429,7 @@ def _several(name: str, x: Tensor, count: int) -> None:
 def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
                   weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True,
                   momentum: float = 0.1, eps: float = 1e-5) -> Any:
-    """Each channel of each item brought to mean 0 and variance 1, then scaled and shifted."""
+    """Bring each channel of each item to mean 0 and variance 1, then scale and shift it."""
     momentum = number(momentum)
     _floats("instance_norm", input, ("weight", weight), ("bias", bias))
     _statistics("instance_norm", running_mean, running_var)
@@ -471,7 +471,7 @@ def _times(value: Array, factor: float, dtype: Any) -> Any:
 
 
 def _follow(running: Tensor | None, value: Array, momentum: float) -> None:
-    """Moves running statistics towards those of this batch: no part of the differentiable program."""
+    """Move running statistics towards those of this batch: no part of the differentiable program."""
     if running is None:
         return
     step = make(silently(_times, value, momentum, running._array.dtype))
@@ -480,7 +480,7 @@ def _follow(running: Tensor | None, value: Array, momentum: float) -> None:
 
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
                bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Any:
-    """Each channel brought to mean 0 and variance 1 over all items, then scaled and shifted.
+    """Bring each channel to mean 0 and variance 1 over all items, then scale and shift it.
 
     Training takes both from the input and moves the running ones towards them, in place and without gradient.
     """
@@ -545,7 +545,7 @@ def _batch_norm_with_update(input: Tensor, weight: Tensor | None, bias: Tensor |
 
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:
-    """Each element divided by (k + alpha * mean square over `size` neighbouring channels) to the power beta."""
+    """Divide each element by (k + alpha * mean square over `size` neighbouring channels) to the power beta."""
     tensor_argument(input, "local_response_norm")
     shape = input._array.shape
     if len(shape) < 3:

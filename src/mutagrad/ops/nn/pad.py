@@ -101,7 +101,7 @@ def _check_border(mode: str, x: Tensor, pairs: tuple[tuple[int, int], ...], dims
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | Tensor | None = None) -> Any:
-    """A border around the last dimensions: of a constant, mirrored, of the outermost values, or wrapped around.
+    """Add a border around the last dimensions: of a constant, mirrored, of the outermost values, or wrapped around.
 
     >>> import mutagrad as mg
     >>> mg.nn.functional.pad(mg.tensor([[1., 2., 3.]]), (1, 2))
@@ -137,7 +137,7 @@ def _factor(name: str, x: Tensor, factor: Any, what: str) -> int:
 
 
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Any:
-    """Channels made into pixels: (c·r², h, w) becomes (c, h·r, w·r)."""
+    """Turn channels into pixels: (c·r², h, w) becomes (c, h·r, w·r)."""
     r = _factor("pixel_shuffle", input, upscale_factor, "upscale_factor")
     *lead, c, h, w = input._array.shape
     if c % (r * r):
@@ -149,7 +149,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Any:
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Any:
-    """Pixels made into channels: the reverse of pixel_shuffle."""
+    """Turn pixels into channels: the reverse of pixel_shuffle."""
     r = _factor("pixel_unshuffle", input, downscale_factor, "downscale_factor")
     *lead, c, h, w = input._array.shape
     if h % r or w % r:
@@ -161,7 +161,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Any:
 
 
 def channel_shuffle(input: Tensor, groups: int) -> Any:
-    """Channels of different groups interleaved."""
+    """Interleave channels of different groups."""
     tensor_argument(input, "channel_shuffle")
     shape = input._array.shape
     if len(shape) < 3:

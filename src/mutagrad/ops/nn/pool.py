@@ -193,13 +193,13 @@ def _max_pool(name: str, n: int, input: Tensor, kernel_size: Ints, stride: Ints 
 
 def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1,
                ceil_mode: bool = False, return_indices: bool = False) -> Any:
-    """The largest of each window along the last dimension."""
+    """Return the largest of each window along the last dimension."""
     return _max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 def max_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1,
                ceil_mode: bool = False, return_indices: bool = False) -> Any:
-    """The largest of each window over the last two dimensions.
+    """Return the largest of each window over the last two dimensions.
 
     >>> import mutagrad as mg
     >>> mg.nn.functional.max_pool2d(mg.arange(16.).reshape(1, 4, 4), 2)
@@ -211,7 +211,7 @@ def max_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, pad
 
 def max_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1,
                ceil_mode: bool = False, return_indices: bool = False) -> Any:
-    """The largest of each window over the last three dimensions."""
+    """Return the largest of each window over the last three dimensions."""
     return _max_pool("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
@@ -279,17 +279,17 @@ def _adaptive_max_pool(name: str, n: int, input: Tensor, output_size: int | Sequ
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
-    """The largest of so many windows of nearly equal size."""
+    """Return the largest of so many windows of nearly equal size."""
     return _adaptive_max_pool("adaptive_max_pool1d", 1, input, output_size, return_indices)
 
 
 def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
-    """The largest of so many windows of nearly equal size."""
+    """Return the largest of so many windows of nearly equal size."""
     return _adaptive_max_pool("adaptive_max_pool2d", 2, input, output_size, return_indices)
 
 
 def adaptive_max_pool3d(input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
-    """The largest of so many windows of nearly equal size."""
+    """Return the largest of so many windows of nearly equal size."""
     return _adaptive_max_pool("adaptive_max_pool3d", 3, input, output_size, return_indices)
 
 
@@ -358,7 +358,7 @@ def _fractional_max_pool(name: str, n: int, input: Tensor, kernel_size: Ints, ou
 def fractional_max_pool2d(input: Tensor, kernel_size: Ints, output_size: Ints | None = None,
                           output_ratio: float | Sequence[float] | None = None, return_indices: bool = False,
                           _random_samples: Tensor | None = None) -> Any:
-    """The largest of windows that begin at random distances."""
+    """Return the largest of windows that begin at random distances."""
     return _fractional_max_pool("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio,
                                 return_indices, _random_samples)
 
@@ -366,7 +366,7 @@ def fractional_max_pool2d(input: Tensor, kernel_size: Ints, output_size: Ints | 
 def fractional_max_pool3d(input: Tensor, kernel_size: Ints, output_size: Ints | None = None,
                           output_ratio: float | Sequence[float] | None = None, return_indices: bool = False,
                           _random_samples: Tensor | None = None) -> Any:
-    """The largest of windows that begin at random distances."""
+    """Return the largest of windows that begin at random distances."""
     return _fractional_max_pool("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio,
                                 return_indices, _random_samples)
 
@@ -427,19 +427,19 @@ def _max_unpool(name: str, n: int, input: Tensor, indices: Tensor, kernel_size: 
 
 def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0,
                  output_size: Sequence[int] | None = None) -> Any:
-    """The results of max_pool1d at the places that they were taken from, and zeros elsewhere."""
+    """Return the results of max_pool1d at the places that they were taken from, and zeros elsewhere."""
     return _max_unpool("max_unpool1d", 1, input, indices, kernel_size, stride, padding, output_size)
 
 
 def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0,
                  output_size: Sequence[int] | None = None) -> Any:
-    """The results of max_pool2d at the places that they were taken from, and zeros elsewhere."""
+    """Return the results of max_pool2d at the places that they were taken from, and zeros elsewhere."""
     return _max_unpool("max_unpool2d", 2, input, indices, kernel_size, stride, padding, output_size)
 
 
 def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0,
                  output_size: Sequence[int] | None = None) -> Any:
-    """The results of max_pool3d at the places that they were taken from, and zeros elsewhere."""
+    """Return the results of max_pool3d at the places that they were taken from, and zeros elsewhere."""
     return _max_unpool("max_unpool3d", 3, input, indices, kernel_size, stride, padding, output_size)
 
 
@@ -507,7 +507,7 @@ def _avg_pool(name: str, n: int, input: Tensor, kernel_size: Ints, stride: Ints 
 
 def avg_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, ceil_mode: bool = False,
                count_include_pad: bool = True) -> Any:
-    """The average of each window along the last dimension.
+    """Return the average of each window along the last dimension.
 
     >>> import mutagrad as mg
     >>> mg.nn.functional.avg_pool1d(mg.tensor([[1., 3., 5., 7.]]), 2)
@@ -518,14 +518,14 @@ def avg_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, pad
 
 def avg_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, ceil_mode: bool = False,
                count_include_pad: bool = True, divisor_override: int | None = None) -> Any:
-    """The average of each window over the last two dimensions."""
+    """Return the average of each window over the last two dimensions."""
     return _avg_pool("avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
                      divisor_override)
 
 
 def avg_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, ceil_mode: bool = False,
                count_include_pad: bool = True, divisor_override: int | None = None) -> Any:
-    """The average of each window over the last three dimensions."""
+    """Return the average of each window over the last three dimensions."""
     return _avg_pool("avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
                      divisor_override)
 
@@ -544,17 +544,17 @@ def _adaptive_avg_pool(name: str, n: int, input: Tensor, output_size: int | Sequ
 
 
 def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int | None]) -> Any:
-    """The averages of so many windows of nearly equal size."""
+    """Return the averages of so many windows of nearly equal size."""
     return _adaptive_avg_pool("adaptive_avg_pool1d", 1, input, output_size)
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None]) -> Any:
-    """The averages of so many windows of nearly equal size."""
+    """Return the averages of so many windows of nearly equal size."""
     return _adaptive_avg_pool("adaptive_avg_pool2d", 2, input, output_size)
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int | None]) -> Any:
-    """The averages of so many windows of nearly equal size."""
+    """Return the averages of so many windows of nearly equal size."""
     return _adaptive_avg_pool("adaptive_avg_pool3d", 3, input, output_size)
 
 
@@ -583,11 +583,11 @@ def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints |
 
 def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None = None,
               ceil_mode: bool = False) -> Any:
-    """The p-norm of each window over the last two dimensions."""
+    """Return the p-norm of each window over the last two dimensions."""
     return _lp_pool("lp_pool2d", 2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None = None,
               ceil_mode: bool = False) -> Any:
-    """The p-norm of each window over the last three dimensions."""
+    """Return the p-norm of each window over the last three dimensions."""
     return _lp_pool("lp_pool3d", 3, input, norm_type, kernel_size, stride, ceil_mode)

@@ -306,7 +306,7 @@ RNN_TANH, RNN_RELU = Kind("rnn_tanh", 1, 1, _rnn_layer(_rnn_tanh)), Kind("rnn_re
 
 
 def _check_layer(name: str, kind: Kind, x: Tensor, states: Sequence[Tensor], w: Weights, batch: int) -> None:
-    """Raises where sizes or types do not fit, before anything is computed."""
+    """Raise where sizes or types do not fit, before anything is computed."""
     given = [tensor_argument(t, name) for t in (x, *states, *w) if t is not None]
     dtypes = {t._array.dtype for t in given}
     if len(dtypes) > 1 or of_array(x._array.dtype).category != FLOAT:
@@ -414,7 +414,7 @@ def padded(kind: Kind, input: Tensor, states: Sequence[Tensor], params: Sequence
 
 
 def lstm(input: Tensor, *arguments: Any) -> tuple[Any, ...]:
-    """Layers of long short-term memory over a sequence: results, last state and last cell state.
+    """Run layers of long short-term memory over a sequence: results, last state and last cell state.
 
     `lstm(input, (h, c), params, has_biases, num_layers, dropout, train, bidirectional, batch_first)`, or, for rows that
     are packed, `lstm(data, batch_sizes, (h, c), params, has_biases, num_layers, dropout, train, bidirectional)`.
@@ -423,17 +423,17 @@ def lstm(input: Tensor, *arguments: Any) -> tuple[Any, ...]:
 
 
 def gru(input: Tensor, *arguments: Any) -> tuple[Any, ...]:
-    """Layers of gated recurrent units over a sequence: results and last state. Called like `lstm`, with one state."""
+    """Run layers of gated recurrent units over a sequence: results, last state. Called like `lstm`, with one state."""
     return _call(GRU, input, arguments)
 
 
 def rnn_tanh(input: Tensor, *arguments: Any) -> tuple[Any, ...]:
-    """Layers that apply tanh to a linear function of input and state: results and last state. Called like `gru`."""
+    """Run layers that apply tanh to a linear function of input and state: results and last state. Called like `gru`."""
     return _call(RNN_TANH, input, arguments)
 
 
 def rnn_relu(input: Tensor, *arguments: Any) -> tuple[Any, ...]:
-    """Layers that apply relu to a linear function of input and state: results and last state. Called like `gru`."""
+    """Run layers that apply relu to a linear function of input and state: results and last state. Called like `gru`."""
     return _call(RNN_RELU, input, arguments)
 
 

@@ -244,7 +244,7 @@ def _check_interpolation(x: Tensor, mode: str, align: bool | None, antialias: bo
 def interpolate(input: Tensor, size: Ints | None = None, scale_factor: float | Sequence[float] | None = None,
                 mode: str = "nearest", align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
                 antialias: bool = False) -> Any:
-    """Images (or sequences, or volumes) of another size.
+    """Return images (or sequences, or volumes) of another size.
 
     >>> import mutagrad as mg
     >>> mg.nn.functional.interpolate(mg.tensor([[[0., 2.]]]), scale_factor=2, mode="linear")
@@ -267,7 +267,7 @@ def interpolate(input: Tensor, size: Ints | None = None, scale_factor: float | S
 
 def upsample(input: Tensor, size: Ints | None = None, scale_factor: float | Sequence[float] | None = None,
              mode: str = "nearest", align_corners: bool | None = None) -> Any:
-    """The older name of interpolate."""
+    """Do the same as interpolate, under its older name."""
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
@@ -367,7 +367,7 @@ def _check_grid(input: Tensor, grid: Tensor, mode: str, border: str) -> None:
 
 def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
                 align_corners: bool | None = None) -> Any:
-    """Images read at the coordinates in `grid`, from -1 to 1 (the last dimension holds x, y and, for volumes, z)."""
+    """Read images at the coordinates in `grid`, from -1 to 1 (the last dimension holds x, y and, for volumes, z)."""
     _check_grid(input, grid, mode, padding_mode)
     n, c, *sizes = input._array.shape
     shape = grid._array.shape[1:-1]
@@ -413,7 +413,7 @@ grid_sampler_2d, grid_sampler_3d = _sampler("grid_sampler_2d", (4,)), _sampler("
 
 
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Any:
-    """The grid for grid_sample of an affine map: theta is (n, 2, 3) for images, (n, 3, 4) for volumes."""
+    """Return the grid for grid_sample of an affine map: theta is (n, 2, 3) for images, (n, 3, 4) for volumes."""
     t = tensor_argument(theta, "affine_grid")._array
     sizes = whole_numbers(tuple(size), len(size), "affine_grid", "size")[2:]
     if t.dtype.kind not in "fV":

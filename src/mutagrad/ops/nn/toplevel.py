@@ -35,7 +35,7 @@ def _named(name: str, reduction: int) -> str:
 
 def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False,
               sparse: bool = False) -> Any:
-    """The rows of a table with these numbers."""
+    """Return the rows of a table with these numbers."""
     padding = None if padding_idx < 0 else padding_idx
     return tables.embedding(indices, weight, padding, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
 
@@ -43,19 +43,19 @@ def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad
 def batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
                running_var: Tensor | None, training: bool, momentum: float, eps: float,
                cudnn_enabled: bool = False) -> Any:
-    """Each channel brought to mean 0 and variance 1 over all items, then scaled and shifted."""
+    """Bring each channel to mean 0 and variance 1 over all items, then scale and shift it."""
     return normalize.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
 def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
                   running_var: Tensor | None, use_input_stats: bool, momentum: float, eps: float,
                   cudnn_enabled: bool = False) -> Any:
-    """Each channel of each item brought to mean 0 and variance 1, then scaled and shifted."""
+    """Bring each channel of each item to mean 0 and variance 1, then scale and shift it."""
     return normalize.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: Ints) -> Any:
-    """The largest of so many windows of nearly equal size, and where each was."""
+    """Return the largest of so many windows of nearly equal size, and where each was."""
     return pool.adaptive_max_pool1d(input, output_size, return_indices=True)
 
 
@@ -112,16 +112,16 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequenc
 
 
 def frobenius_norm(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
-    """The square root of the sum of squares."""
+    """Return the square root of the sum of squares."""
     return norm(input, "fro", dim, keepdim)
 
 
 def nuclear_norm(input: Tensor, dim: Sequence[int] = (-2, -1), keepdim: bool = False) -> Any:
-    """The sum of the singular values of matrices."""
+    """Return the sum of the singular values of matrices."""
     return matrix_norm(input, "nuc", tuple(dim), keepdim)
 
 
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Any:
-    """The norm over all dimensions but one, which are kept with size one; dim -1 takes all."""
+    """Return the norm over all dimensions but one, which are kept with size one; dim -1 takes all."""
     others = tuple(d for d in range(tensor_argument(v, "norm_except_dim")._array.ndim) if d != dim)
     return norm(v, pow) if dim == -1 else norm(v, pow, others, True)

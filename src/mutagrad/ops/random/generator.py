@@ -50,7 +50,7 @@ class Generator:
         return self
 
     def seed(self) -> int:
-        """Seeds from the operating system's randomness."""
+        """Seed from the operating system's randomness."""
         return self.manual_seed(int.from_bytes(os.urandom(7), "little"))._seed
 
     def initial_seed(self) -> int:
@@ -100,12 +100,12 @@ default_generator.seed()
 
 
 def manual_seed(seed: int) -> Generator:
-    """Seeds the default generator: the same numbers follow each time."""
+    """Seed the default generator: the same numbers follow each time."""
     return default_generator.manual_seed(seed)
 
 
 def seed() -> int:
-    """Seeds the default generator from the operating system's randomness."""
+    """Seed the default generator from the operating system's randomness."""
     return default_generator.seed()
 
 
@@ -120,7 +120,7 @@ def get_rng_state() -> Any:
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Puts the default generator into a state that `get_rng_state` gave."""
+    """Put the default generator into a state that `get_rng_state` gave."""
     default_generator.set_state(new_state)
 
 

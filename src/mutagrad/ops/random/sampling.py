@@ -99,7 +99,7 @@ def _probabilities(p: Any, name: str) -> Any:
 @may_need_much
 def bernoulli(input: Tensor, p: Any = None, *, generator: Generator | None = None,
               out: Tensor | None = None) -> Any:
-    """Ones with the probabilities that `input` holds, or all with probability `p`, and zeros.
+    """Return ones with the probabilities that `input` holds, or all with probability `p`, and zeros.
 
     >>> import mutagrad as mg
     >>> mg.bernoulli(mg.tensor([0., 1., 1.]))
@@ -120,7 +120,7 @@ def _bernoulli_number(x: Tensor, p: float, generator: Generator | None, name: st
 
 
 def bernoulli_(x: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None) -> Any:
-    """Overwrites with ones of probability `p`, a number or a tensor, and zeros."""
+    """Overwrite with ones of probability `p`, a number or a tensor, and zeros."""
     check_writable(x, "bernoulli_")
     if not isinstance(p, Tensor):
         return x.copy_(make(_bernoulli_number(x, p, generator, "bernoulli_")))
@@ -165,7 +165,7 @@ def normal(mean: Tensor | float, std: Tensor | float = 1.0, size: Sequence[int] 
            *, generator: Generator | None = None, out: Tensor | None = None, dtype: DType | None = None,
            device: Device | str | None = None, requires_grad: bool = False, layout: Layout | None = None,
            pin_memory: bool = False) -> Any:
-    """Normal numbers with this mean and standard deviation: tensors, a tensor and a number, or two numbers and a size.
+    """Draw normal numbers with this mean and standard deviation: tensors or numbers, two numbers with a size.
 
     >>> import mutagrad as mg
     >>> mg.normal(mg.zeros(2, 3), 0.1).shape, mg.normal(5.0, 2.0, (4,)).shape
@@ -209,7 +209,7 @@ def _normal_of_tensors(mean: Any, std: Any, generator: Generator | None) -> Any:
 @may_need_much
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None,
                 out: Tensor | None = None) -> Any:
-    """Positions drawn with the weights in each row, with or without replacement.
+    """Return positions drawn with the weights in each row, with or without replacement.
 
     >>> import mutagrad as mg
     >>> mg.multinomial(mg.tensor([0., 0., 3.]), 2, replacement=True)
@@ -277,7 +277,7 @@ def _positive(value: Any, name: str, what: str) -> Any:
 
 
 def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Any:
-    """Overwrites with exponential numbers of rate `lambd`; none of them is zero."""
+    """Overwrite with exponential numbers of rate `lambd`; none of them is zero."""
     lambd = _positive(lambd, "exponential_", "the rate")
     _target(x, "exponential_")
     drawn = silently(np.divide, source(generator).standard_exponential(x._array.shape), lambd)
@@ -285,21 +285,21 @@ def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Generator | None =
 
 
 def cauchy_(x: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Any:
-    """Overwrites with Cauchy numbers."""
+    """Overwrite with Cauchy numbers."""
     median, sigma = number(median), _positive(sigma, "cauchy_", "sigma")
     _target(x, "cauchy_")
     return _write(x, silently(_scaled, source(generator).standard_cauchy(x._array.shape), sigma, median))
 
 
 def log_normal_(x: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Any:
-    """Overwrites with numbers whose logarithm is normal with this mean and standard deviation."""
+    """Overwrite with numbers whose logarithm is normal with this mean and standard deviation."""
     mean, std = number(mean), _positive(std, "log_normal_", "the standard deviation")
     _target(x, "log_normal_")
     return _write(x, silently(np.exp, silently(_scaled, _standard_normal(generator, x._array.shape), std, mean)))
 
 
 def geometric_(x: Tensor, p: float, *, generator: Generator | None = None) -> Any:
-    """Overwrites with the number of trials up to the first success, each of probability `p`."""
+    """Overwrite with the number of trials up to the first success, each of probability `p`."""
     p = number(p)
     if not 0 < p < 1:
         raise BadValue(f"geometric_: the probability must be between 0 and 1, both left out, got {p}",
@@ -323,7 +323,7 @@ def _largest(x: Tensor) -> int:
 
 
 def random_(x: Tensor, *bounds: Any, generator: Generator | None = None, **named: Any) -> Any:
-    """Overwrites with whole numbers: `random_(to)`, `random_(from, to)`, or up to what the type holds exactly."""
+    """Overwrite with whole numbers: `random_(to)`, `random_(from, to)`, or up to what the type holds exactly."""
     check_writable(x, "random_")
     if set(named) - {"from", "to"} or len(bounds) + len(named) > 2:
         raise BadArgument(f"random_: takes from and to, got {bounds} and {named}", fix="x.random_(0, 10)")
