@@ -197,7 +197,7 @@ def _length(name: str, window_length: int, dtype: DType | None) -> int:
 def bartlett_window(window_length: int, periodic: bool = True, *, dtype: DType | None = None,
                     layout: Layout | None = None, device: Device | str | None = None, pin_memory: bool = False,
                     requires_grad: bool = False) -> Any:
-    """Return a triangle."""
+    """A triangle."""
     M = _length("bartlett_window", window_length, dtype)
     return _made(_triangle(M, not periodic), dtype, layout, device, requires_grad, pin_memory)
 
