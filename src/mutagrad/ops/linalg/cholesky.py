@@ -98,7 +98,8 @@ def cholesky_solve(B: Any, L: Any, upper: bool = False, *, out: Any = None) -> A
     matrices(B, "cholesky_solve")
     one_type("cholesky_solve", L, B)
     if B._array.shape[-2] != L._array.shape[-1]:
-        raise ShapeError(f"cholesky_solve: B of shape {B._array.shape} and L of shape {L._array.shape} do not fit", fix="B needs as many rows as L")
+        raise ShapeError(f"cholesky_solve: B of shape {B._array.shape} and L of shape {L._array.shape} do not fit",
+                         fix="B needs as many rows as L")
     lower, right = batched("cholesky_solve", adjoint(L) if upper else L, B)
     half = solve_triangular(lower, right, upper=False)
     return write_out("cholesky_solve", solve_triangular(adjoint(lower), half, upper=True), out)

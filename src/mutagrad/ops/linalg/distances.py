@@ -103,16 +103,18 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
     """
     a, b = (floating(x, None, "cdist")._array for x in (x1, x2))
     if "V" in (a.dtype.kind, b.dtype.kind):
-        raise DTypeError("cdist: not defined for bfloat16", why="which differences are the largest is lost when they are rounded", fix="x.float()")
+        raise DTypeError("cdist: not defined for bfloat16",
+                         why="which differences are the largest is lost when they are rounded", fix="x.float()")
     if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-1]:
-        raise ShapeError(f"cdist: shapes {a.shape} and {b.shape} are not rows of one length", why="both need 2 dimensions, the last of one size",
-                         fix="x.unsqueeze(0) for a single row")
+        raise ShapeError(f"cdist: shapes {a.shape} and {b.shape} are not rows of one length",
+                         why="both need 2 dimensions, the last of one size", fix="x.unsqueeze(0) for a single row")
     p = number(p)
     if isinstance(p, (bool, complex, NoneType)) or not p >= 0:
         raise BadValue(f"cdist: p={p!r} must be a number that is not negative", fix="p=2")
     fast = _COMPUTE_MODES.get(compute_mode or "use_mm_for_euclid_dist_if_necessary", "") if isinstance(compute_mode or "", str) else ""
     if fast == "":
-        raise BadValue(f"cdist: compute_mode={compute_mode!r} is none of {', '.join(_COMPUTE_MODES)}", fix="leave it out")
+        raise BadValue(f"cdist: compute_mode={compute_mode!r} is none of {', '.join(_COMPUTE_MODES)}",
+                       fix="leave it out")
     if fast is None:
         fast = a.shape[-2] > _FEW_ROWS or b.shape[-2] > _FEW_ROWS
     common = operand_dtype([x1, x2]).array_type
@@ -120,6 +122,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
     try:
         batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     except ValueError:
-        raise ShapeError(f"cdist: the batches of shapes {a.shape} and {b.shape} do not broadcast", fix="x.unsqueeze(1)") from None
+        raise ShapeError(f"cdist: the batches of shapes {a.shape} and {b.shape} do not broadcast",
+                         fix="x.unsqueeze(1)") from None
     x1, x2 = (x if x._array.shape[:-2] == batch else expand(x, *batch, *x._array.shape[-2:]) for x in (x1, x2))
     return cdist_values(x1, x2, float(p), bool(fast))

@@ -51,7 +51,8 @@ def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 
     if q is None:
         q = min(6, m, n)
     elif not 0 <= q <= min(m, n):
-        raise BadValue(f"pca_lowrank: q={q} is more than min{(m, n)}", why="there are no more components", fix=f"q={min(m, n)}")
+        raise BadValue(f"pca_lowrank: q={q} is more than min{(m, n)}", why="there are no more components",
+                       fix=f"q={min(m, n)}")
     if niter < 0:
         raise BadValue(f"pca_lowrank: niter must not be negative, got {niter}", fix="niter=2")
     return svd_lowrank(A - RECORDED.mean(A, (A._array.ndim - 2,), True) if center else A, q, niter)

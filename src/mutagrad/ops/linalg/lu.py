@@ -82,7 +82,8 @@ lu_values = with_conjugates(primitive("lu_factor", lambda a, factors, permutatio
 
 def _check_pivot(name: str, pivot: bool) -> None:
     if not pivot:
-        raise NotSupported(f"{name}: pivot=False is not supported", why="on the CPU PyTorch does not have it either", fix="pivot=True")
+        raise NotSupported(f"{name}: pivot=False is not supported", why="on the CPU PyTorch does not have it either",
+                           fix="pivot=True")
 
 
 def _lu(name: str, A: Any, pivot: bool) -> Any:
@@ -108,7 +109,8 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False, out:
     return write_out("lu_factor_ex", found, out)
 
 
-def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True, *, out: Any = None) -> Any:
+def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True, *,
+              out: Any = None) -> Any:
     """P, L and U out of what `lu_factor` returns; what is not asked for is empty."""
     array = matrices(LU_data, "lu_unpack")._array
     if tensor_argument(LU_pivots, "lu_unpack")._array.dtype != np.int32:
@@ -144,7 +146,8 @@ def linalg_lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint:
     matrices(B, "lu_solve")
     one_type("lu_solve", LU, B)
     if B._array.shape[-2 if left else -1] != LU._array.shape[-1]:
-        raise ShapeError(f"lu_solve: LU of shape {LU._array.shape} and B of shape {B._array.shape} do not fit", fix="check which one should be transposed")
+        raise ShapeError(f"lu_solve: LU of shape {LU._array.shape} and B of shape {B._array.shape} do not fit",
+                         fix="check which one should be transposed")
     if not left:
         return write_out("lu_solve", _adjoint(linalg_lu_solve(LU, pivots, _adjoint(B), adjoint=not adjoint)), out)
     permutation = make(_permutation(_row_order(tensor_argument(pivots, "lu_solve")._array, LU._array.shape[-1]), LU._array.dtype))
@@ -166,7 +169,7 @@ def lu_solve(b: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
     return linalg_lu_solve(LU_data, LU_pivots, b, out=out)
 
 
-# ------------------------------------------------------------------------------------------------------------------- LDL
+# ------------------------------------------------------------------------------------------------------------------ LDL
 
 def _ldl(name: str, A: Any, hermitian: bool) -> Any:
     array = square(A, name)._array
@@ -201,7 +204,8 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False, out: Any
     matrices(B, "ldl_solve")
     one_type("ldl_solve", LD, B)
     if B._array.shape[-2] != LD._array.shape[-1]:
-        raise ShapeError(f"ldl_solve: LD of shape {LD._array.shape} and B of shape {B._array.shape} do not fit", fix="B needs as many rows as LD")
+        raise ShapeError(f"ldl_solve: LD of shape {LD._array.shape} and B of shape {B._array.shape} do not fit",
+                         fix="B needs as many rows as LD")
     return write_out("ldl_solve", ldl_solve_values(*batched("ldl_solve", LD, B), tensor_argument(pivots, "ldl_solve")._array, hermitian), out)
 
 

@@ -23,7 +23,7 @@ from ..shape.shape import as_strided, broadcast_to, cat, clone, diagonal, reshap
 FUNCTIONS = "adjoint diag diag_embed diagflat trace tril tril_indices triu triu_indices vander"
 METHODS = "H adjoint diag diag_embed diagflat fill_diagonal_ mH trace tril tril_ triu triu_"
 
-# ------------------------------------------------------------------------------------------------------------- triangles
+# ------------------------------------------------------------------------------------------------------------ triangles
 
 tril_values = primitive("tril", np.tril, settings=("diagonal",), numbers=("diagonal",),
                         x=lambda xp, g, diagonal: xp.tril(g, diagonal))
@@ -33,7 +33,8 @@ triu_values = primitive("triu", np.triu, settings=("diagonal",), numbers=("diago
 
 def _matrix(x: Any, name: str) -> Any:
     if tensor_argument(x, name)._array.ndim < 2:
-        raise ShapeError(f"{name}: expects a matrix or a batch of them, got shape {x._array.shape}", fix=f"mutagrad.{name}(x[None])")
+        raise ShapeError(f"{name}: expects a matrix or a batch of them, got shape {x._array.shape}",
+                         fix=f"mutagrad.{name}(x[None])")
     return x
 
 
@@ -61,7 +62,8 @@ def triu_(x: Any, diagonal: int = 0) -> Any:
     return copy_into(x, triu(x, diagonal))
 
 
-def _indices(name: str, find: Any, row: int, col: int, offset: int, dtype: Any, device: Any, layout: Any, pin_memory: bool) -> Any:
+def _indices(name: str, find: Any, row: int, col: int, offset: int, dtype: Any, device: Any, layout: Any,
+             pin_memory: bool) -> Any:
     check_device(device)
     check_layout(name, layout, pin_memory)
     if row < 0 or col < 0:
@@ -71,18 +73,20 @@ def _indices(name: str, find: Any, row: int, col: int, offset: int, dtype: Any, 
 
 
 @may_need_much
-def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None, pin_memory: bool = False) -> Any:
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None,
+                 pin_memory: bool = False) -> Any:
     """The rows and the columns of the elements on and below a diagonal."""
     return _indices("tril_indices", np.tril_indices, row, col, offset, dtype, device, layout, pin_memory)
 
 
 @may_need_much
-def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None, pin_memory: bool = False) -> Any:
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None,
+                 pin_memory: bool = False) -> Any:
     """The rows and the columns of the elements on and above a diagonal."""
     return _indices("triu_indices", np.triu_indices, row, col, offset, dtype, device, layout, pin_memory)
 
 
-# ------------------------------------------------------------------------------------------------------------- diagonals
+# ------------------------------------------------------------------------------------------------------------ diagonals
 
 def _embed(a: Any, offset: int, dim1: int, dim2: int) -> Any:
     n = a.shape[-1] + abs(offset)
@@ -115,7 +119,8 @@ def diag(input: Any, diagonal: int = 0, *, out: Any = None) -> Any:
     """A vector as the diagonal of a matrix, or the diagonal of a matrix as a vector (a copy)."""
     n = tensor_argument(input, "diag")._array.ndim
     if n not in (1, 2):
-        raise ShapeError(f"diag: expects a vector or a matrix, got shape {input._array.shape}", fix="mutagrad.diagonal(x, 0, -2, -1)")
+        raise ShapeError(f"diag: expects a vector or a matrix, got shape {input._array.shape}",
+                         fix="mutagrad.diagonal(x, 0, -2, -1)")
     return write_out("diag", diag_embed(input, diagonal) if n == 1 else clone(linalg_diagonal(input, offset=diagonal)), out)
 
 
@@ -132,7 +137,8 @@ def linalg_diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) 
 def trace(input: Any, *, out: Any = None) -> Any:
     """The sum of the diagonal of a matrix."""
     if tensor_argument(input, "trace")._array.ndim != 2:
-        raise ShapeError(f"trace: expects a matrix, got shape {input._array.shape}", fix="x.diagonal(0, -2, -1).sum(-1)")
+        raise ShapeError(f"trace: expects a matrix, got shape {input._array.shape}",
+                         fix="x.diagonal(0, -2, -1).sum(-1)")
     if input._array.dtype.kind == "b":
         raise DTypeError("trace: not defined for booleans", fix="x.int().trace()")
     return write_out("trace", sum(diagonal(input)), out)
@@ -142,7 +148,8 @@ def fill_diagonal_(x: Any, fill_value: Any, wrap: bool = False) -> Any:
     """Writes one value to the main diagonal; `wrap` begins again below the square of a tall matrix."""
     shape = tensor_argument(x, "fill_diagonal_")._array.shape
     if len(shape) < 2 or len(shape) > 2 and len(set(shape)) > 1:
-        raise ShapeError(f"fill_diagonal_: shape {shape} has no main diagonal", why="all sizes must be equal, or two", fix="x.diagonal().fill_(value)")
+        raise ShapeError(f"fill_diagonal_: shape {shape} has no main diagonal", why="all sizes must be equal, or two",
+                         fix="x.diagonal().fill_(value)")
     item = x._array.itemsize
     steps = [s // item for s in x._array.strides]
     places = [(0, min(shape))]
@@ -155,13 +162,14 @@ def fill_diagonal_(x: Any, fill_value: Any, wrap: bool = False) -> Any:
     return x
 
 
-# ------------------------------------------------------------------------------------------------------------ transposes
+# ----------------------------------------------------------------------------------------------------------- transposes
 
 def adjoint(input: Any) -> Any:
     """The last two dimensions swapped, and complex numbers conjugated."""
     n = tensor_argument(input, "adjoint")._array.ndim
     if n == 1:
-        raise ShapeError(f"adjoint: expects a matrix or a batch of them, got shape {input._array.shape}", fix="x[None].mH")
+        raise ShapeError(f"adjoint: expects a matrix or a batch of them, got shape {input._array.shape}",
+                         fix="x[None].mH")
     swapped = transpose(input, -2, -1) if n else input
     return conj(swapped) if input._array.dtype.kind == "c" else swapped
 
@@ -182,7 +190,8 @@ def linalg_vander(x: Any, *, N: int | None = None) -> Any:
     """The powers 0 to N - 1 of the elements of a vector, a row for each."""
     shape = tensor_argument(x, "vander")._array.shape
     if not shape and N is None:
-        raise ShapeError("vander: a 0-d tensor does not say how many powers to take", fix="mutagrad.linalg.vander(x, N=3)")
+        raise ShapeError("vander: a 0-d tensor does not say how many powers to take",
+                         fix="mutagrad.linalg.vander(x, N=3)")
     n = shape[-1] if N is None else N
     if n < 2:
         raise BadValue(f"vander: N must be greater than 1, not {n}", fix="mutagrad.linalg.vander(x, N=3)")
@@ -203,7 +212,8 @@ def _powers(x: Any, n: int) -> Any:
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     """The powers N - 1 to 0 of the elements of a vector, a row for each; in rising order if `increasing`."""
     if tensor_argument(x, "vander")._array.ndim != 1:
-        raise ShapeError(f"vander: expects a vector, got shape {x._array.shape}", fix="mutagrad.linalg.vander(x) takes batches")
+        raise ShapeError(f"vander: expects a vector, got shape {x._array.shape}",
+                         fix="mutagrad.linalg.vander(x) takes batches")
     n = x._array.shape[0] if N is None else N
     if n < 0:
         raise BadValue(f"vander: N must not be negative, got {n}", fix="mutagrad.vander(x, 3)")

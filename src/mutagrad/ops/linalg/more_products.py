@@ -33,7 +33,7 @@ from .products import (
 FUNCTIONS = "addbmm addmv addr baddbmm chain_matmul cross inner kron vdot"
 METHODS = "addbmm addbmm_ addmm_ addmv addmv_ addr addr_ baddbmm baddbmm_ cross inner kron vdot"
 
-# ---------------------------------------------------------------------------------------------- a product and something added
+# ---------------------------------------------------------------------------------------- a product and something added
 
 addmv_values = sum_with_product("addmv")
 baddbmm_values = sum_with_product("baddbmm")
@@ -116,7 +116,7 @@ def addr_(x: Any, vec1: Any, vec2: Any, *, beta: float = 1, alpha: float = 1) ->
     return _written("addr_", x, found)
 
 
-# -------------------------------------------------------------------------------------------------------- inner products
+# ------------------------------------------------------------------------------------------------------- inner products
 
 def inner(input: Any, other: Any, *, out: Any = None) -> Any:
     """Sums of products over the last dimension of both."""
@@ -124,7 +124,8 @@ def inner(input: Any, other: Any, *, out: Any = None) -> Any:
     if not input._array.ndim or not other._array.ndim:
         return write_out("inner", mul(input, other), out)
     if input._array.shape[-1] != other._array.shape[-1]:
-        raise mismatch("inner", input, other, f"the last sizes {input._array.shape[-1]} and {other._array.shape[-1]} differ")
+        raise mismatch("inner", input, other,
+                       f"the last sizes {input._array.shape[-1]} and {other._array.shape[-1]} differ")
     return write_out("inner", tensordot(input, other, dims=([-1], [-1])), out)
 
 
@@ -154,10 +155,12 @@ def linalg_cross(input: Any, other: Any, *, dim: int = -1, out: Any = None) -> A
     x, y = tensor_argument(input, "cross"), tensor_argument(other, "cross")
     a, b = x._array.shape, y._array.shape
     if len(a) != len(b):
-        raise ShapeError(f"cross: shapes {a} and {b} have different numbers of dimensions", fix="add a dimension: y[None]")
+        raise ShapeError(f"cross: shapes {a} and {b} have different numbers of dimensions",
+                         fix="add a dimension: y[None]")
     dim = whole_dim(dim, len(a), "cross")
     if not a or a[dim] != 3 or b[dim] != 3:
-        raise ShapeError(f"cross: dimension {dim} of shapes {a} and {b} must have size 3", fix="dim= of the three coordinates")
+        raise ShapeError(f"cross: dimension {dim} of shapes {a} and {b} must have size 3",
+                         fix="dim= of the three coordinates")
     common = operand_dtype([x, y])
     if common.category == BOOL:
         raise DTypeError("cross: not defined for booleans", fix="x.int()")
@@ -187,7 +190,7 @@ def kron(input: Any, other: Any, *, out: Any = None) -> Any:
     return write_out("kron", reshape(blocks, *(i * j for i, j in zip(a, b))), out)
 
 
-# ----------------------------------------------------------------------------------------------------------- many factors
+# --------------------------------------------------------------------------------------------------------- many factors
 
 def _splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
     """Where to split each run of factors so that the fewest products of numbers are made."""
@@ -212,10 +215,12 @@ def _multiply(factors: Sequence[Any], splits: dict[tuple[int, int], int], i: int
 def multi_dot(tensors: Sequence[Any], *, out: Any = None) -> Any:
     """The product of several matrices, in the order that needs the least work; the first and last may be vectors."""
     if not isinstance(tensors, (tuple, list)):
-        raise BadArgument(f"multi_dot: expects a sequence of tensors, got {type(tensors).__name__}", fix="mutagrad.linalg.multi_dot([x, y])")
+        raise BadArgument(f"multi_dot: expects a sequence of tensors, got {type(tensors).__name__}",
+                          fix="mutagrad.linalg.multi_dot([x, y])")
     factors = [tensor_argument(x, "multi_dot") for x in tensors]
     if len(factors) < 2:
-        raise BadValue(f"multi_dot: expects at least two tensors, got {len(factors)}", fix="mutagrad.linalg.multi_dot([x, y])")
+        raise BadValue(f"multi_dot: expects at least two tensors, got {len(factors)}",
+                       fix="mutagrad.linalg.multi_dot([x, y])")
     check_factors("multi_dot", *factors)
     ranks = [x._array.ndim for x in factors]
     if ranks[0] not in (1, 2) or ranks[-1] not in (1, 2) or any(rank != 2 for rank in ranks[1:-1]):
@@ -223,7 +228,8 @@ def multi_dot(tensors: Sequence[Any], *, out: Any = None) -> Any:
                          fix="x @ y for batches of matrices")
     for left, right in pairwise(factors):
         if left._array.shape[-1] != right._array.shape[0]:
-            raise mismatch("multi_dot", left, right, f"sizes {left._array.shape[-1]} and {right._array.shape[0]} differ")
+            raise mismatch("multi_dot", left, right,
+                           f"sizes {left._array.shape[-1]} and {right._array.shape[0]} differ")
     last = [x._array.shape[1] if x._array.ndim == 2 else 1 for x in factors[1:]]
     sizes = [factors[0]._array.shape[0] if ranks[0] == 2 else 1, factors[0]._array.shape[-1], *last]
     return write_out("multi_dot", _multiply(factors, _splits(sizes), 0, len(factors) - 1), out)
@@ -232,8 +238,10 @@ def multi_dot(tensors: Sequence[Any], *, out: Any = None) -> Any:
 def chain_matmul(*matrices: Any, out: Any = None) -> Any:
     """The product of several matrices, in the order that needs the least work."""
     if not matrices:
-        raise BadArgument("chain_matmul: expects at least one matrix, got none", fix="mutagrad.linalg.multi_dot([x, y])")
+        raise BadArgument("chain_matmul: expects at least one matrix, got none",
+                          fix="mutagrad.linalg.multi_dot([x, y])")
     check_factors("chain_matmul", *matrices)
     if any(x._array.ndim != 2 for x in matrices):
-        raise ShapeError(f"chain_matmul: expects matrices, got shapes {[x._array.shape for x in matrices]}", fix="x @ y for batches of matrices")
+        raise ShapeError(f"chain_matmul: expects matrices, got shapes {[x._array.shape for x in matrices]}",
+                         fix="x @ y for batches of matrices")
     return write_out("chain_matmul", matrices[0], out) if len(matrices) == 1 else multi_dot(matrices, out=out)

@@ -24,17 +24,19 @@ from .spectral import eigvalsh, svdvals
 FUNCTIONS = "pinverse"
 METHODS = "pinverse"
 
-# ----------------------------------------------------------------------------------------------------------------- norms
+# ---------------------------------------------------------------------------------------------------------------- norms
 
 
 def _normed(name: str, x: Any, dtype: Any) -> Any:
     """The tensor in the type that its norm is computed in."""
     if of_array(tensor_argument(x, name)._array.dtype).category < FLOAT:
-        raise DTypeError(f"{name}: expects a floating point or complex tensor, got {of_array(x._array.dtype).name}", fix="x.float()")
+        raise DTypeError(f"{name}: expects a floating point or complex tensor, got {of_array(x._array.dtype).name}",
+                         fix="x.float()")
     return x if dtype is None else to_dtype(x, dtype)
 
 
-def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
+def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None,
+                out: Any = None) -> Any:
     """The p-norm of all elements, or along dimensions; at zero its gradient is zero."""
     ord = ord if ord.__class__ is str else number(ord)
     if isinstance(ord, (str, bool)):
@@ -48,23 +50,27 @@ def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *,
 
 def _check_not_empty(name: str, x: Any, dims: tuple[int, ...]) -> None:
     if any(x._array.shape[d] == 0 for d in dims):
-        raise ShapeError(f"{name}: an empty dimension of shape {x._array.shape} has no largest or smallest element", fix="if x.numel(): ...")
+        raise ShapeError(f"{name}: an empty dimension of shape {x._array.shape} has no largest or smallest element",
+                         fix="if x.numel(): ...")
 
 
 _MATRIX_ORDERS = ("fro", "nuc", 1, -1, 2, -2, inf, -inf)
 
 
-def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
+def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None,
+                out: Any = None) -> Any:
     """The norm of matrices: of their elements ("fro"), singular values (2, -2, "nuc"), column sums (1, -1) or row sums (inf, -inf)."""
     ord = ord if ord.__class__ is str else number(ord)
     A = _normed("matrix_norm", A, dtype)
     if A._array.ndim < 2:
-        raise ShapeError(f"matrix_norm: expects a matrix or a batch of them, got shape {A._array.shape}", fix="mutagrad.linalg.vector_norm")
+        raise ShapeError(f"matrix_norm: expects a matrix or a batch of them, got shape {A._array.shape}",
+                         fix="mutagrad.linalg.vector_norm")
     if not isinstance(dim, (tuple, list)) or len(dim) != 2:
         raise BadValue(f"matrix_norm: dim must name two dimensions, got {dim!r}", fix="dim=(-2, -1)")
     dims = whole_dims(dim, A._array.ndim, "matrix_norm")
     if ord not in _MATRIX_ORDERS:
-        raise bad_choice(ord, (str, int, float), f"matrix_norm: ord={ord!r} is none of {_MATRIX_ORDERS}", fix="ord='fro'")
+        raise bad_choice(ord, (str, int, float), f"matrix_norm: ord={ord!r} is none of {_MATRIX_ORDERS}",
+                         fix="ord='fro'")
     return write_out("matrix_norm", _matrix_norm(A, ord, dims, keepdim), out)
 
 
@@ -89,10 +95,12 @@ def _check_matrix_sizes(A: Any, ord: Any, dims: tuple[int, ...]) -> None:
     sizes = [A._array.shape[d] for d in dims]
     chosen = min(sizes) if abs(ord) == 2 else sizes[1] if abs(ord) == 1 else sizes[0]
     if chosen == 0:
-        raise ShapeError(f"matrix_norm: matrices of shape {tuple(sizes)} have no norm of order {ord}", fix="if A.numel(): ...")
+        raise ShapeError(f"matrix_norm: matrices of shape {tuple(sizes)} have no norm of order {ord}",
+                         fix="if A.numel(): ...")
 
 
-def linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None) -> Any:
+def linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None,
+                dtype: Any = None) -> Any:
     """The norm of vectors (one dimension) or matrices (two); of all elements if neither `ord` nor `dim` is given."""
     x = _normed("norm", A, dtype)
     if dim is not None:
@@ -103,7 +111,8 @@ def linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False,
         return vector_norm(x, 2, dim, keepdim, out=out)
     if dim is None:
         if x._array.ndim not in (1, 2):
-            raise ShapeError(f"norm: with ord and without dim it takes a vector or a matrix, got shape {x._array.shape}", fix="dim=(-2, -1)")
+            raise ShapeError(f"norm: with ord and without dim it takes a vector or a matrix, got shape {x._array.shape}",
+                             fix="dim=(-2, -1)")
         dim = tuple(range(x._array.ndim))
     if len(dim) == 2:
         return matrix_norm(x, ord, dim, keepdim, out=out)
@@ -129,7 +138,7 @@ def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
     return write_out("cond", RECORDED.where(make(np.isnan(found._array)), inf, found), out)
 
 
-# ----------------------------------------------------------------------------------------------------------------- ranks
+# ---------------------------------------------------------------------------------------------------------------- ranks
 
 def _tolerances(A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
     """Absolute and relative, as arrays for each matrix: without either, what rounding leaves of a zero."""
@@ -148,7 +157,8 @@ def _above(values: Any, atol: Any, rtol: Any) -> Any:
     return values > np.maximum(atol, rtol * largest)
 
 
-def matrix_rank(A: Any, tol: Any = None, hermitian: Any = False, *, atol: Any = None, rtol: Any = None, out: Any = None) -> Any:
+def matrix_rank(A: Any, tol: Any = None, hermitian: Any = False, *, atol: Any = None, rtol: Any = None,
+                out: Any = None) -> Any:
     """How many singular values are more than zero, up to tolerances."""
     matrices(A, "matrix_rank")
     if isinstance(tol, bool):
@@ -164,7 +174,7 @@ def _spectrum(A: Any, hermitian: bool) -> Any:
     return np.abs(eigvalsh(square(detached, "matrix_rank"))._array) if hermitian else svdvals(detached)._array
 
 
-# ------------------------------------------------------------------------------------------------------- pseudo-inverses
+# ------------------------------------------------------------------------------------------------------ pseudo-inverses
 
 def _pinv(a: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     if not a.size:
@@ -194,7 +204,8 @@ def _pinv_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
 pinv_values = with_conjugates(primitive("pinv", _pinv, settings=("atol", "rtol", "hermitian"), x=lambda xp, g, x, out: _pinv_rule(xp, g, x, out)))
 
 
-def pinv(A: Any, rcond: Any = None, hermitian: Any = False, *, atol: Any = None, rtol: Any = None, out: Any = None) -> Any:
+def pinv(A: Any, rcond: Any = None, hermitian: Any = False, *, atol: Any = None, rtol: Any = None,
+         out: Any = None) -> Any:
     """The pseudo-inverse: of all X that bring A @ X nearest to the identity, the smallest."""
     matrices(A, "pinv")
     if isinstance(rcond, bool):
@@ -231,7 +242,8 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> An
     vector = B._array.ndim == A._array.ndim - 1 and B._array.shape == A._array.shape[:-1]
     right = unsqueeze(B, -1) if vector else matrices(B, "lstsq")
     if right._array.shape[-2] != A._array.shape[-2]:
-        raise ShapeError(f"lstsq: A of shape {A._array.shape} and B of shape {B._array.shape} do not fit", fix="B needs as many rows as A")
+        raise ShapeError(f"lstsq: A of shape {A._array.shape} and B of shape {B._array.shape} do not fit",
+                         fix="B needs as many rows as A")
     a, b = batched("lstsq", A, right)
     values = _spectrum(A, False)
     counted = _above(values, *_tolerances(A, None, rcond)).sum(-1, dtype=np.int64)

@@ -89,7 +89,8 @@ def _add_product(name: str, bias: Any, a: Any, b: Any, beta: Any, alpha: Any) ->
         else:
             found += bias if beta == 1 else (bias * beta).astype(a.dtype, copy=False)
     except ValueError:
-        raise ShapeError(f"{name}: what is added has shape {bias.shape}, the product {found.shape}", why="the first must broadcast to the second",
+        raise ShapeError(f"{name}: what is added has shape {bias.shape}, the product {found.shape}",
+                         why="the first must broadcast to the second",
                          fix="reshape it until its sizes are equal or 1") from None
     return found
 
@@ -112,14 +113,16 @@ def check_factors(name: str, *factors: Any) -> None:
     """Raises for what is no tensor, and for types that differ or have no products."""
     for v in factors:
         if not isinstance(v, TensorBase):
-            raise BadArgument(f"{name}: expects tensors, got {type(v).__name__}", fix=f"mutagrad.{name}(x, mutagrad.tensor(y))")
+            raise BadArgument(f"{name}: expects tensors, got {type(v).__name__}",
+                              fix=f"mutagrad.{name}(x, mutagrad.tensor(y))")
     first = of_array(factors[0]._array.dtype)
     for v in factors[1:]:
         if v._array.dtype is not factors[0]._array.dtype:
             raise DTypeError(f"{name}: the operands have types {first.name} and {of_array(v._array.dtype).name}",
                              why="products do not promote", fix=f"y.to({first})")
     if first.category == BOOL:
-        raise DTypeError(f"{name}: not defined for booleans", why="PyTorch has no sums of products of them", fix="x.int() @ y.int()")
+        raise DTypeError(f"{name}: not defined for booleans", why="PyTorch has no sums of products of them",
+                         fix="x.int() @ y.int()")
 
 
 def _plain_factors(x: Any, y: Any) -> bool:
@@ -210,7 +213,8 @@ def check_scales(name: str, x: Any, *scales: Any) -> None:
                          why="they do not change the type of the result", fix="x.float() first")
 
 
-def add_product(operation: Any, name: str, x: Any, left: Any, right: Any, dims: tuple[int, int], beta: Any, alpha: Any) -> Any:
+def add_product(operation: Any, name: str, x: Any, left: Any, right: Any, dims: tuple[int, int], beta: Any,
+                alpha: Any) -> Any:
     """`operation`, one of `sum_with_product`, once its arguments are seen to fit."""
     if not _plain_factors(left, right) or not _plain_factors(x, left):
         check_factors(name, x, left, right)
@@ -228,7 +232,7 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1
     return write_out("addmm", add_product(addmm_values, "addmm", input, mat1, mat2, (2, 2), beta, alpha), out)
 
 
-# ---------------------------------------------------------------------------------------------------------------- einsum
+# --------------------------------------------------------------------------------------------------------------- einsum
 
 def _einsum_reverse(xp: Any, g: Any, saved: Any, links: Any) -> list[Any]:
     *operands, (terms, result) = saved
@@ -327,7 +331,8 @@ def einsum(equation: Any, *operands: Any) -> Any:
     if isinstance(equation, TensorBase):
         equation, tensors = _lettered((equation, *operands))
     if not isinstance(equation, str):
-        raise BadArgument(f"einsum: the equation must be a string, not {type(equation).__name__}", fix='mutagrad.einsum("ij,jk->ik", x, y)')
+        raise BadArgument(f"einsum: the equation must be a string, not {type(equation).__name__}",
+                          fix='mutagrad.einsum("ij,jk->ik", x, y)')
     tensors = tuple(tensor_argument(x, "einsum") for x in tensors)
     terms, result = _parse(equation, tensors)
     sizes: dict[str, int] = {}
@@ -341,7 +346,8 @@ def einsum(equation: Any, *operands: Any) -> Any:
     ready = [_sum_lonely(s, x, result + "".join(o for j, (o, _) in enumerate(ready) if j != i)) for i, (s, x) in enumerate(ready)]
     absent = set(result) - set("".join(s for s, _ in ready))
     if absent or len(set(result)) != len(result):
-        raise BadValue(f"einsum(): output subscript {_misfit(result, absent)} of {equation!r}", fix="each letter after -> once")
+        raise BadValue(f"einsum(): output subscript {_misfit(result, absent)} of {equation!r}",
+                       fix="each letter after -> once")
     if len(ready) == 1:
         s, x = ready[0]
         return permute(x, *(s.index(c) for c in result)) if s != result else x
@@ -376,7 +382,8 @@ def _paired(name: str, dims: Any, n: int, m: int) -> tuple[tuple[int, ...], tupl
             raise BadValue(f"{name}: cannot sum over {dims} dimensions of operands that have {n} and {m}", fix="dims=1")
         return tuple(range(n - dims, n)), tuple(range(dims))
     if not isinstance(dims, (tuple, list)) or len(dims) != 2:
-        raise BadData(f"{name}: dims must be a number or two lists of dimensions, got {dims!r}", fix="dims=([0, 1], [1, 0])")
+        raise BadData(f"{name}: dims must be a number or two lists of dimensions, got {dims!r}",
+                      fix="dims=([0, 1], [1, 0])")
     left, right = (whole_dims(side, size, name) if side else () for side, size in zip(dims, (n, m)))
     if len(left) != len(right):
         raise ShapeError(f"{name}: {len(left)} dimensions of the first operand cannot be paired with {len(right)} of the second",
@@ -404,7 +411,8 @@ def _matched(x: Any, y: Any, left: tuple[int, ...], right: tuple[int, ...]) -> t
         m, n = x._array.shape[i], y._array.shape[j]
         if m != n and 1 not in (m, n):
             raise ShapeError(f"tensordot: dimension {i} of size {m} and dimension {j} of size {n} cannot be paired",
-                             why=f"the shapes are {x._array.shape} and {y._array.shape}", fix="dims=([dimensions of x], [dimensions of y])")
+                             why=f"the shapes are {x._array.shape} and {y._array.shape}",
+                             fix="dims=([dimensions of x], [dimensions of y])")
         x = sum_dims(x, (i,), True) if n == 1 != m else x
         y = sum_dims(y, (j,), True) if m == 1 != n else y
     return x, y

@@ -107,7 +107,8 @@ def householder_product(input: Any, tau: Any, *, out: Any = None) -> Any:
     m, n = shape[-2:]
     if m < n or n < tau._array.shape[-1] or tau._array.shape[:-1] != shape[:-2]:
         raise ShapeError(f"householder_product: shape {shape} and tau of shape {tau._array.shape} do not fit",
-                         why="it needs at least as many rows as columns, and columns as factors", fix="mutagrad.geqrf(A) gives both")
+                         why="it needs at least as many rows as columns, and columns as factors",
+                         fix="mutagrad.geqrf(A) gives both")
     start = make(np.broadcast_to(np.eye(m, n, dtype=input._array.dtype), shape).copy())
     if not tau._array.size:
         start = RECORDED.where(make(np.array(False)), input, start)  # nothing to reflect at, and a history all the same
@@ -135,7 +136,8 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
 def _check_reflectors(a: tuple[int, ...], tau: tuple[int, ...], other: tuple[int, ...], left: bool) -> None:
     side = other[-2 if left else -1]
     if len(tau) != len(a) - 1 or len(other) != len(a) or tau[:-1] != a[:-2] or other[:-2] != a[:-2]:
-        raise ShapeError(f"ormqr: shapes {a}, {tau} and {other} have different batches", fix="one batch of matrices, vectors and matrices")
+        raise ShapeError(f"ormqr: shapes {a}, {tau} and {other} have different batches",
+                         fix="one batch of matrices, vectors and matrices")
     if tau[-1] > a[-1] or a[-2] != side or tau[-1] > side:
         raise ShapeError(f"ormqr: reflections of shape {a} with {tau[-1]} factors do not fit a matrix of shape {other}",
                          fix="mutagrad.geqrf(A) gives the first two")

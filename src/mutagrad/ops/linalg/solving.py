@@ -30,7 +30,7 @@ METHODS = "det inverse logdet matrix_exp matrix_power slogdet triangular_solve"
 
 SCIPY_PAYS = 24  # rows from which one call of LAPACK is faster than as many steps of NumPy
 
-# ------------------------------------------------------------------------------------------------------ what rules share
+# ----------------------------------------------------------------------------------------------------- what rules share
 
 
 def swap(xp: Any, x: Any) -> Any:
@@ -85,7 +85,7 @@ def with_conjugates(function: Any) -> Any:
     return function
 
 
-# ------------------------------------------------------------------------------------------------------------- arguments
+# ------------------------------------------------------------------------------------------------------------ arguments
 
 def floating(x: Any, name: str) -> Any:
     """The tensor, or an error for element types that LAPACK does not have."""
@@ -98,14 +98,16 @@ def floating(x: Any, name: str) -> Any:
 
 def matrices(x: Any, name: str) -> Any:
     if floating(x, name)._array.ndim < 2:
-        raise ShapeError(f"{name}: The input tensor must have at least 2 dimensions, got shape {x._array.shape}", fix="x[None]")
+        raise ShapeError(f"{name}: The input tensor must have at least 2 dimensions, got shape {x._array.shape}",
+                         fix="x[None]")
     return x
 
 
 def square(x: Any, name: str) -> Any:
     shape = matrices(x, name)._array.shape
     if shape[-1] != shape[-2]:
-        raise ShapeError(f"{name}: The input must be batches of square matrices, got shape {shape}", fix="mutagrad.linalg.pinv or lstsq for other shapes")
+        raise ShapeError(f"{name}: The input must be batches of square matrices, got shape {shape}",
+                         fix="mutagrad.linalg.pinv or lstsq for other shapes")
     return x
 
 
@@ -129,7 +131,8 @@ def batched(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     try:
         common = np.broadcast_shapes(a, b)
     except ValueError:
-        raise ShapeError(f"{name}: batches of shape {a} and {b} do not broadcast", fix="reshape until sizes are equal or 1") from None
+        raise ShapeError(f"{name}: batches of shape {a} and {b} do not broadcast",
+                         fix="reshape until sizes are equal or 1") from None
     return with_batch(x, common), with_batch(y, common)
 
 
@@ -191,7 +194,7 @@ def _eliminate(a: Any) -> tuple[Any, Any, Any]:
     return work.reshape(a.shape), pivots.reshape(*a.shape[:-2], min(m, n)), info.astype(np.int32).reshape(a.shape[:-2])
 
 
-# -------------------------------------------------------------------------------------------------------------- inverses
+# ------------------------------------------------------------------------------------------------------------- inverses
 
 def _each(function: Any, name: str, strict: bool, a: Any, *others: Any) -> Any:
     """NumPy's function on batches; if it fails, an error that names the matrix, or nan for those that failed."""
@@ -241,7 +244,7 @@ def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
     return write_out("inv_ex", return_types.linalg_inv_ex(found, info), out)
 
 
-# ------------------------------------------------------------------------------------------------------------- solutions
+# ------------------------------------------------------------------------------------------------------------ solutions
 
 solve_values = primitive("solve", lambda a, b, strict: _each(np.linalg.solve, "solve", strict, a, b), settings=("strict",),
                          x=lambda xp, g, x, out: -xp.matmul(xp.solve(swap(xp, x), g, False), swap(xp, out)),
@@ -265,7 +268,8 @@ def _solve(name: str, A: Any, B: Any, left: bool, strict: bool) -> Any:
     b = unsqueeze(B, -1) if vector else B
     if b._array.shape[-2 if left else -1] != A._array.shape[-1]:
         raise ShapeError(f"{name}: A of shape {A._array.shape} and B of shape {B._array.shape} do not fit",
-                         why="B needs as many rows as A (columns with left=False)", fix="check which one should be transposed")
+                         why="B needs as many rows as A (columns with left=False)",
+                         fix="check which one should be transposed")
     if not left:
         return transpose(_solve(name, transpose(A, -2, -1), transpose(b, -2, -1), True, strict), -2, -1)
     found = solve_values(*batched(name, A, b), strict)
@@ -317,14 +321,16 @@ solve_triangle = primitive("solve_triangular", _solve_triangle, settings=("upper
                            y=lambda xp, g, x, upper, unit: xp.solve_triangular(swap(xp, x), g, not upper, unit))
 
 
-def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False, out: Any = None) -> Any:
+def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False,
+                     out: Any = None) -> Any:
     """X with A @ X = B (or X @ A = B) for triangular A; the other triangle of A is not looked at."""
     square(A, "solve_triangular")
     matrices(B, "solve_triangular")
     one_type("solve_triangular", A, B)
     if B._array.shape[-2 if left else -1] != A._array.shape[-1]:
         raise ShapeError(f"solve_triangular: A of shape {A._array.shape} and B of shape {B._array.shape} do not fit",
-                         why="B needs as many rows as A (columns with left=False)", fix="check which one should be transposed")
+                         why="B needs as many rows as A (columns with left=False)",
+                         fix="check which one should be transposed")
     a, b = batched("solve_triangular", A, B)
     if left:
         found = solve_triangle(a, b, upper, unitriangular)
@@ -333,7 +339,8 @@ def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitrian
     return write_out("solve_triangular", found, out)
 
 
-def triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out: Any = None) -> Any:
+def triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *,
+                     out: Any = None) -> Any:
     """X with A @ X = b for triangular A, and a copy of A: an older form of `linalg.solve_triangular`."""
     coefficients = clone(square(A, "triangular_solve"))
     a = RECORDED.transpose(A, -2, -1) if transpose else A
@@ -349,7 +356,8 @@ def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
         raise BadValue(f"tensorinv: ind must be positive, not {ind}", fix="ind=2")
     rows, cols = shape[:ind], shape[ind:]
     if prod(rows) != prod(cols):
-        raise ShapeError(f"tensorinv: the sizes {rows} and {cols} have different products", why="the matrix must be square", fix="another ind")
+        raise ShapeError(f"tensorinv: the sizes {rows} and {cols} have different products",
+                         why="the matrix must be square", fix="another ind")
     return write_out("tensorinv", reshape(inv(reshape(A, prod(rows), prod(cols))), *cols, *rows), out)
 
 
@@ -363,12 +371,13 @@ def tensorsolve(A: Any, B: Any, dims: Sequence[int] | None = None, *, out: Any =
         A = permute(A, *(d for d in range(n) if d not in moved), *moved)
     unknown = A._array.shape[B._array.ndim:]
     if prod(unknown) != B._array.size:
-        raise ShapeError(f"tensorsolve: A of shape {A._array.shape} has {prod(unknown)} unknowns for {B._array.size} equations", fix="dims=")
+        raise ShapeError(f"tensorsolve: A of shape {A._array.shape} has {prod(unknown)} unknowns for {B._array.size} equations",
+                         fix="dims=")
     found = solve(reshape(A, B._array.size, prod(unknown)), reshape(B, -1))
     return write_out("tensorsolve", reshape(found, *unknown), out)
 
 
-# ---------------------------------------------------------------------------------------------------------- determinants
+# --------------------------------------------------------------------------------------------------------- determinants
 
 def _cofactors(a: Any) -> Any:
     """det(A) * inv(A).T: the derivative of the determinant, which exists for singular matrices, too.
@@ -478,7 +487,7 @@ def logdet(input: Any) -> Any:
     return RECORDED.where(sign < 0, float("nan"), size)
 
 
-# ---------------------------------------------------------------------------------------------------------------- powers
+# --------------------------------------------------------------------------------------------------------------- powers
 
 def _power(name: str, A: Any, n: int, out: Any) -> Any:
     shape = tensor_argument(A, name)._array.shape

@@ -32,11 +32,12 @@ def _check_phase(xp: Any, name: str, diagonal: Any) -> None:
     """Raises where a loss depends on the phase of complex vectors, which is LAPACK's choice."""
     turning = np.asarray(xp.plain(diagonal)).imag
     if np.any(np.abs(turning) > 1e-2):
-        raise GradientError(f"{name}: the loss depends on the phase of the complex vectors", why="they are determined only up to a factor exp(i phi)",
+        raise GradientError(f"{name}: the loss depends on the phase of the complex vectors",
+                            why="they are determined only up to a factor exp(i phi)",
                             fix="a loss of abs(V), or of products such as V @ V.mH")
 
 
-# ----------------------------------------------------------------------------------------------------------- eigenvectors
+# --------------------------------------------------------------------------------------------------------- eigenvectors
 
 def _eigh(a: Any, lower: bool) -> Any:
     values, vectors = _converged("eigh", lambda: np.linalg.eigh(a, "L" if lower else "U"), a)
@@ -50,7 +51,8 @@ def _converged(name: str, function: Any, a: Any) -> Any:
     except np.linalg.LinAlgError:
         bad = np.flatnonzero(~np.isfinite(a).all((-2, -1)))
         which = in_batch(a.shape, bad[0]) if bad.size else "some matrix"
-        raise LinAlgError(f"{name}: the algorithm did not converge for {which}", why="it has nan or inf in it, or is badly conditioned",
+        raise LinAlgError(f"{name}: the algorithm did not converge for {which}",
+                          why="it has nan or inf in it, or is badly conditioned",
                           fix="mutagrad.isfinite(A).all() tells") from None
 
 
@@ -141,7 +143,7 @@ def eigvals(A: Any, *, out: Any = None) -> Any:
     return write_out("eigvals", clone(unpack(eig_values(A), _eigen_shapes(shape))[0]), out)
 
 
-# -------------------------------------------------------------------------------------------------------- singular vectors
+# ----------------------------------------------------------------------------------------------------- singular vectors
 
 def _svd_shapes(shape: tuple[int, ...], full: bool) -> tuple[tuple[int, ...], ...]:
     *batch, m, n = shape
@@ -195,7 +197,8 @@ def _svdvals_rule(xp: Any, g: Any, x: Any) -> Any:
 
 def _check_driver(name: str, driver: Any) -> None:
     if driver is not None:
-        raise BadValue(f"{name}: driver={driver!r} is for CUDA tensors", why="on the CPU there is one", fix="driver=None")
+        raise BadValue(f"{name}: driver={driver!r} is for CUDA tensors", why="on the CPU there is one",
+                       fix="driver=None")
 
 
 def linalg_svd(A: Any, full_matrices: bool = True, *, driver: Any = None, out: Any = None) -> Any:

@@ -182,7 +182,7 @@ RAW.has_zero, RECORDED.has_zero = lambda a: not a.all(), lambda x: not x._array.
 RAW.join, RECORDED.join = lambda parts, dim: np.concatenate(parts, dim), lambda parts, dim: RECORDED.cat(parts, dim)
 
 
-# ------------------------------------------------------------------------------------------------------------- functions
+# ------------------------------------------------------------------------------------------------------------ functions
 
 def floating(x: Any, dtype: Any, name: str) -> Any:
     """The tensor, in this type if one is given, whose elements must be floats or complex."""
@@ -190,7 +190,8 @@ def floating(x: Any, dtype: Any, name: str) -> Any:
     if dtype is not None:
         x = to_dtype(x, dtype)
     if of_array(x._array.dtype).category < FLOAT:
-        raise DTypeError(f"{name}: expects a floating point tensor, got {of_array(x._array.dtype).name}", fix=f"x.float().{name}()")
+        raise DTypeError(f"{name}: expects a floating point tensor, got {of_array(x._array.dtype).name}",
+                         fix=f"x.float().{name}()")
     return x
 
 
@@ -222,11 +223,13 @@ def numpy_names(name: str, dim: Any, keepdim: bool, axis: Any, keepdims: Any) ->
     if keepdims is not None:
         keepdim = keepdims
     if keepdim.__class__ is not bool:
-        raise BadArgument(f"{name}: keepdim must be True or False, not {type(keepdim).__name__}", why=f"got {keepdim!r}", fix="keepdim=True")
+        raise BadArgument(f"{name}: keepdim must be True or False, not {type(keepdim).__name__}",
+                          why=f"got {keepdim!r}", fix="keepdim=True")
     return dim if axis is None else axis, keepdim
 
 
-def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
+def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
+        keepdims: Any = None, out: Any = None) -> Any:
     """The sum over all elements, or along dimensions.
 
     >>> import mutagrad as mg
@@ -239,7 +242,8 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
     return result if out is None else write_out("sum", result, out)
 
 
-def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
+def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
+         keepdims: Any = None, out: Any = None) -> Any:
     """The average over all elements, or along dimensions."""
     dim, keepdim = numpy_names("mean", dim, keepdim, axis, keepdims)
     input = floating(input, dtype, "mean")
@@ -247,7 +251,8 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
     return result if out is None else write_out("mean", result, out)
 
 
-def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
+def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
+         keepdims: Any = None, out: Any = None) -> Any:
     """The product of all elements, or along a dimension; its gradient is right at zeros."""
     dim, keepdim = numpy_names("prod", dim, keepdim, axis, keepdims)
     input = summable(input, dtype, "prod")
@@ -260,30 +265,33 @@ def _degrees(name: str, dim: Any, unbiased: Any, correction: Any) -> tuple[Any, 
     if correction is not None and unbiased is not None:
         raise BadArgument(f"{name}: unbiased and correction cannot both be given", fix=f"correction={correction!r}")
     if unbiased is not None and unbiased.__class__ is not bool:
-        raise BadArgument(f"{name}: unbiased must be True or False, not {type(unbiased).__name__}", why=f"got {unbiased!r}", fix="unbiased=False")
+        raise BadArgument(f"{name}: unbiased must be True or False, not {type(unbiased).__name__}",
+                          why=f"got {unbiased!r}", fix="unbiased=False")
     if correction is None:
         return dim, 1 if unbiased is None else int(unbiased)
     correction = number(correction)
     if isinstance(correction, (bool, complex)):
-        raise BadArgument(f"{name}: correction must be a number, not {type(correction).__name__}", why=f"got {correction!r}", fix="correction=1")
+        raise BadArgument(f"{name}: correction must be a number, not {type(correction).__name__}",
+                          why=f"got {correction!r}", fix="correction=1")
     return dim, correction
 
 
-def _spread(name: str, operation: Any, x: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any, axis: Any, keepdims: Any) -> Any:
+def _spread(name: str, operation: Any, x: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any, axis: Any,
+            keepdims: Any) -> Any:
     dim, keepdim = numpy_names(name, dim, keepdim, axis, keepdims)
     dim, correction = _degrees(name, dim, unbiased, correction)
     x = floating(x, None, name)
     return operation(x, whole_dims(dim, x._array.ndim, name), keepdim, correction)
 
 
-def var(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None, axis: Any = None,
-        keepdims: Any = None, out: Any = None) -> Any:
+def var(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
+        axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
     """The variance; `correction` 1 (the default) divides by n - 1."""
     return write_out("var", _spread("var", var_dims, input, dim, unbiased, keepdim, correction, axis, keepdims), out)
 
 
-def std(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None, axis: Any = None,
-        keepdims: Any = None, out: Any = None) -> Any:
+def std(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
+        axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
     """The square root of the variance; where that is zero, so is the gradient."""
     return write_out("std", _spread("std", std_dims, input, dim, unbiased, keepdim, correction, axis, keepdims), out)
 
@@ -295,16 +303,16 @@ def _with_mean(spread: Any, x: Any, dim: Any, keepdim: bool, axis: Any, keepdims
     return spread, to_dtype(mean(x, dim, keepdim, keepdims=keepdims, dtype=complex128 if own.is_complex else float64), own)
 
 
-def var_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None, axis: Any = None,
-             keepdims: Any = None, out: Any = None) -> tuple[Any, Any]:
+def var_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
+             axis: Any = None, keepdims: Any = None, out: Any = None) -> tuple[Any, Any]:
     """The variance and the mean."""
     spread = _spread("var_mean", var_dims, input, dim, unbiased, keepdim, correction, axis, keepdims)
     found: tuple[Any, Any] = write_out("var_mean", _with_mean(spread, input, dim, keepdim, axis, keepdims), out)
     return found
 
 
-def std_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None, axis: Any = None,
-             keepdims: Any = None, out: Any = None) -> tuple[Any, Any]:
+def std_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
+             axis: Any = None, keepdims: Any = None, out: Any = None) -> tuple[Any, Any]:
     """The standard deviation and the mean."""
     spread = _spread("std_mean", std_dims, input, dim, unbiased, keepdim, correction, axis, keepdims)
     found: tuple[Any, Any] = write_out("std_mean", _with_mean(spread, input, dim, keepdim, axis, keepdims), out)
@@ -314,15 +322,16 @@ def std_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = 
 def not_empty(x: Any, dims: tuple[int, ...], name: str) -> None:
     """Raises where there is nothing to choose from."""
     if not count(x._array.shape, dims):
-        raise BadIndex(f"{name}: Expected reduction dim {dims} of shape {x._array.shape} to have non-zero size", why="there is nothing to choose from",
-                       fix=f"if x.numel(): x.{name}(...)")
+        raise BadIndex(f"{name}: Expected reduction dim {dims} of shape {x._array.shape} to have non-zero size",
+                       why="there is nothing to choose from", fix=f"if x.numel(): x.{name}(...)")
 
 
 def ordered(x: Any, name: str) -> Any:
     """The array of a tensor whose elements have an order."""
     array = tensor_argument(x, name)._array
     if array.dtype.kind == "c":
-        raise DTypeError(f"{name}: not defined for {array.dtype.name}", why="complex numbers have no order", fix="x.abs() or x.real first")
+        raise DTypeError(f"{name}: not defined for {array.dtype.name}", why="complex numbers have no order",
+                         fix="x.abs() or x.real first")
     return array
 
 
@@ -333,17 +342,20 @@ def _bound(name: str, operation: Any, x: Any, dim: Any, keepdim: bool, axis: Any
     return operation(x, dims, keepdim)
 
 
-def amax(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
+def amax(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None,
+         out: Any = None) -> Any:
     """The largest along dimensions; where several are, they share the gradient equally."""
     return write_out("amax", _bound("amax", amax_dims, input, dim, keepdim, axis, keepdims), out)
 
 
-def amin(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
+def amin(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None,
+         out: Any = None) -> Any:
     """The smallest along dimensions; where several are, they share the gradient equally."""
     return write_out("amin", _bound("amin", amin_dims, input, dim, keepdim, axis, keepdims), out)
 
 
-def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
+def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, axis: Any = None, keepdims: Any = None,
+            out: Any = None) -> Any:
     """The smallest and the largest."""
     low, high = (_bound("aminmax", f, input, dim, keepdim, axis, keepdims) for f in (amin_dims, amax_dims))
     return write_out("aminmax", return_types.aminmax(low, high), out)
@@ -363,13 +375,15 @@ def _position(name: str, x: Any, dim: int | None, keepdim: bool) -> Any:
     return np.asarray(find(array, dim, keepdims=keepdim))
 
 
-def argmax(input: Any, dim: int | None = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
+def argmax(input: Any, dim: int | None = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None,
+           out: Any = None) -> Any:
     """Where the largest is (the first of several). Integers, so without gradient, and fine as an index."""
     dim, keepdim = numpy_names("argmax", dim, keepdim, axis, keepdims)
     return write_out("argmax", make(_position("argmax", input, dim, keepdim)), out)
 
 
-def argmin(input: Any, dim: int | None = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
+def argmin(input: Any, dim: int | None = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None,
+           out: Any = None) -> Any:
     """Where the smallest is (the first of several)."""
     dim, keepdim = numpy_names("argmin", dim, keepdim, axis, keepdims)
     return write_out("argmin", make(_position("argmin", input, dim, keepdim)), out)
@@ -386,8 +400,8 @@ def pick(kind: type[return_types.Results], x: Any, dim: int, where: Any, keepdim
     return kind(values, indices)
 
 
-def _extreme(name: str, operation: Any, pairwise: Any, x: Any, arguments: tuple[Any, ...], dim: Any, keepdim: bool, axis: Any, keepdims: Any,
-             out: Any) -> Any:
+def _extreme(name: str, operation: Any, pairwise: Any, x: Any, arguments: tuple[Any, ...], dim: Any, keepdim: bool,
+             axis: Any, keepdims: Any, out: Any) -> Any:
     if len(arguments) == 1 and not isinstance(arguments[0], int):
         return pairwise(x, *arguments, out=out)
     if arguments:
@@ -399,8 +413,8 @@ def _extreme(name: str, operation: Any, pairwise: Any, x: Any, arguments: tuple[
     return write_out(name, pick(getattr(return_types, name), x, whole_dim(dim, x._array.ndim, name), where, keepdim), out)
 
 
-def max(input: Any, *arguments: Any, dim: Any = None, keepdim: bool = False, other: Any = None, axis: Any = None, keepdims: Any = None,
-        out: Any = None) -> Any:
+def max(input: Any, *arguments: Any, dim: Any = None, keepdim: bool = False, other: Any = None, axis: Any = None,
+        keepdims: Any = None, out: Any = None) -> Any:
     """The largest of all; `max(dim)` gives values and indices; `max(other)` is `maximum`.
 
     >>> import mutagrad as mg
@@ -410,8 +424,8 @@ def max(input: Any, *arguments: Any, dim: Any = None, keepdim: bool = False, oth
     return _extreme("max", amax_dims, RECORDED.maximum, input, arguments if other is None else (other,), dim, keepdim, axis, keepdims, out)
 
 
-def min(input: Any, *arguments: Any, dim: Any = None, keepdim: bool = False, other: Any = None, axis: Any = None, keepdims: Any = None,
-        out: Any = None) -> Any:
+def min(input: Any, *arguments: Any, dim: Any = None, keepdim: bool = False, other: Any = None, axis: Any = None,
+        keepdims: Any = None, out: Any = None) -> Any:
     """The smallest of all; `min(dim)` gives values and indices; `min(other)` is `minimum`."""
     return _extreme("min", amin_dims, RECORDED.minimum, input, arguments if other is None else (other,), dim, keepdim, axis, keepdims, out)
 
@@ -425,12 +439,14 @@ def _truth(function: Any, name: str, x: Any, dim: Any, keepdim: bool, axis: Any,
     return write_out(name, make(found.astype(np.uint8) if array.dtype == np.uint8 else found), out)
 
 
-def any(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
+def any(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None,
+        out: Any = None) -> Any:
     """Whether any element is nonzero."""
     return _truth(np.any, "any", input, dim, keepdim, axis, keepdims, out)
 
 
-def all(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
+def all(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None,
+        out: Any = None) -> Any:
     """Whether every element is nonzero."""
     return _truth(np.all, "all", input, dim, keepdim, axis, keepdims, out)
 
@@ -481,7 +497,8 @@ def _norm_rule(xp: Any, g: Any, x: Any, out: Any, dims: tuple[int, ...], p: floa
 RAW.power, RECORDED.power = lambda a, p: RAW.pow(a, np.array(p, a.dtype)), lambda x, p: pow_values(x, p)
 
 
-def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None, *, out: Any = None) -> Any:
+def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None, *,
+         out: Any = None) -> Any:
     """The p-norm of all elements, or along dimensions; at zero its gradient is zero."""
     input = floating(input, dtype, "norm")
     keepdim = numpy_names("norm", dim, keepdim, None, None)[1]
@@ -495,7 +512,8 @@ def _norm(x: Any, p: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
     if p == "nuc":
         return socket("norms").matrix_norm(x, "nuc", dims, keepdim)
     if isinstance(p, (str, bool, complex)):
-        raise NotSupported(f"norm: p={p!r} is not supported", why="known are 'fro', 'nuc' and numbers, inf included", fix="x.norm(p=2)")
+        raise NotSupported(f"norm: p={p!r} is not supported", why="known are 'fro', 'nuc' and numbers, inf included",
+                           fix="x.norm(p=2)")
     size = abs_(x)
     if p == float("inf"):
         return amax_dims(size, dims, keepdim)

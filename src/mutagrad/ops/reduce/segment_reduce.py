@@ -23,19 +23,21 @@ def _lengths(data: Any, lengths: Any, offsets: Any, axis: int, unsafe: bool) -> 
         raise BadValue("segment_reduce: needs lengths or offsets", fix="lengths=mutagrad.tensor([2, 3])")
     found = tensor_argument(lengths if offsets is None else offsets, "segment_reduce")._array
     if found.dtype.kind not in "iu":
-        raise DTypeError(f"segment_reduce: lengths and offsets are integers, not {found.dtype.name}", fix="lengths.long()")
+        raise DTypeError(f"segment_reduce: lengths and offsets are integers, not {found.dtype.name}",
+                         fix="lengths.long()")
     found = found if offsets is None else np.diff(found, axis=-1)
     if found.ndim != axis + 1 or (found < 0).any():
         raise BadValue(f"segment_reduce: lengths of shape {found.shape} do not divide dimension {axis} of shape {data._array.shape}",
-                       why="they need the dimensions up to that one, and none may be negative", fix="axis=lengths.ndim - 1")
+                       why="they need the dimensions up to that one, and none may be negative",
+                       fix="axis=lengths.ndim - 1")
     if not unsafe and (found.sum(-1) != data._array.shape[axis]).any():
         raise BadValue(f"segment_reduce: the lengths do not sum to {data._array.shape[axis]}, the size of dimension {axis}",
                        fix="unsafe=True leaves out the rest")
     return found
 
 
-def segment_reduce(data: Any, reduce: str, *, lengths: Any = None, indices: Any = None, offsets: Any = None, axis: int = 0, unsafe: bool = False,
-                   initial: float | None = None) -> Any:
+def segment_reduce(data: Any, reduce: str, *, lengths: Any = None, indices: Any = None, offsets: Any = None,
+                   axis: int = 0, unsafe: bool = False, initial: float | None = None) -> Any:
     """One result for each piece of a dimension, given by lengths or by where the pieces begin and end.
 
     >>> import mutagrad as mg
@@ -44,11 +46,13 @@ def segment_reduce(data: Any, reduce: str, *, lengths: Any = None, indices: Any 
     """
     array = tensor_argument(data, "segment_reduce")._array
     if reduce not in _KINDS:
-        raise bad_choice(reduce, str, f"segment_reduce: reduce={reduce!r} is none of {', '.join(_KINDS)}", fix="reduce='sum'")
+        raise bad_choice(reduce, str, f"segment_reduce: reduce={reduce!r} is none of {', '.join(_KINDS)}",
+                         fix="reduce='sum'")
     if array.dtype.kind not in "fV":
         raise DTypeError(f"segment_reduce: needs floating point numbers, not {array.dtype.name}", fix="data.float()")
     if indices is not None:
-        raise NotSupported("segment_reduce: indices is not supported", why="PyTorch does not have it either", fix="lengths=, or scatter_reduce")
+        raise NotSupported("segment_reduce: indices is not supported", why="PyTorch does not have it either",
+                           fix="lengths=, or scatter_reduce")
     counts = _lengths(data, lengths, offsets, axis, unsafe)
     kind, nothing = _KINDS[reduce]
     before, behind, covered = array.shape[:axis], array.shape[axis + 1:], int(counts.sum(-1).max(initial=0))

@@ -102,7 +102,8 @@ def _log_softmax_back(axis: int, y: Any, g: Any, out: Any) -> None:
     np.subtract(g, out, out)
 
 
-def logsumexp(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
+def logsumexp(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None,
+              out: Any = None) -> Any:
     """log(sum(exp(x))) along dimensions, without overflow."""
     dim, keepdim = numpy_names("logsumexp", dim, keepdim, axis, keepdims)
     if dim is None:

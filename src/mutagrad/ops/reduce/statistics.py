@@ -24,13 +24,14 @@ from .reductions import back, floating, in_single, mean, not_empty, numpy_names,
 FUNCTIONS = "nansum nanmean median nanmedian mode quantile nanquantile kthvalue cov corrcoef"
 METHODS = "nansum nanmean median nanmedian mode quantile nanquantile kthvalue cov corrcoef sum_to_size"
 
-# --------------------------------------------------------------------------------------------------- without what is nan
+# -------------------------------------------------------------------------------------------------- without what is nan
 
 nansum_dims = primitive("nansum", lambda a, dims, keepdim: RAW.sum(np.where(np.isnan(a), a.dtype.type(0), a), dims, keepdim),
                         settings=("dims", "keepdim"), x=lambda xp, g, x, dims: xp.where(x == x, back(xp, g, x.shape, dims), 0.0))
 
 
-def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
+def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
+           keepdims: Any = None, out: Any = None) -> Any:
     """The sum of what is not nan.
 
     >>> import mutagrad as mg
@@ -45,7 +46,8 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     return write_out("nansum", (nansum_dims if input._array.dtype.kind in "fV" else sum_dims)(input, dims, keepdim), out)
 
 
-def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
+def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
+            keepdims: Any = None, out: Any = None) -> Any:
     """The average of what is not nan."""
     floating(input, None, "nanmean")
     dim, keepdim = numpy_names("nanmean", dim, keepdim, axis, keepdims)
@@ -60,7 +62,7 @@ def _nanmean(x: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
     return nansum(x, dims, keepdim) / make(np.asarray(count))
 
 
-# ---------------------------------------------------------------------------------------------- medians, modes, quantiles
+# -------------------------------------------------------------------------------------------- medians, modes, quantiles
 
 median_all = primitive("median", lambda a, dims: a.reshape(-1)[_median_place(a.reshape(1, -1), False)[0, 0]], settings=("dims",),
                        x=lambda xp, g, x, out, dims: to_extremes(xp, g, x, out, dims))
@@ -78,7 +80,8 @@ def _median_place(rows: Any, ignore_nan: bool) -> Any:
     return np.take_along_axis(order(rows, -1), middle, -1)
 
 
-def _median(name: str, whole: Any, ignore_nan: bool, x: Any, dim: Any, keepdim: bool, axis: Any, keepdims: Any, out: Any) -> Any:
+def _median(name: str, whole: Any, ignore_nan: bool, x: Any, dim: Any, keepdim: bool, axis: Any, keepdims: Any,
+            out: Any) -> Any:
     dim, keepdim = numpy_names(name, dim, keepdim, axis, keepdims)
     array = ordered(x, name)
     if dim is None and not array.size:  # what PyTorch gives for the median of nothing
@@ -93,7 +96,8 @@ def _median(name: str, whole: Any, ignore_nan: bool, x: Any, dim: Any, keepdim: 
     return write_out(name, pick(getattr(return_types, name), x, dim, where_, keepdim), out)
 
 
-def median(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
+def median(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None,
+           out: Any = None) -> Any:
     """The middle element, the lower of two; `median(dim)` gives values and indices.
 
     >>> import mutagrad as mg
@@ -103,7 +107,8 @@ def median(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = No
     return _median("median", median_all, False, input, dim, keepdim, axis, keepdims, out)
 
 
-def nanmedian(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
+def nanmedian(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None,
+              out: Any = None) -> Any:
     """The median of what is not nan."""
     return _median("nanmedian", nanmedian_all, True, input, dim, keepdim, axis, keepdims, out)
 
@@ -122,7 +127,8 @@ def _row_places(name: str, x: Any, dim: Any, keepdim: bool, axis: Any, keepdims:
     return pick(getattr(return_types, name), x, dim, np.moveaxis(places, -1, dim), keepdim)
 
 
-def mode(input: Any, dim: Any = -1, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
+def mode(input: Any, dim: Any = -1, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None,
+         out: Any = None) -> Any:
     """The most frequent value along a dimension, the smallest of several, and where it is last."""
     return write_out("mode", _row_places("mode", input, dim, keepdim, axis, keepdims, _most_frequent), out)
 
@@ -137,7 +143,8 @@ def _most_frequent(rows: Any) -> Any:
     return np.take_along_axis(places, last[:, None], -1)
 
 
-def kthvalue(input: Any, k: int, dim: Any = -1, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
+def kthvalue(input: Any, k: int, dim: Any = -1, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None,
+             out: Any = None) -> Any:
     """The k-th smallest along a dimension, counted from one, and where it is."""
     k = whole_number(k, "kthvalue", "k")
     shape = tensor_argument(input, "kthvalue")._array.shape
@@ -185,25 +192,30 @@ def _between(ordered: Any, ranks: Any, interpolation: str) -> Any:
 
 def _check_quantile(name: str, x: Any, q: Any, interpolation: str) -> Any:
     if interpolation not in _INTERPOLATIONS:
-        raise bad_choice(interpolation, str, f"{name}: interpolation={interpolation!r} is none of {', '.join(_INTERPOLATIONS)}", fix="interpolation='linear'")
+        raise bad_choice(interpolation, str,
+                         f"{name}: interpolation={interpolation!r} is none of {', '.join(_INTERPOLATIONS)}",
+                         fix="interpolation='linear'")
     array = tensor_argument(x, name)._array
     if array.dtype.char not in "fd":
-        raise BadValue(f"{name}() input tensor must be either float or double dtype, got {of_array(array.dtype).name}", fix=f"x.float().{name}(q)")
+        raise BadValue(f"{name}() input tensor must be either float or double dtype, got {of_array(array.dtype).name}",
+                       fix=f"x.float().{name}(q)")
     if not array.size:
         raise BadValue(f"{name}: nothing to choose from in shape {array.shape}", fix=f"if x.numel(): x.{name}(q)")
     if isinstance(q, bool) or not isinstance(q, (int, float, TensorBase)):
-        raise BadArgument(f"{name}: q must be a number or a tensor, not {type(q).__name__}", fix=f"x.{name}(mutagrad.tensor([0.25, 0.75]))")
+        raise BadArgument(f"{name}: q must be a number or a tensor, not {type(q).__name__}",
+                          fix=f"x.{name}(mutagrad.tensor([0.25, 0.75]))")
     q = q if isinstance(q, TensorBase) else make(np.array(q, array.dtype))
     if q._array.ndim > 1 or q._array.dtype != array.dtype:
         raise BadValue(f"{name}: q must be a number or a vector of x's type, not {of_array(q._array.dtype).name} of shape {q._array.shape}",
                        fix="q.flatten().to(x.dtype)")
     if not ((q._array >= 0) & (q._array <= 1)).all():
-        raise BadValue(f"{name}() q values must be in the range [0, 1]", why=f"got {q._array.tolist()}", fix=f"x.{name}(0.5)")
+        raise BadValue(f"{name}() q values must be in the range [0, 1]", why=f"got {q._array.tolist()}",
+                       fix=f"x.{name}(0.5)")
     return q
 
 
-def quantile(input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear", axis: Any = None, keepdims: Any = None,
-             out: Any = None) -> Any:
+def quantile(input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear",
+             axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
     """What a fraction q of the elements lies below; a vector q gives a first dimension with a result for each.
 
     >>> import mutagrad as mg
@@ -214,14 +226,14 @@ def quantile(input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, inte
     return write_out("quantile", _quantile("quantile", input, q, dim, keepdim, interpolation, False), out)
 
 
-def nanquantile(input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear", axis: Any = None,
-                keepdims: Any = None, out: Any = None) -> Any:
+def nanquantile(input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear",
+                axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
     """The quantile of what is not nan."""
     dim, keepdim = numpy_names("nanquantile", dim, keepdim, axis, keepdims)
     return write_out("nanquantile", _quantile("nanquantile", input, q, dim, keepdim, interpolation, True), out)
 
 
-# ------------------------------------------------------------------------------------------------------------- covariance
+# ----------------------------------------------------------------------------------------------------------- covariance
 
 def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
     """The covariance of variables in rows, with an observation in each column.
@@ -252,7 +264,8 @@ def _covariance(x: Any, frequency: Any, importance: Any, correction: int) -> Any
     else:
         weight = total(w)
         if n and not weight._array:
-            raise BadValue("cov: the weights sum to zero, so that nothing is left to average", fix="weights that are not all zero")
+            raise BadValue("cov: the weights sum to zero, so that nothing is left to average",
+                           fix="weights that are not all zero")
         centred = x - total(x * w, 1, True) / weight
         degrees = weight - (correction * (total(w * importance) / weight) if importance is not None and correction else correction)
     other = centred if w is None else centred * w
@@ -291,7 +304,7 @@ def sum_to_size(input: Any, *size: Any) -> Any:
     shape, wanted = tensor_argument(input, "sum_to_size")._array.shape, sizes(size)
     lead = len(shape) - len(wanted)
     if lead < 0 or any(n not in (m, 1) for m, n in zip(shape[lead:], wanted)):
-        raise ShapeError(f"sum_to_size: shape {shape} cannot be summed to {wanted}", why="each size must be equal or 1, counted from the right",
-                         fix="x.sum(dim)")
+        raise ShapeError(f"sum_to_size: shape {shape} cannot be summed to {wanted}",
+                         why="each size must be equal or 1, counted from the right", fix="x.sum(dim)")
     dims = tuple(range(lead)) + tuple(i + lead for i, n in enumerate(wanted) if n == 1 != shape[i + lead])
     return reshape(total(input, dims, True), *wanted) if dims or not wanted else input

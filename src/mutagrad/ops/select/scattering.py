@@ -16,8 +16,8 @@ METHODS = "as_strided_scatter diagonal_scatter select_scatter slice_scatter"
 def _written(name: str, result: Any, window: Any, src: Any) -> Any:
     """The result after `src` was written to a window of it."""
     if tensor_argument(src, name)._array.shape != window._array.shape:
-        raise ShapeError(f"{name}: src of shape {src._array.shape} for a window of shape {window._array.shape}", why="the two must have one shape",
-                         fix=f"src.expand{tuple(window._array.shape)}")
+        raise ShapeError(f"{name}: src of shape {src._array.shape} for a window of shape {window._array.shape}",
+                         why="the two must have one shape", fix=f"src.expand{tuple(window._array.shape)}")
     copy_(window, src)
     return result
 
@@ -40,7 +40,8 @@ def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
     return _written("select_scatter", result, select(result, dim, index), src)
 
 
-def slice_scatter(input: Any, src: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1, *, out: Any = None) -> Any:
+def slice_scatter(input: Any, src: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1, *,
+                  out: Any = None) -> Any:
     """A copy with other values at `start:end:step` along a dimension."""
     result = clone(tensor_argument(input, "slice_scatter"))
     found = _written("slice_scatter", result, slice(result, dim, start, end, step), src)

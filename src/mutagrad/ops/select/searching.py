@@ -34,7 +34,7 @@ def msort(input: Any, *, out: Any = None) -> Any:
     return write_out("msort", sort(input, 0).values, out)
 
 
-# -------------------------------------------------------------------------------------------------------- distinct values
+# ------------------------------------------------------------------------------------------------------ distinct values
 
 def _rows(array: Any, dim: int) -> Any:
     """Slices along a dimension as the rows of a matrix."""
@@ -61,11 +61,13 @@ def _groups(array: Any, dim: int | None, consecutive: bool) -> tuple[Any, Any, A
 def _distinct(name: str, x: Any, dim: Any, consecutive: bool, return_inverse: bool, return_counts: bool) -> Any:
     array = tensor_argument(x, name)._array
     if array.dtype.kind == "c":
-        raise DTypeError(f"{name}: complex numbers have no order", fix="mutagrad.unique(mutagrad.stack([x.real, x.imag]), dim=1)")
+        raise DTypeError(f"{name}: complex numbers have no order",
+                         fix="mutagrad.unique(mutagrad.stack([x.real, x.imag]), dim=1)")
     if dim is not None:
         dim = whole_dim(dim, array.ndim, name)
         if 0 in array.shape and array.shape[dim]:
-            raise ShapeError(f"{name}: slices along dimension {dim} of shape {array.shape} are empty", why="they cannot be told apart", fix="dim=None")
+            raise ShapeError(f"{name}: slices along dimension {dim} of shape {array.shape} are empty",
+                             why="they cannot be told apart", fix="dim=None")
     lifted = array if array.ndim else array.reshape(1)
     first, groups, counts = _groups(lifted, dim, consecutive)
     values = lifted.reshape(-1)[first] if dim is None else np.take(lifted, first, dim)
@@ -78,7 +80,8 @@ def _distinct(name: str, x: Any, dim: Any, consecutive: bool, return_inverse: bo
 
 
 @may_need_much
-def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None) -> Any:
+def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
+           dim: Any = None) -> Any:
     """The distinct elements in order, or the distinct slices along a dimension.
 
     >>> import mutagrad as mg
@@ -94,11 +97,13 @@ def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: 
 
 
 @may_need_much
-def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None) -> Any:
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False,
+         out: Any = None) -> Any:
     """Whether each element is one of the others."""
     given = [as_operand(v, "isin") for v in (elements, test_elements)]
     if not any(isinstance(v, TensorBase) for v in given):
-        raise BadArgument("isin: at least one of elements and test_elements must be a tensor", fix="mutagrad.isin(x, 2)")
+        raise BadArgument("isin: at least one of elements and test_elements must be a tensor",
+                          fix="mutagrad.isin(x, 2)")
     common = operand_dtype(given)
     if common.is_complex or common.array_type.kind == "b" and all(isinstance(v, TensorBase) for v in given):
         raise DTypeError(f"isin: not defined for {common.name}", fix="x.int()")
@@ -106,7 +111,7 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     return write_out("isin", make(np.isin(a, b, assume_unique=assume_unique, invert=invert)), out)
 
 
-# --------------------------------------------------------------------------------------------- places in sorted sequences
+# ------------------------------------------------------------------------------------------- places in sorted sequences
 
 def _insert(sequence: Any, values: Any, right: bool) -> Any:
     """Where each value fits into the sorted sequence, or into that of its row."""
@@ -120,8 +125,8 @@ def _insert(sequence: Any, values: Any, right: bool) -> Any:
 
 
 @may_need_much
-def searchsorted(sorted_sequence: Any, input: Any = None, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter: Any = None,
-                 out: Any = None, self: Any = None) -> Any:
+def searchsorted(sorted_sequence: Any, input: Any = None, *, out_int32: bool = False, right: bool = False,
+                 side: str | None = None, sorter: Any = None, out: Any = None, self: Any = None) -> Any:
     """Where values would have to be put into a sorted sequence to keep it sorted; rows are searched in their own sequences.
 
     >>> import mutagrad as mg
@@ -153,7 +158,8 @@ def _check_sequence(sequence: Any, values: Any) -> None:
         raise BadValue("searchsorted: a 0-d tensor is no sequence", fix="sequence.reshape(1)")
     if sequence.ndim > 1 and (not values.ndim or sequence.shape[:-1] != values.shape[:-1]):
         raise ShapeError(f"searchsorted: sequences of shape {sequence.shape} do not fit values of shape {values.shape}",
-                         why="all sizes but the last must be equal, or the sequence a vector", fix="values of a row for each sequence")
+                         why="all sizes but the last must be equal, or the sequence a vector",
+                         fix="values of a row for each sequence")
 
 
 def _sorter(sorter: Any, sequence: Any) -> Any:
@@ -162,7 +168,8 @@ def _sorter(sorter: Any, sequence: Any) -> Any:
         raise BadValue(f"searchsorted: the sorter must be int64 of shape {sequence.shape}, not {places.dtype.name} of shape {places.shape}",
                        fix="sorter=sequence.argsort()")
     if places.size and (places.min() < 0 or places.max() >= sequence.shape[-1]):
-        raise BadIndex("searchsorted: the sorter has positions that the sequence has not", fix="sorter=sequence.argsort()")
+        raise BadIndex("searchsorted: the sorter has positions that the sequence has not",
+                       fix="sorter=sequence.argsort()")
     return places
 
 
@@ -170,11 +177,12 @@ def _sorter(sorter: Any, sequence: Any) -> Any:
 def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False, out: Any = None) -> Any:
     """Between which boundaries each value lies, counted from 0."""
     if tensor_argument(boundaries, "bucketize")._array.ndim != 1:
-        raise BadValue(f"bucketize: boundaries tensor must be 1 dimension, not of shape {boundaries._array.shape}", fix="boundaries.flatten()")
+        raise BadValue(f"bucketize: boundaries tensor must be 1 dimension, not of shape {boundaries._array.shape}",
+                       fix="boundaries.flatten()")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
 
 
-# ------------------------------------------------------------------------------------------------------------- histograms
+# ----------------------------------------------------------------------------------------------------------- histograms
 
 def _limits(name: str, low: float, high: float, values: Any) -> tuple[float, float]:
     """The range that is counted: that of the values if none is given, and one wide around a single value."""
@@ -206,7 +214,8 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0, *, out: A
 def _countable(x: Any, name: str) -> Any:
     array = tensor_argument(x, name)._array
     if array.dtype.kind not in "fV":
-        raise DTypeError(f"{name}: expects a floating point tensor, got {of_array(array.dtype).name}", fix=f"x.float().{name}()")
+        raise DTypeError(f"{name}: expects a floating point tensor, got {of_array(array.dtype).name}",
+                         fix=f"x.float().{name}()")
     return array.reshape(-1)
 
 
@@ -270,7 +279,8 @@ def _weight(name: str, weight: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return weight
 
 
-def histogram(input: Any, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False, out: Any = None) -> Any:
+def histogram(input: Any, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False,
+              out: Any = None) -> Any:
     """How many elements, or how much weight, fall between edges: given as a tensor, or as a number of equally wide bins."""
     column = _countable(input, "histogram")
     edges = _edges("histogram", bins, column, range)
@@ -279,7 +289,8 @@ def histogram(input: Any, bins: Any, *, range: Sequence[float] | None = None, we
     return write_out("histogram", return_types.histogram(counted, make(edges.copy())), out)
 
 
-def histogramdd(input: Any, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False) -> Any:
+def histogramdd(input: Any, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None,
+                density: bool = False) -> Any:
     """The histogram of points, whose coordinates are the last dimension."""
     shape = tensor_argument(input, "histogramdd")._array.shape
     if len(shape) < 2:
@@ -302,9 +313,11 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     """How often each number from 0 on occurs, or the sum of its weights."""
     array = tensor_argument(input, "bincount")._array
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise BadValue(f"bincount: expects a vector of integers, got {array.dtype.name} of shape {array.shape}", fix="x.flatten().long()")
+        raise BadValue(f"bincount: expects a vector of integers, got {array.dtype.name} of shape {array.shape}",
+                       fix="x.flatten().long()")
     if array.size and array.min() < 0:
-        raise BadValue(f"bincount only supports 1-d non-negative integral inputs, but the smallest is {array.min()}", fix="x - x.min()")
+        raise BadValue(f"bincount only supports 1-d non-negative integral inputs, but the smallest is {array.min()}",
+                       fix="x - x.min()")
     minlength = whole_number(minlength, "bincount", "minlength")
     if minlength < 0:
         raise BadValue(f"bincount: minlength={minlength} must not be negative", fix="minlength=0")
@@ -312,14 +325,15 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
         return make(np.bincount(array.astype(np.int64), minlength=minlength))
     w = tensor_argument(weights, "bincount")._array
     if w.shape != array.shape:
-        raise BadValue(f"bincount: weights of shape {w.shape} for numbers of shape {array.shape}", fix="a weight for each number")
+        raise BadValue(f"bincount: weights of shape {w.shape} for numbers of shape {array.shape}",
+                       fix="a weight for each number")
     found = make(np.bincount(array.astype(np.int64), w, minlength).astype(w.dtype if w.dtype.char == "f" else np.float64))
     if weights._storage.writer is None or not mode.grad:
         return found
     return index_add(make(np.zeros_like(found._array)), 0, input, cast(weights, found._array.dtype))
 
 
-# --------------------------------------------------------------------------------------------------------------- positions
+# ------------------------------------------------------------------------------------------------------------ positions
 
 def nonzero_static(input: Any, *, size: int, fill_value: int = -1, out: Any = None) -> Any:
     """Where elements are not zero, a row for each, cut or filled to so many rows."""
@@ -342,7 +356,8 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
     sizes = _shape_of(shape)
     total = int(np.prod(sizes, dtype=np.int64))
     if array.size and (array.min() < -total or array.max() >= total):
-        raise BadValue(f"unravel_index: indices must be from {-total} to {total - 1} for shape {sizes}", fix="indices % total")
+        raise BadValue(f"unravel_index: indices must be from {-total} to {total - 1} for shape {sizes}",
+                       fix="indices % total")
     found, rest = [], array.astype(np.int64)
     for n in reversed(sizes):
         found.append(make(np.asarray(rest % n) if n else np.zeros_like(rest)))
@@ -354,32 +369,39 @@ def _shape_of(shape: Any) -> tuple[int, ...]:
     given = shape._array.tolist() if isinstance(shape, TensorBase) else shape
     given = given if isinstance(given, (tuple, list)) else (given,)
     if not all(isinstance(n, int) and not isinstance(n, bool) for n in given):
-        raise BadArgument(f"unravel_index: a shape is of integers, got {shape!r}", fix="mutagrad.unravel_index(i, (2, 3))")
+        raise BadArgument(f"unravel_index: a shape is of integers, got {shape!r}",
+                          fix="mutagrad.unravel_index(i, (2, 3))")
     if any(n < 0 for n in given):
         raise BadValue(f"unravel_index: sizes must not be negative, got {tuple(given)}", fix="x.shape")
     return tuple(given)
 
 
-# ----------------------------------------------------------------------------------------------------------- index_reduce
+# --------------------------------------------------------------------------------------------------------- index_reduce
 
 _KINDS = ("prod", "mean", "amax", "amin")
 
 
-def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True, out: Any = None) -> Any:
+def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True,
+                 out: Any = None) -> Any:
     """Slices of the source that meet at one index are combined: "prod", "mean", "amax" or "amin"."""
     if reduce not in _KINDS:
-        raise bad_choice(reduce, str, f"index_reduce: reduce={reduce!r} is none of {', '.join(_KINDS)}", fix="reduce='amax'; index_add sums")
+        raise bad_choice(reduce, str, f"index_reduce: reduce={reduce!r} is none of {', '.join(_KINDS)}",
+                         fix="reduce='amax'; index_add sums")
     shape, given = tensor_argument(input, "index_reduce")._array.shape, tensor_argument(source, "index_reduce")._array
     dim = whole_dim(dim, len(shape), "index_reduce")
     places = tensor_argument(index, "index_reduce")._array
     if places.ndim > 1 or places.dtype.kind not in "iu":
-        raise BadIndex(f"index_reduce: the index must be a vector of integers, not {places.dtype.name} of shape {places.shape}", fix="index.flatten().long()")
+        raise BadIndex(f"index_reduce: the index must be a vector of integers, not {places.dtype.name} of shape {places.shape}",
+                       fix="index.flatten().long()")
     if given.dtype is not input._array.dtype:
-        raise BadValue(f"index_reduce: the source has type {of_array(given.dtype).name} and x {of_array(input._array.dtype).name}", fix="source.to(x.dtype)")
+        raise BadValue(f"index_reduce: the source has type {of_array(given.dtype).name} and x {of_array(input._array.dtype).name}",
+                       fix="source.to(x.dtype)")
     if given.size and given.shape[:dim] + (places.size,) + given.shape[dim + 1:] != shape[:dim] + (places.size,) + shape[dim + 1:] and shape:
-        raise BadIndex(f"index_reduce: a source of shape {given.shape} does not fit x of shape {shape}", fix="a slice of x's shape for each index")
+        raise BadIndex(f"index_reduce: a source of shape {given.shape} does not fit x of shape {shape}",
+                       fix="a slice of x's shape for each index")
     if (given.shape[dim] if given.ndim else 1) != places.size:
-        raise BadIndex(f"index_reduce: {places.size} places for {given.shape[dim] if given.ndim else 1} slices", fix="a slice for each index")
+        raise BadIndex(f"index_reduce: {places.size} places for {given.shape[dim] if given.ndim else 1} slices",
+                       fix="a slice for each index")
     if not given.size:
         return write_out("index_reduce", clone(input), out)
     grid = expand(reshape(index, *(-1 if d == dim else 1 for d in builtin_range(given.ndim))), *given.shape) if given.ndim else index

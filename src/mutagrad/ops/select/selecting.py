@@ -47,7 +47,8 @@ def _along(x: Any, dim: int, index: Any, name: str, from_end: bool = False) -> t
     """The index that picks whole slices along a dimension."""
     dim = whole_dim(dim, x._array.ndim, name)
     if not isinstance(index, TensorBase):
-        raise BadArgument(f"{name}: the index must be a tensor, not {type(index).__name__}", fix="mutagrad.tensor([0, 2])")
+        raise BadArgument(f"{name}: the index must be a tensor, not {type(index).__name__}",
+                          fix="mutagrad.tensor([0, 2])")
     array = index._array
     if array.dtype.kind not in "iu":
         raise BadIndex(f"{name}: the index must be of integers, not {array.dtype.name}", fix="index.long()")
@@ -88,7 +89,8 @@ def _check_slices(x: Any, index: tuple[Any, ...], source: Any, name: str) -> Non
     """A source must have a slice for each index; unlike a written value it is not broadcast."""
     wanted = index_shape(x._array.shape, index)
     if isinstance(source, TensorBase) and source._array.shape != wanted and (source._array.ndim or wanted != (1,)):
-        raise BadIndex(f"{name}: a source of shape {source._array.shape} has not a slice of shape {wanted} for the index", fix="source.expand(...)")
+        raise BadIndex(f"{name}: a source of shape {source._array.shape} has not a slice of shape {wanted} for the index",
+                       fix="source.expand(...)")
 
 
 def index_fill_(x: Any, dim: int, index: Any, value: Any) -> Any:
@@ -112,7 +114,7 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
     return index_fill_(clone(tensor_argument(input, "index_fill")), dim, index, value)
 
 
-# ------------------------------------------------------------------------------------------------------- gather, scatter
+# ------------------------------------------------------------------------------------------------------ gather, scatter
 
 def _grid(x: Any, dim: int, index: Any, name: str) -> tuple[Any, ...]:
     """The index of gather and scatter: `index` along `dim`, each position itself along the others."""
@@ -125,7 +127,8 @@ def _grid(x: Any, dim: int, index: Any, name: str) -> tuple[Any, ...]:
                          fix="index.unsqueeze(-1), or x[index]")
     for d, n in enumerate(array.shape):
         if d != dim and n > shape[d]:
-            raise ShapeError(f"{name}: index of shape {array.shape} exceeds the tensor's shape {shape} in dimension {d}", fix="index[:n]")
+            raise ShapeError(f"{name}: index of shape {array.shape} exceeds the tensor's shape {shape} in dimension {d}",
+                             fix="index[:n]")
     index_arrays = [np.arange(n).reshape((-1,) + (1,) * (array.ndim - 1 - d)) for d, n in enumerate(array.shape)]
     index_arrays[dim] = positions(array, shape[dim], dim, from_end=False)
     return tuple(index_arrays)
@@ -186,7 +189,8 @@ def scatter_(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None
     """`x[index[i][j]][j] = src[i][j]` for dim 0, and so on; the reverse of gather."""
     src = number(value) if src is None else src
     if not isinstance(src, (TensorBase, bool, int, float, complex, np.generic)):
-        raise BadArgument(f"scatter_: src must be a tensor or a number, not {type(src).__name__}", fix="x.scatter_(dim, index, mutagrad.tensor(src))")
+        raise BadArgument(f"scatter_: src must be a tensor or a number, not {type(src).__name__}",
+                          fix="x.scatter_(dim, index, mutagrad.tensor(src))")
     if reduce is not None:
         if reduce not in ("add", "multiply"):
             raise bad_choice(reduce, str, f"scatter_: reduce argument must be 'add' or 'multiply', not {reduce!r}",
@@ -215,7 +219,8 @@ def scatter_add_(x: Any, dim: int, index: Any, src: Any) -> Any:
     return x
 
 
-def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None, out: Any = None) -> Any:
+def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None,
+            out: Any = None) -> Any:
     """`scatter_` on a copy."""
     return write_out("scatter", scatter_(clone(tensor_argument(input, "scatter")), dim, index, src, value=value, reduce=reduce), out)
 
@@ -310,7 +315,8 @@ def _product_without(x: Any, y: Any, out: Any, index: Any, include_self: bool) -
 
 def _product_recorded(x: Any, y: Any, out: Any, index: Any, include_self: bool) -> tuple[Any, Any]:
     if not (x._array.all() and y._array.all()):
-        raise NotSupported("scatter_reduce: no second derivative of 'prod' where a factor is zero", fix="add a small number to the zeros")
+        raise NotSupported("scatter_reduce: no second derivative of 'prod' where a factor is zero",
+                           fix="add a small number to the zeros")
     return out / x, read(out, index) / y
 
 
@@ -326,7 +332,8 @@ def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, i
     """Sources that meet in one place are combined: "sum", "prod", "mean", "amax" or "amin"."""
     tensor_argument(input, "scatter_reduce")
     if reduce not in _REDUCE:
-        raise bad_choice(reduce, str, f"scatter_reduce: reduce={reduce!r} is none of {', '.join(_REDUCE)}", fix="reduce='sum'")
+        raise bad_choice(reduce, str, f"scatter_reduce: reduce={reduce!r} is none of {', '.join(_REDUCE)}",
+                         fix="reduce='sum'")
     if not input._array.ndim:
         return reshape(scatter_reduce(reshape(input, 1), 0, reshape(index, -1), reshape(src, -1), reduce, include_self=include_self), ())
     grid = _grid(input, dim, index, "scatter_reduce")
@@ -338,7 +345,7 @@ def scatter_reduce_(x: Any, dim: int, index: Any, src: Any, reduce: str, *, incl
     return copy_(x, scatter_reduce(x, dim, index, src, reduce, include_self=include_self))
 
 
-# ------------------------------------------------------------------------------------------------------------------ masks
+# ---------------------------------------------------------------------------------------------------------------- masks
 
 def _mask_index(x: Any, mask: Any, name: str) -> tuple[Any, tuple[Any, ...]]:
     """The elements where the mask holds, as a window and an index into it."""
@@ -374,7 +381,8 @@ def _check_filling(x: Any, value: Any, name: str) -> None:
         if value._array.dtype.kind == "c":
             check_cast(name, value._array.dtype, x._array.dtype)
         if value._array.ndim:
-            raise ShapeError(f"{name}: the value must be a number or a 0-d tensor, not of shape {value._array.shape}", fix="x[mask] = value")
+            raise ShapeError(f"{name}: the value must be a number or a 0-d tensor, not of shape {value._array.shape}",
+                             fix="x[mask] = value")
 
 
 @may_need_much
@@ -390,7 +398,8 @@ def masked_scatter_(x: Any, mask: Any, source: Any) -> Any:
     target, index = _mask_index(lifted, where, "masked_scatter_")
     n = index[0].size
     if tensor_argument(source, "masked_scatter_")._array.size < n:
-        raise ShapeError(f"masked_scatter_: the mask picks {n} elements, but the source has {source._array.size}", fix="a source of at least as many")
+        raise ShapeError(f"masked_scatter_: the mask picks {n} elements, but the source has {source._array.size}",
+                         fix="a source of at least as many")
     put(target, index, basic_view(flatten(source), (slice(n),)), "masked_scatter_")
     return x
 
@@ -399,7 +408,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     return masked_scatter_(clone(broadcast_tensors(input, mask)[0]), mask, source)
 
 
-# -------------------------------------------------------------------------------------------------- the tensor as a vector
+# ----------------------------------------------------------------------------------------------- the tensor as a vector
 
 def _flat_index(x: Any, index: Any, name: str) -> tuple[Any, ...]:
     if not isinstance(index, TensorBase) or index._array.dtype.kind not in "iu":
@@ -418,7 +427,8 @@ def put_(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     """Writes elements by their number, as if the tensor were a vector."""
     lifted = _lifted(x)
     if isinstance(index, TensorBase) and tensor_argument(source, "put_")._array.size != index._array.size:
-        raise BadIndex(f"put_: {index._array.size} places for {source._array.size} elements", why="there must be as many", fix="source.expand_as(index)")
+        raise BadIndex(f"put_: {index._array.size} places for {source._array.size} elements",
+                       why="there must be as many", fix="source.expand_as(index)")
     put(lifted, _flat_index(lifted, index, "put_"), reshape(source, *index._array.shape), "put_", accumulate)
     return x
 

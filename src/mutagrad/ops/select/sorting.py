@@ -29,7 +29,8 @@ def _direction(name: str, **settings: Any) -> bool:
     """Whether to sort downwards; every sort is stable, so that `stable` need only be a truth value."""
     for what, value in settings.items():
         if value.__class__ is not bool and value is not None:
-            raise BadArgument(f"{name}: {what} must be True or False, not {type(value).__name__}", why=f"got {value!r}", fix=f"{what}=True")
+            raise BadArgument(f"{name}: {what} must be True or False, not {type(value).__name__}", why=f"got {value!r}",
+                              fix=f"{what}=True")
     return bool(settings["descending"])
 
 
@@ -40,7 +41,8 @@ def _sortable(x: Any, name: str) -> Any:
 
 
 @may_need_much
-def sort(input: Any, dim: Any = -1, descending: bool = False, stable: bool | None = False, *, axis: Any = None, out: Any = None) -> Any:
+def sort(input: Any, dim: Any = -1, descending: bool = False, stable: bool | None = False, *, axis: Any = None,
+         out: Any = None) -> Any:
     """Values in order along a dimension, and where each came from; equal ones keep their order.
 
     >>> import mutagrad as mg
@@ -57,7 +59,8 @@ def sort(input: Any, dim: Any = -1, descending: bool = False, stable: bool | Non
     return write_out("sort", found, out)
 
 
-def argsort(input: Any, dim: Any = -1, descending: bool = False, stable: bool | None = False, *, axis: Any = None) -> Any:
+def argsort(input: Any, dim: Any = -1, descending: bool = False, stable: bool | None = False, *,
+            axis: Any = None) -> Any:
     """Where the values in order are."""
     descending = _direction("argsort", descending=descending, stable=stable)
     dim = whole_dim(dim if axis is None else axis, _sortable(input, "argsort")._array.ndim, "argsort")
@@ -76,7 +79,8 @@ def _order_of_first(array: Any, k: int, dim: int, largest: bool) -> Any:
 
 
 @may_need_much
-def topk(input: Any, k: int, dim: Any = -1, largest: bool = True, sorted: bool = True, *, axis: Any = None, out: Any = None) -> Any:
+def topk(input: Any, k: int, dim: Any = -1, largest: bool = True, sorted: bool = True, *, axis: Any = None,
+         out: Any = None) -> Any:
     """The k largest (or smallest) along a dimension, in order."""
     array = _sortable(input, "topk")._array
     dim, k = whole_dim(dim if axis is None else axis, array.ndim, "topk"), whole_number(k, "topk", "k")

@@ -94,7 +94,8 @@ def is_pinned(x: Any, device: Any = None) -> bool:
 
 def pin_memory(x: Any, device: Any = None) -> Any:
     """Raises: memory is kept in place for copies to a GPU, and there is none."""
-    raise NoDevice("pin_memory: there is no GPU to copy to", why="computation is on the CPU", fix="leave pin_memory() out where cuda.is_available() is False")
+    raise NoDevice("pin_memory: there is no GPU to copy to", why="computation is on the CPU",
+                   fix="leave pin_memory() out where cuda.is_available() is False")
 
 
 def is_shared(x: Any) -> bool:

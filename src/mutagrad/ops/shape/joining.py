@@ -74,11 +74,12 @@ def _given(tensors: tuple[Any, ...], name: str) -> list[Any]:
 def _listed(tensors: Any, name: str) -> list[Any]:
     """Tensors as one list; a tensor is not taken for the list of its rows."""
     if not isinstance(tensors, (list, tuple)):
-        raise BadArgument(f"{name}: the argument must be tuple of Tensors, not {type(tensors).__name__}", fix=f"mutagrad.{name}([x, y])")
+        raise BadArgument(f"{name}: the argument must be tuple of Tensors, not {type(tensors).__name__}",
+                          fix=f"mutagrad.{name}([x, y])")
     return [tensor_argument(x, name) for x in tensors]
 
 
-# ----------------------------------------------------------------------------------------------------------------- grids
+# ---------------------------------------------------------------------------------------------------------------- grids
 
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
     """The coordinates of the points of a grid, given those of its axes: views, one for each axis.
@@ -94,7 +95,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
     if not axes or any(x._array.ndim > 1 for x in axes):
         raise ShapeError(f"meshgrid: expects vectors, got shapes {[x._array.shape for x in axes]}", fix="x.flatten()")
     if len({x._array.dtype for x in axes}) > 1:
-        raise DTypeError(f"meshgrid: all axes must be of one type, got {sorted({x._array.dtype.name for x in axes})}", fix="x.to(y.dtype)")
+        raise DTypeError(f"meshgrid: all axes must be of one type, got {sorted({x._array.dtype.name for x in axes})}",
+                         fix="x.to(y.dtype)")
     axes = [reshape(x, -1) for x in axes]
     shape = [x._array.size for x in axes]
     grids = [expand(reshape(x, *(1,) * i, -1, *(1,) * (len(axes) - i - 1)), *shape) for i, x in enumerate(axes)]
@@ -106,7 +108,8 @@ def cartesian_prod(*tensors: Any) -> Any:
     """Every way to pick one element of each vector, a row each."""
     axes = _given(tensors, "cartesian_prod")
     if any(x._array.ndim != 1 for x in axes):
-        raise ShapeError(f"cartesian_prod: expects vectors, got shapes {[x._array.shape for x in axes]}", fix="x.flatten()")
+        raise ShapeError(f"cartesian_prod: expects vectors, got shapes {[x._array.shape for x in axes]}",
+                         fix="x.flatten()")
     return axes[0] if len(axes) == 1 else stack([reshape(g, -1) for g in meshgrid(*axes)], 1)
 
 
@@ -127,7 +130,8 @@ def broadcast_shapes(*shapes: Any) -> Any:
     """The shape that tensors of these shapes broadcast to."""
     plain = [(s,) if isinstance(s, int) else s for s in shapes]
     if not all(isinstance(s, (tuple, list)) for s in plain):
-        raise BadData(f"broadcast_shapes: expects integers and sequences of integers, got {plain}", fix="mutagrad.broadcast_shapes((2, 1), 3)")
+        raise BadData(f"broadcast_shapes: expects integers and sequences of integers, got {plain}",
+                      fix="mutagrad.broadcast_shapes((2, 1), 3)")
     if any(n < 0 for s in plain for n in s):
         raise BadValue(f"broadcast_shapes: negative size in {plain}", fix="sizes of 0 or more")
     point = make(np.zeros(()))
@@ -152,7 +156,8 @@ def _matrix(x: Any) -> Any:
 
 
 @may_need_much
-def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Any:
+def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *,
+                      output_size: int | None = None) -> Any:
     """Every element so many times in a row; of one argument alone, its positions as often as it says.
 
     >>> import mutagrad as mg
@@ -168,7 +173,8 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
     n = x._array.shape[dim]
     counts = _counts(repeats, n)
     if output_size is not None and whole_number(output_size, "repeat_interleave", "output_size") != counts.sum():
-        raise ShapeError(f"repeat_interleave: {counts.sum()} results, where output_size={output_size}", fix="leave output_size out")
+        raise ShapeError(f"repeat_interleave: {counts.sum()} results, where output_size={output_size}",
+                         fix="leave output_size out")
     found = read(x, (builtins.slice(None),) * dim + (np.repeat(np.arange(n), counts),))
     return found if input._array.ndim or counts.size > 1 else reshape(found, -1)
 
@@ -179,14 +185,14 @@ def _counts(repeats: Any, n: int) -> Any:
     if counts.dtype.kind not in "iu":
         raise DTypeError(f"repeat_interleave: repeats must be integers, not {counts.dtype.name}", fix="repeats.long()")
     if counts.ndim > 1 or counts.size not in (1, n):
-        raise ShapeError(f"repeat_interleave: repeats of shape {counts.shape} for {n} elements", why="there must be one, or one for each",
-                         fix="repeats=2")
+        raise ShapeError(f"repeat_interleave: repeats of shape {counts.shape} for {n} elements",
+                         why="there must be one, or one for each", fix="repeats=2")
     if counts.size and counts.min() < 0:
         raise BadValue(f"repeat_interleave: repeats can not be negative, got {counts.min()}", fix="repeats=2")
     return np.broadcast_to(counts.reshape(-1), (n,))
 
 
-# ---------------------------------------------------------------------------------------------------------- at least so many
+# ----------------------------------------------------------------------------------------------------- at least so many
 
 def _each(lift: Callable[[Any], Any], tensors: tuple[Any, ...], name: str) -> Any:
     found = tuple(lift(x) for x in _given(tensors, name))
@@ -214,7 +220,7 @@ def atleast_3d(*tensors: Any) -> Any:
     return _each(_lifted_3d, tensors, "atleast_3d")
 
 
-# ---------------------------------------------------------------------------------------------------------------- stacking
+# ------------------------------------------------------------------------------------------------------------- stacking
 
 def hstack(tensors: Sequence[Any], *, out: Any = None) -> Any:
     """Side by side: along the second dimension, vectors along their only one."""
@@ -241,13 +247,15 @@ def column_stack(tensors: Sequence[Any], *, out: Any = None) -> Any:
     return cat(found, 1, out=out)
 
 
-# --------------------------------------------------------------------------------------------------------------- splitting
+# ------------------------------------------------------------------------------------------------------------ splitting
 
-def tensor_split(input: Any, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None) -> tuple[Any, ...]:
+def tensor_split(input: Any, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None,
+                 sections: Any = None) -> tuple[Any, ...]:
     """Views of nearly equal size, so many of them; or between the positions given."""
     array = tensor_argument(input, "tensor_split")._array
     if not array.ndim:
-        raise ShapeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims", fix="x.reshape(1)")
+        raise ShapeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims",
+                         fix="x.reshape(1)")
     dim = whole_dim(dim, array.ndim, "tensor_split")
     where = next((v for v in (indices_or_sections, indices, sections) if v is not None), None)
     n = array.shape[dim]
@@ -258,7 +266,8 @@ def tensor_split(input: Any, indices_or_sections: Any = None, dim: int = 0, *, i
         where = where._array.tolist()
     if isinstance(where, int):
         if where <= 0:
-            raise BadValue(f"tensor_split: number of sections must be larger than 0, got {where}", fix="x.tensor_split(2)")
+            raise BadValue(f"tensor_split: number of sections must be larger than 0, got {where}",
+                           fix="x.tensor_split(2)")
         size, longer = divmod(n, where)
         where = list(accumulate([size + 1] * longer + [size] * (where - longer)))[:-1]
     if where is None:
@@ -277,7 +286,8 @@ def _split_along(name: str, x: Any, where: Any, dim: int, least: int) -> tuple[A
     if len(shape) < least:
         raise ShapeError(f"{name}: expects at least {least} dimensions, got shape {shape}", fix="x.tensor_split(2)")
     if isinstance(where, int) and (where <= 0 or shape[dim] % where):
-        raise ShapeError(f"{name}: dimension {dim} of size {shape[dim]} has no {where} equal parts", fix=f"x.tensor_split({where}, {dim})")
+        raise ShapeError(f"{name}: dimension {dim} of size {shape[dim]} has no {where} equal parts",
+                         fix=f"x.tensor_split({where}, {dim})")
     return tensor_split(x, where, dim)
 
 
@@ -321,17 +331,19 @@ def slice(input: Any, dim: int = 0, start: Any = None, end: Any = None, step: in
     return getitem(input, (builtins.slice(None),) * whole_dim(dim, array.ndim, "slice") + (builtins.slice(start, end, step),))
 
 
-# ------------------------------------------------------------------------------------------------------------------ turned
+# --------------------------------------------------------------------------------------------------------------- turned
 
 def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
     """A copy turned by k quarters in the plane of two dimensions, from the first towards the second."""
     n = tensor_argument(input, "rot90")._array.ndim
     k, dims = whole_number(k, "rot90", "k"), sizes((dims,), "rot90")
     if len(dims) != 2 or n < 2:
-        raise ShapeError(f"rot90: expected total rotation dims == 2, but got dims={dims} of shape {input._array.shape}", fix="dims=(0, 1)")
+        raise ShapeError(f"rot90: expected total rotation dims == 2, but got dims={dims} of shape {input._array.shape}",
+                         fix="dims=(0, 1)")
     a, b = (whole_dim(d, n, "rot90") for d in dims)
     if a == b:
-        raise ShapeError(f"rot90: expected rotation dims to be different, but both are dimension {a}", fix="dims=(0, 1)")
+        raise ShapeError(f"rot90: expected rotation dims to be different, but both are dimension {a}",
+                         fix="dims=(0, 1)")
     turned = {0: lambda: clone(input), 1: lambda: transpose(flip(input, b), a, b), 2: lambda: flip(input, a, b), 3: lambda: flip(transpose(input, a, b), b)}
     return turned[whole_number(k, "rot90", "k") % 4]()
 
@@ -360,7 +372,7 @@ def detach(input: Any) -> Any:
     return detached(tensor_argument(input, "detach"))
 
 
-# ---------------------------------------------------------------------------------------------------------- copies of views
+# ------------------------------------------------------------------------------------------------------ copies of views
 
 def _copying(look: Any) -> Any:
     """The form of a view that copies."""
@@ -385,14 +397,15 @@ view_copy, split_with_sizes_copy, select_copy, slice_copy = map(_copying, (view_
 split_copy = _copying(split)
 
 
-# ---------------------------------------------------------------------------------------------------------------- new ones
+# ------------------------------------------------------------------------------------------------------------- new ones
 
 def fill(input: Any, value: Any) -> Any:
     """A copy in which every element is the value."""
     return fill_(clone(tensor_argument(input, "fill")), value)
 
 
-def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Any:
+def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+                  requires_grad: bool = False) -> Any:
     """A number as a 0-d tensor, of the default type unless told otherwise."""
     check_layout("scalar_tensor", layout, pin_memory)
     s = number(s) if isinstance(s, TensorBase) else s
@@ -403,44 +416,47 @@ def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any 
 
 
 @may_need_much
-def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
-                  requires_grad: bool = False) -> Any:
+def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+                  pin_memory: bool = False, requires_grad: bool = False) -> Any:
     """A tensor of whatever the memory held, with these strides."""
     check_layout("empty_strided", layout, pin_memory)
     check_device(device)
     to = as_dtype(dtype) if dtype is not None else get_default_dtype()
     shape, steps = sizes((size,)), sizes((stride,))
     if len(shape) != len(steps) or min((*shape, *steps), default=0) < 0:
-        raise ShapeError(f"empty_strided: size {shape} and stride {steps} do not make a window", fix="sizes and strides of 0 or more, one for each dimension")
+        raise ShapeError(f"empty_strided: size {shape} and stride {steps} do not make a window",
+                         fix="sizes and strides of 0 or more, one for each dimension")
     room = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, steps))
     memory = make(np.empty(room, to.array_type))
     return view(memory, shape, tuple(s * to.itemsize for s in steps), 0).requires_grad_(requires_grad)
 
 
 @may_need_much
-def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
-                   requires_grad: bool = False) -> Any:
+def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+                   pin_memory: bool = False, requires_grad: bool = False) -> Any:
     """A tensor of whatever the memory held, whose dimensions lie in memory in this order, outermost first."""
     shape, order = sizes((size,)), sizes((physical_layout,))
     if sorted(order) != list(range(len(shape))):
-        raise ShapeError(f"empty_permuted: {order} is not an order of {len(shape)} dimensions", fix=f"physical_layout={tuple(range(len(shape)))}")
+        raise ShapeError(f"empty_permuted: {order} is not an order of {len(shape)} dimensions",
+                         fix=f"physical_layout={tuple(range(len(shape)))}")
     steps = dict(zip(order, dense_strides(tuple(shape[d] for d in order), 1)))
     return empty_strided(shape, tuple(steps[d] for d in range(len(shape))), dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
                          requires_grad=requires_grad)
 
 
-def new_empty_strided(x: Any, size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
-                      requires_grad: bool = False) -> Any:
+def new_empty_strided(x: Any, size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+                      pin_memory: bool = False, requires_grad: bool = False) -> Any:
     """`empty_strided` of the type of x."""
     return empty_strided(size, stride, dtype=of_array(x._array.dtype) if dtype is None else dtype, layout=layout, device=device, pin_memory=pin_memory,
                          requires_grad=requires_grad)
 
 
-# ------------------------------------------------------------------------------------------------------ another window in place
+# ---------------------------------------------------------------------------------------------- another window in place
 
 def _without_history(x: Any, name: str) -> None:
     if x._storage.writer is not None:
-        raise GradientError(f"{name}: this tensor requires a gradient, which has no meaning for another shape", fix="y = x.detach().clone(), then y." + name)
+        raise GradientError(f"{name}: this tensor requires a gradient, which has no meaning for another shape",
+                            fix="y = x.detach().clone(), then y." + name)
 
 
 @may_need_much
@@ -468,7 +484,8 @@ def _steps(shape: tuple[int, ...], item: int, memory_format: Any) -> tuple[int, 
         check_format("resize_", memory_format)
         return dense_strides(shape, item)
     if len(shape) != RANKS[memory_format]:
-        raise ShapeError(f"resize_: {memory_format} is for {RANKS[memory_format]} dimensions, got {shape}", fix="leave memory_format out")
+        raise ShapeError(f"resize_: {memory_format} is for {RANKS[memory_format]} dimensions, got {shape}",
+                         fix="leave memory_format out")
     batch, *rest, channel = dense_strides((shape[0], *shape[2:], shape[1]), item)
     return batch, channel, *rest
 
@@ -494,9 +511,11 @@ def set_(x: Any, source: Any = None, storage_offset: int = 0, size: Any = None, 
     if hasattr(source, "as_tensor"):  # the storage of another
         source = source.as_tensor(x._array.dtype)
     if not isinstance(source, TensorBase):
-        raise BadArgument(f"set_: the source must be a tensor or a storage, not {type(source).__name__}", fix="x.set_(y)")
+        raise BadArgument(f"set_: the source must be a tensor or a storage, not {type(source).__name__}",
+                          fix="x.set_(y)")
     if source._array.dtype != x._array.dtype:
-        raise DTypeError(f"set_: a tensor of {x._array.dtype.name} cannot show memory of {source._array.dtype.name}", fix="y.to(x.dtype)")
+        raise DTypeError(f"set_: a tensor of {x._array.dtype.name} cannot show memory of {source._array.dtype.name}",
+                         fix="y.to(x.dtype)")
     if size is not None:
         shape = sizes((size,))
         source = as_strided(source, shape, dense_strides(shape, 1) if stride is None else stride, storage_offset)

@@ -61,7 +61,7 @@ def whole_dims(dim: Any, ndim: int, name: str) -> tuple[int, ...]:
 _all_sizes = sizes  # for functions with an argument of that name
 
 
-# ---------------------------------------------------------------------------------------------------------------- reshape
+# -------------------------------------------------------------------------------------------------------------- reshape
 
 def _fit(x: Any, shape: tuple[int, ...], name: str) -> tuple[int, ...]:
     try:
@@ -70,8 +70,8 @@ def _fit(x: Any, shape: tuple[int, ...], name: str) -> tuple[int, ...]:
         raise no_tensor(x, name) from None
     found = infer_size(shape, array.size)
     if found is None:
-        raise ShapeError(f"{name}: shape '{list(shape)}' is invalid for input of size {array.size}, a tensor of shape {array.shape}", why=_why_no_fit(shape),
-                         fix=f"x.{name}(-1) makes it one-dimensional")
+        raise ShapeError(f"{name}: shape '{list(shape)}' is invalid for input of size {array.size}, a tensor of shape {array.shape}",
+                         why=_why_no_fit(shape), fix=f"x.{name}(-1) makes it one-dimensional")
     return found
 
 
@@ -151,7 +151,7 @@ def stride(x: Any, dim: int | None = None) -> Any:
     return strides if dim is None else strides[whole_dim(dim, array.ndim, "stride")]
 
 
-# ---------------------------------------------------------------------------------------------------------- several results
+# ------------------------------------------------------------------------------------------------------ several results
 
 def pack(parts: Sequence[Any]) -> Any:
     """Arrays of one type, end to end: an operation with several results writes them into one storage."""
@@ -166,7 +166,7 @@ def unpack(packed: Any, shapes: Sequence[tuple[int, ...]]) -> tuple[Any, ...]:
 
 RAW.unpack = RECORDED.unpack = unpack
 
-# --------------------------------------------------------------------------------------------------- order of dimensions
+# -------------------------------------------------------------------------------------------------- order of dimensions
 
 def permute(input: Any, *axes: Any, dims: Any = None) -> Any:
     """Dimensions in another order: `permute(x, 1, 0)` or `permute(x, dims=(1, 0))`."""
@@ -198,7 +198,8 @@ def transpose(input: Any, dim0: Any = None, dim1: Any = None, *, axis0: Any = No
 def t(input: Any) -> Any:
     """A matrix transposed; vectors and 0-d tensors as they are."""
     if tensor_argument(input, "t")._array.ndim > 2:
-        raise ShapeError(f"t() expects a tensor with <= 2 dimensions, got shape {input._array.shape}", fix="x.mT or x.transpose(-2, -1)")
+        raise ShapeError(f"t() expects a tensor with <= 2 dimensions, got shape {input._array.shape}",
+                         fix="x.mT or x.transpose(-2, -1)")
     return view_of(input, input._array.T, input._offset or 0)
 
 
@@ -213,14 +214,15 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:
         raise BadArgument("movedim: needs to be told which dimensions to move, and where to", fix="x.movedim(0, 1)")
     a, b = whole_dims(source, n, "movedim"), whole_dims(destination, n, "movedim")
     if len(a) != len(b):
-        raise BadValue(f"movedim: Invalid source or destination dims: {len(a)} sources but {len(b)} destinations", fix="x.movedim((0, 1), (1, 0))")
+        raise BadValue(f"movedim: Invalid source or destination dims: {len(a)} sources but {len(b)} destinations",
+                       fix="x.movedim((0, 1), (1, 0))")
     order = [d for d in range(n) if d not in a]
     for to, d in sorted(zip(b, a)):
         order.insert(to, d)
     return permute(input, *order) if n else input
 
 
-# --------------------------------------------------------------------------------------------------- number of dimensions
+# ------------------------------------------------------------------------------------------------- number of dimensions
 
 def unsqueeze(input: Any, dim: Any = None, *, axis: Any = None) -> Any:
     """A dimension of size one put in at `dim`."""
@@ -283,11 +285,12 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
     try:
         common = np.broadcast_shapes(*shapes)
     except ValueError:
-        raise ShapeError(f"broadcast_tensors: shapes {shapes} do not broadcast", fix="reshape or slice until sizes are equal or 1") from None
+        raise ShapeError(f"broadcast_tensors: shapes {shapes} do not broadcast",
+                         fix="reshape or slice until sizes are equal or 1") from None
     return tuple(expand(x, *common) for x in tensors)
 
 
-# ----------------------------------------------------------------------------------------------------------- parts of it
+# ---------------------------------------------------------------------------------------------------------- parts of it
 
 def select(input: Any, dim: int, index: int) -> Any:
     """One position along a dimension, which goes away."""
@@ -301,7 +304,8 @@ def select(input: Any, dim: int, index: int) -> Any:
     n = array.shape[dim]
     index = as_int(index, "select")
     if not -n <= index < n:
-        raise BadIndex(f"select: index {index} is out of range for dimension {dim} of size {n}", fix=f"an index from {-n} to {n - 1}")
+        raise BadIndex(f"select: index {index} is out of range for dimension {dim} of size {n}",
+                       fix=f"an index from {-n} to {n - 1}")
     index %= n
     picked = array[(slice(None),) * dim + (index, ...)]
     return view_of(input, picked, (input._offset or 0) + index * array.strides[dim])
@@ -318,7 +322,8 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     start = as_int(start, "narrow")
     start = start + n if start < 0 else start
     if not (array.ndim and 0 <= start <= n and 0 <= length <= n - start):
-        raise BadIndex(f"narrow: start ({start}) + length ({length}) exceeds dimension size ({n}) of dimension {dim}", fix=f"start + length at most {n}")
+        raise BadIndex(f"narrow: start ({start}) + length ({length}) exceeds dimension size ({n}) of dimension {dim}",
+                       fix=f"start + length at most {n}")
     return _slice(input, dim, start, start + length)
 
 
@@ -344,7 +349,8 @@ def split(input: Any, split_size_or_sections: Any = None, dim: int = 0, *, split
     else:
         step = as_int(split_size, "split")
         if step <= 0 and n:
-            raise BadValue(f"split expects split_size be non-negative, and 0 only for a size of 0, got {step}", fix="x.split(1)")
+            raise BadValue(f"split expects split_size be non-negative, and 0 only for a size of 0, got {step}",
+                           fix="x.split(1)")
         lengths = tuple(min(step, n - i) for i in range(0, n, step)) if n else (0,)
     ends = list(accumulate(lengths))
     return tuple(_slice(input, dim, end - k, end) for end, k in zip(ends, lengths))
@@ -415,11 +421,12 @@ def as_strided(input: Any, size: Sequence[int], stride: Sequence[int], storage_o
                        fix="sizes, strides and an offset of 0 or more, one size and stride for each dimension")
     if 0 not in shape and (offset < 0 or end > input._storage.buffer.nbytes):
         raise ShapeError(f"as_strided: size {shape}, stride {steps} and offset {offset // item} need {end // item} elements",
-                         why=f"the storage has {input._storage.buffer.size}", fix="x.view(...) and x.transpose(...) cannot leave the storage")
+                         why=f"the storage has {input._storage.buffer.size}",
+                         fix="x.view(...) and x.transpose(...) cannot leave the storage")
     return view(input, shape, tuple(s * item for s in steps), offset)
 
 
-# --------------------------------------------------------------------------------------------------------------- joining
+# -------------------------------------------------------------------------------------------------------------- joining
 
 def _join_reverse(xp: Any, g: Any, saved: Any, links: Any) -> list[Any]:
     dim, starts = saved
@@ -468,13 +475,15 @@ def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None, out: A
 
 def _same_types(name: str, given: Any) -> list[Any]:
     if not isinstance(given, (list, tuple)) and not hasattr(given, "__next__"):
-        raise BadArgument(f"{name}: the argument must be tuple of Tensors, not {type(given).__name__}", fix=f"mutagrad.{name}([x, y])")
+        raise BadArgument(f"{name}: the argument must be tuple of Tensors, not {type(given).__name__}",
+                          fix=f"mutagrad.{name}([x, y])")
     tensors: list[Any] = list(given)
     if not tensors:
         raise BadValue(f"{name}: expects a non-empty list of tensors", fix=f"mutagrad.{name}([x, y])")
     for x in tensors:
         if not isinstance(x, TensorBase):
-            raise BadArgument(f"{name}: expects a list of tensors, but it holds {type(x).__name__}", fix=f"mutagrad.{name}([x, y])")
+            raise BadArgument(f"{name}: expects a list of tensors, but it holds {type(x).__name__}",
+                              fix=f"mutagrad.{name}([x, y])")
     kinds = {x._array.dtype for x in tensors}
     if len(kinds) > 1:
         common = RECORDED.common_dtype(tensors)
@@ -488,11 +497,12 @@ def stack(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None, out:
     tensors = _same_types("stack", tensors)
     shapes = {x._array.shape for x in tensors}
     if len(shapes) > 1:
-        raise ShapeError(f"stack expects each tensor to be equal size, got {sorted(shapes)}", fix="mutagrad.cat joins different sizes")
+        raise ShapeError(f"stack expects each tensor to be equal size, got {sorted(shapes)}",
+                         fix="mutagrad.cat joins different sizes")
     return cat([unsqueeze(x, dim) for x in tensors], whole_dim(dim, tensors[0]._array.ndim + 1, "stack"), out=out)
 
 
-# -------------------------------------------------------------------------------------------------------- repeated, moved
+# ------------------------------------------------------------------------------------------------------ repeated, moved
 
 def repeat(input: Any, *times: Any, repeats: Any = None) -> Any:
     """The tensor laid out so many times along each dimension: a copy."""
@@ -534,7 +544,8 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
     whole = dims is None
     dims = (0,) if whole else tuple(whole_dim(d, input._array.ndim, "roll") for d in sizes((dims,)))
     if len(shifts) != len(dims) or not shifts or not whole and not input._array.ndim:
-        raise BadIndex(f"roll: `shifts` required, and shifts and dimensions must align, got {len(shifts)} and {len(dims)}", fix="x.roll((1, 2), (0, 1))")
+        raise BadIndex(f"roll: `shifts` required, and shifts and dimensions must align, got {len(shifts)} and {len(dims)}",
+                       fix="x.roll((1, 2), (0, 1))")
     return reshape(roll_dims(reshape(input, -1), shifts, dims), *input._array.shape) if whole else roll_dims(input, shifts, dims)
 
 
@@ -548,7 +559,8 @@ def copied(input: Any, *, memory_format: Any = None) -> Any:
         check_format("clone", memory_format)
         return clone(input)
     if input._array.ndim != RANKS[memory_format]:
-        raise ShapeError(f"clone: {memory_format} is for {RANKS[memory_format]} dimensions, got shape {input._array.shape}", fix="leave memory_format out")
+        raise ShapeError(f"clone: {memory_format} is for {RANKS[memory_format]} dimensions, got shape {input._array.shape}",
+                         fix="leave memory_format out")
     return movedim(clone(movedim(input, 1, -1)), -1, 1)
 
 
