@@ -54,4 +54,5 @@ def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_off
     memory = clone(as_strided(input, (input._storage.buffer.nbytes // item,), (1,), input._storage.start // item))
     begin = (input._offset or 0) // item
     window = as_strided(memory, size, stride, begin if storage_offset is None else storage_offset)
-    return _written("as_strided_scatter", as_strided(memory, array.shape, tuple(s // item for s in array.strides), begin), window, src)
+    result = as_strided(memory, array.shape, tuple(s // item for s in array.strides), begin)
+    return _written("as_strided_scatter", result, window, src)

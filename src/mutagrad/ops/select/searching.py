@@ -43,7 +43,7 @@ def _rows(array: Any, dim: int) -> Any:
 
 
 def _groups(array: Any, dim: int | None, consecutive: bool) -> tuple[Any, Any, Any]:
-    """Where each distinct element (or slice) is found first, the number of each one's group, and the sizes of the groups."""
+    """Where each distinct element (or slice) is found first, the number of each one's group, and the groups' sizes."""
     array = widened(array)
     rows = array.reshape(-1, 1) if dim is None else _rows(array, dim)
     n = len(rows)
@@ -127,7 +127,7 @@ def _insert(sequence: Any, values: Any, right: bool) -> Any:
 @may_need_much
 def searchsorted(sorted_sequence: Any, input: Any = None, *, out_int32: bool = False, right: bool = False,
                  side: str | None = None, sorter: Any = None, out: Any = None, self: Any = None) -> Any:
-    """Where values would have to be put into a sorted sequence to keep it sorted; rows are searched in their own sequences.
+    """Where values would have to be put into a sorted sequence to keep it sorted; rows have sequences of their own.
 
     >>> import mutagrad as mg
     >>> mg.searchsorted(mg.tensor([1., 3., 5.]), mg.tensor([3., 4.]))
@@ -165,8 +165,8 @@ def _check_sequence(sequence: Any, values: Any) -> None:
 def _sorter(sorter: Any, sequence: Any) -> Any:
     places = tensor_argument(sorter, "searchsorted")._array
     if places.shape != sequence.shape or places.dtype != np.int64:
-        raise BadValue(f"searchsorted: the sorter must be int64 of shape {sequence.shape}, not {places.dtype.name} of shape {places.shape}",
-                       fix="sorter=sequence.argsort()")
+        raise BadValue(f"searchsorted: the sorter must be int64 of shape {sequence.shape}, "
+                       f"not {places.dtype.name} of shape {places.shape}", fix="sorter=sequence.argsort()")
     if places.size and (places.min() < 0 or places.max() >= sequence.shape[-1]):
         raise BadIndex("searchsorted: the sorter has positions that the sequence has not",
                        fix="sorter=sequence.argsort()")
@@ -222,8 +222,8 @@ def _countable(x: Any, name: str) -> Any:
 def _edges(name: str, bins: Any, column: Any, limits: Sequence[float] | None) -> Any:
     if isinstance(bins, TensorBase) and (bins._array.ndim or bins._array.dtype.kind not in "iu"):
         if bins._array.ndim != 1 or bins._array.size < 2 or bins._array.dtype != column.dtype:
-            raise BadValue(f"{name}: bin edges must be a vector of at least 2 of type {column.dtype.name}, not {bins._array.dtype.name} of shape "
-                           f"{bins._array.shape}", fix="mutagrad.linspace(0, 1, 11)")
+            raise BadValue(f"{name}: bin edges must be a vector of at least 2 of type {column.dtype.name}, not "
+                           f"{bins._array.dtype.name} of shape {bins._array.shape}", fix="mutagrad.linspace(0, 1, 11)")
         return bins._array
     count = whole_number(bins, name, "bins")
     if count <= 0:
@@ -242,9 +242,10 @@ def _edges(name: str, bins: Any, column: Any, limits: Sequence[float] | None) ->
 
 
 def _line(low: Any, high: Any, count: int) -> Any:
-    """Equally spaced edges, counted from the nearer end, as in PyTorch: rounding decides on which side of an edge a value lies."""
+    """Equally spaced edges, counted from the nearer end, as in PyTorch: rounding decides on which side a value lies."""
     step, places = (high - low) / low.dtype.type(count), np.arange(count + 1)
-    return np.where(places < (count + 1) // 2, low + step * places.astype(low.dtype), high - step * places[::-1].astype(low.dtype))
+    rising, falling = low + step * places.astype(low.dtype), high - step * places[::-1].astype(low.dtype)
+    return np.where(places < (count + 1) // 2, rising, falling)
 
 
 def _count(columns: list[Any], edges: list[Any], weight: Any, density: bool, dtype: Any) -> Any:
@@ -257,7 +258,8 @@ def _count(columns: list[Any], edges: list[Any], weight: Any, density: bool, dty
         place = place * (len(e) - 1) + np.clip(at, 0, len(e) - 2)
     if weight is not None and weight._storage.writer is not None and mode.grad:
         at = np.flatnonzero(inside)
-        total = index_add(make(np.zeros(int(np.prod(shape)), dtype)), 0, make(place[at]), read(reshape(weight, -1), (at,)))
+        empty = make(np.zeros(int(np.prod(shape)), dtype))
+        total = index_add(empty, 0, make(place[at]), read(reshape(weight, -1), (at,)))
         counted = reshape(total, *shape)
     else:
         weights = None if weight is None else weight._array.reshape(-1)[inside]
@@ -274,14 +276,15 @@ def _weight(name: str, weight: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     if weight is None:
         return None
     if tensor_argument(weight, name)._array.shape != shape or weight._array.dtype != dtype:
-        raise BadValue(f"{name}: the weight must be {dtype.name} of shape {shape}, not {weight._array.dtype.name} of shape {weight._array.shape}",
+        raise BadValue(f"{name}: the weight must be {dtype.name} of shape {shape}, "
+                       f"not {weight._array.dtype.name} of shape {weight._array.shape}",
                        fix="weight.to(x.dtype).expand_as(x)")
     return weight
 
 
 def histogram(input: Any, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False,
               out: Any = None) -> Any:
-    """How many elements, or how much weight, fall between edges: given as a tensor, or as a number of equally wide bins."""
+    """How many elements, or how much weight, fall between edges: a tensor, or a number of equally wide bins."""
     column = _countable(input, "histogram")
     edges = _edges("histogram", bins, column, range)
     weights = _weight("histogram", weight, input._array.shape, column.dtype)
@@ -299,7 +302,8 @@ def histogramdd(input: Any, bins: Any, *, range: Sequence[float] | None = None, 
     points = input._array.reshape(-1, shape[-1]) if shape[-1] else input._array.reshape(int(np.prod(shape[:-1])), 0)
     several = list(bins) if isinstance(bins, (tuple, list)) else [bins] * shape[-1]
     if len(several) != shape[-1] or range is not None and len(range) != 2 * shape[-1]:
-        raise BadValue(f"histogramdd: {len(several)} bins and {len(range or ())} limits for points of {shape[-1]} coordinates",
+        raise BadValue(f"histogramdd: {len(several)} bins and {len(range or ())} limits "
+                       f"for points of {shape[-1]} coordinates",
                        fix="bins for each coordinate, and range=(low, high, low, high, ...)")
     limits = [None] * shape[-1] if range is None else list(zip(range[::2], range[1::2]))
     edges = [_edges("histogramdd", b, points[:, d], limits[d]) for d, b in enumerate(several)]
@@ -327,7 +331,8 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     if w.shape != array.shape:
         raise BadValue(f"bincount: weights of shape {w.shape} for numbers of shape {array.shape}",
                        fix="a weight for each number")
-    found = make(np.bincount(array.astype(np.int64), w, minlength).astype(w.dtype if w.dtype.char == "f" else np.float64))
+    dtype = w.dtype if w.dtype.char == "f" else np.float64
+    found = make(np.bincount(array.astype(np.int64), w, minlength).astype(dtype))
     if weights._storage.writer is None or not mode.grad:
         return found
     return index_add(make(np.zeros_like(found._array)), 0, input, cast(weights, found._array.dtype))
@@ -391,12 +396,13 @@ def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, 
     dim = whole_dim(dim, len(shape), "index_reduce")
     places = tensor_argument(index, "index_reduce")._array
     if places.ndim > 1 or places.dtype.kind not in "iu":
-        raise BadIndex(f"index_reduce: the index must be a vector of integers, not {places.dtype.name} of shape {places.shape}",
-                       fix="index.flatten().long()")
+        raise BadIndex("index_reduce: the index must be a vector of integers, "
+                       f"not {places.dtype.name} of shape {places.shape}", fix="index.flatten().long()")
     if given.dtype is not input._array.dtype:
-        raise BadValue(f"index_reduce: the source has type {of_array(given.dtype).name} and x {of_array(input._array.dtype).name}",
-                       fix="source.to(x.dtype)")
-    if given.size and given.shape[:dim] + (places.size,) + given.shape[dim + 1:] != shape[:dim] + (places.size,) + shape[dim + 1:] and shape:
+        raise BadValue(f"index_reduce: the source has type {of_array(given.dtype).name} "
+                       f"and x {of_array(input._array.dtype).name}", fix="source.to(x.dtype)")
+    fits = given.shape[:dim] + given.shape[dim + 1:] == shape[:dim] + shape[dim + 1:]
+    if given.size and not fits and shape:
         raise BadIndex(f"index_reduce: a source of shape {given.shape} does not fit x of shape {shape}",
                        fix="a slice of x's shape for each index")
     if (given.shape[dim] if given.ndim else 1) != places.size:
@@ -404,7 +410,9 @@ def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, 
                        fix="a slice for each index")
     if not given.size:
         return write_out("index_reduce", clone(input), out)
-    grid = expand(reshape(index, *(-1 if d == dim else 1 for d in builtin_range(given.ndim))), *given.shape) if given.ndim else index
+    grid = index
+    if given.ndim:
+        grid = expand(reshape(index, *(-1 if d == dim else 1 for d in builtin_range(given.ndim))), *given.shape)
     return write_out("index_reduce", scatter_reduce(input, dim, grid, source, reduce, include_self=include_self), out)
 
 

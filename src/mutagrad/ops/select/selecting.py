@@ -27,7 +27,8 @@ ndarray = np.ndarray
 def _tuple_index(x: Any, indices: Any, name: str) -> tuple[Any, Any]:
     if isinstance(indices, TensorBase) or not isinstance(indices, (tuple, list)):
         raise BadArgument(f"{name}: indices must be a tuple of tensors", fix=f"x.{name}((indices,), values)")
-    view, index = split_index(x, tuple(ALL if i is None else i if isinstance(i, TensorBase) else RECORDED.as_tensor(i) for i in indices))
+    found = (ALL if i is None else i if isinstance(i, TensorBase) else RECORDED.as_tensor(i) for i in indices)
+    view, index = split_index(x, tuple(found))
     return view, index
 
 
@@ -89,8 +90,8 @@ def _check_slices(x: Any, index: tuple[Any, ...], source: Any, name: str) -> Non
     """A source must have a slice for each index; unlike a written value it is not broadcast."""
     wanted = index_shape(x._array.shape, index)
     if isinstance(source, TensorBase) and source._array.shape != wanted and (source._array.ndim or wanted != (1,)):
-        raise BadIndex(f"{name}: a source of shape {source._array.shape} has not a slice of shape {wanted} for the index",
-                       fix="source.expand(...)")
+        raise BadIndex(f"{name}: a source of shape {source._array.shape} has not a slice of shape {wanted} "
+                       "for the index", fix="source.expand(...)")
 
 
 def index_fill_(x: Any, dim: int, index: Any, value: Any) -> Any:
@@ -101,7 +102,8 @@ def index_fill_(x: Any, dim: int, index: Any, value: Any) -> Any:
 
 def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: float = 1, out: Any = None) -> Any:
     """`index_add_` on a copy."""
-    return write_out("index_add", index_add_(clone(tensor_argument(input, "index_add")), dim, index, source, alpha=alpha), out)
+    found = index_add_(clone(tensor_argument(input, "index_add")), dim, index, source, alpha=alpha)
+    return write_out("index_add", found, out)
 
 
 def index_copy(input: Any, dim: int, index: Any, source: Any, *, out: Any = None) -> Any:
@@ -123,12 +125,12 @@ def _grid(x: Any, dim: int, index: Any, name: str) -> tuple[Any, ...]:
     shape, array = x._array.shape, index._array
     dim = whole_dim(dim, len(shape), name)
     if array.ndim != len(shape):
-        raise ShapeError(f"{name}: Index tensor must have the same number of dimensions as the input tensor, got {array.ndim} and {len(shape)}",
-                         fix="index.unsqueeze(-1), or x[index]")
+        raise ShapeError(f"{name}: Index tensor must have the same number of dimensions as the input tensor, "
+                         f"got {array.ndim} and {len(shape)}", fix="index.unsqueeze(-1), or x[index]")
     for d, n in enumerate(array.shape):
         if d != dim and n > shape[d]:
-            raise ShapeError(f"{name}: index of shape {array.shape} exceeds the tensor's shape {shape} in dimension {d}",
-                             fix="index[:n]")
+            raise ShapeError(f"{name}: index of shape {array.shape} exceeds the tensor's shape {shape} "
+                             f"in dimension {d}", fix="index[:n]")
     index_arrays = [np.arange(n).reshape((-1,) + (1,) * (array.ndim - 1 - d)) for d, n in enumerate(array.shape)]
     index_arrays[dim] = positions(array, shape[dim], dim, from_end=False)
     return tuple(index_arrays)
@@ -146,7 +148,7 @@ def _gather(input: Any, dim: int, index: Any) -> Any:
         return reshape(_gather(reshape(input, 1), 0, reshape(index, -1)), *index._array.shape)
     if isinstance(index, TensorBase) and not index._array.ndim and input._array.ndim == 1:
         return reshape(_gather(input, dim, reshape(index, 1)), ())
-    if isinstance(index, TensorBase) and not index._array.size:  # PyTorch lets an empty index have any number of dimensions
+    if isinstance(index, TensorBase) and not index._array.size:  # in PyTorch it may have any number of dimensions
         return reshape(basic_view(flatten(input), (slice(0, 0),)), *index._array.shape)
     return read(*as_vector(input, _grid(input, dim, index, "gather")))
 
@@ -159,16 +161,17 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any
         return take_along_dim(flatten(input), flatten(indices), 0, out=out)
     dim = whole_dim(dim, input._array.ndim, "take_along_dim")
     if indices._array.ndim != input._array.ndim:
-        raise ShapeError(f"take_along_dim: the tensor has {input._array.ndim} dimensions and the index {indices._array.ndim}",
+        raise ShapeError(f"take_along_dim: the tensor has {input._array.ndim} dimensions "
+                         f"and the index {indices._array.ndim}",
                          why="they must have equally many", fix="indices as x.argsort(dim) gives them")
     shape, wanted = list(input._array.shape), list(indices._array.shape)
     if indices._array.dtype.kind in "iu":
         indices = make(positions(indices._array, shape[dim] if shape else 1, dim))
     try:
-        common = list(np.broadcast_shapes(tuple(shape[:dim] + [1] + shape[dim + 1:]), tuple(wanted[:dim] + [1] + wanted[dim + 1:])))
+        common = list(np.broadcast_shapes((*shape[:dim], 1, *shape[dim + 1:]), (*wanted[:dim], 1, *wanted[dim + 1:])))
     except ValueError:
-        raise ShapeError(f"take_along_dim: shapes {tuple(shape)} and {tuple(wanted)} do not broadcast outside dimension {dim}",
-                         fix="indices as x.argsort(dim) gives them") from None
+        raise ShapeError(f"take_along_dim: shapes {tuple(shape)} and {tuple(wanted)} do not broadcast "
+                         f"outside dimension {dim}", fix="indices as x.argsort(dim) gives them") from None
     source, picks = common.copy(), common.copy()
     source[dim], picks[dim] = shape[dim], wanted[dim]
     return gather(expand(input, *source), dim, expand(indices, *picks), out=out)
@@ -215,14 +218,16 @@ def scatter_add_(x: Any, dim: int, index: Any, src: Any) -> Any:
     """As scatter_, adding; duplicates add up."""
     if not x._array.ndim:
         return scatter_one(x, index, src, "scatter_add_", True)
-    put(*as_vector(x, _grid(x, dim, index, "scatter_add_")), _scatter_source(x, index, src, "scatter_add_"), "scatter_add_", accumulate=True)
+    source = _scatter_source(x, index, src, "scatter_add_")
+    put(*as_vector(x, _grid(x, dim, index, "scatter_add_")), source, "scatter_add_", accumulate=True)
     return x
 
 
 def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None,
             out: Any = None) -> Any:
     """`scatter_` on a copy."""
-    return write_out("scatter", scatter_(clone(tensor_argument(input, "scatter")), dim, index, src, value=value, reduce=reduce), out)
+    found = scatter_(clone(tensor_argument(input, "scatter")), dim, index, src, value=value, reduce=reduce)
+    return write_out("scatter", found, out)
 
 
 def scatter_add(input: Any, dim: int, index: Any, src: Any, *, out: Any = None) -> Any:
@@ -335,7 +340,8 @@ def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, i
         raise bad_choice(reduce, str, f"scatter_reduce: reduce={reduce!r} is none of {', '.join(_REDUCE)}",
                          fix="reduce='sum'")
     if not input._array.ndim:
-        return reshape(scatter_reduce(reshape(input, 1), 0, reshape(index, -1), reshape(src, -1), reduce, include_self=include_self), ())
+        x, index, src = reshape(input, 1), reshape(index, -1), reshape(src, -1)
+        return reshape(scatter_reduce(x, 0, index, src, reduce, include_self=include_self), ())
     grid = _grid(input, dim, index, "scatter_reduce")
     src = as_value(_scatter_source(input, index, src, "scatter_reduce"), input, "scatter_reduce")
     return _scatter_reduce(input, src, grid, reduce, include_self)
@@ -441,10 +447,11 @@ def put_copy(input: Any, index: Any, source: Any, accumulate: bool = False) -> A
 def nonzero(input: Any, *, as_tuple: bool = False, out: Any = None) -> Any:
     """Where elements are not zero: a row for each, or a tuple of index tensors."""
     tensor_argument(input, "nonzero")
-    found = np.nonzero(input._array) if input._array.ndim else np.nonzero(np.atleast_1d(input._array))[:1] if as_tuple else ()
+    array = input._array
     if as_tuple:
-        return tuple(make(i) for i in found)
-    return write_out("nonzero", make(np.stack(found, 1) if input._array.ndim else np.zeros((int(bool(input._array)), 0), np.int64)), out)
+        return tuple(make(i) for i in (np.nonzero(array) if array.ndim else np.nonzero(np.atleast_1d(array))[:1]))
+    found = np.stack(np.nonzero(array), 1) if array.ndim else np.zeros((int(bool(array)), 0), np.int64)
+    return write_out("nonzero", make(found), out)
 
 
 def argwhere(input: Any) -> Any:

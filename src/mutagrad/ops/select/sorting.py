@@ -1,4 +1,4 @@
-"""Sorting: positions are found on the values, then the values are gathered, so the gradient goes where they came from."""
+"""Sorting: positions are found on the values, which are then gathered, so the gradient goes where they came from."""
 from __future__ import annotations
 
 from typing import Any
@@ -15,7 +15,7 @@ from .selecting import gather
 
 
 def order(array: Any, dim: int, descending: bool = False) -> Any:
-    """The positions that sort an array: stable in both directions, as a descending sort is an ascending one of the mirror image."""
+    """The positions that sort an array: stable both ways, as a descending sort is a mirrored ascending one."""
     array = widened(array)  # NumPy does not know which bfloat16 is nan
     try:
         if not descending:
@@ -68,13 +68,14 @@ def argsort(input: Any, dim: Any = -1, descending: bool = False, stable: bool | 
 
 
 def _order_of_first(array: Any, k: int, dim: int, largest: bool) -> Any:
-    """The first k of `order`. Few of many are first set apart from the others, which takes a fraction of the time of sorting all."""
+    """The first k of `order`. Few of many are first set apart, which takes a fraction of the time of sorting all."""
     n = array.shape[dim]
     if k > n // 4 or n < 64:
         return np.take(order(array, dim, largest), np.arange(k), dim)
     array = widened(array)
     apart = np.argpartition(array, n - k if largest else k - 1, dim) if k else np.zeros_like(array, np.int64)
-    found = np.sort(np.take(apart, np.arange(n - k, n) if largest else np.arange(k), dim), dim)  # equal ones in their order
+    first = np.take(apart, np.arange(n - k, n) if largest else np.arange(k), dim)
+    found = np.sort(first, dim)  # equal ones in their order
     return np.take_along_axis(found, order(np.take_along_axis(array, found, dim), dim, largest), dim)
 
 

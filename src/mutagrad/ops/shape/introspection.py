@@ -50,13 +50,15 @@ def is_inference(input: Any) -> bool:
 
 def is_same_size(input: Any, other: Any) -> bool:
     """Whether two tensors have one shape."""
-    return bool(tensor_argument(input, "is_same_size")._array.shape == tensor_argument(other, "is_same_size")._array.shape)
+    a, b = (tensor_argument(x, "is_same_size")._array.shape for x in (input, other))
+    return bool(a == b)
 
 
 def is_set_to(x: Any, tensor: Any) -> bool:
     """Whether two tensors are the same window on the same memory."""
-    same = memory_of(x) is memory_of(tensor_argument(tensor, "is_set_to")) and x.storage_offset() == tensor.storage_offset()
-    return same and x.shape == tensor.shape and x.stride() == tensor.stride()
+    one_memory = memory_of(x) is memory_of(tensor_argument(tensor, "is_set_to"))
+    return one_memory and ((x.storage_offset(), x.shape, x.stride())
+                           == (tensor.storage_offset(), tensor.shape, tensor.stride()))
 
 
 def _is_view(x: Any) -> bool:

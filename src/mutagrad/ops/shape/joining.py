@@ -10,7 +10,16 @@ from typing import Any
 
 from ...arrays import np
 from ...base.device import check_device
-from ...base.errors import BadArgument, BadData, BadValue, DTypeError, GradientError, ShapeError, bad_choice, may_need_much
+from ...base.errors import (
+    BadArgument,
+    BadData,
+    BadValue,
+    DTypeError,
+    GradientError,
+    ShapeError,
+    bad_choice,
+    may_need_much,
+)
 from ...base.layout import check_format, check_layout
 from ...base.modes import mode
 from ...core.dtypes import as_dtype, get_default_dtype, of_array
@@ -140,7 +149,8 @@ def broadcast_shapes(*shapes: Any) -> Any:
 
 def block_diag(*tensors: Any) -> Any:
     """A matrix with these matrices (vectors count as rows) along its diagonal, and zeros elsewhere."""
-    blocks = [_matrix(x) for x in _given(tensors, "block_diag")] or [make(np.empty((1, 0), get_default_dtype().array_type))]
+    blocks = [_matrix(x) for x in _given(tensors, "block_diag")]
+    blocks = blocks or [make(np.empty((1, 0), get_default_dtype().array_type))]
     ends = list(accumulate((x._array.shape for x in blocks), lambda a, b: (a[0] + b[0], a[1] + b[1])))
     found = make(np.zeros(ends[-1], RECORDED.common_dtype(blocks)))
     for x, (row, column) in zip(blocks, ends):
@@ -204,15 +214,23 @@ def atleast_1d(*tensors: Any) -> Any:
     return _each(lambda x: x if x._array.ndim else reshape(x, 1), tensors, "atleast_1d")
 
 
+def _lifted_2d(x: Any) -> Any:
+    if x._array.ndim > 1:
+        return x
+    return unsqueeze(x, 0) if x._array.ndim else reshape(x, 1, -1)
+
+
 def atleast_2d(*tensors: Any) -> Any:
     """Numbers and vectors as matrices of one row."""
-    return _each(lambda x: x if x._array.ndim > 1 else reshape(x, 1, -1) if not x._array.ndim else unsqueeze(x, 0), tensors, "atleast_2d")
+    return _each(_lifted_2d, tensors, "atleast_2d")
 
 
 def _lifted_3d(x: Any) -> Any:
     if x._array.ndim > 2:
         return x
-    return unsqueeze(x, -1) if x._array.ndim == 2 else reshape(x, 1, 1, 1) if not x._array.ndim else unsqueeze(unsqueeze(x, 0), -1)
+    if x._array.ndim == 2:
+        return unsqueeze(x, -1)
+    return unsqueeze(unsqueeze(x, 0), -1) if x._array.ndim else reshape(x, 1, 1, 1)
 
 
 def atleast_3d(*tensors: Any) -> Any:
@@ -261,8 +279,8 @@ def tensor_split(input: Any, indices_or_sections: Any = None, dim: int = 0, *, i
     n = array.shape[dim]
     if isinstance(where, TensorBase):
         if where._array.ndim > 1 or where._array.dtype != np.int64:
-            raise BadValue(f"tensor_split: positions must be an integer or a vector of int64, not {where._array.dtype.name} of shape {where._array.shape}",
-                           fix="indices.long()")
+            raise BadValue("tensor_split: positions must be an integer or a vector of int64, "
+                           f"not {where._array.dtype.name} of shape {where._array.shape}", fix="indices.long()")
         where = where._array.tolist()
     if isinstance(where, int):
         if where <= 0:
@@ -293,7 +311,8 @@ def _split_along(name: str, x: Any, where: Any, dim: int, least: int) -> tuple[A
 
 def hsplit(input: Any, indices_or_sections: Any) -> tuple[Any, ...]:
     """Equal parts (or between positions) along the second dimension, vectors along their only one."""
-    return _split_along("hsplit", input, indices_or_sections, 0 if tensor_argument(input, "hsplit")._array.ndim == 1 else 1, 1)
+    dim = 0 if tensor_argument(input, "hsplit")._array.ndim == 1 else 1
+    return _split_along("hsplit", input, indices_or_sections, dim, 1)
 
 
 def vsplit(input: Any, indices_or_sections: Any) -> tuple[Any, ...]:
@@ -328,7 +347,8 @@ def slice(input: Any, dim: int = 0, start: Any = None, end: Any = None, step: in
         raise ShapeError("slice: a 0-d tensor has nothing to slice", fix="x.reshape(1)")
     if step <= 0:
         raise BadValue(f"slice: the step must be positive, got {step}", fix="x.flip(dim) reverses")
-    return getitem(input, (builtins.slice(None),) * whole_dim(dim, array.ndim, "slice") + (builtins.slice(start, end, step),))
+    before = (builtins.slice(None),) * whole_dim(dim, array.ndim, "slice")
+    return getitem(input, (*before, builtins.slice(start, end, step)))
 
 
 # --------------------------------------------------------------------------------------------------------------- turned
@@ -344,7 +364,8 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
     if a == b:
         raise ShapeError(f"rot90: expected rotation dims to be different, but both are dimension {a}",
                          fix="dims=(0, 1)")
-    turned = {0: lambda: clone(input), 1: lambda: transpose(flip(input, b), a, b), 2: lambda: flip(input, a, b), 3: lambda: flip(transpose(input, a, b), b)}
+    turned = {0: lambda: clone(input), 1: lambda: transpose(flip(input, b), a, b),
+              2: lambda: flip(input, a, b), 3: lambda: flip(transpose(input, a, b), b)}
     return turned[whole_number(k, "rot90", "k") % 4]()
 
 
@@ -393,8 +414,8 @@ def alias(input: Any) -> Any:
 alias_copy, as_strided_copy, diagonal_copy, expand_copy = map(_copying, (alias, as_strided, diagonal, expand))
 narrow_copy, permute_copy, squeeze_copy, t_copy = map(_copying, (narrow, permute, squeeze, t))
 transpose_copy, unbind_copy, unfold_copy, unsqueeze_copy = map(_copying, (transpose, unbind, unfold, unsqueeze))
-view_copy, split_with_sizes_copy, select_copy, slice_copy = map(_copying, (view_as_shape, split_with_sizes, select, slice))
-split_copy = _copying(split)
+view_copy, split_with_sizes_copy = map(_copying, (view_as_shape, split_with_sizes))
+select_copy, slice_copy, split_copy = map(_copying, (select, slice, split))
 
 
 # ------------------------------------------------------------------------------------------------------------- new ones
@@ -440,14 +461,16 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout
         raise ShapeError(f"empty_permuted: {order} is not an order of {len(shape)} dimensions",
                          fix=f"physical_layout={tuple(range(len(shape)))}")
     steps = dict(zip(order, dense_strides(tuple(shape[d] for d in order), 1)))
-    return empty_strided(shape, tuple(steps[d] for d in range(len(shape))), dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
+    strides = tuple(steps[d] for d in range(len(shape)))
+    return empty_strided(shape, strides, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
                          requires_grad=requires_grad)
 
 
 def new_empty_strided(x: Any, size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
                       pin_memory: bool = False, requires_grad: bool = False) -> Any:
     """`empty_strided` of the type of x."""
-    return empty_strided(size, stride, dtype=of_array(x._array.dtype) if dtype is None else dtype, layout=layout, device=device, pin_memory=pin_memory,
+    dtype = of_array(x._array.dtype) if dtype is None else dtype
+    return empty_strided(size, stride, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
                          requires_grad=requires_grad)
 
 
@@ -461,7 +484,7 @@ def _without_history(x: Any, name: str) -> None:
 
 @may_need_much
 def resize_(x: Any, *shape: Any, size: Any = None, memory_format: Any = None) -> Any:
-    """Gives the tensor another size: of its own memory where that is enough, else of new memory that begins with its elements."""
+    """Resize the tensor: in its own memory where that is enough, else in new memory that begins with its elements."""
     wanted = sizes(shape if size is None else (size,))
     steps = _steps(wanted, x._array.itemsize, memory_format)
     if wanted == x._array.shape and memory_format not in RANKS:
@@ -498,11 +521,12 @@ def resize(x: Any, *shape: Any) -> Any:
 
 def resize_as_(x: Any, the_template: Any, *, memory_format: Any = None) -> Any:
     """Gives the tensor the size of another."""
-    return resize_(tensor_argument(x, "resize_as_"), *tensor_argument(the_template, "resize_as_")._array.shape, memory_format=memory_format)
+    shape = tensor_argument(the_template, "resize_as_")._array.shape
+    return resize_(tensor_argument(x, "resize_as_"), *shape, memory_format=memory_format)
 
 
 def set_(x: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
-    """Makes the tensor a window on the memory of another: all of it, or the one described. Under no_grad a leaf stays one."""
+    """Make the tensor a window on the memory of another: all of it, or as described. Under no_grad a leaf stays one."""
     leaf = x.requires_grad and x.is_leaf and not mode.grad
     if not leaf:
         _without_history(x, "set_")

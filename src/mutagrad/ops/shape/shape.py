@@ -30,8 +30,9 @@ def tensor_argument(value: Any, name: str) -> Any:
 
 
 def no_tensor(value: Any, name: str) -> Exception:
-    """What to raise for something that has no array. The commonest views find out by its absence, at no cost to tensors."""
-    return BadArgument(f"{name}: expects a tensor, got {type(value).__name__}", fix=f"mutagrad.{name}(mutagrad.as_tensor(x))")
+    """The error for something that has no array. The commonest views find out by its absence, at no cost to tensors."""
+    return BadArgument(f"{name}: expects a tensor, got {type(value).__name__}",
+                       fix=f"mutagrad.{name}(mutagrad.as_tensor(x))")
 
 
 def whole_dim(dim: int, ndim: int, name: str) -> int:
@@ -53,7 +54,8 @@ def whole_dims(dim: Any, ndim: int, name: str) -> tuple[int, ...]:
         dim = (dim,)
     dims = tuple(whole_dim(d, ndim, name) for d in dim)
     if len(set(dims)) != len(dims):
-        raise BadValue(f"{name}: dim {max(dims, key=dims.count)} appears multiple times in the list of dims {tuple(dim)}",
+        repeated = max(dims, key=dims.count)
+        raise BadValue(f"{name}: dim {repeated} appears multiple times in the list of dims {tuple(dim)}",
                        fix=f"dim={tuple(sorted(set(dims)))}")
     return dims if ndim else ()
 
@@ -70,7 +72,8 @@ def _fit(x: Any, shape: tuple[int, ...], name: str) -> tuple[int, ...]:
         raise no_tensor(x, name) from None
     found = infer_size(shape, array.size)
     if found is None:
-        raise ShapeError(f"{name}: shape '{list(shape)}' is invalid for input of size {array.size}, a tensor of shape {array.shape}",
+        raise ShapeError(f"{name}: shape '{list(shape)}' is invalid for input of size {array.size}, "
+                         f"a tensor of shape {array.shape}",
                          why=_why_no_fit(shape), fix=f"x.{name}(-1) makes it one-dimensional")
     return found
 
@@ -112,7 +115,8 @@ def view_as_shape(x: Any, *shape: Any) -> Any:
     wanted = _fit(x, sizes(shape), "view")
     found = _try_view(x, wanted)
     if found is None:
-        raise ShapeError(f"view: view size {wanted} is not compatible with shape {x._array.shape} and strides {stride(x)}",
+        raise ShapeError(f"view: view size {wanted} is not compatible with shape {x._array.shape} "
+                         f"and strides {stride(x)}",
                          why="at least one dimension spans two separate pieces of memory", fix=f"x.reshape{wanted}")
     return found
 
@@ -260,8 +264,8 @@ def expand(x: Any, *shape: Any, size: Any = None) -> Any:
         n = have if n == -1 and i >= lead else n
         if n != have and have != 1 or n < 0:
             raise ShapeError(f"expand: shape {array.shape} cannot be expanded to {wanted}",
-                             why=f"The expanded size of the tensor ({n}) must match the existing size ({have}) at dimension {i}, unless that is 1",
-                             fix="x.repeat(...) copies")
+                             why=f"The expanded size of the tensor ({n}) must match the existing size ({have}) "
+                                 f"at dimension {i}, unless that is 1", fix="x.repeat(...) copies")
         new_shape.append(n)
         strides.append(array.strides[i - lead] if i >= lead and n == have else 0)
     if array.size == 0:
@@ -317,8 +321,8 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     dim = whole_dim(dim, array.ndim, "narrow")
     n = array.shape[dim] if array.ndim else 0
     if isinstance(start, TensorBase) and (start._array.ndim or start._array.dtype.kind not in "iu"):
-        raise BadIndex(f"narrow: start must be an integer or a 0-d tensor of one, not {start._array.dtype.name} of shape {start._array.shape}",
-                       fix="int(start)")
+        raise BadIndex("narrow: start must be an integer or a 0-d tensor of one, "
+                       f"not {start._array.dtype.name} of shape {start._array.shape}", fix="int(start)")
     start = as_int(start, "narrow")
     start = start + n if start < 0 else start
     if not (array.ndim and 0 <= start <= n and 0 <= length <= n - start):
@@ -330,11 +334,12 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
 def _slice(x: Any, dim: int, start: int, stop: int) -> Any:
     array = x._array
     part = array[(slice(None),) * dim + (slice(start, stop),)]
-    return view_of(x, part, (x._offset or 0) + (start * array.strides[dim] if start < stop else 0))  # an empty one must not begin beyond the memory
+    skipped = start * array.strides[dim] if start < stop else 0  # an empty one must not begin beyond the memory
+    return view_of(x, part, (x._offset or 0) + skipped)
 
 
 def split(input: Any, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None) -> tuple[Any, ...]:
-    """Views of so many positions each (the last may be shorter), or of the sizes given. (The method calls them `split_size`.)"""
+    """Views of so many positions each (the last may be shorter), or of these sizes. The method says `split_size`."""
     array = tensor_argument(input, "split")._array
     split_size = split_size_or_sections if split_size is None else split_size
     dim = whole_dim(dim, array.ndim, "split")
@@ -344,8 +349,8 @@ def split(input: Any, split_size_or_sections: Any = None, dim: int = 0, *, split
     if isinstance(split_size, (tuple, list)):
         lengths = sizes((split_size,))
         if sum(lengths) != n or min(lengths, default=0) < 0:
-            raise ShapeError(f"split_with_sizes expects split_sizes to sum exactly to {n}, the size of dimension {dim}, got {lengths}",
-                             fix=f"sizes that sum to {n}")
+            raise ShapeError(f"split_with_sizes expects split_sizes to sum exactly to {n}, "
+                             f"the size of dimension {dim}, got {lengths}", fix=f"sizes that sum to {n}")
     else:
         step = as_int(split_size, "split")
         if step <= 0 and n:
@@ -384,7 +389,8 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     if a == b:
         raise BadValue(f"diagonal: dim1 and dim2 are both {dim1}", fix="x.diagonal(offset, 0, 1)")
     start = offset * array.strides[b] if offset >= 0 else -offset * array.strides[a]
-    length = max(min(array.shape[a], array.shape[b] - offset) if offset >= 0 else min(array.shape[a] + offset, array.shape[b]), 0)
+    height, width = array.shape[a] + min(offset, 0), array.shape[b] - max(offset, 0)
+    length = max(min(height, width), 0)
     rest = [d for d in range(array.ndim) if d not in (a, b)]
     shape = (*(array.shape[d] for d in rest), length)
     strides = (*(array.strides[d] for d in rest), array.strides[a] + array.strides[b])
@@ -414,14 +420,14 @@ def as_strided(input: Any, size: Sequence[int], stride: Sequence[int], storage_o
     offset = (input._offset or 0) if storage_offset is None else storage_offset * item - begin
     end = offset + sum((n - 1) * s * item for n, s in zip(shape, steps)) + item
     within, around = input._storage.buffer.nbytes, memory_of(input).buffer.nbytes
-    if within < around and (offset < 0 <= offset + begin or end > within):
-        return as_strided(memory_around(input), size, stride, (offset + begin) // item)  # beyond the part that it has a history of
+    if within < around and (offset < 0 <= offset + begin or end > within):  # beyond the part that has a history
+        return as_strided(memory_around(input), size, stride, (offset + begin) // item)
     if len(shape) != len(steps) or min(steps, default=0) < 0 or min(shape, default=0) < 0 or offset + begin < 0:
         raise BadValue(f"as_strided: size {shape}, stride {steps} and offset {offset // item} do not make a window",
                        fix="sizes, strides and an offset of 0 or more, one size and stride for each dimension")
     if 0 not in shape and (offset < 0 or end > input._storage.buffer.nbytes):
-        raise ShapeError(f"as_strided: size {shape}, stride {steps} and offset {offset // item} need {end // item} elements",
-                         why=f"the storage has {input._storage.buffer.size}",
+        raise ShapeError(f"as_strided: size {shape}, stride {steps} and offset {offset // item} "
+                         f"need {end // item} elements", why=f"the storage has {input._storage.buffer.size}",
                          fix="x.view(...) and x.transpose(...) cannot leave the storage")
     return view(input, shape, tuple(s * item for s in steps), offset)
 
@@ -461,7 +467,8 @@ def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None, out: A
     try:
         array = np.concatenate([x._array for x in joined], dim)
     except ValueError:
-        raise ShapeError(f"cat: Sizes of tensors must match except in dimension {dim}, got shapes {[x._array.shape for x in joined]}",
+        raise ShapeError(f"cat: Sizes of tensors must match except in dimension {dim}, "
+                         f"got shapes {[x._array.shape for x in joined]}",
                          fix="another dim, or x.reshape(...) first") from None
     except MemoryError as error:
         raise OutOfMemory.found_by("cat", error) from None
@@ -510,7 +517,8 @@ def repeat(input: Any, *times: Any, repeats: Any = None) -> Any:
     shape = tensor_argument(input, "repeat")._array.shape
     lead = len(counts) - len(shape)
     if lead < 0:
-        raise ShapeError(f"repeat: Number of dimensions of repeat dims ({len(counts)}) can not be smaller than number of dimensions of tensor ({len(shape)})",
+        raise ShapeError(f"repeat: Number of dimensions of repeat dims ({len(counts)}) "
+                         f"can not be smaller than number of dimensions of tensor ({len(shape)})",
                          fix=f"x.repeat{(1,) * -lead + counts}")
     shape = (1,) * lead + shape
     doubled = reshape(input, *(v for n in shape for v in (1, n)))
@@ -524,7 +532,8 @@ def tile(input: Any, *times: Any, dims: Any = None) -> Any:
     return repeat(input, *((1,) * (tensor_argument(input, "tile")._array.ndim - len(counts)) + counts))
 
 
-flip_dims = primitive("flip", lambda a, dims: np.flip(a, dims).copy(), settings=("dims",), warns=False, x=lambda xp, g, dims: xp.flip(g, dims))
+flip_dims = primitive("flip", lambda a, dims: np.flip(a, dims).copy(), settings=("dims",), warns=False,
+                      x=lambda xp, g, dims: xp.flip(g, dims))
 
 
 def flip(input: Any, *axes: Any, dims: Any = ()) -> Any:
@@ -544,23 +553,25 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
     whole = dims is None
     dims = (0,) if whole else tuple(whole_dim(d, input._array.ndim, "roll") for d in sizes((dims,)))
     if len(shifts) != len(dims) or not shifts or not whole and not input._array.ndim:
-        raise BadIndex(f"roll: `shifts` required, and shifts and dimensions must align, got {len(shifts)} and {len(dims)}",
-                       fix="x.roll((1, 2), (0, 1))")
-    return reshape(roll_dims(reshape(input, -1), shifts, dims), *input._array.shape) if whole else roll_dims(input, shifts, dims)
+        raise BadIndex("roll: `shifts` required, and shifts and dimensions must align, "
+                       f"got {len(shifts)} and {len(dims)}", fix="x.roll((1, 2), (0, 1))")
+    if whole:
+        return reshape(roll_dims(reshape(input, -1), shifts, dims), *input._array.shape)
+    return roll_dims(input, shifts, dims)
 
 
 RANKS = {channels_last: 4, channels_last_3d: 5}  # the dimensions that a tensor with channels has
 
 
 def copied(input: Any, *, memory_format: Any = None) -> Any:
-    """`clone`: a copy with history, so that gradients pass through; with `channels_last` it is a view of one in that order."""
+    """`clone`: a copy with history, so that gradients pass; with `channels_last`, a view of one in that order."""
     tensor_argument(input, "clone")
     if memory_format not in RANKS:
         check_format("clone", memory_format)
         return clone(input)
     if input._array.ndim != RANKS[memory_format]:
-        raise ShapeError(f"clone: {memory_format} is for {RANKS[memory_format]} dimensions, got shape {input._array.shape}",
-                         fix="leave memory_format out")
+        raise ShapeError(f"clone: {memory_format} is for {RANKS[memory_format]} dimensions, "
+                         f"got shape {input._array.shape}", fix="leave memory_format out")
     return movedim(clone(movedim(input, 1, -1)), -1, 1)
 
 
