@@ -35,9 +35,11 @@ def _cholesky(a: Any, upper: bool, strict: bool) -> Any:
     except np.linalg.LinAlgError:
         info = _bad_minors(a)
         if strict:
-            first_failure("cholesky", a.shape, info, "is not positive-definite: its leading minor of order {0} is not", "A @ A.mT + eps * eye(n)")
+            first_failure("cholesky", a.shape, info, "is not positive-definite: its leading minor of order {0} is not",
+                          "A @ A.mT + eps * eye(n)")
         good = np.reshape(info == 0, (*a.shape[:-2], 1, 1))
-        found = np.where(good, np.linalg.cholesky(np.where(good, a, np.eye(a.shape[-1], dtype=a.dtype))), a.dtype.type(np.nan))
+        found = np.linalg.cholesky(np.where(good, a, np.eye(a.shape[-1], dtype=a.dtype)))
+        found = np.where(good, found, a.dtype.type(np.nan))
     return found.conj().swapaxes(-2, -1) if upper else found
 
 
@@ -84,7 +86,7 @@ def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
 
 
 def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
-    """The factor, and for each matrix 0 or the order of the minor that is not positive, in which case the factor is nan."""
+    """The factor, and for each matrix 0 or the order of the minor that is not positive, where the factor is nan."""
     found = cholesky_values(square(A, "cholesky_ex"), upper, check_errors)
     failed = bool(np.isnan(found._array).any())
     a = A._array.conj().swapaxes(-2, -1) if upper else A._array

@@ -61,7 +61,7 @@ def _distances(a: Any, b: Any, p: float, fast: bool) -> Any:
 
 
 def _distance_rule(xp: Any, g: Any, x: Any, y: Any, out: Any, p: float, fast: bool) -> Any:
-    """The adjoint of x; y's is the same with the distances transposed. Where a distance is zero, its slope is taken as zero."""
+    """The adjoint of x; y's is the same with the distances transposed. The slope of a distance of zero is zero."""
     if p == 0:
         return xp.zeros_like(x)
     last = (len(g.shape) - 1,)
@@ -87,10 +87,13 @@ def _turned(xp: Any, x: Any) -> Any:
     return xp.transpose(x, n - 2, n - 1)
 
 
-cdist_values = primitive("cdist", _distances, settings=("p", "fast"), x=lambda xp, g, x, y, out, p, fast: _distance_rule(xp, g, x, y, out, p, fast),
-                         y=lambda xp, g, x, y, out, p, fast: _distance_rule(xp, _turned(xp, g), y, x, _turned(xp, out), p, fast))
+cdist_values = primitive(
+    "cdist", _distances, settings=("p", "fast"),
+    x=lambda xp, g, x, y, out, p, fast: _distance_rule(xp, g, x, y, out, p, fast),
+    y=lambda xp, g, x, y, out, p, fast: _distance_rule(xp, _turned(xp, g), y, x, _turned(xp, out), p, fast))
 
-_COMPUTE_MODES = {"use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": True, "donot_use_mm_for_euclid_dist": False}
+_COMPUTE_MODES = {"use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": True,
+                  "donot_use_mm_for_euclid_dist": False}
 _FEW_ROWS = 25  # up to so many, differences are as fast as a product of matrices, and more exact
 
 
@@ -111,7 +114,8 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
     p = number(p)
     if isinstance(p, (bool, complex, NoneType)) or not p >= 0:
         raise BadValue(f"cdist: p={p!r} must be a number that is not negative", fix="p=2")
-    fast = _COMPUTE_MODES.get(compute_mode or "use_mm_for_euclid_dist_if_necessary", "") if isinstance(compute_mode or "", str) else ""
+    wanted = compute_mode or "use_mm_for_euclid_dist_if_necessary"
+    fast = _COMPUTE_MODES.get(wanted, "") if isinstance(wanted, str) else ""
     if fast == "":
         raise BadValue(f"cdist: compute_mode={compute_mode!r} is none of {', '.join(_COMPUTE_MODES)}",
                        fix="leave it out")

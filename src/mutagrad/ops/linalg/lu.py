@@ -69,15 +69,20 @@ def _lu_rule(xp: Any, g: Any, out: Any, permutation: Any) -> Any:
         beyond = xp.solve_triangular(adj(xp, top), part(g, -1, k, n - k), True, True)
         g_top = g_top - xp.tril(xp.matmul(beyond, adj(xp, part(out, -1, k, n - k))), -1)
     g_lower, lower = xp.tril(g_top, -1), xp.tril(top, -1)
-    inner = xp.tril(xp.matmul(adj(xp, lower), g_lower) + g_lower, -1) + xp.triu(xp.matmul(xp.triu(g_top, 0), adj(xp, xp.triu(top, 0))), 0)
+    inner = xp.tril(xp.matmul(adj(xp, lower), g_lower) + g_lower, -1)
+    inner = inner + xp.triu(xp.matmul(xp.triu(g_top, 0), adj(xp, xp.triu(top, 0))), 0)
     found = solve_right(xp, adj(xp, top), xp.solve_triangular(adj(xp, top), inner, True, True), False)
-    found = xp.join([found, below], dims - 2) if m > n else found if beyond is None else xp.join([found, beyond], dims - 1)
+    if m > n:
+        found = xp.join([found, below], dims - 2)
+    elif beyond is not None:
+        found = xp.join([found, beyond], dims - 1)
     return xp.matmul(xp.fixed(permutation), found)
 
 
 RAW.fixed, RECORDED.fixed = lambda a: a, make
-lu_values = with_conjugates(primitive("lu_factor", lambda a, factors, permutation: factors, settings=("factors", "permutation"),
-                                      x=lambda xp, g, out, permutation: _lu_rule(xp, g, out, permutation)))
+lu_values = with_conjugates(primitive(
+    "lu_factor", lambda a, factors, permutation: factors, settings=("factors", "permutation"),
+    x=lambda xp, g, out, permutation: _lu_rule(xp, g, out, permutation)))
 
 
 def _check_pivot(name: str, pivot: bool) -> None:
@@ -133,7 +138,7 @@ def linalg_lu(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
 
 
 def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
-    """L and U in one matrix, the exchanges of rows, and with `get_infos` the first zero pivots: an older form of `lu_factor`."""
+    """L and U in one matrix, the row exchanges and, with `get_infos`, the first zero pivots: an older `lu_factor`."""
     factors, pivots, info = _lu("lu", A, pivot)
     if not get_infos:
         first_failure("lu", A._array.shape, info._array, SINGULAR, "get_infos=True, which returns it with its info")
@@ -141,7 +146,7 @@ def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> 
 
 
 def linalg_lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False, out: Any = None) -> Any:
-    """X with A @ X = B, given what `lu_factor` says of A; `left=False` for X @ A = B, `adjoint` for A.mH in place of A."""
+    """X with A @ X = B, given what `lu_factor` says of A; X @ A = B if not `left`, A.mH in place of A if `adjoint`."""
     square(LU, "lu_solve")
     matrices(B, "lu_solve")
     one_type("lu_solve", LU, B)
@@ -150,7 +155,8 @@ def linalg_lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint:
                          fix="check which one should be transposed")
     if not left:
         return write_out("lu_solve", _adjoint(linalg_lu_solve(LU, pivots, _adjoint(B), adjoint=not adjoint)), out)
-    permutation = make(_permutation(_row_order(tensor_argument(pivots, "lu_solve")._array, LU._array.shape[-1]), LU._array.dtype))
+    rows = _row_order(tensor_argument(pivots, "lu_solve")._array, LU._array.shape[-1])
+    permutation = make(_permutation(rows, LU._array.dtype))
     factors, right = batched("lu_solve", LU, B)
     if adjoint:
         half = solve_triangular(_adjoint(factors), right, upper=False)
@@ -184,9 +190,10 @@ ldl_values = primitive("ldl_factor", lambda a, factors: factors, settings=("fact
 
 
 def ldl_factor(A: Any, *, hermitian: bool = False, out: Any = None) -> Any:
-    """L and the block diagonal D with A = L @ D @ L.mT (L.mH if `hermitian`) in one matrix, and the exchanges of rows."""
+    """L and the block diagonal D with A = L @ D @ L.mT (L.mH if `hermitian`) in one matrix, and the row exchanges."""
     found = _ldl("ldl_factor", A, hermitian)
-    first_failure("ldl_factor", A._array.shape, found.info._array, SINGULAR, "ldl_factor_ex, which returns it with its info")
+    first_failure("ldl_factor", A._array.shape, found.info._array, SINGULAR,
+                  "ldl_factor_ex, which returns it with its info")
     return write_out("ldl_factor", return_types.linalg_ldl_factor(found.LD, found.pivots), out)
 
 
@@ -206,7 +213,9 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False, out: Any
     if B._array.shape[-2] != LD._array.shape[-1]:
         raise ShapeError(f"ldl_solve: LD of shape {LD._array.shape} and B of shape {B._array.shape} do not fit",
                          fix="B needs as many rows as LD")
-    return write_out("ldl_solve", ldl_solve_values(*batched("ldl_solve", LD, B), tensor_argument(pivots, "ldl_solve")._array, hermitian), out)
+    factors, right = batched("ldl_solve", LD, B)
+    found = ldl_solve_values(factors, right, tensor_argument(pivots, "ldl_solve")._array, hermitian)
+    return write_out("ldl_solve", found, out)
 
 
 def _ldl_solve(factors: Any, b: Any, pivots: Any, hermitian: bool) -> Any:
@@ -218,4 +227,5 @@ def _ldl_solve(factors: Any, b: Any, pivots: Any, hermitian: bool) -> Any:
     return out
 
 
-ldl_solve_values = primitive("ldl_solve", _ldl_solve, settings=("pivots", "hermitian"), inputs=("x", "y"), x=None, y=None)
+ldl_solve_values = primitive("ldl_solve", _ldl_solve, settings=("pivots", "hermitian"), inputs=("x", "y"),
+                             x=None, y=None)

@@ -18,7 +18,18 @@ from ...core.out_arg import write_out
 from ...core.storage import memory_offset
 from ..math.elementwise import conj
 from ..reduce.reductions import cumprod, sum
-from ..shape.shape import as_strided, broadcast_to, cat, clone, diagonal, reshape, tensor_argument, transpose, unsqueeze, whole_dim
+from ..shape.shape import (
+    as_strided,
+    broadcast_to,
+    cat,
+    clone,
+    diagonal,
+    reshape,
+    tensor_argument,
+    transpose,
+    unsqueeze,
+    whole_dim,
+)
 
 FUNCTIONS = "adjoint diag diag_embed diagflat trace tril tril_indices triu triu_indices vander"
 METHODS = "H adjoint diag diag_embed diagflat fill_diagonal_ mH trace tril tril_ triu triu_"
@@ -121,7 +132,8 @@ def diag(input: Any, diagonal: int = 0, *, out: Any = None) -> Any:
     if n not in (1, 2):
         raise ShapeError(f"diag: expects a vector or a matrix, got shape {input._array.shape}",
                          fix="mutagrad.diagonal(x, 0, -2, -1)")
-    return write_out("diag", diag_embed(input, diagonal) if n == 1 else clone(linalg_diagonal(input, offset=diagonal)), out)
+    found = diag_embed(input, diagonal) if n == 1 else clone(linalg_diagonal(input, offset=diagonal))
+    return write_out("diag", found, out)
 
 
 def diagflat(input: Any, offset: int = 0) -> Any:

@@ -41,7 +41,8 @@ baddbmm_values = sum_with_product("baddbmm")
 
 def _whole(x: Any, scale: Any) -> Any:
     """A scale beside integers is cut to one, as PyTorch does here (and refuses to do in addmm)."""
-    return int(scale) if isinstance(x, TensorBase) and isinstance(scale, float) and x._array.dtype.kind in "iu" else scale
+    integral = isinstance(x, TensorBase) and x._array.dtype.kind in "iu"
+    return int(scale) if integral and isinstance(scale, float) else scale
 
 
 def addmv(input: Any, mat: Any, vec: Any, *, beta: float = 1, alpha: float = 1, out: Any = None) -> Any:
@@ -87,7 +88,8 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: float = 1, alpha: float = 1,
 def _written(name: str, x: Any, result: Any) -> Any:
     """Writes the result into `x`, whose shape it must have."""
     if x._array.shape != result._array.shape:
-        raise ShapeError(f"{name}: a result of shape {result._array.shape} cannot be written into a tensor of shape {x._array.shape}",
+        raise ShapeError(f"{name}: a result of shape {result._array.shape} cannot be written "
+                         f"into a tensor of shape {x._array.shape}",
                          why="a write never changes the shape of its target", fix=f"y = mutagrad.{name[:-1]}(x, ...)")
     return copy_into(x, result)
 
@@ -111,7 +113,8 @@ def baddbmm_(x: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float 
 def addr_(x: Any, vec1: Any, vec2: Any, *, beta: float = 1, alpha: float = 1) -> Any:
     found = addr(x, vec1, vec2, beta=beta, alpha=alpha)
     if found._array.dtype is not x._array.dtype:
-        raise DTypeError(f"addr_: a result of type {of_array(found._array.dtype).name} cannot be written into {of_array(x._array.dtype).name}",
+        raise DTypeError(f"addr_: a result of type {of_array(found._array.dtype).name} "
+                         f"cannot be written into {of_array(x._array.dtype).name}",
                          fix="x.addr(vec1, vec2) makes a new tensor")
     return _written("addr_", x, found)
 
@@ -224,8 +227,8 @@ def multi_dot(tensors: Sequence[Any], *, out: Any = None) -> Any:
     check_factors("multi_dot", *factors)
     ranks = [x._array.ndim for x in factors]
     if ranks[0] not in (1, 2) or ranks[-1] not in (1, 2) or any(rank != 2 for rank in ranks[1:-1]):
-        raise ShapeError(f"multi_dot: expects matrices, of which the first and last may be vectors; got shapes {[x._array.shape for x in factors]}",
-                         fix="x @ y for batches of matrices")
+        raise ShapeError("multi_dot: expects matrices, of which the first and last may be vectors; "
+                         f"got shapes {[x._array.shape for x in factors]}", fix="x @ y for batches of matrices")
     for left, right in pairwise(factors):
         if left._array.shape[-1] != right._array.shape[0]:
             raise mismatch("multi_dot", left, right,

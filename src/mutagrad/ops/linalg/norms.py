@@ -59,7 +59,7 @@ _MATRIX_ORDERS = ("fro", "nuc", 1, -1, 2, -2, inf, -inf)
 
 def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None,
                 out: Any = None) -> Any:
-    """The norm of matrices: of their elements ("fro"), singular values (2, -2, "nuc"), column sums (1, -1) or row sums (inf, -inf)."""
+    """The norm of matrices: of elements ("fro"), singular values (±2, "nuc"), sums of columns (±1) or rows (±inf)."""
     ord = ord if ord.__class__ is str else number(ord)
     A = _normed("matrix_norm", A, dtype)
     if A._array.ndim < 2:
@@ -82,7 +82,8 @@ def _matrix_norm(A: Any, ord: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
     if ord in ("nuc", 2, -2):
         values = svdvals(movedim(A, dims, (-2, -1)))
         last = (values._array.ndim - 1,)
-        found = sum_dims(values, last, False) if ord == "nuc" else (amax_dims if ord == 2 else amin_dims)(values, last, False)
+        combine = sum_dims if ord == "nuc" else amax_dims if ord == 2 else amin_dims
+        found = combine(values, last, False)
     else:
         summed, chosen = dims if abs(ord) == 1 else dims[::-1]
         found = sum_dims(abs_(A), (summed,), True)
@@ -111,8 +112,8 @@ def linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False,
         return vector_norm(x, 2, dim, keepdim, out=out)
     if dim is None:
         if x._array.ndim not in (1, 2):
-            raise ShapeError(f"norm: with ord and without dim it takes a vector or a matrix, got shape {x._array.shape}",
-                             fix="dim=(-2, -1)")
+            raise ShapeError("norm: with ord and without dim it takes a vector or a matrix, "
+                             f"got shape {x._array.shape}", fix="dim=(-2, -1)")
         dim = tuple(range(x._array.ndim))
     if len(dim) == 2:
         return matrix_norm(x, ord, dim, keepdim, out=out)
@@ -166,7 +167,8 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: Any = False, *, atol: Any = 
     if tol is not None:
         atol, rtol = tol, 0.0
     values = _spectrum(A, hermitian)
-    return write_out("matrix_rank", make(np.asarray(_above(values, *_tolerances(A, atol, rtol)).sum(-1, dtype=np.int64))), out)
+    above = _above(values, *_tolerances(A, atol, rtol))
+    return write_out("matrix_rank", make(np.asarray(above.sum(-1, dtype=np.int64))), out)
 
 
 def _spectrum(A: Any, hermitian: bool) -> Any:
@@ -201,7 +203,8 @@ def _pinv_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
     return found + inside - xp.matmul(xp.matmul(inside, out), x)
 
 
-pinv_values = with_conjugates(primitive("pinv", _pinv, settings=("atol", "rtol", "hermitian"), x=lambda xp, g, x, out: _pinv_rule(xp, g, x, out)))
+pinv_values = with_conjugates(primitive("pinv", _pinv, settings=("atol", "rtol", "hermitian"),
+                                        x=lambda xp, g, x, out: _pinv_rule(xp, g, x, out)))
 
 
 def pinv(A: Any, rcond: Any = None, hermitian: Any = False, *, atol: Any = None, rtol: Any = None,
@@ -225,7 +228,7 @@ _DRIVERS = ("gelsy", "gels", "gelsd", "gelss")
 
 
 def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> Any:
-    """X for which A @ X comes nearest to B; the residuals, rank and singular values that LAPACK's `driver` gives besides.
+    """X for which A @ X comes nearest to B; and the residuals, rank and singular values that LAPACK's `driver` gives.
 
     >>> import mutagrad as mg
     >>> A, B = mg.tensor([[1., 0.], [1., 1.], [1., 2.]]), mg.tensor([[1.], [3.], [5.]])

@@ -68,7 +68,7 @@ _SMALL = 1 << 22  # products up to which this is as fast, and OpenBLAS adds all 
 
 
 def _long_product(a: Any, b: Any) -> Any:
-    """`a @ b` of long rows and columns, such as the gradient of a few weights over a large batch: as the sum of products of parts."""
+    """`a @ b` of long rows and columns, such as the gradient of few weights over a large batch: the sum of parts."""
     groups = a.shape[1] // sums.GROUP
     each = a.shape[1] // groups
     whole = groups * each
@@ -127,7 +127,8 @@ def check_factors(name: str, *factors: Any) -> None:
 
 def _plain_factors(x: Any, y: Any) -> bool:
     """Whether `check_factors` has nothing to say: one look instead of several, on the commonest path."""
-    return isinstance(x, TensorBase) and isinstance(y, TensorBase) and x._array.dtype is y._array.dtype and x._array.dtype.kind in "fc"
+    return (isinstance(x, TensorBase) and isinstance(y, TensorBase) and x._array.dtype is y._array.dtype
+            and x._array.dtype.kind in "fc")
 
 
 def mismatch(name: str, x: Any, y: Any, why: str) -> ShapeError:
@@ -242,11 +243,12 @@ def _einsum_reverse(xp: Any, g: Any, saved: Any, links: Any) -> list[Any]:
             grads.append(None)
             continue
         others = [j for j in range(len(terms)) if j != i]
-        grads.append(xp.conjugate_einsum((result, *(terms[j] for j in others)), terms[i], (g, *(operands[j] for j in others))))
+        other_terms, factors = [terms[j] for j in others], [operands[j] for j in others]
+        grads.append(xp.conjugate_einsum((result, *other_terms), terms[i], (g, *factors)))
     return grads
 
 
-_ROOM = 1 << 24  # elements that what lies between two products may have: all in one go NumPy adds them one after the other
+_ROOM = 1 << 24  # elements that may lie between two products: in one go NumPy adds all of them one after the other
 
 
 @silenced
@@ -273,7 +275,8 @@ def _einsum_recorded(terms: tuple[str, ...], result: str, tensors: tuple[Any, ..
     return out
 
 
-RAW.conjugate_einsum = lambda terms, result, arrays: _einsum_arrays(terms, result, (arrays[0], *(a.conj() for a in arrays[1:])))
+RAW.conjugate_einsum = lambda terms, result, arrays: _einsum_arrays(
+    terms, result, (arrays[0], *(a.conj() for a in arrays[1:])))
 RECORDED.conjugate_einsum = lambda terms, result, xs: _einsum_recorded(
     terms, result, (xs[0], *(x if x._array.dtype.kind != "c" else RECORDED.conj(x) for x in xs[1:])))
 
@@ -288,7 +291,8 @@ def _parse(equation: str, tensors: tuple[Any, ...]) -> tuple[list[str], str]:
     left, arrow, right = equation.replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != len(tensors):
-        raise BadValue(f"einsum(): {'fewer' if len(terms) > len(tensors) else 'more'} operands were provided than {equation!r} names: {len(tensors)}",
+        which = "fewer" if len(terms) > len(tensors) else "more"
+        raise BadValue(f"einsum(): {which} operands were provided than {equation!r} names: {len(tensors)}",
                        fix="one term for each, between commas")
     spare = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if c not in equation]
     width = max((x._array.ndim - len(s.replace("...", "")) for s, x in zip(terms, tensors) if "..." in s), default=0)
@@ -298,7 +302,8 @@ def _parse(equation: str, tensors: tuple[Any, ...]) -> tuple[list[str], str]:
         missing = x._array.ndim - len(s.replace("...", ""))
         s = s.replace("...", dots[width - missing:] if missing > 0 else "") if "..." in s else s
         if len(s) != x._array.ndim:
-            raise ShapeError(f"einsum(): the number of subscripts in the equation ({len(s)} in {s!r}) does not match shape {x._array.shape}",
+            raise ShapeError(f"einsum(): the number of subscripts in the equation ({len(s)} in {s!r}) "
+                             f"does not match shape {x._array.shape}",
                              fix="a letter for each dimension, or ... for those that need none")
         full.append(s)
     if not arrow:
@@ -339,11 +344,13 @@ def einsum(equation: Any, *operands: Any) -> Any:
     for s, x in zip(terms, tensors):
         for c, n in zip(s, x._array.shape):
             if sizes.setdefault(c, n) != n and 1 not in (n, sizes[c]):
-                raise ShapeError(f"einsum(): subscript {c} of {equation!r} has size {n}, which does not broadcast with previously seen size {sizes[c]}",
+                raise ShapeError(f"einsum(): subscript {c} of {equation!r} has size {n}, "
+                                 f"which does not broadcast with previously seen size {sizes[c]}",
                                  fix="another letter for one of them, if they are different dimensions")
             sizes[c] = n if sizes[c] == 1 else sizes[c]
     ready = [_plain(s, x, sizes) for s, x in zip(terms, tensors)]
-    ready = [_sum_lonely(s, x, result + "".join(o for j, (o, _) in enumerate(ready) if j != i)) for i, (s, x) in enumerate(ready)]
+    others = ["".join(o for j, (o, _) in enumerate(ready) if j != i) for i in range(len(ready))]
+    ready = [_sum_lonely(s, x, result + letters) for (s, x), letters in zip(ready, others)]
     absent = set(result) - set("".join(s for s, _ in ready))
     if absent or len(set(result)) != len(result):
         raise BadValue(f"einsum(): output subscript {_misfit(result, absent)} of {equation!r}",
@@ -386,7 +393,8 @@ def _paired(name: str, dims: Any, n: int, m: int) -> tuple[tuple[int, ...], tupl
                       fix="dims=([0, 1], [1, 0])")
     left, right = (whole_dims(side, size, name) if side else () for side, size in zip(dims, (n, m)))
     if len(left) != len(right):
-        raise ShapeError(f"{name}: {len(left)} dimensions of the first operand cannot be paired with {len(right)} of the second",
+        raise ShapeError(f"{name}: {len(left)} dimensions of the first operand "
+                         f"cannot be paired with {len(right)} of the second",
                          fix="lists of one length: dims=([0, 1], [1, 0])")
     return left, right
 

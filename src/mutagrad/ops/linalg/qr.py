@@ -54,7 +54,8 @@ def _qr_rule(xp: Any, g: Any, x: Any, out: Any, form: str) -> Any:
     return found if right is None else xp.join([found, right], dims - 1)
 
 
-qr_values = with_conjugates(primitive("qr", _qr, settings=("form",), x=lambda xp, g, x, out, form: _qr_rule(xp, g, x, out, form)))
+qr_values = with_conjugates(primitive("qr", _qr, settings=("form",),
+                                      x=lambda xp, g, x, out, form: _qr_rule(xp, g, x, out, form)))
 r_values = primitive("r_of_qr", lambda a: np.ascontiguousarray(np.linalg.qr(a, "r")), inputs=("x",), x=None)
 
 
@@ -74,7 +75,7 @@ def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
 
 
 def geqrf(input: Any, *, out: Any = None) -> Any:
-    """The QR factorization as LAPACK keeps it: R above, and below it the vectors and factors of the reflections that make Q."""
+    """The QR factorization as LAPACK keeps it: R, below it the vectors of the reflections in Q; and their factors."""
     shape = matrices(input, "geqrf")._array.shape
     shapes = shape, (*shape[:-2], min(shape[-2:]))
     return write_out("geqrf", return_types.geqrf(*unpack(geqrf_values(input), shapes)), out)

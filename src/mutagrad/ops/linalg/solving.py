@@ -1,7 +1,7 @@
 """Systems of linear equations: inverses, solutions, determinants, and powers of matrices.
 
-Rules are written for real matrices and for holomorphic functions of complex ones, with plain transposes; where a function
-is not holomorphic, its rule has conjugates in it and is marked by `with_conjugates`.
+Rules are written for real matrices and for holomorphic functions of complex ones, with plain transposes; where a
+function is not holomorphic, its rule has conjugates in it and is marked by `with_conjugates`.
 """
 from __future__ import annotations
 
@@ -115,7 +115,8 @@ def one_type(name: str, *tensors: Any) -> None:
     first = tensors[0]._array.dtype
     for x in tensors[1:]:
         if x._array.dtype is not first:
-            raise DTypeError(f"{name}: the operands have types {of_array(first).name} and {of_array(x._array.dtype).name}",
+            raise DTypeError(f"{name}: the operands have types {of_array(first).name} "
+                             f"and {of_array(x._array.dtype).name}",
                              why="linear algebra does not promote", fix=f"x.to({of_array(first)})")
 
 
@@ -138,7 +139,9 @@ def batched(name: str, x: Any, y: Any) -> tuple[Any, Any]:
 
 def in_batch(shape: tuple[int, ...], failed: int) -> str:
     """Which matrix it was, for the text of an error."""
-    return "the matrix" if len(shape) == 2 else f"matrix {tuple(int(i) for i in np.unravel_index(failed, shape[:-2]))} of the batch"
+    if len(shape) == 2:
+        return "the matrix"
+    return f"matrix {tuple(int(i) for i in np.unravel_index(failed, shape[:-2]))} of the batch"
 
 
 def first_failure(name: str, shape: tuple[int, ...], info: Any, why: str, fix: str) -> None:
@@ -167,7 +170,7 @@ def lu_arrays(a: Any) -> tuple[Any, Any, Any]:
 
 
 def each_matrix(function: Any, a: Any, *results: tuple[tuple[int, ...], Any]) -> tuple[Any, ...]:
-    """A function of one matrix called for every one of a batch; `results` are the shapes and types of what it returns."""
+    """A function of one matrix called for each of a batch; `results` are the shapes and types of what it returns."""
     outs = tuple(np.empty(a.shape[:-2] + shape, dtype) for shape, dtype in results)
     for at in np.ndindex(a.shape[:-2]):
         for out, found in zip(outs, function(a[at])):
@@ -246,7 +249,8 @@ def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
 
 # ------------------------------------------------------------------------------------------------------------ solutions
 
-solve_values = primitive("solve", lambda a, b, strict: _each(np.linalg.solve, "solve", strict, a, b), settings=("strict",),
+solve_values = primitive("solve", lambda a, b, strict: _each(np.linalg.solve, "solve", strict, a, b),
+                         settings=("strict",),
                          x=lambda xp, g, x, out: -xp.matmul(xp.solve(swap(xp, x), g, False), swap(xp, out)),
                          y=lambda xp, g, x: xp.solve(swap(xp, x), g, False))
 
@@ -262,9 +266,11 @@ def _solve(name: str, A: Any, B: Any, left: bool, strict: bool) -> Any:
     floating(B, name)
     one_type(name, A, B)
     vector = _is_vector(A, B)
-    if not B._array.ndim or vector and not left:
-        raise ShapeError(f"{name}: B of shape {B._array.shape} is neither a vector nor a matrix" if not B._array.ndim else
-                         f"{name}: left=False takes matrices, and B of shape {B._array.shape} is a vector", fix="B[None]")
+    if not B._array.ndim:
+        raise ShapeError(f"{name}: B of shape {B._array.shape} is neither a vector nor a matrix", fix="B[None]")
+    if vector and not left:
+        raise ShapeError(f"{name}: left=False takes matrices, and B of shape {B._array.shape} is a vector",
+                         fix="B[None]")
     b = unsqueeze(B, -1) if vector else B
     if b._array.shape[-2 if left else -1] != A._array.shape[-1]:
         raise ShapeError(f"{name}: A of shape {A._array.shape} and B of shape {B._array.shape} do not fit",
@@ -294,7 +300,7 @@ def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False, o
 
 
 def _substitute(a: Any, b: Any, upper: bool, unit: bool) -> Any:
-    """Row by row from the end that has one unknown, on all matrices at once; zeros on the diagonal give inf, as in PyTorch."""
+    """Row by row from the end that has one unknown, on all matrices at once; zeros on the diagonal give inf."""
     n = a.shape[-1]
     x = np.empty(np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) + b.shape[-2:], b.dtype)
     for i in reversed(range(n)) if upper else range(n):
@@ -306,8 +312,8 @@ def _substitute(a: Any, b: Any, upper: bool, unit: bool) -> Any:
 
 def _solve_triangle(a: Any, b: Any, upper: bool, unit: bool) -> Any:
     if a.ndim == 2 and a.shape[0] >= SCIPY_PAYS and has_scipy() and (unit or np.diagonal(a).all()):
-        found = scipy("linalg", "solve_triangular").solve_triangular(a, b, lower=not upper, unit_diagonal=unit, check_finite=False)
-        return np.ascontiguousarray(found)
+        solve = scipy("linalg", "solve_triangular").solve_triangular
+        return np.ascontiguousarray(solve(a, b, lower=not upper, unit_diagonal=unit, check_finite=False))
     return _substitute(a, b, upper, unit)
 
 
@@ -345,8 +351,8 @@ def triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False
     coefficients = clone(square(A, "triangular_solve"))
     a = RECORDED.transpose(A, -2, -1) if transpose else A
     found = solve_triangular(a, b, upper=upper != transpose, unitriangular=unitriangular)
-    batch = found._array.shape[:-2]
-    return write_out("triangular_solve", return_types.triangular_solve(found, clone(with_batch(coefficients, batch))), out)
+    coefficients = clone(with_batch(coefficients, found._array.shape[:-2]))
+    return write_out("triangular_solve", return_types.triangular_solve(found, coefficients), out)
 
 
 def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
@@ -371,8 +377,8 @@ def tensorsolve(A: Any, B: Any, dims: Sequence[int] | None = None, *, out: Any =
         A = permute(A, *(d for d in range(n) if d not in moved), *moved)
     unknown = A._array.shape[B._array.ndim:]
     if prod(unknown) != B._array.size:
-        raise ShapeError(f"tensorsolve: A of shape {A._array.shape} has {prod(unknown)} unknowns for {B._array.size} equations",
-                         fix="dims=")
+        raise ShapeError(f"tensorsolve: A of shape {A._array.shape} has {prod(unknown)} unknowns "
+                         f"for {B._array.size} equations", fix="dims=")
     found = solve(reshape(A, B._array.size, prod(unknown)), reshape(B, -1))
     return write_out("tensorsolve", reshape(found, *unknown), out)
 
@@ -445,7 +451,7 @@ def _slogdet(a: Any) -> Any:
 
 
 def _slogdet_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
-    """log|det| turns with the real part of trace(inv(A) dA), the sign of a complex determinant with the imaginary one."""
+    """log|det| turns with the real part of trace(inv(A) dA), the sign of a complex determinant with the imaginary."""
     batch = tuple(x.shape[:-2])
     (along, size), (sign, _) = xp.unpack(g, (batch, batch)), xp.unpack(out, (batch, batch))
     weight = real_part(xp, size)
@@ -524,8 +530,8 @@ def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
 
 
 # Numerator of the Padé approximant of degree 13 of exp; the denominator has the same with alternating signs.
-_PADE = (64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000, 10559470521600, 670442572800,
-         33522128640, 1323241920, 40840800, 960960, 16380, 182, 1)
+_PADE = (64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000, 10559470521600,
+         670442572800, 33522128640, 1323241920, 40840800, 960960, 16380, 182, 1)
 _PADE_REACHES = 4.25  # the norm up to which it is exact to the last digit
 
 

@@ -1,7 +1,7 @@
 """Eigenvectors and singular vectors of matrices.
 
-What LAPACK leaves open (signs, phases) a loss must not depend on; for complex matrices that is checked, because the derivative
-would be wrong.
+What LAPACK leaves open (signs, phases) a loss must not depend on; for complex matrices that is checked, because the
+derivative would be wrong.
 """
 from __future__ import annotations
 
@@ -16,7 +16,20 @@ from ...core.op import RAW, RECORDED
 from ...core.out_arg import write_out
 from ..shape.shape import clone, pack, unpack
 from .matrices import adjoint
-from .solving import adj, as_diagonal, as_real, columns, diagonal_of, in_batch, matrices, ratio, real_part, rows, square, with_conjugates
+from .solving import (
+    adj,
+    as_diagonal,
+    as_real,
+    columns,
+    diagonal_of,
+    in_batch,
+    matrices,
+    ratio,
+    real_part,
+    rows,
+    square,
+    with_conjugates,
+)
 
 FUNCTIONS = "svd"
 METHODS = "svd"
@@ -69,11 +82,13 @@ def _eigh_rule(xp: Any, g: Any, x_shape: tuple[int, ...], out: Any) -> Any:
     if xp.is_complex(turned):
         _check_phase(xp, "eigh", diagonal_of(xp, turned))
     gaps = columns(xp, values) - rows(xp, values)
-    inner = ratio(xp, _off_diagonal(xp, turned - adj(xp, turned)) * 0.5, gaps) + as_diagonal(xp, real_part(xp, g_values))
+    skew = _off_diagonal(xp, turned - adj(xp, turned)) * 0.5
+    inner = ratio(xp, skew, gaps) + as_diagonal(xp, real_part(xp, g_values))
     return xp.matmul(vectors, xp.matmul(inner, back))
 
 
-eigh_values = with_conjugates(primitive("eigh", _eigh, settings=("lower",), x=lambda xp, g, x_shape, out: _eigh_rule(xp, g, x_shape, out)))
+eigh_values = with_conjugates(primitive("eigh", _eigh, settings=("lower",),
+                                        x=lambda xp, g, x_shape, out: _eigh_rule(xp, g, x_shape, out)))
 
 
 def _is_lower(name: str, UPLO: str) -> bool:
@@ -89,8 +104,9 @@ def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
     return write_out("eigh", return_types.linalg_eigh(as_real(values), vectors), out)
 
 
-eigvalsh_values = primitive("eigvalsh", lambda a, lower: _converged("eigvalsh", lambda: np.linalg.eigvalsh(a, "L" if lower else "U"), a), settings=("lower",),
-                            x=lambda xp, g, x, lower: _eigvalsh_rule(xp, g, x, lower))
+eigvalsh_values = primitive(
+    "eigvalsh", lambda a, lower: _converged("eigvalsh", lambda: np.linalg.eigvalsh(a, "L" if lower else "U"), a),
+    settings=("lower",), x=lambda xp, g, x, lower: _eigvalsh_rule(xp, g, x, lower))
 
 
 def _eigvalsh_rule(xp: Any, g: Any, x: Any, lower: bool) -> Any:
@@ -157,7 +173,7 @@ def _svd(a: Any, full: bool) -> Any:
 
 
 def _svd_rule(xp: Any, g: Any, x_shape: tuple[int, ...], out: Any, full: bool) -> Any:
-    """U @ inner @ V.H, where `inner` turns the vectors towards each other, and what of gU and gV lies outside of U and V."""
+    """U @ inner @ V.H, where `inner` turns the vectors towards each other, and what of gU, gV lies outside of U, V."""
     dims, shapes = len(x_shape), _svd_shapes(x_shape, full)
     m, n = x_shape[-2:]
     k = min(m, n)
@@ -185,7 +201,8 @@ def _svd_rule(xp: Any, g: Any, x_shape: tuple[int, ...], out: Any, full: bool) -
     return found
 
 
-svd_values = with_conjugates(primitive("svd", _svd, settings=("full",), x=lambda xp, g, x_shape, out, full: _svd_rule(xp, g, x_shape, out, full)))
+svd_values = with_conjugates(primitive("svd", _svd, settings=("full",),
+                                       x=lambda xp, g, x_shape, out, full: _svd_rule(xp, g, x_shape, out, full)))
 svdvals_values = primitive("svdvals", lambda a: _converged("svdvals", lambda: np.linalg.svd(a, compute_uv=False), a),
                            x=lambda xp, g, x: _svdvals_rule(xp, g, x))
 

@@ -19,7 +19,7 @@ METHODS = "cummax cummin logcumsumexp"
 
 
 def _running_extreme(name: str, extreme: Any, x: Any, dim: Any, out: Any) -> Any:
-    """The largest (or smallest) so far and where it is; of equal ones the latest, and nan is larger and smaller than all."""
+    """The largest (or smallest) so far and where it is; of equal ones the latest, and nan is beyond all others."""
     array, kind = ordered(x, name), getattr(return_types, name)
     dim = whole_dim(dim, array.ndim, name)
     if not array.ndim:
@@ -28,7 +28,8 @@ def _running_extreme(name: str, extreme: Any, x: Any, dim: Any, out: Any) -> Any
         n = array.shape[dim]
         steps = np.arange(n).reshape((-1,) + (1,) * (array.ndim - 1 - dim))
         new = (array == extreme.accumulate(array, dim)) | (array != array)
-        indices = make(np.maximum.accumulate(np.where(new, steps, 0), dim) if array.size else np.zeros(array.shape, np.int64))
+        places = np.maximum.accumulate(np.where(new, steps, 0), dim) if array.size else np.zeros(array.shape, np.int64)
+        indices = make(places)
         found = kind(gather(x, dim, indices) if array.size else clone(x), indices)
     return write_out(name, found, out)
 

@@ -68,15 +68,17 @@ _add = np.add.reduce
 
 
 def _sum(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
-    if a.size < sums.MANY and (len(dims) in (0, a.ndim) or dims[0] == a.ndim - 1 or a.shape[dims[0]] <= 64) or a.dtype.kind not in "fc":
+    if (a.size < sums.MANY and (len(dims) in (0, a.ndim) or dims[0] == a.ndim - 1 or a.shape[dims[0]] <= 64)
+            or a.dtype.kind not in "fc"):
         return _add(a, dims, a.dtype, None, keepdim)
     return sums.add(a, dims, keepdim)
 
 
 def _wide_sum(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
     """The sum of many in double, for what is computed of it: that is then rounded once."""
-    few = count(a.shape, dims) <= 64
-    return _sum(a, dims, keepdim) if few else sums.add(a, dims, keepdim, np.complex128 if a.dtype.kind == "c" else np.float64)
+    if count(a.shape, dims) <= 64:
+        return _sum(a, dims, keepdim)
+    return sums.add(a, dims, keepdim, np.complex128 if a.dtype.kind == "c" else np.float64)
 
 
 def _mean(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
@@ -88,9 +90,9 @@ _MANY = 4096  # elements from which a faster way is worth looking for
 
 
 def _product(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
-    """Along the last dimension, halves are multiplied with each other until little is left: NumPy goes from element to element.
+    """Multiplies halves of the last dimension with each other until little is left: NumPy goes from element to element.
 
-    Many are multiplied in double: products of numbers on either side of 1 are cut off more often than not, and that adds up.
+    Many are multiplied in double: products of numbers on either side of 1 are often cut off, and that adds up.
     """
     dtype = a.dtype
     wide = np.float64 if a.shape and a.shape[-1] >= _MANY else dtype
@@ -125,13 +127,13 @@ def _product_of_others(xp: Any, x: Any, dims: tuple[int, ...]) -> Any:
     ones = xp.narrow(rows, last, 0, 1) * 0 + 1 if n else rows
     before = xp.cumprod(xp.join([ones, xp.narrow(rows, last, 0, n - 1)], last), last) if n else rows
     mirrored = xp.flip(rows, (last,))
-    after = xp.flip(xp.cumprod(xp.join([ones, xp.narrow(mirrored, last, 0, n - 1)], last), last), (last,)) if n else rows
-    others = xp.reshape(before * after, moved.shape)
+    after = xp.cumprod(xp.join([ones, xp.narrow(mirrored, last, 0, n - 1)], last), last) if n else rows
+    others = xp.reshape(before * xp.flip(after, (last,)), moved.shape)
     return xp.permute(others, tuple(order.index(d) for d in range(len(order))))
 
 
 def to_extremes(xp: Any, g: Any, x: Any, out: Any, dims: tuple[int, ...]) -> Any:
-    """To the largest (or smallest) elements, in equal shares where several are; if the result is nan, to those that are."""
+    """To the largest (or smallest) elements, in equal shares where several are; if the result is nan, to all nans."""
     kept = kept_shape(x.shape, dims)
     if is_large(xp, x) and (dim := one_dim(dims)) is not None:
         return by_rows(_extremes_back, (x, g.reshape(kept), out.reshape(kept)), dim, len(dims))
@@ -196,10 +198,12 @@ def floating(x: Any, dtype: Any, name: str) -> Any:
 
 
 def in_single(function: Any) -> Any:
-    """`function` of a tensor, in float32 where that is short; the result is of the tensor's type. (One operation does that by itself.)"""
+    """`function` of a tensor, in float32 where that is short, with a result of its type (as single operations do)."""
     def wide(x: Any, *arguments: Any) -> Any:
         kind = x._array.dtype
-        return function(x, *arguments) if kind.char not in SHORT else cast(function(cast(x, np.dtype(np.float32)), *arguments), kind)
+        if kind.char not in SHORT:
+            return function(x, *arguments)
+        return cast(function(cast(x, np.dtype(np.float32)), *arguments), kind)
 
     return wide
 
@@ -300,7 +304,8 @@ def _with_mean(spread: Any, x: Any, dim: Any, keepdim: bool, axis: Any, keepdims
     """PyTorch finds both in double."""
     dim = axis if axis is not None else None if isinstance(dim, bool) else dim
     own = of_array(x._array.dtype)
-    return spread, to_dtype(mean(x, dim, keepdim, keepdims=keepdims, dtype=complex128 if own.is_complex else float64), own)
+    double = complex128 if own.is_complex else float64
+    return spread, to_dtype(mean(x, dim, keepdim, keepdims=keepdims, dtype=double), own)
 
 
 def var_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
@@ -410,7 +415,8 @@ def _extreme(name: str, operation: Any, pairwise: Any, x: Any, arguments: tuple[
     if dim is None:
         return write_out(name, _bound(name, operation, x, None, False), out)
     where = _position(name, x, dim, True)
-    return write_out(name, pick(getattr(return_types, name), x, whole_dim(dim, x._array.ndim, name), where, keepdim), out)
+    found = pick(getattr(return_types, name), x, whole_dim(dim, x._array.ndim, name), where, keepdim)
+    return write_out(name, found, out)
 
 
 def max(input: Any, *arguments: Any, dim: Any = None, keepdim: bool = False, other: Any = None, axis: Any = None,
@@ -421,20 +427,23 @@ def max(input: Any, *arguments: Any, dim: Any = None, keepdim: bool = False, oth
     >>> mg.tensor([[1., 4.], [3., 2.]]).max(dim=1).indices
     tensor([1, 0])
     """
-    return _extreme("max", amax_dims, RECORDED.maximum, input, arguments if other is None else (other,), dim, keepdim, axis, keepdims, out)
+    arguments = arguments if other is None else (other,)
+    return _extreme("max", amax_dims, RECORDED.maximum, input, arguments, dim, keepdim, axis, keepdims, out)
 
 
 def min(input: Any, *arguments: Any, dim: Any = None, keepdim: bool = False, other: Any = None, axis: Any = None,
         keepdims: Any = None, out: Any = None) -> Any:
     """The smallest of all; `min(dim)` gives values and indices; `min(other)` is `minimum`."""
-    return _extreme("min", amin_dims, RECORDED.minimum, input, arguments if other is None else (other,), dim, keepdim, axis, keepdims, out)
+    arguments = arguments if other is None else (other,)
+    return _extreme("min", amin_dims, RECORDED.minimum, input, arguments, dim, keepdim, axis, keepdims, out)
 
 
 def _truth(function: Any, name: str, x: Any, dim: Any, keepdim: bool, axis: Any, keepdims: Any, out: Any) -> Any:
     """Booleans; bytes for bytes, which were PyTorch's booleans once."""
     dim, keepdim = numpy_names(name, dim, keepdim, axis, keepdims)
     array = tensor_argument(x, name)._array
-    dims = () if isinstance(dim, (tuple, list)) and not dim else whole_dims(dim, array.ndim, name)  # of no dimensions: element by element
+    one_by_one = isinstance(dim, (tuple, list)) and not dim  # of no dimensions: element by element
+    dims = () if one_by_one else whole_dims(dim, array.ndim, name)
     found = np.asarray(function(array, dims, keepdims=keepdim))
     return write_out(name, make(found.astype(np.uint8) if array.dtype == np.uint8 else found), out)
 
@@ -455,7 +464,8 @@ def all(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None,
 def count_nonzero(input: Any, dim: Any = None, *, axis: Any = None) -> Any:
     """How many elements are not zero."""
     array = tensor_argument(input, "count_nonzero")._array
-    return make(np.asarray(np.count_nonzero(array, axis=whole_dims(dim if axis is None else axis, array.ndim, "count_nonzero"))))
+    dims = whole_dims(dim if axis is None else axis, array.ndim, "count_nonzero")
+    return make(np.asarray(np.count_nonzero(array, axis=dims)))
 
 
 def _running(operation: Any, name: str, x: Any, dim: Any, dtype: Any, axis: Any, out: Any) -> Any:
@@ -474,11 +484,16 @@ def cumprod(input: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None,
     return _running(cumprod_dim, "cumprod", input, dim, dtype, axis, out)
 
 
-norm2_dims = primitive("norm2", lambda a, dims, keepdim: np.sqrt(_wide_sum(_squared_size(a), dims, keepdim)).astype(a.real.dtype, copy=False),
-                       settings=SETTINGS, x=lambda xp, g, x, out, dims: x * back(xp, xp.where(out == 0, 0.0, g / out), x.shape, dims))
+def _norm2(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+    return np.sqrt(_wide_sum(_squared_size(a), dims, keepdim)).astype(a.real.dtype, copy=False)
 
 
-norm_dims = primitive("norm", lambda a, dims, keepdim, p: _norm_of(np.abs(a), dims, keepdim, p), settings=(*SETTINGS, "p"),
+norm2_dims = primitive("norm2", _norm2, settings=SETTINGS,
+                       x=lambda xp, g, x, out, dims: x * back(xp, xp.where(out == 0, 0.0, g / out), x.shape, dims))
+
+
+norm_dims = primitive("norm", lambda a, dims, keepdim, p: _norm_of(np.abs(a), dims, keepdim, p),
+                      settings=(*SETTINGS, "p"),
                       x=lambda xp, g, x, out, dims, p: _norm_rule(xp, g, x, out, dims, p))
 
 
@@ -487,7 +502,7 @@ def _norm_of(a: Any, dims: tuple[int, ...], keepdim: bool, p: float) -> Any:
 
 
 def _norm_rule(xp: Any, g: Any, x: Any, out: Any, dims: tuple[int, ...], p: float) -> Any:
-    """Each element's share of the norm, to the power p - 1: it cannot overflow. At zero it has no slope to follow, and gets zero."""
+    """Each element's share of the norm, to the power p - 1, which cannot overflow; at zero, which has no slope, zero."""
     whole = back(xp, out, x.shape, dims)
     flat = (x == 0) | (whole == 0)
     share = xp.power(xp.where(flat, 1.0, xp.abs(x)) / xp.where(flat, 1.0, whole), p - 1)

@@ -23,10 +23,10 @@ def one_dim(dims: tuple[int, ...]) -> int | None:
 
 
 def by_rows(work: Any, arrays: tuple[Any, ...], dim: int, dims: int = 1, kept: bool = False) -> Any:
-    """What `work(axis, *arrays, out)` writes into `out`: of the first array's shape or, if `kept`, with its `dims` from `dim` on as ones.
+    """What `work(axis, *arrays, out)` writes into `out`: of the first array's shape, with ones at `dims` if `kept`.
 
-    Rows along these dimensions are independent: large arrays are cut between them, into blocks that stay in the cache from
-    the first step to the last, on several threads.
+    Rows along these dimensions, `dims` from `dim` on, are independent: large arrays are cut between them, into blocks
+    that stay in the cache from the first step to the last, on several threads.
     """
     shape, end = arrays[0].shape, dim + dims
     out = np.empty(shape[:dim] + (1,) * dims + shape[end:] if kept else shape, arrays[0].dtype)
@@ -47,7 +47,7 @@ def _is_matrix(a: Any, axis: Any) -> bool:
 
 
 def row_extreme(ufunc: Any, a: Any, axis: Any) -> Any:
-    """The largest (or smallest) of each row, kept as a dimension; in a matrix the search for its place is faster than the reduction."""
+    """The largest (or smallest) of each row, kept as a dimension; in a matrix searching its place is faster."""
     if _is_matrix(a, axis):
         places = a.argmax(1) if ufunc is np.maximum else a.argmin(1)
         return a[np.arange(len(a)), places][:, None]
@@ -55,7 +55,7 @@ def row_extreme(ufunc: Any, a: Any, axis: Any) -> Any:
 
 
 def row_sum(a: Any, axis: Any) -> Any:
-    """The sum of each row, kept as a dimension; in a matrix with rows so short that their order does not matter, by the faster einsum."""
+    """The sum of each row, kept as a dimension; in a matrix of short rows, in any order, by the faster einsum."""
     if _is_matrix(a, axis) and a.shape[1] <= 4096:
         return np.einsum("ij->i", a)[:, None]
     return sums.add(a, axis if axis.__class__ is tuple else (axis,), True)

@@ -13,8 +13,8 @@ from ..shape.shape import expand, narrow, reshape, tensor_argument
 FUNCTIONS = "segment_reduce"
 
 # The name that `scatter_reduce` has for a reduction, and what it gives of nothing.
-_KINDS = {"sum": ("sum", 0.0), "mean": ("sum", 0.0), "prod": ("prod", 1.0), "max": ("amax", -np.inf), "amax": ("amax", -np.inf), "min": ("amin", np.inf),
-          "amin": ("amin", np.inf)}
+_KINDS = {"sum": ("sum", 0.0), "mean": ("sum", 0.0), "prod": ("prod", 1.0), "max": ("amax", -np.inf),
+          "amax": ("amax", -np.inf), "min": ("amin", np.inf), "amin": ("amin", np.inf)}
 
 
 def _lengths(data: Any, lengths: Any, offsets: Any, axis: int, unsafe: bool) -> Any:
@@ -27,12 +27,13 @@ def _lengths(data: Any, lengths: Any, offsets: Any, axis: int, unsafe: bool) -> 
                          fix="lengths.long()")
     found = found if offsets is None else np.diff(found, axis=-1)
     if found.ndim != axis + 1 or (found < 0).any():
-        raise BadValue(f"segment_reduce: lengths of shape {found.shape} do not divide dimension {axis} of shape {data._array.shape}",
+        raise BadValue(f"segment_reduce: lengths of shape {found.shape} do not divide dimension {axis} "
+                       f"of shape {data._array.shape}",
                        why="they need the dimensions up to that one, and none may be negative",
                        fix="axis=lengths.ndim - 1")
     if not unsafe and (found.sum(-1) != data._array.shape[axis]).any():
-        raise BadValue(f"segment_reduce: the lengths do not sum to {data._array.shape[axis]}, the size of dimension {axis}",
-                       fix="unsafe=True leaves out the rest")
+        raise BadValue(f"segment_reduce: the lengths do not sum to {data._array.shape[axis]}, "
+                       f"the size of dimension {axis}", fix="unsafe=True leaves out the rest")
     return found
 
 
@@ -56,11 +57,13 @@ def segment_reduce(data: Any, reduce: str, *, lengths: Any = None, indices: Any 
     counts = _lengths(data, lengths, offsets, axis, unsafe)
     kind, nothing = _KINDS[reduce]
     before, behind, covered = array.shape[:axis], array.shape[axis + 1:], int(counts.sum(-1).max(initial=0))
-    places = np.stack([np.repeat(np.arange(counts.shape[-1]), row) for row in counts.reshape(-1, counts.shape[-1])]).reshape(*before, covered)
+    rows = [np.repeat(np.arange(counts.shape[-1]), row) for row in counts.reshape(-1, counts.shape[-1])]
+    places = np.stack(rows).reshape(*before, covered)
     index = expand(reshape(make(places), *before, covered, *(1,) * len(behind)), *before, covered, *behind)
     start = make(np.full((*before, counts.shape[-1], *behind), nothing if initial is None else initial, array.dtype))
     found = scatter_reduce(start, axis, index, narrow(data, axis, 0, covered), kind)
     if reduce != "mean":
         return found
     per_piece = make(counts.reshape(*counts.shape, *(1,) * len(behind)).astype(array.dtype))
-    return where(per_piece == 0, float("nan") if initial is None else initial, found / where(per_piece == 0, 1.0, per_piece))
+    empty = per_piece == 0
+    return where(empty, float("nan") if initial is None else initial, found / where(empty, 1.0, per_piece))

@@ -19,15 +19,32 @@ from ..math.elementwise import cast, lerp, where
 from ..select.selecting import gather
 from ..select.sorting import order, sort
 from ..shape.shape import expand, flatten, movedim, reshape, squeeze, tensor_argument, unsqueeze, whole_dim, whole_dims
-from .reductions import back, floating, in_single, mean, not_empty, numpy_names, ordered, pick, sum as total, sum_dims, summable, to_extremes
+from .reductions import (
+    back,
+    floating,
+    in_single,
+    mean,
+    not_empty,
+    numpy_names,
+    ordered,
+    pick,
+    sum as total,
+    sum_dims,
+    summable,
+    to_extremes,
+)
 
 FUNCTIONS = "nansum nanmean median nanmedian mode quantile nanquantile kthvalue cov corrcoef"
 METHODS = "nansum nanmean median nanmedian mode quantile nanquantile kthvalue cov corrcoef sum_to_size"
 
 # -------------------------------------------------------------------------------------------------- without what is nan
 
-nansum_dims = primitive("nansum", lambda a, dims, keepdim: RAW.sum(np.where(np.isnan(a), a.dtype.type(0), a), dims, keepdim),
-                        settings=("dims", "keepdim"), x=lambda xp, g, x, dims: xp.where(x == x, back(xp, g, x.shape, dims), 0.0))
+def _nansum(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+    return RAW.sum(np.where(np.isnan(a), a.dtype.type(0), a), dims, keepdim)
+
+
+nansum_dims = primitive("nansum", _nansum, settings=("dims", "keepdim"),
+                        x=lambda xp, g, x, dims: xp.where(x == x, back(xp, g, x.shape, dims), 0.0))
 
 
 def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
@@ -43,7 +60,8 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
         raise DTypeError("nansum: not defined for complex numbers", fix="x.sum()")
     input = summable(input, dtype, "nansum")
     dims = whole_dims(dim, input._array.ndim, "nansum")
-    return write_out("nansum", (nansum_dims if input._array.dtype.kind in "fV" else sum_dims)(input, dims, keepdim), out)
+    operation = nansum_dims if input._array.dtype.kind in "fV" else sum_dims
+    return write_out("nansum", operation(input, dims, keepdim), out)
 
 
 def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
@@ -64,14 +82,16 @@ def _nanmean(x: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
 
 # -------------------------------------------------------------------------------------------- medians, modes, quantiles
 
-median_all = primitive("median", lambda a, dims: a.reshape(-1)[_median_place(a.reshape(1, -1), False)[0, 0]], settings=("dims",),
+median_all = primitive("median", lambda a, dims: a.reshape(-1)[_median_place(a.reshape(1, -1), False)[0, 0]],
+                       settings=("dims",),
                        x=lambda xp, g, x, out, dims: to_extremes(xp, g, x, out, dims))
-nanmedian_all = primitive("nanmedian", lambda a, dims: a.reshape(-1)[_median_place(a.reshape(1, -1), True)[0, 0]], settings=("dims",),
+nanmedian_all = primitive("nanmedian", lambda a, dims: a.reshape(-1)[_median_place(a.reshape(1, -1), True)[0, 0]],
+                          settings=("dims",),
                           x=lambda xp, g, x, out, dims: to_extremes(xp, g, x, out, dims))
 
 
 def _median_place(rows: Any, ignore_nan: bool) -> Any:
-    """Where in each row the lower median is: nan counts as the largest, and unless ignored one of them is the median."""
+    """Where in each row the lower median is: nan counts as the largest and, unless ignored, is the median."""
     n = rows.shape[-1]
     middle = np.full((*rows.shape[:-1], 1), (n - 1) // 2)
     if rows.dtype.kind in "fV":
@@ -85,7 +105,8 @@ def _median(name: str, whole: Any, ignore_nan: bool, x: Any, dim: Any, keepdim: 
     dim, keepdim = numpy_names(name, dim, keepdim, axis, keepdims)
     array = ordered(x, name)
     if dim is None and not array.size:  # what PyTorch gives for the median of nothing
-        return write_out(name, make(np.array(np.nan if array.dtype.kind in "fV" else np.iinfo(array.dtype).min, array.dtype)), out)
+        nothing = np.nan if array.dtype.kind in "fV" else np.iinfo(array.dtype).min
+        return write_out(name, make(np.array(nothing, array.dtype)), out)
     if dim is None:
         return write_out(name, whole(x, tuple(range(array.ndim))), out)
     dim = whole_dim(dim, array.ndim, name)
@@ -151,7 +172,8 @@ def kthvalue(input: Any, k: int, dim: Any = -1, keepdim: bool = False, *, axis: 
     n = shape[whole_dim(dim if axis is None else axis, len(shape), "kthvalue")] if shape else 1
     if not 1 <= k <= n:
         raise BadIndex(f"kthvalue: k={k} is out of range for a dimension of size {n}", fix=f"k from 1 to {n}")
-    return write_out("kthvalue", _row_places("kthvalue", input, dim, keepdim, axis, keepdims, lambda rows: order(rows, -1)[:, k - 1]), out)
+    found = _row_places("kthvalue", input, dim, keepdim, axis, keepdims, lambda rows: order(rows, -1)[:, k - 1])
+    return write_out("kthvalue", found, out)
 
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
@@ -170,7 +192,8 @@ def _quantile(name: str, x: Any, q: Any, dim: Any, keepdim: bool, interpolation:
     if ignore_nan:
         ranks = ranks * make(np.maximum(n - 1 - missing, 0).astype(q._array.dtype))
     else:
-        ranks = where(make(np.broadcast_to(missing > 0, ranks._array.shape).copy()), float(n - 1), ranks * (n - 1))  # where nan is
+        has_nan = make(np.broadcast_to(missing > 0, ranks._array.shape).copy())
+        ranks = where(has_nan, float(n - 1), ranks * (n - 1))  # where nan is
     result = _between(ordered, ranks, interpolation)
     kept = (1,) * ndim if whole else tuple(1 if d == place else size for d, size in enumerate(x._array.shape))
     shape = kept if keepdim else () if whole else tuple(size for d, size in enumerate(x._array.shape) if d != place)
@@ -206,8 +229,8 @@ def _check_quantile(name: str, x: Any, q: Any, interpolation: str) -> Any:
                           fix=f"x.{name}(mutagrad.tensor([0.25, 0.75]))")
     q = q if isinstance(q, TensorBase) else make(np.array(q, array.dtype))
     if q._array.ndim > 1 or q._array.dtype != array.dtype:
-        raise BadValue(f"{name}: q must be a number or a vector of x's type, not {of_array(q._array.dtype).name} of shape {q._array.shape}",
-                       fix="q.flatten().to(x.dtype)")
+        raise BadValue(f"{name}: q must be a number or a vector of x's type, "
+                       f"not {of_array(q._array.dtype).name} of shape {q._array.shape}", fix="q.flatten().to(x.dtype)")
     if not ((q._array >= 0) & (q._array <= 1)).all():
         raise BadValue(f"{name}() q values must be in the range [0, 1]", why=f"got {q._array.tolist()}",
                        fix=f"x.{name}(0.5)")
@@ -267,7 +290,10 @@ def _covariance(x: Any, frequency: Any, importance: Any, correction: int) -> Any
             raise BadValue("cov: the weights sum to zero, so that nothing is left to average",
                            fix="weights that are not all zero")
         centred = x - total(x * w, 1, True) / weight
-        degrees = weight - (correction * (total(w * importance) / weight) if importance is not None and correction else correction)
+        lost = correction
+        if importance is not None and correction:
+            lost = correction * (total(w * importance) / weight)
+        degrees = weight - lost
     other = centred if w is None else centred * w
     products = matmul(other, RECORDED.conj(centred).T)
     degrees = degrees if degrees._array > 0 else make(np.zeros_like(degrees._array))
@@ -279,7 +305,8 @@ def _weights(name: str, weights: Any, kind: str, n: int) -> Any:
         return None
     array = tensor_argument(weights, "cov")._array
     if array.ndim > 1 or array.dtype.kind not in kind or array.size != n:
-        raise BadValue(f"cov: {name} must be a vector of {n} {'integers' if kind == 'iu' else 'floats'}, not {array.dtype.name} of shape {array.shape}",
+        raise BadValue(f"cov: {name} must be a vector of {n} {'integers' if kind == 'iu' else 'floats'}, "
+                       f"not {array.dtype.name} of shape {array.shape}",
                        fix=f"a weight for each of the {n} observations")
     if array.size and array.min() < 0:
         raise BadValue(f"cov: {name} must not be negative", why=f"the smallest is {array.min()}", fix=f"{name}.abs()")
