@@ -502,7 +502,7 @@ def _norm_of(a: Any, dims: tuple[int, ...], keepdim: bool, p: float) -> Any:
 
 
 def _norm_rule(xp: Any, g: Any, x: Any, out: Any, dims: tuple[int, ...], p: float) -> Any:
-    """Each element's share of the norm, to the power p - 1, which cannot overflow; at zero, which has no slope, zero."""
+    """Each element's share of the norm, to the power p - 1, which cannot overflow; at zero, without a slope, zero."""
     whole = back(xp, out, x.shape, dims)
     flat = (x == 0) | (whole == 0)
     share = xp.power(xp.where(flat, 1.0, xp.abs(x)) / xp.where(flat, 1.0, whole), p - 1)
