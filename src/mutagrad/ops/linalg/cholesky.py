@@ -1,14 +1,17 @@
 """Cholesky factorizations of positive definite matrices, and solving with them."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...arrays import np
 from ...base import return_types
 from ...base.errors import ShapeError, may_need_much
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.factory import make
 from ...core.out_arg import write_out
+from ...core.storage import TensorBase as Tensor
 from .matrices import adjoint
 from .solving import (
     adj,
@@ -28,7 +31,7 @@ FUNCTIONS = "cholesky cholesky_inverse cholesky_solve"
 METHODS = "cholesky cholesky_inverse cholesky_solve"
 
 
-def _cholesky(a: Any, upper: bool, strict: bool) -> Any:
+def _cholesky(a: Array, upper: bool, strict: bool) -> Any:
     a = a.conj().swapaxes(-2, -1) if upper else a
     try:
         found = np.linalg.cholesky(a)
@@ -43,7 +46,7 @@ def _cholesky(a: Any, upper: bool, strict: bool) -> Any:
     return found.conj().swapaxes(-2, -1) if upper else found
 
 
-def _bad_minors(a: Any) -> Any:
+def _bad_minors(a: Array) -> Any:
     """For each matrix the order of the first leading minor that is not positive definite, or 0."""
     info = np.zeros(a.shape[:-2], np.int32)
     for at in np.ndindex(info.shape):
@@ -69,7 +72,7 @@ cholesky_values = with_conjugates(primitive("cholesky", _cholesky, settings=("up
                                             x=lambda xp, g, out, upper: _cholesky_rule(xp, g, out, upper)))
 
 
-def linalg_cholesky(A: Any, *, upper: bool = False, out: Any = None) -> Any:
+def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Any:
     """The lower triangular L with L @ L.mH = A, for positive definite A; or the upper one with U.mH @ U = A.
 
     >>> import mutagrad as mg
@@ -80,12 +83,13 @@ def linalg_cholesky(A: Any, *, upper: bool = False, out: Any = None) -> Any:
     return write_out("cholesky", cholesky_values(square(A, "cholesky"), upper, True), out)
 
 
-def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
+def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Any:
     """The triangular factor of a positive definite matrix: an older name of `linalg.cholesky`."""
     return linalg_cholesky(input, upper=upper, out=out)
 
 
-def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
+def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False,
+                out: Sequence[Tensor] | None = None) -> Any:
     """The factor, and for each matrix 0 or the order of the minor that is not positive, where the factor is nan."""
     found = cholesky_values(square(A, "cholesky_ex"), upper, check_errors)
     failed = bool(np.isnan(found._array).any())
@@ -94,7 +98,7 @@ def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False, out:
     return write_out("cholesky_ex", return_types.linalg_cholesky_ex(found, make(info)), out)
 
 
-def cholesky_solve(B: Any, L: Any, upper: bool = False, *, out: Any = None) -> Any:
+def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Any:
     """X with A @ X = B, given the Cholesky factor of A."""
     square(L, "cholesky_solve")
     matrices(B, "cholesky_solve")
@@ -108,7 +112,7 @@ def cholesky_solve(B: Any, L: Any, upper: bool = False, *, out: Any = None) -> A
 
 
 @may_need_much
-def cholesky_inverse(L: Any, upper: bool = False, *, out: Any = None) -> Any:
+def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Any:
     """The inverse of A, given its Cholesky factor."""
     square(L, "cholesky_inverse")
     eye = make(np.broadcast_to(np.eye(L._array.shape[-1], dtype=L._array.dtype), L._array.shape).copy())

@@ -6,11 +6,13 @@ from typing import Any
 
 from ...arrays import np
 from ...base.errors import BadArgument, BadValue, DTypeError, ShapeError
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.indexing import copy_
 from ...core.number import number
 from ...core.out_arg import write_out
 from ...core.promote import operand_dtype
+from ...core.storage import TensorBase as Tensor
 from ..math.elementwise import cast, where
 from ..reduce.reductions import floating, norm
 from ..shape.shape import expand, whole_dim
@@ -19,7 +21,7 @@ FUNCTIONS = "cdist renorm"
 METHODS = "renorm renorm_"
 
 
-def renorm(input: Any, p: float, dim: int, maxnorm: float, *, out: Any = None) -> Any:
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | None = None) -> Any:
     """Slices along a dimension, those with a p-norm above `maxnorm` scaled down to it."""
     ndim = floating(input, None, "renorm")._array.ndim
     p, maxnorm = number(p), number(maxnorm)
@@ -35,12 +37,12 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float, *, out: Any = None) -
     return write_out("renorm", input * where(length > maxnorm, maxnorm / (length + 1e-7), 1.0), out)
 
 
-def renorm_(x: Any, p: float, dim: int, maxnorm: float) -> Any:
+def renorm_(x: Tensor, p: float, dim: int, maxnorm: float) -> Any:
     """The same in place."""
     return copy_(x, renorm(x, p, dim, maxnorm))
 
 
-def _euclidean(a: Any, b: Any, fast: bool) -> Any:
+def _euclidean(a: Array, b: Array, fast: bool) -> Any:
     if not fast:
         apart = a[..., :, None, :] - b[..., None, :, :]
         return np.sqrt(np.add.reduce(apart * apart, -1))
@@ -49,7 +51,7 @@ def _euclidean(a: Any, b: Any, fast: bool) -> Any:
     return np.sqrt(np.maximum(squares, 0, out=squares), out=squares)
 
 
-def _distances(a: Any, b: Any, p: float, fast: bool) -> Any:
+def _distances(a: Array, b: Array, p: float, fast: bool) -> Any:
     if p == 2:
         return _euclidean(a, b, fast)
     apart = np.abs(a[..., :, None, :] - b[..., None, :, :])
@@ -97,7 +99,7 @@ _COMPUTE_MODES = {"use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_eucli
 _FEW_ROWS = 25  # up to so many, differences are as fast as a product of matrices, and more exact
 
 
-def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> Any:
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Any:
     """The p-norm distance of each row of x1 to each row of x2; leading dimensions are batches.
 
     >>> import mutagrad as mg

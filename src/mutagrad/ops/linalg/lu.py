@@ -1,6 +1,7 @@
 """LU factorizations of matrices, LDL factorizations of symmetric ones, and solving with them."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -8,10 +9,12 @@ from ...arrays import np
 from ...arrays.scipy import lapack
 from ...base import return_types
 from ...base.errors import DTypeError, NotSupported, ShapeError
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.factory import make
 from ...core.op import RAW, RECORDED
 from ...core.out_arg import write_out
+from ...core.storage import TensorBase as Tensor
 from ..shape.shape import narrow, tensor_argument, transpose
 from .matrices import adjoint, tril, triu
 from .products import matmul
@@ -34,7 +37,7 @@ FUNCTIONS = "lu lu_solve lu_unpack"
 METHODS = "lu lu_solve"
 
 
-def _row_order(pivots: Any, rows: int) -> Any:
+def _row_order(pivots: Array, rows: int) -> Any:
     """The order in which LAPACK's exchanges, counted from 1, leave the rows."""
     each = np.arange(prod(pivots.shape[:-1]))
     order = np.broadcast_to(np.arange(rows), (len(each), rows)).copy()
@@ -43,7 +46,7 @@ def _row_order(pivots: Any, rows: int) -> Any:
     return order.reshape(*pivots.shape[:-1], rows)
 
 
-def _permutation(order: Any, dtype: Any) -> Any:
+def _permutation(order: Array, dtype: Any) -> Any:
     """P with A = P @ L @ U: column k is 1 where row k of the product came from."""
     return np.eye(order.shape[-1], dtype=dtype)[order].swapaxes(-2, -1)
 
@@ -91,7 +94,7 @@ def _check_pivot(name: str, pivot: bool) -> None:
                            fix="pivot=True")
 
 
-def _lu(name: str, A: Any, pivot: bool) -> Any:
+def _lu(name: str, A: Tensor, pivot: bool) -> Any:
     array = matrices(A, name)._array
     _check_pivot(name, pivot)
     factors, pivots, info = lu_arrays(array)
@@ -99,14 +102,15 @@ def _lu(name: str, A: Any, pivot: bool) -> Any:
     return return_types.linalg_lu_factor_ex(found, make(pivots), make(info))
 
 
-def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
+def lu_factor(A: Tensor, *, pivot: bool = True, out: Sequence[Tensor] | None = None) -> Any:
     """L and U in one matrix, and the exchanges of rows, counted from 1."""
     factors, pivots, info = _lu("lu_factor", A, pivot)
     first_failure("lu_factor", A._array.shape, info._array, SINGULAR, "lu_factor_ex, which returns it with its info")
     return write_out("lu_factor", return_types.linalg_lu_factor(factors, pivots), out)
 
 
-def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False, out: Any = None) -> Any:
+def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False,
+                 out: Sequence[Tensor] | None = None) -> Any:
     """L and U in one matrix, the exchanges of rows, and for each matrix 0 or its first zero pivot."""
     found = _lu("lu_factor_ex", A, pivot)
     if check_errors:
@@ -114,8 +118,8 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False, out:
     return write_out("lu_factor_ex", found, out)
 
 
-def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True, *,
-              out: Any = None) -> Any:
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True, *,
+              out: Sequence[Tensor] | None = None) -> Any:
     """P, L and U out of what `lu_factor` returns; what is not asked for is empty."""
     array = matrices(LU_data, "lu_unpack")._array
     if tensor_argument(LU_pivots, "lu_unpack")._array.dtype != np.int32:
@@ -131,13 +135,13 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_piv
     return write_out("lu_unpack", return_types.lu_unpack(permutation, lower, upper), out)
 
 
-def linalg_lu(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
+def linalg_lu(A: Tensor, *, pivot: bool = True, out: Sequence[Tensor] | None = None) -> Any:
     """P, L and U with A = P @ L @ U: a permutation, a lower triangle with ones on its diagonal, an upper triangle."""
     factors, pivots, _ = _lu("lu", A, pivot)
     return write_out("lu", return_types.linalg_lu(lu_unpack(factors, pivots)), out)
 
 
-def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
+def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Sequence[Tensor] | None = None) -> Any:
     """L and U in one matrix, the row exchanges and, with `get_infos`, the first zero pivots: an older `lu_factor`."""
     factors, pivots, info = _lu("lu", A, pivot)
     if not get_infos:
@@ -145,7 +149,8 @@ def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> 
     return write_out("lu", (factors, pivots, info) if get_infos else (factors, pivots), out)
 
 
-def linalg_lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False, out: Any = None) -> Any:
+def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False,
+                    out: Tensor | None = None) -> Any:
     """X with A @ X = B, given what `lu_factor` says of A; X @ A = B if not `left`, A.mH in place of A if `adjoint`."""
     square(LU, "lu_solve")
     matrices(B, "lu_solve")
@@ -170,14 +175,14 @@ def linalg_lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint:
 _adjoint = adjoint
 
 
-def lu_solve(b: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Any:
     """X with A @ X = b, given what `lu_factor` says of A: an older form of `linalg.lu_solve`."""
     return linalg_lu_solve(LU_data, LU_pivots, b, out=out)
 
 
 # ------------------------------------------------------------------------------------------------------------------ LDL
 
-def _ldl(name: str, A: Any, hermitian: bool) -> Any:
+def _ldl(name: str, A: Tensor, hermitian: bool) -> Any:
     array = square(A, name)._array
     factor = lapack("hetrf" if hermitian and array.dtype.kind == "c" else "sytrf", array.dtype, name)
     n = array.shape[-1]
@@ -189,7 +194,7 @@ def _ldl(name: str, A: Any, hermitian: bool) -> Any:
 ldl_values = primitive("ldl_factor", lambda a, factors: factors, settings=("factors",), inputs=("x",), x=None)
 
 
-def ldl_factor(A: Any, *, hermitian: bool = False, out: Any = None) -> Any:
+def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Sequence[Tensor] | None = None) -> Any:
     """L and the block diagonal D with A = L @ D @ L.mT (L.mH if `hermitian`) in one matrix, and the row exchanges."""
     found = _ldl("ldl_factor", A, hermitian)
     first_failure("ldl_factor", A._array.shape, found.info._array, SINGULAR,
@@ -197,7 +202,8 @@ def ldl_factor(A: Any, *, hermitian: bool = False, out: Any = None) -> Any:
     return write_out("ldl_factor", return_types.linalg_ldl_factor(found.LD, found.pivots), out)
 
 
-def ldl_factor_ex(A: Any, *, hermitian: bool = False, check_errors: bool = False, out: Any = None) -> Any:
+def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False,
+                  out: Sequence[Tensor] | None = None) -> Any:
     """As `ldl_factor`, with 0 or the first zero pivot for each matrix instead of an error."""
     found = _ldl("ldl_factor_ex", A, hermitian)
     if check_errors:
@@ -205,7 +211,7 @@ def ldl_factor_ex(A: Any, *, hermitian: bool = False, check_errors: bool = False
     return write_out("ldl_factor_ex", found, out)
 
 
-def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False, out: Any = None) -> Any:
+def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False, out: Tensor | None = None) -> Any:
     """X with A @ X = B, given what `ldl_factor` says of A."""
     square(LD, "ldl_solve")
     matrices(B, "ldl_solve")
@@ -218,7 +224,7 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False, out: Any
     return write_out("ldl_solve", found, out)
 
 
-def _ldl_solve(factors: Any, b: Any, pivots: Any, hermitian: bool) -> Any:
+def _ldl_solve(factors: Array, b: Array, pivots: Array, hermitian: bool) -> Any:
     solve = lapack("hetrs" if hermitian and factors.dtype.kind == "c" else "sytrs", factors.dtype, "ldl_solve")
     pivots = np.broadcast_to(pivots, factors.shape[:-1])
     out = np.empty(b.shape, b.dtype)

@@ -45,19 +45,22 @@ def _whole(x: Any, scale: Any) -> Any:
     return int(scale) if integral and isinstance(scale, float) else scale
 
 
-def addmv(input: Any, mat: Any, vec: Any, *, beta: float = 1, alpha: float = 1, out: Any = None) -> Any:
+def addmv(input: TensorBase, mat: TensorBase, vec: TensorBase, *, beta: float = 1, alpha: float = 1,
+          out: TensorBase | None = None) -> Any:
     """`beta * x + alpha * (mat @ vec)`."""
     beta, alpha = _whole(input, beta), _whole(input, alpha)
     return write_out("addmv", add_product(addmv_values, "addmv", input, mat, vec, (2, 1), beta, alpha), out)
 
 
-def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float = 1, out: Any = None) -> Any:
+def baddbmm(input: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: float = 1, alpha: float = 1,
+            out: TensorBase | None = None) -> Any:
     """`beta * x + alpha * (batch1 @ batch2)` for batches of matrices."""
     beta, alpha = _whole(input, beta), _whole(input, alpha)
     return write_out("baddbmm", add_product(baddbmm_values, "baddbmm", input, batch1, batch2, (3, 3), beta, alpha), out)
 
 
-def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float = 1, out: Any = None) -> Any:
+def addbmm(input: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: float = 1, alpha: float = 1,
+           out: TensorBase | None = None) -> Any:
     """`beta * x + alpha * (batch1 @ batch2).sum(0)`: one product of the matrices laid side by side."""
     check_factors("addbmm", input, batch1, batch2)
     a, b = batch1._array.shape, batch2._array.shape
@@ -69,7 +72,8 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: floa
     return write_out("addbmm", add_product(addmm_values, "addbmm", input, left, right, (2, 2), beta, alpha), out)
 
 
-def addr(input: Any, vec1: Any, vec2: Any, *, beta: float = 1, alpha: float = 1, out: Any = None) -> Any:
+def addr(input: TensorBase, vec1: TensorBase, vec2: TensorBase, *, beta: float = 1, alpha: float = 1,
+         out: TensorBase | None = None) -> Any:
     """`beta * x + alpha * outer(vec1, vec2)`."""
     tensors = [tensor_argument(v, "addr") for v in (input, vec1, vec2)]
     if vec1._array.ndim != 1 or vec2._array.ndim != 1:
@@ -85,7 +89,7 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: float = 1, alpha: float = 1,
     return write_out("addr", addmm_values(bias, unsqueeze(left, 1), unsqueeze(right, 0), beta, alpha), out)
 
 
-def _written(name: str, x: Any, result: Any) -> Any:
+def _written(name: str, x: TensorBase, result: TensorBase) -> Any:
     """Writes the result into `x`, whose shape it must have."""
     if x._array.shape != result._array.shape:
         raise ShapeError(f"{name}: a result of shape {result._array.shape} cannot be written "
@@ -94,23 +98,23 @@ def _written(name: str, x: Any, result: Any) -> Any:
     return copy_into(x, result)
 
 
-def addmm_(x: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+def addmm_(x: TensorBase, mat1: TensorBase, mat2: TensorBase, *, beta: float = 1, alpha: float = 1) -> Any:
     return _written("addmm_", x, addmm(x, mat1, mat2, beta=beta, alpha=alpha))
 
 
-def addmv_(x: Any, mat: Any, vec: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+def addmv_(x: TensorBase, mat: TensorBase, vec: TensorBase, *, beta: float = 1, alpha: float = 1) -> Any:
     return _written("addmv_", x, addmv(x, mat, vec, beta=beta, alpha=alpha))
 
 
-def addbmm_(x: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+def addbmm_(x: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: float = 1, alpha: float = 1) -> Any:
     return _written("addbmm_", x, addbmm(x, batch1, batch2, beta=beta, alpha=alpha))
 
 
-def baddbmm_(x: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+def baddbmm_(x: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: float = 1, alpha: float = 1) -> Any:
     return _written("baddbmm_", x, baddbmm(x, batch1, batch2, beta=beta, alpha=alpha))
 
 
-def addr_(x: Any, vec1: Any, vec2: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+def addr_(x: TensorBase, vec1: TensorBase, vec2: TensorBase, *, beta: float = 1, alpha: float = 1) -> Any:
     found = addr(x, vec1, vec2, beta=beta, alpha=alpha)
     if found._array.dtype is not x._array.dtype:
         raise DTypeError(f"addr_: a result of type {of_array(found._array.dtype).name} "
@@ -121,7 +125,7 @@ def addr_(x: Any, vec1: Any, vec2: Any, *, beta: float = 1, alpha: float = 1) ->
 
 # ------------------------------------------------------------------------------------------------------- inner products
 
-def inner(input: Any, other: Any, *, out: Any = None) -> Any:
+def inner(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> Any:
     """Sums of products over the last dimension of both."""
     check_factors("inner", input, other)
     if not input._array.ndim or not other._array.ndim:
@@ -132,13 +136,13 @@ def inner(input: Any, other: Any, *, out: Any = None) -> Any:
     return write_out("inner", tensordot(input, other, dims=([-1], [-1])), out)
 
 
-def vdot(input: Any, other: Any, *, out: Any = None) -> Any:
+def vdot(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> Any:
     """The sum of the products of two vectors, the first conjugated."""
     check_factors("vdot", input, other)
     return write_out("vdot", dot(conj(input) if input._array.dtype.kind == "c" else input, other), out)
 
 
-def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
+def vecdot(x: TensorBase, y: TensorBase, *, dim: int = -1, out: TensorBase | None = None) -> Any:
     """The inner products of vectors along a dimension, the first conjugated."""
     check_factors("vecdot", x, y)
     wide, other = broadcast_tensors(x, y)
@@ -153,7 +157,7 @@ cross_values = primitive("cross", lambda a, b, dim: np.cross(a, b, axis=dim), se
                          x=lambda xp, g, y, dim: xp.cross(y, g, dim), y=lambda xp, g, x, dim: xp.cross(g, x, dim))
 
 
-def linalg_cross(input: Any, other: Any, *, dim: int = -1, out: Any = None) -> Any:
+def linalg_cross(input: TensorBase, other: TensorBase, *, dim: int = -1, out: TensorBase | None = None) -> Any:
     """The vectors at right angles to both, along a dimension of size 3."""
     x, y = tensor_argument(input, "cross"), tensor_argument(other, "cross")
     a, b = x._array.shape, y._array.shape
@@ -171,7 +175,7 @@ def linalg_cross(input: Any, other: Any, *, dim: int = -1, out: Any = None) -> A
     return write_out("cross", cross_values(*broadcast_tensors(x, y), dim), out)
 
 
-def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) -> Any:
+def cross(input: TensorBase, other: TensorBase, dim: int | None = None, *, out: TensorBase | None = None) -> Any:
     """The vectors at right angles to both, along a dimension of size 3: the first such if none is named."""
     shape = tensor_argument(input, "cross")._array.shape
     if dim is None and 3 not in shape:
@@ -179,7 +183,7 @@ def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) ->
     return linalg_cross(input, other, dim=shape.index(3) if dim is None else dim, out=out)
 
 
-def kron(input: Any, other: Any, *, out: Any = None) -> Any:
+def kron(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> Any:
     """Every element of the first times the whole of the second, laid out as blocks.
 
     >>> import mutagrad as mg
@@ -208,14 +212,14 @@ def _splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
     return best
 
 
-def _multiply(factors: Sequence[Any], splits: dict[tuple[int, int], int], i: int, j: int) -> Any:
+def _multiply(factors: Sequence[TensorBase], splits: dict[tuple[int, int], int], i: int, j: int) -> Any:
     if i == j:
         return factors[i]
     k = splits[i, j]
     return matmul(_multiply(factors, splits, i, k), _multiply(factors, splits, k + 1, j))
 
 
-def multi_dot(tensors: Sequence[Any], *, out: Any = None) -> Any:
+def multi_dot(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> Any:
     """The product of several matrices, in the order that needs the least work; the first and last may be vectors."""
     if not isinstance(tensors, (tuple, list)):
         raise BadArgument(f"multi_dot: expects a sequence of tensors, got {type(tensors).__name__}",
@@ -238,7 +242,7 @@ def multi_dot(tensors: Sequence[Any], *, out: Any = None) -> Any:
     return write_out("multi_dot", _multiply(factors, _splits(sizes), 0, len(factors) - 1), out)
 
 
-def chain_matmul(*matrices: Any, out: Any = None) -> Any:
+def chain_matmul(*matrices: TensorBase, out: TensorBase | None = None) -> Any:
     """The product of several matrices, in the order that needs the least work."""
     if not matrices:
         raise BadArgument("chain_matmul: expects at least one matrix, got none",

@@ -1,6 +1,7 @@
 """Products of matrices and vectors."""
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from math import prod
 from string import ascii_letters, ascii_lowercase, ascii_uppercase
 from typing import Any
@@ -10,6 +11,7 @@ from ...arrays.bfloat16 import SHORT, rounded, widened
 from ...arrays.numpy import silenced
 from ...base.errors import BadArgument, BadData, BadValue, DTypeError, OutOfMemory, ShapeError
 from ...base.modes import mode
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.dtypes import BOOL, FLOAT, of_array
 from ...core.factory import make
@@ -56,7 +58,7 @@ def _right(xp: Any, g: Any, x: Any, shape: tuple[int, ...]) -> Any:
 _matmul = np.matmul
 
 
-def product(a: Any, b: Any) -> Any:
+def product(a: Array, b: Array) -> Any:
     """`a @ b`."""
     if a.shape[-1] < _LONG or a.ndim != 2 or b.ndim != 2 or 1 in (len(a), b.shape[1]) or a.size * b.shape[1] > _SMALL:
         return _matmul(a, b)
@@ -67,7 +69,7 @@ _LONG = 1024  # products to be added that are worth adding in groups
 _SMALL = 1 << 22  # products up to which this is as fast, and OpenBLAS adds all of an element's one after the other
 
 
-def _long_product(a: Any, b: Any) -> Any:
+def _long_product(a: Array, b: Array) -> Any:
     """`a @ b` of long rows and columns, such as the gradient of few weights over a large batch: the sum of parts."""
     groups = a.shape[1] // sums.GROUP
     each = a.shape[1] // groups
@@ -78,7 +80,7 @@ def _long_product(a: Any, b: Any) -> Any:
     return sums.add(parts, (0,))
 
 
-def _add_product(name: str, bias: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
+def _add_product(name: str, bias: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Any:
     """beta * bias + alpha * (a @ b) in the type of a; with beta 0 the bias does not count, be it nan."""
     found = product(a, b)
     if alpha != 1:
@@ -109,7 +111,7 @@ matmul_values = primitive("matmul", product, x=lambda xp, g, y, x_shape: _left(x
 addmm_values = sum_with_product("addmm")
 
 
-def check_factors(name: str, *factors: Any) -> None:
+def check_factors(name: str, *factors: TensorBase) -> None:
     """Raises for what is no tensor, and for types that differ or have no products."""
     for v in factors:
         if not isinstance(v, TensorBase):
@@ -125,20 +127,20 @@ def check_factors(name: str, *factors: Any) -> None:
                          fix="x.int() @ y.int()")
 
 
-def _plain_factors(x: Any, y: Any) -> bool:
+def _plain_factors(x: object, y: object) -> bool:
     """Whether `check_factors` has nothing to say: one look instead of several, on the commonest path."""
     return (isinstance(x, TensorBase) and isinstance(y, TensorBase) and x._array.dtype is y._array.dtype
             and x._array.dtype.kind in "fc")
 
 
-def mismatch(name: str, x: Any, y: Any, why: str) -> ShapeError:
+def mismatch(name: str, x: TensorBase, y: TensorBase, why: str) -> ShapeError:
     a, b = x._array.shape, y._array.shape
     fix = "x @ y.T" if len(b) == 2 and a and a[-1] == b[-1] else "check which operand should be transposed: x.T, y.T"
     shapes = f"mat1 and mat2 shapes cannot be multiplied ({'x'.join(map(str, a))} and {'x'.join(map(str, b))})"
     return ShapeError(f"{name}: {shapes}", why=why, fix=fix)
 
 
-def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
+def matmul(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> Any:
     """`x @ y`: of vectors, matrices, or batches of matrices, whose batch dimensions broadcast.
 
     >>> import mutagrad as mg
@@ -163,12 +165,12 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     return result if out is None else write_out("matmul", result, out)
 
 
-def _is_sparse(x: Any) -> bool:
+def _is_sparse(x: object) -> bool:
     """Sparse matrices are no tensors, and know how to multiply themselves."""
     return not isinstance(x, TensorBase) and getattr(x, "is_sparse", False) is True
 
 
-def _ranked(name: str, dims_x: int, dims_y: int, x: Any, y: Any) -> Any:
+def _ranked(name: str, dims_x: int, dims_y: int, x: TensorBase, y: TensorBase) -> Any:
     if _is_sparse(x):
         return x @ y
     check_factors(name, x, y)
@@ -179,27 +181,27 @@ def _ranked(name: str, dims_x: int, dims_y: int, x: Any, y: Any) -> Any:
     return matmul(x, y)
 
 
-def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
+def mm(input: TensorBase, mat2: TensorBase, *, out: TensorBase | None = None) -> Any:
     """The product of two matrices."""
     return write_out("mm", _ranked("mm", 2, 2, input, mat2), out)
 
 
-def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
+def bmm(input: TensorBase, mat2: TensorBase, *, out: TensorBase | None = None) -> Any:
     """The products of two batches of matrices."""
     return write_out("bmm", _ranked("bmm", 3, 3, input, mat2), out)
 
 
-def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
+def mv(input: TensorBase, vec: TensorBase, *, out: TensorBase | None = None) -> Any:
     """The product of a matrix and a vector."""
     return write_out("mv", _ranked("mv", 2, 1, input, vec), out)
 
 
-def dot(input: Any, tensor: Any, *, out: Any = None) -> Any:
+def dot(input: TensorBase, tensor: TensorBase, *, out: TensorBase | None = None) -> Any:
     """The sum of the products of two vectors."""
     return write_out("dot", _ranked("dot", 1, 1, input, tensor), out)
 
 
-def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
+def outer(input: TensorBase, vec2: TensorBase, *, out: TensorBase | None = None) -> Any:
     """The matrix of all products of two vectors."""
     input, vec2 = tensor_argument(input, "outer"), tensor_argument(vec2, "outer")
     if input._array.ndim != 1 or vec2._array.ndim != 1:
@@ -207,15 +209,15 @@ def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
     return write_out("outer", unsqueeze(input, 1) * vec2, out)
 
 
-def check_scales(name: str, x: Any, *scales: Any) -> None:
+def check_scales(name: str, x: TensorBase, *scales: Any) -> None:
     """Raises where a scale would make fractions of integers."""
     if of_array(x._array.dtype).category < FLOAT and any(isinstance(scale, float) for scale in scales):
         raise DTypeError(f"{name}: alpha and beta must be integers for tensors of {of_array(x._array.dtype).name}",
                          why="they do not change the type of the result", fix="x.float() first")
 
 
-def add_product(operation: Any, name: str, x: Any, left: Any, right: Any, dims: tuple[int, int], beta: Any,
-                alpha: Any) -> Any:
+def add_product(operation: Callable[..., TensorBase], name: str, x: TensorBase, left: TensorBase, right: TensorBase,
+                dims: tuple[int, int], beta: float, alpha: float) -> Any:
     """`operation`, one of `sum_with_product`, once its arguments are seen to fit."""
     if not _plain_factors(left, right) or not _plain_factors(x, left):
         check_factors(name, x, left, right)
@@ -228,7 +230,8 @@ def add_product(operation: Any, name: str, x: Any, left: Any, right: Any, dims: 
     return operation(x, left, right, beta, alpha)
 
 
-def addmm(input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1, out: Any = None) -> Any:
+def addmm(input: TensorBase, mat1: TensorBase, mat2: TensorBase, *, beta: float = 1, alpha: float = 1,
+          out: TensorBase | None = None) -> Any:
     """`beta * x + alpha * (mat1 @ mat2)`."""
     return write_out("addmm", add_product(addmm_values, "addmm", input, mat1, mat2, (2, 2), beta, alpha), out)
 
@@ -252,7 +255,7 @@ _ROOM = 1 << 24  # elements that may lie between two products: in one go NumPy a
 
 
 @silenced
-def _einsum_arrays(terms: tuple[str, ...], result: str, arrays: tuple[Any, ...]) -> Any:
+def _einsum_arrays(terms: tuple[str, ...], result: str, arrays: tuple[Array, ...]) -> Any:
     equation, plan = f"{','.join(terms)}->{result}", ("greedy", max(_ROOM, *(a.size for a in arrays)))
     try:
         if arrays[0].dtype.char in SHORT:
@@ -265,7 +268,7 @@ def _einsum_arrays(terms: tuple[str, ...], result: str, arrays: tuple[Any, ...])
 _einsum = variadic("einsum", None, _einsum_reverse, True)
 
 
-def _einsum_recorded(terms: tuple[str, ...], result: str, tensors: tuple[Any, ...]) -> Any:
+def _einsum_recorded(terms: tuple[str, ...], result: str, tensors: tuple[TensorBase, ...]) -> Any:
     """Every letter of a term stands in the result or in another term, so each adjoint is an einsum again."""
     out = make(np.array(_einsum_arrays(terms, result, tuple(x._array for x in tensors)), order="C"))
     if mode.grad and any(x._storage.writer is not None for x in tensors):
@@ -287,7 +290,7 @@ def _misfit(result: str, absent: set[str]) -> str:
     return f"{max(result, key=result.count)} appears more than once"
 
 
-def _parse(equation: str, tensors: tuple[Any, ...]) -> tuple[list[str], str]:
+def _parse(equation: str, tensors: tuple[TensorBase, ...]) -> tuple[list[str], str]:
     left, arrow, right = equation.replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != len(tensors):
@@ -312,9 +315,9 @@ def _parse(equation: str, tensors: tuple[Any, ...]) -> tuple[list[str], str]:
     return full, right.replace("...", dots)
 
 
-def _lettered(arguments: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+def _lettered(arguments: tuple[Any, ...]) -> tuple[str, tuple[TensorBase, ...]]:
     """The equation and the tensors of operands that are each followed by a list of numbers, one for each dimension."""
-    def letters(numbers: Any) -> str:
+    def letters(numbers: Sequence[Any]) -> str:
         if any(n is not ... and not 0 <= n < len(ascii_letters) for n in numbers):
             raise BadValue(f"einsum: a dimension's number in {list(numbers)} is not from 0 to {len(ascii_letters) - 1}",
                            fix="einsum(x, [0, 1], y, [1, 2], [0, 2])")
@@ -361,7 +364,7 @@ def einsum(equation: Any, *operands: Any) -> Any:
     return _einsum_recorded(tuple(s for s, _ in ready), result, tuple(x for _, x in ready))
 
 
-def _plain(s: str, x: Any, sizes: dict[str, int]) -> tuple[str, Any]:
+def _plain(s: str, x: TensorBase, sizes: dict[str, int]) -> tuple[str, TensorBase]:
     """The operand with each letter once (diagonals taken) and at its full size."""
     for c in dict.fromkeys(s):
         while s.count(c) > 1:
@@ -374,7 +377,7 @@ def _plain(s: str, x: Any, sizes: dict[str, int]) -> tuple[str, Any]:
     return s, x
 
 
-def _sum_lonely(s: str, x: Any, elsewhere: str) -> tuple[str, Any]:
+def _sum_lonely(s: str, x: TensorBase, elsewhere: str) -> tuple[str, TensorBase]:
     """The operand without letters that stand nowhere else, which are summed right away."""
     lonely = tuple(i for i, c in enumerate(s) if c not in elsewhere)
     return ("".join(c for c in s if c in elsewhere), total(x, lonely)) if lonely else (s, x)
@@ -399,7 +402,7 @@ def _paired(name: str, dims: Any, n: int, m: int) -> tuple[tuple[int, ...], tupl
     return left, right
 
 
-def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
+def tensordot(a: TensorBase, b: TensorBase, dims: Any = 2, out: TensorBase | None = None) -> Any:
     """Sums of products over pairs of dimensions."""
     check_factors("tensordot", a, b)
     n, m = a._array.ndim, b._array.ndim
@@ -413,7 +416,8 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     return write_out("tensordot", reshape(matmul(rows, columns), outer_x + outer_y), out)
 
 
-def _matched(x: Any, y: Any, left: tuple[int, ...], right: tuple[int, ...]) -> tuple[Any, Any]:
+def _matched(x: TensorBase, y: TensorBase, left: tuple[int, ...],
+             right: tuple[int, ...]) -> tuple[TensorBase, TensorBase]:
     """Paired dimensions of one size: against a size of 1 the other is summed first, as if the 1 had been repeated."""
     for i, j in zip(left, right):
         m, n = x._array.shape[i], y._array.shape[j]

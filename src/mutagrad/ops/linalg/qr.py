@@ -1,15 +1,18 @@
 """QR factorizations of matrices, and the reflections that LAPACK makes them of."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...arrays import np
 from ...base import return_types
 from ...base.errors import BadValue, GradientError, ShapeError, may_need_much
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.factory import make
 from ...core.op import RECORDED
 from ...core.out_arg import write_out
+from ...core.storage import TensorBase as Tensor
 from ..shape.shape import narrow, pack, tensor_argument, unpack, unsqueeze
 from .matrices import adjoint, tril
 from .products import matmul
@@ -25,7 +28,7 @@ def _qr_shapes(shape: tuple[int, ...], form: str) -> tuple[tuple[int, ...], tupl
     return (*batch, m, k), (*batch, k, n)
 
 
-def _qr(a: Any, form: str) -> Any:
+def _qr(a: Array, form: str) -> Any:
     return pack(np.linalg.qr(a, form))
 
 
@@ -59,7 +62,7 @@ qr_values = with_conjugates(primitive("qr", _qr, settings=("form",),
 r_values = primitive("r_of_qr", lambda a: np.ascontiguousarray(np.linalg.qr(a, "r")), inputs=("x",), x=None)
 
 
-def linalg_qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
+def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Sequence[Tensor] | None = None) -> Any:
     """Q with orthonormal columns and the upper triangle R with A = Q @ R; mode "r" gives R alone, with Q empty."""
     shape = matrices(A, "qr")._array.shape
     if mode not in ("reduced", "complete", "r"):
@@ -69,19 +72,19 @@ def linalg_qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
     return write_out("qr", return_types.linalg_qr(*unpack(qr_values(A, mode), _qr_shapes(shape, mode))), out)
 
 
-def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
+def qr(input: Tensor, some: bool = True, *, out: Sequence[Tensor] | None = None) -> Any:
     """Q and R with A = Q @ R: an older form of `linalg.qr`; `some=False` is mode "complete"."""
     return return_types.qr(linalg_qr(input, "reduced" if some else "complete", out=out))
 
 
-def geqrf(input: Any, *, out: Any = None) -> Any:
+def geqrf(input: Tensor, *, out: Sequence[Tensor] | None = None) -> Any:
     """The QR factorization as LAPACK keeps it: R, below it the vectors of the reflections in Q; and their factors."""
     shape = matrices(input, "geqrf")._array.shape
     shapes = shape, (*shape[:-2], min(shape[-2:]))
     return write_out("geqrf", return_types.geqrf(*unpack(geqrf_values(input), shapes)), out)
 
 
-def _geqrf(a: Any) -> Any:
+def _geqrf(a: Array) -> Any:
     h, tau = np.linalg.qr(a, "raw")
     return pack([h.swapaxes(-2, -1), tau])
 
@@ -89,7 +92,7 @@ def _geqrf(a: Any) -> Any:
 geqrf_values = primitive("geqrf", _geqrf, inputs=("x",), x=None)
 
 
-def _reflect(vectors: Any, tau: Any, x: Any, backwards: bool, transposed: bool) -> Any:
+def _reflect(vectors: Tensor, tau: Tensor, x: Tensor, backwards: bool, transposed: bool) -> Tensor:
     """`x` reflected at one vector after the other: (I - tau v v.H) x."""
     below = tril(vectors, -1) + make(np.eye(*vectors._array.shape[-2:], dtype=x._array.dtype))
     factors = RECORDED.conj(tau) if transposed and tau._array.dtype.kind == "c" else tau
@@ -101,7 +104,7 @@ def _reflect(vectors: Any, tau: Any, x: Any, backwards: bool, transposed: bool) 
 
 
 @may_need_much
-def householder_product(input: Any, tau: Any, *, out: Any = None) -> Any:
+def householder_product(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Any:
     """The first columns of the product of reflections, as `geqrf` gives them: Q of the QR factorization."""
     shape = matrices(input, "householder_product")._array.shape
     one_type("householder_product", input, tensor_argument(tau, "householder_product"))
@@ -116,12 +119,13 @@ def householder_product(input: Any, tau: Any, *, out: Any = None) -> Any:
     return write_out("householder_product", _reflect(input, tau, start, True, False), out)
 
 
-def orgqr(input: Any, tau: Any) -> Any:
+def orgqr(input: Tensor, tau: Tensor) -> Any:
     """The first columns of the product of reflections: LAPACK's name of `linalg.householder_product`."""
     return householder_product(input, tau)
 
 
-def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False, *, out: Any = None) -> Any:
+def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False, *,
+          out: Tensor | None = None) -> Any:
     """The product Q @ other of reflections and a matrix, or other @ Q; of Q.mH with `transpose`."""
     matrices(input, "ormqr")
     matrices(other, "ormqr")

@@ -5,7 +5,7 @@ function is not holomorphic, its rule has conjugates in it and is marked by `wit
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -14,12 +14,14 @@ from ...arrays.numpy import silenced
 from ...arrays.scipy import has_scipy, lapack, scipy
 from ...base import return_types
 from ...base.errors import BadValue, DTypeError, LinAlgError, NotSupported, ShapeError, may_need_much
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.dtypes import of_array
 from ...core.factory import make
 from ...core.number import whole_number
 from ...core.op import RAW, RECORDED
 from ...core.out_arg import write_out
+from ...core.storage import TensorBase as Tensor
 from ..math.elementwise import cast, log
 from ..shape.shape import clone, expand, pack, permute, reshape, squeeze, tensor_argument, transpose, unpack, unsqueeze
 from . import matrices as _matrices  # noqa: F401  (declares xp.tril, xp.triu and xp.diag_embed, which rules use)
@@ -87,7 +89,7 @@ def with_conjugates(function: Any) -> Any:
 
 # ------------------------------------------------------------------------------------------------------------ arguments
 
-def floating(x: Any, name: str) -> Any:
+def floating(x: Tensor, name: str) -> Any:
     """The tensor, or an error for element types that LAPACK does not have."""
     array = tensor_argument(x, name)._array
     if array.dtype.char not in "fdFD":
@@ -96,14 +98,14 @@ def floating(x: Any, name: str) -> Any:
     return x
 
 
-def matrices(x: Any, name: str) -> Any:
+def matrices(x: Tensor, name: str) -> Any:
     if floating(x, name)._array.ndim < 2:
         raise ShapeError(f"{name}: The input tensor must have at least 2 dimensions, got shape {x._array.shape}",
                          fix="x[None]")
     return x
 
 
-def square(x: Any, name: str) -> Any:
+def square(x: Tensor, name: str) -> Any:
     shape = matrices(x, name)._array.shape
     if shape[-1] != shape[-2]:
         raise ShapeError(f"{name}: The input must be batches of square matrices, got shape {shape}",
@@ -111,7 +113,7 @@ def square(x: Any, name: str) -> Any:
     return x
 
 
-def one_type(name: str, *tensors: Any) -> None:
+def one_type(name: str, *tensors: Tensor) -> None:
     first = tensors[0]._array.dtype
     for x in tensors[1:]:
         if x._array.dtype is not first:
@@ -120,13 +122,13 @@ def one_type(name: str, *tensors: Any) -> None:
                              why="linear algebra does not promote", fix=f"x.to({of_array(first)})")
 
 
-def with_batch(x: Any, batch: tuple[int, ...]) -> Any:
+def with_batch(x: Tensor, batch: tuple[int, ...]) -> Any:
     """Matrices seen once for each member of a batch."""
     shape = batch + x._array.shape[-2:]
     return x if x._array.shape == shape else expand(x, *shape)
 
 
-def batched(name: str, x: Any, y: Any) -> tuple[Any, Any]:
+def batched(name: str, x: Tensor, y: Tensor) -> tuple[Any, Any]:
     """Both with the batch dimensions that they broadcast to."""
     a, b = x._array.shape[:-2], y._array.shape[:-2]
     try:
@@ -144,7 +146,7 @@ def in_batch(shape: tuple[int, ...], failed: int) -> str:
     return f"matrix {tuple(int(i) for i in np.unravel_index(failed, shape[:-2]))} of the batch"
 
 
-def first_failure(name: str, shape: tuple[int, ...], info: Any, why: str, fix: str) -> None:
+def first_failure(name: str, shape: tuple[int, ...], info: Array, why: str, fix: str) -> None:
     """Raises for the first matrix whose `info` is not zero."""
     failed = np.flatnonzero(info)
     if failed.size:
@@ -159,7 +161,7 @@ USE_PINV = "mutagrad.linalg.pinv(A) or lstsq(A, B), or add a little to the diago
 
 @may_need_much
 @silenced
-def lu_arrays(a: Any) -> tuple[Any, Any, Any]:
+def lu_arrays(a: Array) -> tuple[Array, Array, Array]:
     """L and U in one array, LAPACK's pivots counted from 1, and for each matrix the first zero pivot or 0."""
     size = min(a.shape[-2:])
     if has_scipy() and size >= SCIPY_PAYS:
@@ -169,7 +171,7 @@ def lu_arrays(a: Any) -> tuple[Any, Any, Any]:
     return _eliminate(a)
 
 
-def each_matrix(function: Any, a: Any, *results: tuple[tuple[int, ...], Any]) -> tuple[Any, ...]:
+def each_matrix(function: Callable[..., Any], a: Array, *results: tuple[tuple[int, ...], Any]) -> tuple[Array, ...]:
     """A function of one matrix called for each of a batch; `results` are the shapes and types of what it returns."""
     outs = tuple(np.empty(a.shape[:-2] + shape, dtype) for shape, dtype in results)
     for at in np.ndindex(a.shape[:-2]):
@@ -178,7 +180,7 @@ def each_matrix(function: Any, a: Any, *results: tuple[tuple[int, ...], Any]) ->
     return outs
 
 
-def _eliminate(a: Any) -> tuple[Any, Any, Any]:
+def _eliminate(a: Array) -> tuple[Array, Array, Array]:
     """Gaussian elimination with the largest pivot of each column, on all matrices at once."""
     m, n = a.shape[-2:]
     work = a.reshape(-1, m, n).copy()
@@ -199,7 +201,7 @@ def _eliminate(a: Any) -> tuple[Any, Any, Any]:
 
 # ------------------------------------------------------------------------------------------------------------- inverses
 
-def _each(function: Any, name: str, strict: bool, a: Any, *others: Any) -> Any:
+def _each(function: Callable[..., Array], name: str, strict: bool, a: Array, *others: Array) -> Any:
     """NumPy's function on batches; if it fails, an error that names the matrix, or nan for those that failed."""
     try:
         return function(a, *others)
@@ -216,7 +218,7 @@ inv_values = primitive("inv", lambda a, strict: _each(np.linalg.inv, "inv", stri
                        x=lambda xp, g, out: -xp.matmul(swap(xp, out), xp.matmul(g, swap(xp, out))))
 
 
-def inv(A: Any, *, out: Any = None) -> Any:
+def inv(A: Tensor, *, out: Tensor | None = None) -> Any:
     """The inverse of square matrices.
 
     >>> import mutagrad as mg
@@ -227,12 +229,12 @@ def inv(A: Any, *, out: Any = None) -> Any:
     return write_out("inv", inv_values(square(A, "inv"), True), out)
 
 
-def inverse(input: Any, *, out: Any = None) -> Any:
+def inverse(input: Tensor, *, out: Tensor | None = None) -> Any:
     """The inverse of square matrices: an older name of `linalg.inv`."""
     return inv(input, out=out)
 
 
-def _info(name: str, A: Any, failed: bool, check_errors: bool) -> Any:
+def _info(name: str, A: Tensor, failed: bool, check_errors: bool) -> Any:
     shape = A._array.shape
     info = lu_arrays(A._array)[2] if failed else np.zeros(shape[:-2], np.int32)
     if check_errors:
@@ -240,7 +242,7 @@ def _info(name: str, A: Any, failed: bool, check_errors: bool) -> Any:
     return make(np.asarray(info))
 
 
-def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
+def inv_ex(A: Tensor, *, check_errors: bool = False, out: Sequence[Tensor] | None = None) -> Any:
     """The inverse, and for each matrix 0 or its first zero pivot, in which case its inverse is nan."""
     found = inv_values(square(A, "inv_ex"), False)
     info = _info("inv_ex", A, bool(np.isnan(found._array).any()), check_errors)
@@ -255,13 +257,13 @@ solve_values = primitive("solve", lambda a, b, strict: _each(np.linalg.solve, "s
                          y=lambda xp, g, x: xp.solve(swap(xp, x), g, False))
 
 
-def _is_vector(A: Any, B: Any) -> bool:
+def _is_vector(A: Tensor, B: Tensor) -> bool:
     """Whether B is a batch of vectors: one, or one for each matrix."""
     a, b = A._array.shape, B._array.shape
     return len(b) == 1 or len(b) == len(a) - 1 and b == a[:-1]
 
 
-def _solve(name: str, A: Any, B: Any, left: bool, strict: bool) -> Any:
+def _solve(name: str, A: Tensor, B: Tensor, left: bool, strict: bool) -> Any:
     square(A, name)
     floating(B, name)
     one_type(name, A, B)
@@ -282,7 +284,7 @@ def _solve(name: str, A: Any, B: Any, left: bool, strict: bool) -> Any:
     return squeeze(found, -1) if vector else found
 
 
-def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
+def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Any:
     """X with A @ X = B, or X @ A = B with `left=False`.
 
     >>> import mutagrad as mg
@@ -292,14 +294,15 @@ def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
     return write_out("solve", _solve("solve", A, B, left, True), out)
 
 
-def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False, out: Any = None) -> Any:
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False,
+             out: Sequence[Tensor] | None = None) -> Any:
     """The solution, and for each matrix 0 or its first zero pivot, in which case its solution is nan."""
     found = _solve("solve_ex", A, B, left, False)
     info = _info("solve_ex", A, bool(np.isnan(found._array).any()), check_errors)
     return write_out("solve_ex", return_types.linalg_solve_ex(found, info), out)
 
 
-def _substitute(a: Any, b: Any, upper: bool, unit: bool) -> Any:
+def _substitute(a: Array, b: Array, upper: bool, unit: bool) -> Any:
     """Row by row from the end that has one unknown, on all matrices at once; zeros on the diagonal give inf."""
     n = a.shape[-1]
     x = np.empty(np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) + b.shape[-2:], b.dtype)
@@ -310,7 +313,7 @@ def _substitute(a: Any, b: Any, upper: bool, unit: bool) -> Any:
     return x
 
 
-def _solve_triangle(a: Any, b: Any, upper: bool, unit: bool) -> Any:
+def _solve_triangle(a: Array, b: Array, upper: bool, unit: bool) -> Any:
     if a.ndim == 2 and a.shape[0] >= SCIPY_PAYS and has_scipy() and (unit or np.diagonal(a).all()):
         solve = scipy("linalg", "solve_triangular").solve_triangular
         return np.ascontiguousarray(solve(a, b, lower=not upper, unit_diagonal=unit, check_finite=False))
@@ -327,8 +330,8 @@ solve_triangle = primitive("solve_triangular", _solve_triangle, settings=("upper
                            y=lambda xp, g, x, upper, unit: xp.solve_triangular(swap(xp, x), g, not upper, unit))
 
 
-def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False,
-                     out: Any = None) -> Any:
+def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False,
+                     out: Tensor | None = None) -> Any:
     """X with A @ X = B (or X @ A = B) for triangular A; the other triangle of A is not looked at."""
     square(A, "solve_triangular")
     matrices(B, "solve_triangular")
@@ -345,8 +348,8 @@ def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitrian
     return write_out("solve_triangular", found, out)
 
 
-def triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *,
-                     out: Any = None) -> Any:
+def triangular_solve(b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *,
+                     out: Sequence[Tensor] | None = None) -> Any:
     """X with A @ X = b for triangular A, and a copy of A: an older form of `linalg.solve_triangular`."""
     coefficients = clone(square(A, "triangular_solve"))
     a = RECORDED.transpose(A, -2, -1) if transpose else A
@@ -355,7 +358,7 @@ def triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False
     return write_out("triangular_solve", return_types.triangular_solve(found, coefficients), out)
 
 
-def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
+def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Any:
     """The inverse with respect to `tensordot` over the first `ind` dimensions."""
     shape = floating(A, "tensorinv")._array.shape
     if ind <= 0:
@@ -367,7 +370,7 @@ def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
     return write_out("tensorinv", reshape(inv(reshape(A, prod(rows), prod(cols))), *cols, *rows), out)
 
 
-def tensorsolve(A: Any, B: Any, dims: Sequence[int] | None = None, *, out: Any = None) -> Any:
+def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None, *, out: Tensor | None = None) -> Any:
     """X with tensordot(A, X) = B; `dims` of A are moved to its end first."""
     floating(A, "tensorsolve")
     floating(B, "tensorsolve")
@@ -385,7 +388,7 @@ def tensorsolve(A: Any, B: Any, dims: Sequence[int] | None = None, *, out: Any =
 
 # --------------------------------------------------------------------------------------------------------- determinants
 
-def _cofactors(a: Any) -> Any:
+def _cofactors(a: Array) -> Any:
     """det(A) * inv(A).T: the derivative of the determinant, which exists for singular matrices, too.
 
     Those, and what is nearly singular, go by singular values: in their coordinates it is the product of all the others.
@@ -400,12 +403,12 @@ def _cofactors(a: Any) -> Any:
     return (sign * u.conj() * _product_without(s, 1)[..., None, :]) @ vh.conj()
 
 
-def _singular(a: Any) -> tuple[Any, Any, Any, Any]:
+def _singular(a: Array) -> tuple[Array, Array, Array, Array]:
     u, s, vh = np.linalg.svd(a)
     return u, s, vh, (np.linalg.det(u) * np.linalg.det(vh))[..., None, None]
 
 
-def _product_without(s: Any, left_out: int) -> Any:
+def _product_without(s: Array, left_out: int) -> Any:
     """For each element, or each pair, the product of all the others."""
     n = s.shape[-1]
     away = np.eye(n, dtype=bool)
@@ -414,7 +417,7 @@ def _product_without(s: Any, left_out: int) -> Any:
     return np.where(away, s.dtype.type(1), spread).prod(-1)
 
 
-def _cofactors_rule(g: Any, a: Any) -> Any:
+def _cofactors_rule(g: Array, a: Array) -> Any:
     """The second derivative of the determinant: with the products of all singular values but two."""
     u, s, vh, sign = _singular(a)
     inner = u.conj().swapaxes(-2, -1) @ g @ vh.conj().swapaxes(-2, -1)
@@ -425,7 +428,7 @@ def _cofactors_rule(g: Any, a: Any) -> Any:
     return (sign * (u.conj() @ found @ vh.conj())).astype(g.dtype, copy=False)
 
 
-def _third_derivative(g: Any, x: Any) -> Any:
+def _third_derivative(g: Tensor, x: Tensor) -> Tensor:
     raise NotSupported("det: has no third derivative here", why="its second is computed on numbers alone",
                        fix="mutagrad.exp(mutagrad.logdet(A)) where A is regular")
 
@@ -435,17 +438,17 @@ cofactors = primitive("cofactors", _cofactors, x=lambda xp, g, x: xp.cofactors_r
 det_values = primitive("det", np.linalg.det, x=lambda xp, g, x: rows(xp, rows(xp, g)) * xp.cofactors(x))
 
 
-def linalg_det(A: Any, *, out: Any = None) -> Any:
+def linalg_det(A: Tensor, *, out: Tensor | None = None) -> Any:
     """The determinant of square matrices; its gradient is right for singular ones, too."""
     return write_out("det", det_values(square(A, "det")), out)
 
 
-def det(input: Any) -> Any:
+def det(input: Tensor) -> Any:
     """The determinant of square matrices; its gradient is right for singular ones, too."""
     return linalg_det(input)
 
 
-def _slogdet(a: Any) -> Any:
+def _slogdet(a: Array) -> Any:
     sign, size = np.linalg.slogdet(a)
     return pack([np.asarray(sign), np.asarray(size).astype(a.dtype)])
 
@@ -464,28 +467,28 @@ def _slogdet_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
 slogdet_values = with_conjugates(primitive("slogdet", _slogdet, x=lambda xp, g, x, out: _slogdet_rule(xp, g, x, out)))
 
 
-def as_real(x: Any) -> Any:
+def as_real(x: Tensor) -> Any:
     """A real result that was packed beside complex ones."""
     return x if x._array.dtype.kind != "c" else cast(x, np.dtype("f4" if x._array.dtype.char == "F" else "f8"))
 
 
-def _slogdet_of(A: Any) -> Any:
+def _slogdet_of(A: Tensor) -> Any:
     batch = square(A, "slogdet")._array.shape[:-2]
     sign, size = unpack(slogdet_values(A), (batch, batch))
     return return_types.linalg_slogdet(sign, as_real(size))
 
 
-def linalg_slogdet(A: Any, *, out: Any = None) -> Any:
+def linalg_slogdet(A: Tensor, *, out: Sequence[Tensor] | None = None) -> Any:
     """The sign of the determinant and the logarithm of its size, which overflow does not touch."""
     return write_out("slogdet", _slogdet_of(A), out)
 
 
-def slogdet(input: Any) -> Any:
+def slogdet(input: Tensor) -> Any:
     """The sign of the determinant and the logarithm of its size, which overflow does not touch."""
     return return_types.slogdet(linalg_slogdet(input))
 
 
-def logdet(input: Any) -> Any:
+def logdet(input: Tensor) -> Any:
     """The logarithm of the determinant: nan where that is negative."""
     sign, size = _slogdet_of(square(input, "logdet"))
     if input._array.dtype.kind == "c":
@@ -495,7 +498,7 @@ def logdet(input: Any) -> Any:
 
 # --------------------------------------------------------------------------------------------------------------- powers
 
-def _power(name: str, A: Any, n: int, out: Any) -> Any:
+def _power(name: str, A: Tensor, n: int, out: Tensor | None) -> Any:
     shape = tensor_argument(A, name)._array.shape
     n = whole_number(n, name, "n")
     if len(shape) < 2 or shape[-1] != shape[-2]:
@@ -504,7 +507,7 @@ def _power(name: str, A: Any, n: int, out: Any) -> Any:
     return write_out(name, _powered(A, n), out)
 
 
-def _powered(A: Any, n: int) -> Any:
+def _powered(A: Tensor, n: int) -> Any:
     """By squaring, so that it takes about log2(n) products."""
     if n < 0:
         return _powered(inv(A), -n)
@@ -519,12 +522,12 @@ def _powered(A: Any, n: int) -> Any:
     return clone(A) if result is A else result
 
 
-def linalg_matrix_power(A: Any, n: int, *, out: Any = None) -> Any:
+def linalg_matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Any:
     """The matrix multiplied with itself n times; its inverse for negative n."""
     return _power("matrix_power", A, n, out)
 
 
-def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
+def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Any:
     """The matrix multiplied with itself n times; its inverse for negative n."""
     return _power("matrix_power", input, n, out)
 
@@ -535,7 +538,7 @@ _PADE = (64764752532480000, 32382376266240000, 7771770303897600, 118735379642880
 _PADE_REACHES = 4.25  # the norm up to which it is exact to the last digit
 
 
-def _matrix_exp(a: Any) -> Any:
+def _matrix_exp(a: Array) -> Any:
     """Scaled until the approximant is exact, and squared again as often; each matrix by its own norm."""
     if not a.size:
         return a.copy()
@@ -568,6 +571,6 @@ def _exp_rule(xp: Any, g: Any, x: Any) -> Any:
 matrix_exp_values = primitive("matrix_exp", _matrix_exp, x=lambda xp, g, x: _exp_rule(xp, g, x))
 
 
-def matrix_exp(input: Any) -> Any:
+def matrix_exp(input: Tensor) -> Any:
     """The exponential of square matrices: the sum of A**k / k!."""
     return matrix_exp_values(square(input, "matrix_exp"))

@@ -5,15 +5,18 @@ derivative would be wrong.
 """
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...arrays import np
 from ...base import return_types
 from ...base.errors import BadValue, GradientError, LinAlgError
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.factory import make
 from ...core.op import RAW, RECORDED
 from ...core.out_arg import write_out
+from ...core.storage import TensorBase as Tensor
 from ..shape.shape import clone, pack, unpack
 from .matrices import adjoint
 from .solving import (
@@ -52,12 +55,12 @@ def _check_phase(xp: Any, name: str, diagonal: Any) -> None:
 
 # --------------------------------------------------------------------------------------------------------- eigenvectors
 
-def _eigh(a: Any, lower: bool) -> Any:
+def _eigh(a: Array, lower: bool) -> Any:
     values, vectors = _converged("eigh", lambda: np.linalg.eigh(a, "L" if lower else "U"), a)
     return pack([values.astype(a.dtype, copy=False), vectors])
 
 
-def _converged(name: str, function: Any, a: Any) -> Any:
+def _converged(name: str, function: Callable[[], Any], a: Array) -> Any:
     """What an iterative algorithm finds for matrices; an error that names the first of them that is not finite."""
     try:
         return function()
@@ -97,7 +100,7 @@ def _is_lower(name: str, UPLO: str) -> bool:
     return str(UPLO).upper() == "L"
 
 
-def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
+def eigh(A: Tensor, UPLO: str = "L", *, out: Sequence[Tensor] | None = None) -> Any:
     """The eigenvalues, rising, and eigenvectors of symmetric or Hermitian matrices, of which one triangle is read."""
     shape = square(A, "eigh")._array.shape
     values, vectors = unpack(eigh_values(A, _is_lower("eigh", UPLO)), _eigen_shapes(shape))
@@ -114,7 +117,7 @@ def _eigvalsh_rule(xp: Any, g: Any, x: Any, lower: bool) -> Any:
     return xp.matmul(vectors * columns(xp, g), adj(xp, vectors))
 
 
-def eigvalsh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
+def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Any:
     """The eigenvalues, rising, of symmetric or Hermitian matrices, of which one triangle is read."""
     return write_out("eigvalsh", eigvalsh_values(square(A, "eigvalsh"), _is_lower("eigvalsh", UPLO)), out)
 
@@ -123,7 +126,7 @@ def _complex_type(dtype: Any) -> Any:
     return np.dtype("complex64" if dtype.char in "fF" else "complex128")
 
 
-def _eig(a: Any) -> Any:
+def _eig(a: Array) -> Any:
     values, vectors = _converged("eig", lambda: np.linalg.eig(a), a)
     to = _complex_type(a.dtype)
     return pack([values.astype(to, copy=False), vectors.astype(to, copy=False)])
@@ -147,13 +150,13 @@ def _eig_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
 eig_values = with_conjugates(primitive("eig", _eig, x=lambda xp, g, x, out: _eig_rule(xp, g, x, out)))
 
 
-def eig(A: Any, *, out: Any = None) -> Any:
+def eig(A: Tensor, *, out: Sequence[Tensor] | None = None) -> Any:
     """The eigenvalues and eigenvectors of any square matrices, as complex numbers."""
     shape = square(A, "eig")._array.shape
     return write_out("eig", return_types.linalg_eig(*unpack(eig_values(A), _eigen_shapes(shape))), out)
 
 
-def eigvals(A: Any, *, out: Any = None) -> Any:
+def eigvals(A: Tensor, *, out: Tensor | None = None) -> Any:
     """The eigenvalues of any square matrices, as complex numbers."""
     shape = square(A, "eigvals")._array.shape
     return write_out("eigvals", clone(unpack(eig_values(A), _eigen_shapes(shape))[0]), out)
@@ -167,7 +170,7 @@ def _svd_shapes(shape: tuple[int, ...], full: bool) -> tuple[tuple[int, ...], ..
     return (*batch, m, m if full else k), (*batch, k), (*batch, n if full else k, n)
 
 
-def _svd(a: Any, full: bool) -> Any:
+def _svd(a: Array, full: bool) -> Any:
     u, s, vh = _converged("svd", lambda: np.linalg.svd(a, full), a)
     return pack([u, s.astype(a.dtype, copy=False), vh])
 
@@ -212,13 +215,14 @@ def _svdvals_rule(xp: Any, g: Any, x: Any) -> Any:
     return xp.matmul(u * columns(xp, g), vh)
 
 
-def _check_driver(name: str, driver: Any) -> None:
+def _check_driver(name: str, driver: str | None) -> None:
     if driver is not None:
         raise BadValue(f"{name}: driver={driver!r} is for CUDA tensors", why="on the CPU there is one",
                        fix="driver=None")
 
 
-def linalg_svd(A: Any, full_matrices: bool = True, *, driver: Any = None, out: Any = None) -> Any:
+def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None,
+               out: Sequence[Tensor] | None = None) -> Any:
     """U, S and Vh with A = U @ diag(S) @ Vh: orthonormal columns, singular values falling, orthonormal rows."""
     _check_driver("svd", driver)
     shape = matrices(A, "svd")._array.shape
@@ -226,13 +230,13 @@ def linalg_svd(A: Any, full_matrices: bool = True, *, driver: Any = None, out: A
     return write_out("svd", return_types.linalg_svd(u, as_real(s), vh), out)
 
 
-def svdvals(A: Any, *, driver: Any = None, out: Any = None) -> Any:
+def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) -> Any:
     """The singular values of matrices, falling."""
     _check_driver("svdvals", driver)
     return write_out("svdvals", svdvals_values(matrices(A, "svdvals")), out)
 
 
-def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Sequence[Tensor] | None = None) -> Any:
     """U, S and V with A = U @ diag(S) @ V.mH: an older form of `linalg.svd`; without `compute_uv` U and V are zeros."""
     m, n = matrices(input, "svd")._array.shape[-2:]
     if not compute_uv:

@@ -1,15 +1,18 @@
 """Reductions up to each element of a dimension: running extremes, running log(sum(exp(x)))."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...arrays import np, sums
 from ...base import return_types
 from ...base.errors import may_need_much
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.factory import make
 from ...core.op import RAW, RECORDED
 from ...core.out_arg import write_out
+from ...core.storage import TensorBase as Tensor
 from ..select.selecting import gather
 from ..shape.shape import clone, whole_dim
 from .reductions import floating, ordered
@@ -18,7 +21,7 @@ FUNCTIONS = "cummax cummin logcumsumexp"
 METHODS = "cummax cummin logcumsumexp"
 
 
-def _running_extreme(name: str, extreme: Any, x: Any, dim: Any, out: Any) -> Any:
+def _running_extreme(name: str, extreme: Any, x: Tensor, dim: int | None, out: Sequence[Tensor] | None) -> Any:
     """The largest (or smallest) so far and where it is; of equal ones the latest, and nan is beyond all others."""
     array, kind = ordered(x, name), getattr(return_types, name)
     dim = whole_dim(dim, array.ndim, name)
@@ -35,18 +38,20 @@ def _running_extreme(name: str, extreme: Any, x: Any, dim: Any, out: Any) -> Any
 
 
 @may_need_much
-def cummax(input: Any, dim: Any = None, *, axis: Any = None, out: Any = None) -> Any:
+def cummax(input: Tensor, dim: int | None = None, *, axis: int | None = None,
+           out: Sequence[Tensor] | None = None) -> Any:
     """The largest so far along a dimension, and where it is."""
     return _running_extreme("cummax", np.maximum, input, dim if axis is None else axis, out)
 
 
 @may_need_much
-def cummin(input: Any, dim: Any = None, *, axis: Any = None, out: Any = None) -> Any:
+def cummin(input: Tensor, dim: int | None = None, *, axis: int | None = None,
+           out: Sequence[Tensor] | None = None) -> Any:
     """The smallest so far along a dimension, and where it is."""
     return _running_extreme("cummin", np.minimum, input, dim if axis is None else axis, out)
 
 
-def _logcumsumexp(a: Any, dim: int) -> Any:
+def _logcumsumexp(a: Array, dim: int) -> Any:
     if a.dtype.kind == "f":
         return sums.accumulate(np.logaddexp, a, dim)
     out = np.moveaxis(a, dim, 0).copy()
@@ -77,7 +82,7 @@ def _logcumsumexp_rule(xp: Any, g: Any, x: Any, out: Any, dim: int) -> Any:
     return part(g > 0, g) - part(g < 0, -g)
 
 
-def _top_in_range(a: Any, dim: int) -> Any | None:
+def _top_in_range(a: Array, dim: int) -> Array | None:
     """The largest of each row; None if exp of the distance to the smallest would overflow."""
     if not a.size:
         return a
@@ -86,7 +91,7 @@ def _top_in_range(a: Any, dim: int) -> Any | None:
     return top if a.dtype.kind == "c" or np.max(top - np.minimum.reduce(a, dim, keepdims=True)) < most else None
 
 
-def _constant_top(x: Any, dim: int) -> Any | None:
+def _constant_top(x: Tensor, dim: int) -> Tensor | None:
     top = _top_in_range(x._array, dim)
     return None if top is None else make(top)
 
@@ -97,7 +102,7 @@ logcumsumexp_dim = primitive("logcumsumexp", _logcumsumexp, settings=("dim",),
                              x=lambda xp, g, x, out, dim: _logcumsumexp_rule(xp, g, x, out, dim))
 
 
-def logcumsumexp(input: Any, dim: Any = None, *, axis: Any = None, out: Any = None) -> Any:
+def logcumsumexp(input: Tensor, dim: int | None = None, *, axis: int | None = None, out: Tensor | None = None) -> Any:
     """Running log(sum(exp(x))) along a dimension, without overflow."""
     floating(input, None, "logcumsumexp")
     dim = whole_dim(dim if axis is None else axis, input._array.ndim, "logcumsumexp")

@@ -1,22 +1,25 @@
 """Reductions along dimensions, running sums and products, norms."""
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...arrays import np, parallel as large, sums
 from ...arrays.bfloat16 import SHORT
 from ...base import return_types
 from ...base.errors import BadArgument, BadIndex, DTypeError, NotSupported, may_need_much
+from ...base.operands import Array
 from ...base.sockets import socket
 from ...core.codegen import primitive
-from ...core.dtypes import FLOAT, as_dtype, complex128, float64, of_array
+from ...core.dtypes import FLOAT, as_dtype, complex128, dtype, float64, of_array
 from ...core.factory import make
 from ...core.number import number
 from ...core.op import RAW, RECORDED
 from ...core.out_arg import write_out
+from ...core.storage import TensorBase as Tensor
 from ..math.elementwise import abs as abs_, cast, pow_values
 from ..select.selecting import gather
-from ..shape.shape import reshape, tensor_argument, whole_dim, whole_dims
+from ..shape.shape import Dims, reshape, tensor_argument, whole_dim, whole_dims
 from .rows import by_rows, is_large, one_dim, row_extreme
 
 
@@ -67,21 +70,21 @@ cumprod_dim = primitive("cumprod", lambda a, dim: sums.accumulate(np.multiply, a
 _add = np.add.reduce
 
 
-def _sum(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+def _sum(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
     if (a.size < sums.MANY and (len(dims) in (0, a.ndim) or dims[0] == a.ndim - 1 or a.shape[dims[0]] <= 64)
             or a.dtype.kind not in "fc"):
         return _add(a, dims, a.dtype, None, keepdim)
     return sums.add(a, dims, keepdim)
 
 
-def _wide_sum(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+def _wide_sum(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
     """The sum of many in double, for what is computed of it: that is then rounded once."""
     if count(a.shape, dims) <= 64:
         return _sum(a, dims, keepdim)
     return sums.add(a, dims, keepdim, np.complex128 if a.dtype.kind == "c" else np.float64)
 
 
-def _mean(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+def _mean(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
     """Beside values far from zero an error in their mean is large."""
     return (_wide_sum(a, dims, keepdim) / count(a.shape, dims)).astype(a.dtype, copy=False)
 
@@ -89,7 +92,7 @@ def _mean(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
 _MANY = 4096  # elements from which a faster way is worth looking for
 
 
-def _product(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+def _product(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
     """Multiplies halves of the last dimension with each other until little is left: NumPy goes from element to element.
 
     Many are multiplied in double: products of numbers on either side of 1 are often cut off, and that adds up.
@@ -105,11 +108,11 @@ def _product(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
     return np.multiply.reduce(a, dims, a.dtype, keepdims=keepdim).astype(dtype, copy=False)
 
 
-def _reduced(ufunc: Any, a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+def _reduced(ufunc: Any, a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
     if a.size < large.LARGE or (dim := one_dim(dims)) is None:
         return ufunc.reduce(a, dims, keepdims=keepdim)
 
-    def work(axis: int, part: Any, out: Any) -> None:
+    def work(axis: int, part: Array, out: Array) -> None:
         out[...] = row_extreme(ufunc, part, axis)
 
     out = by_rows(work, (a,), dim, len(dims), kept=True)
@@ -142,7 +145,7 @@ def to_extremes(xp: Any, g: Any, x: Any, out: Any, dims: tuple[int, ...]) -> Any
     return back(xp, g, x.shape, dims) * (share / xp.sum(share, dims, True))
 
 
-def _extremes_back(axis: int, a: Any, g: Any, top: Any, out: Any) -> None:
+def _extremes_back(axis: int, a: Array, g: Array, top: Array, out: Array) -> None:
     chosen = a == top
     missing = top != top
     if missing.any():
@@ -155,7 +158,7 @@ def _per_degree(n: int, correction: float) -> float:
     return 1 / (n - correction) if n > correction else float("inf")
 
 
-def _variance(a: Any, dims: tuple[int, ...], keepdim: bool, correction: float) -> Any:
+def _variance(a: Array, dims: tuple[int, ...], keepdim: bool, correction: float) -> Any:
     n = count(a.shape, dims)
     centred = a - _mean(a, dims, True) if n else a
     left = _wide_sum(centred, dims, keepdim)  # not zero: the mean was rounded, and far from zero that shows
@@ -163,7 +166,7 @@ def _variance(a: Any, dims: tuple[int, ...], keepdim: bool, correction: float) -
     return (squares / left.dtype.type(n - correction if n > correction else 0).real).astype(a.real.dtype, copy=False)
 
 
-def _squared_size(a: Any) -> Any:
+def _squared_size(a: Array) -> Array:
     return a.real * a.real + a.imag * a.imag if a.dtype.kind == "c" else a * a
 
 
@@ -186,7 +189,7 @@ RAW.join, RECORDED.join = lambda parts, dim: np.concatenate(parts, dim), lambda 
 
 # ------------------------------------------------------------------------------------------------------------ functions
 
-def floating(x: Any, dtype: Any, name: str) -> Any:
+def floating(x: Tensor, dtype: dtype | None, name: str) -> Any:
     """The tensor, in this type if one is given, whose elements must be floats or complex."""
     x = tensor_argument(x, name)
     if dtype is not None:
@@ -197,9 +200,9 @@ def floating(x: Any, dtype: Any, name: str) -> Any:
     return x
 
 
-def in_single(function: Any) -> Any:
+def in_single(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """`function` of a tensor, in float32 where that is short, with a result of its type (as single operations do)."""
-    def wide(x: Any, *arguments: Any) -> Any:
+    def wide(x: Tensor, *arguments: Any) -> Any:
         kind = x._array.dtype
         if kind.char not in SHORT:
             return function(x, *arguments)
@@ -208,13 +211,13 @@ def in_single(function: Any) -> Any:
     return wide
 
 
-def to_dtype(x: Any, dtype: Any) -> Any:
+def to_dtype(x: Tensor, dtype: dtype) -> Any:
     """The tensor in an element type; itself where it has that."""
     to = as_dtype(dtype).array_type
     return x if x._array.dtype is to else cast(x, to)
 
 
-def summable(x: Any, dtype: Any, name: str) -> Any:
+def summable(x: Tensor, dtype: dtype | None, name: str) -> Any:
     """The tensor in the type that its sum has: integers and booleans are summed in 64 bits."""
     x = tensor_argument(x, name)
     if dtype is not None:
@@ -222,7 +225,7 @@ def summable(x: Any, dtype: Any, name: str) -> Any:
     return cast(x, np.dtype("int64")) if x._array.dtype.kind in "iub" and x._array.dtype != np.dtype("int64") else x
 
 
-def numpy_names(name: str, dim: Any, keepdim: bool, axis: Any, keepdims: Any) -> tuple[Any, bool]:
+def numpy_names(name: str, dim: Any, keepdim: bool, axis: Any, keepdims: bool | None) -> tuple[Any, bool]:
     """PyTorch takes NumPy's names, too."""
     if keepdims is not None:
         keepdim = keepdims
@@ -232,8 +235,8 @@ def numpy_names(name: str, dim: Any, keepdim: bool, axis: Any, keepdims: Any) ->
     return dim if axis is None else axis, keepdim
 
 
-def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
-        keepdims: Any = None, out: Any = None) -> Any:
+def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None, axis: Dims = None,
+        keepdims: bool | None = None, out: Tensor | None = None) -> Any:
     """The sum over all elements, or along dimensions.
 
     >>> import mutagrad as mg
@@ -246,8 +249,8 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
     return result if out is None else write_out("sum", result, out)
 
 
-def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
-         keepdims: Any = None, out: Any = None) -> Any:
+def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None, axis: Dims = None,
+         keepdims: bool | None = None, out: Tensor | None = None) -> Any:
     """The average over all elements, or along dimensions."""
     dim, keepdim = numpy_names("mean", dim, keepdim, axis, keepdims)
     input = floating(input, dtype, "mean")
@@ -255,15 +258,15 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
     return result if out is None else write_out("mean", result, out)
 
 
-def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
-         keepdims: Any = None, out: Any = None) -> Any:
+def prod(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None, axis: Dims = None,
+         keepdims: bool | None = None, out: Tensor | None = None) -> Any:
     """The product of all elements, or along a dimension; its gradient is right at zeros."""
     dim, keepdim = numpy_names("prod", dim, keepdim, axis, keepdims)
     input = summable(input, dtype, "prod")
     return write_out("prod", prod_dims(input, whole_dims(dim, input._array.ndim, "prod"), keepdim), out)
 
 
-def _degrees(name: str, dim: Any, unbiased: Any, correction: Any) -> tuple[Any, float]:
+def _degrees(name: str, dim: Dims, unbiased: bool | None, correction: float | None) -> tuple[Dims, float]:
     if isinstance(dim, bool):  # x.var(False): unbiased, by position
         dim, unbiased = None, dim
     if correction is not None and unbiased is not None:
@@ -280,27 +283,30 @@ def _degrees(name: str, dim: Any, unbiased: Any, correction: Any) -> tuple[Any, 
     return dim, correction
 
 
-def _spread(name: str, operation: Any, x: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any, axis: Any,
-            keepdims: Any) -> Any:
+def _spread(name: str, operation: Callable[..., Tensor], x: Tensor, dim: Dims, unbiased: bool | None, keepdim: bool,
+            correction: float | None, axis: Dims, keepdims: bool | None) -> Tensor:
     dim, keepdim = numpy_names(name, dim, keepdim, axis, keepdims)
     dim, correction = _degrees(name, dim, unbiased, correction)
     x = floating(x, None, name)
     return operation(x, whole_dims(dim, x._array.ndim, name), keepdim, correction)
 
 
-def var(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
-        axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
+def var(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *,
+        correction: float | None = None, axis: Dims = None, keepdims: bool | None = None,
+        out: Tensor | None = None) -> Any:
     """The variance; `correction` 1 (the default) divides by n - 1."""
     return write_out("var", _spread("var", var_dims, input, dim, unbiased, keepdim, correction, axis, keepdims), out)
 
 
-def std(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
-        axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
+def std(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *,
+        correction: float | None = None, axis: Dims = None, keepdims: bool | None = None,
+        out: Tensor | None = None) -> Any:
     """The square root of the variance; where that is zero, so is the gradient."""
     return write_out("std", _spread("std", std_dims, input, dim, unbiased, keepdim, correction, axis, keepdims), out)
 
 
-def _with_mean(spread: Any, x: Any, dim: Any, keepdim: bool, axis: Any, keepdims: Any) -> tuple[Any, Any]:
+def _with_mean(spread: Tensor, x: Tensor, dim: Dims, keepdim: bool, axis: Dims,
+               keepdims: bool | None) -> tuple[Tensor, Tensor]:
     """PyTorch finds both in double."""
     dim = axis if axis is not None else None if isinstance(dim, bool) else dim
     own = of_array(x._array.dtype)
@@ -308,30 +314,32 @@ def _with_mean(spread: Any, x: Any, dim: Any, keepdim: bool, axis: Any, keepdims
     return spread, to_dtype(mean(x, dim, keepdim, keepdims=keepdims, dtype=double), own)
 
 
-def var_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
-             axis: Any = None, keepdims: Any = None, out: Any = None) -> tuple[Any, Any]:
+def var_mean(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *,
+             correction: float | None = None, axis: Dims = None, keepdims: bool | None = None,
+             out: Sequence[Tensor] | None = None) -> tuple[Any, Any]:
     """The variance and the mean."""
     spread = _spread("var_mean", var_dims, input, dim, unbiased, keepdim, correction, axis, keepdims)
     found: tuple[Any, Any] = write_out("var_mean", _with_mean(spread, input, dim, keepdim, axis, keepdims), out)
     return found
 
 
-def std_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
-             axis: Any = None, keepdims: Any = None, out: Any = None) -> tuple[Any, Any]:
+def std_mean(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *,
+             correction: float | None = None, axis: Dims = None, keepdims: bool | None = None,
+             out: Sequence[Tensor] | None = None) -> tuple[Any, Any]:
     """The standard deviation and the mean."""
     spread = _spread("std_mean", std_dims, input, dim, unbiased, keepdim, correction, axis, keepdims)
     found: tuple[Any, Any] = write_out("std_mean", _with_mean(spread, input, dim, keepdim, axis, keepdims), out)
     return found
 
 
-def not_empty(x: Any, dims: tuple[int, ...], name: str) -> None:
+def not_empty(x: Tensor, dims: tuple[int, ...], name: str) -> None:
     """Raises where there is nothing to choose from."""
     if not count(x._array.shape, dims):
         raise BadIndex(f"{name}: Expected reduction dim {dims} of shape {x._array.shape} to have non-zero size",
                        why="there is nothing to choose from", fix=f"if x.numel(): x.{name}(...)")
 
 
-def ordered(x: Any, name: str) -> Any:
+def ordered(x: Tensor, name: str) -> Array:
     """The array of a tensor whose elements have an order."""
     array = tensor_argument(x, name)._array
     if array.dtype.kind == "c":
@@ -340,34 +348,35 @@ def ordered(x: Any, name: str) -> Any:
     return array
 
 
-def _bound(name: str, operation: Any, x: Any, dim: Any, keepdim: bool, axis: Any = None, keepdims: Any = None) -> Any:
+def _bound(name: str, operation: Callable[..., Tensor], x: Tensor, dim: Dims, keepdim: bool, axis: Dims = None,
+           keepdims: bool | None = None) -> Tensor:
     dim, keepdim = numpy_names(name, dim, keepdim, axis, keepdims)
     dims = whole_dims(dim, ordered(x, name).ndim, name)
     not_empty(x, dims, name)
     return operation(x, dims, keepdim)
 
 
-def amax(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None,
-         out: Any = None) -> Any:
+def amax(input: Tensor, dim: Dims = None, keepdim: bool = False, *, axis: Dims = None, keepdims: bool | None = None,
+         out: Tensor | None = None) -> Any:
     """The largest along dimensions; where several are, they share the gradient equally."""
     return write_out("amax", _bound("amax", amax_dims, input, dim, keepdim, axis, keepdims), out)
 
 
-def amin(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None,
-         out: Any = None) -> Any:
+def amin(input: Tensor, dim: Dims = None, keepdim: bool = False, *, axis: Dims = None, keepdims: bool | None = None,
+         out: Tensor | None = None) -> Any:
     """The smallest along dimensions; where several are, they share the gradient equally."""
     return write_out("amin", _bound("amin", amin_dims, input, dim, keepdim, axis, keepdims), out)
 
 
-def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, axis: Any = None, keepdims: Any = None,
-            out: Any = None) -> Any:
+def aminmax(input: Tensor, *, dim: Dims = None, keepdim: bool = False, axis: Dims = None, keepdims: bool | None = None,
+            out: Sequence[Tensor] | None = None) -> Any:
     """The smallest and the largest."""
     low, high = (_bound("aminmax", f, input, dim, keepdim, axis, keepdims) for f in (amin_dims, amax_dims))
     return write_out("aminmax", return_types.aminmax(low, high), out)
 
 
 @may_need_much
-def _position(name: str, x: Any, dim: int | None, keepdim: bool) -> Any:
+def _position(name: str, x: Tensor, dim: int | None, keepdim: bool) -> Any:
     array = ordered(x, name)
     find = np.argmax if name in ("argmax", "max") else np.argmin
     if dim is None:
@@ -380,21 +389,21 @@ def _position(name: str, x: Any, dim: int | None, keepdim: bool) -> Any:
     return np.asarray(find(array, dim, keepdims=keepdim))
 
 
-def argmax(input: Any, dim: int | None = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None,
-           out: Any = None) -> Any:
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None,
+           keepdims: bool | None = None, out: Tensor | None = None) -> Any:
     """Where the largest is (the first of several). Integers, so without gradient, and fine as an index."""
     dim, keepdim = numpy_names("argmax", dim, keepdim, axis, keepdims)
     return write_out("argmax", make(_position("argmax", input, dim, keepdim)), out)
 
 
-def argmin(input: Any, dim: int | None = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None,
-           out: Any = None) -> Any:
+def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None,
+           keepdims: bool | None = None, out: Tensor | None = None) -> Any:
     """Where the smallest is (the first of several)."""
     dim, keepdim = numpy_names("argmin", dim, keepdim, axis, keepdims)
     return write_out("argmin", make(_position("argmin", input, dim, keepdim)), out)
 
 
-def pick(kind: type[return_types.Results], x: Any, dim: int, where: Any, keepdim: bool) -> Any:
+def pick(kind: type[return_types.Results], x: Tensor, dim: int, where: Array, keepdim: bool) -> Any:
     """The values at these positions along a dimension, one for each row, and the positions."""
     if not x._array.ndim:
         return kind(RECORDED.clone(x), make(where.reshape(())))
@@ -405,8 +414,9 @@ def pick(kind: type[return_types.Results], x: Any, dim: int, where: Any, keepdim
     return kind(values, indices)
 
 
-def _extreme(name: str, operation: Any, pairwise: Any, x: Any, arguments: tuple[Any, ...], dim: Any, keepdim: bool,
-             axis: Any, keepdims: Any, out: Any) -> Any:
+def _extreme(name: str, operation: Callable[..., Tensor], pairwise: Callable[..., Tensor], x: Tensor,
+             arguments: tuple[Any, ...], dim: int | None, keepdim: bool, axis: int | None, keepdims: bool | None,
+             out: Tensor | Sequence[Tensor] | None) -> Any:
     if len(arguments) == 1 and not isinstance(arguments[0], int):
         return pairwise(x, *arguments, out=out)
     if arguments:
@@ -419,8 +429,8 @@ def _extreme(name: str, operation: Any, pairwise: Any, x: Any, arguments: tuple[
     return write_out(name, found, out)
 
 
-def max(input: Any, *arguments: Any, dim: Any = None, keepdim: bool = False, other: Any = None, axis: Any = None,
-        keepdims: Any = None, out: Any = None) -> Any:
+def max(input: Tensor, *arguments: Any, dim: int | None = None, keepdim: bool = False, other: Tensor | None = None,
+        axis: int | None = None, keepdims: bool | None = None, out: Tensor | Sequence[Tensor] | None = None) -> Any:
     """The largest of all; `max(dim)` gives values and indices; `max(other)` is `maximum`.
 
     >>> import mutagrad as mg
@@ -431,14 +441,15 @@ def max(input: Any, *arguments: Any, dim: Any = None, keepdim: bool = False, oth
     return _extreme("max", amax_dims, RECORDED.maximum, input, arguments, dim, keepdim, axis, keepdims, out)
 
 
-def min(input: Any, *arguments: Any, dim: Any = None, keepdim: bool = False, other: Any = None, axis: Any = None,
-        keepdims: Any = None, out: Any = None) -> Any:
+def min(input: Tensor, *arguments: Any, dim: int | None = None, keepdim: bool = False, other: Tensor | None = None,
+        axis: int | None = None, keepdims: bool | None = None, out: Tensor | Sequence[Tensor] | None = None) -> Any:
     """The smallest of all; `min(dim)` gives values and indices; `min(other)` is `minimum`."""
     arguments = arguments if other is None else (other,)
     return _extreme("min", amin_dims, RECORDED.minimum, input, arguments, dim, keepdim, axis, keepdims, out)
 
 
-def _truth(function: Any, name: str, x: Any, dim: Any, keepdim: bool, axis: Any, keepdims: Any, out: Any) -> Any:
+def _truth(function: Callable[..., Array], name: str, x: Tensor, dim: Dims, keepdim: bool, axis: Dims,
+           keepdims: bool | None, out: Tensor | None) -> Any:
     """Booleans; bytes for bytes, which were PyTorch's booleans once."""
     dim, keepdim = numpy_names(name, dim, keepdim, axis, keepdims)
     array = tensor_argument(x, name)._array
@@ -448,43 +459,46 @@ def _truth(function: Any, name: str, x: Any, dim: Any, keepdim: bool, axis: Any,
     return write_out(name, make(found.astype(np.uint8) if array.dtype == np.uint8 else found), out)
 
 
-def any(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None,
-        out: Any = None) -> Any:
+def any(input: Tensor, dim: Dims = None, keepdim: bool = False, *, axis: Dims = None, keepdims: bool | None = None,
+        out: Tensor | None = None) -> Any:
     """Whether any element is nonzero."""
     return _truth(np.any, "any", input, dim, keepdim, axis, keepdims, out)
 
 
-def all(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None,
-        out: Any = None) -> Any:
+def all(input: Tensor, dim: Dims = None, keepdim: bool = False, *, axis: Dims = None, keepdims: bool | None = None,
+        out: Tensor | None = None) -> Any:
     """Whether every element is nonzero."""
     return _truth(np.all, "all", input, dim, keepdim, axis, keepdims, out)
 
 
 @may_need_much
-def count_nonzero(input: Any, dim: Any = None, *, axis: Any = None) -> Any:
+def count_nonzero(input: Tensor, dim: Dims = None, *, axis: Dims = None) -> Any:
     """How many elements are not zero."""
     array = tensor_argument(input, "count_nonzero")._array
     dims = whole_dims(dim if axis is None else axis, array.ndim, "count_nonzero")
     return make(np.asarray(np.count_nonzero(array, axis=dims)))
 
 
-def _running(operation: Any, name: str, x: Any, dim: Any, dtype: Any, axis: Any, out: Any) -> Any:
+def _running(operation: Callable[..., Tensor], name: str, x: Tensor, dim: int | None, dtype: dtype | None,
+             axis: int | None, out: Tensor | None) -> Any:
     x = summable(x, dtype, name)
     dim = whole_dim(dim if axis is None else axis, x._array.ndim, name)
     return write_out(name, operation(x, dim) if x._array.ndim else RECORDED.clone(x), out)
 
 
-def cumsum(input: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None, out: Any = None) -> Any:
+def cumsum(input: Tensor, dim: int | None = None, *, dtype: dtype | None = None, axis: int | None = None,
+           out: Tensor | None = None) -> Any:
     """Running sums along a dimension."""
     return _running(cumsum_dim, "cumsum", input, dim, dtype, axis, out)
 
 
-def cumprod(input: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None, out: Any = None) -> Any:
+def cumprod(input: Tensor, dim: int | None = None, *, dtype: dtype | None = None, axis: int | None = None,
+            out: Tensor | None = None) -> Any:
     """Running products along a dimension; their gradient is right at zeros."""
     return _running(cumprod_dim, "cumprod", input, dim, dtype, axis, out)
 
 
-def _norm2(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+def _norm2(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
     return np.sqrt(_wide_sum(_squared_size(a), dims, keepdim)).astype(a.real.dtype, copy=False)
 
 
@@ -497,7 +511,7 @@ norm_dims = primitive("norm", lambda a, dims, keepdim, p: _norm_of(np.abs(a), di
                       x=lambda xp, g, x, out, dims, p: _norm_rule(xp, g, x, out, dims, p))
 
 
-def _norm_of(a: Any, dims: tuple[int, ...], keepdim: bool, p: float) -> Any:
+def _norm_of(a: Array, dims: tuple[int, ...], keepdim: bool, p: float) -> Any:
     return RAW.power(_wide_sum(RAW.power(a, p), dims, keepdim), 1 / p).astype(a.dtype, copy=False)
 
 
@@ -512,15 +526,15 @@ def _norm_rule(xp: Any, g: Any, x: Any, out: Any, dims: tuple[int, ...], p: floa
 RAW.power, RECORDED.power = lambda a, p: RAW.pow(a, np.array(p, a.dtype)), lambda x, p: pow_values(x, p)
 
 
-def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None, *,
-         out: Any = None) -> Any:
+def norm(input: Tensor, p: float | str | None = "fro", dim: Dims = None, keepdim: bool = False,
+         dtype: dtype | None = None, *, out: Tensor | None = None) -> Any:
     """The p-norm of all elements, or along dimensions; at zero its gradient is zero."""
     input = floating(input, dtype, "norm")
     keepdim = numpy_names("norm", dim, keepdim, None, None)[1]
     return write_out("norm", _norm(input, p, whole_dims(dim, input._array.ndim, "norm"), keepdim), out)
 
 
-def _norm(x: Any, p: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+def _norm(x: Tensor, p: float | str | None, dims: tuple[int, ...], keepdim: bool) -> Any:
     p = p if p.__class__ is str else number(p)
     if p in ("fro", None) or p == 2:
         return norm2_dims(x, dims, keepdim)
@@ -541,6 +555,6 @@ def _norm(x: Any, p: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
     return norm_dims(x, dims, keepdim, float(p))
 
 
-def dist(input: Any, other: Any, p: float = 2) -> Any:
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Any:
     """The p-norm of the difference."""
     return norm(tensor_argument(input, "dist") - tensor_argument(other, "dist"), p)

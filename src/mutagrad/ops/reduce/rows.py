@@ -1,10 +1,12 @@
 """Work on large arrays row by row, in blocks that stay in the cache, on several threads."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod as product
 from typing import Any
 
 from ...arrays import np, parallel as large, sums
+from ...base.operands import Array
 from ...core.op import RAW
 
 BLOCK = 1 << 17  # elements of which several arrays fit the cache of one core, and which are worth a call
@@ -22,7 +24,7 @@ def one_dim(dims: tuple[int, ...]) -> int | None:
     return ordered[0] if ordered and ordered[-1] - ordered[0] + 1 == len(ordered) else None
 
 
-def by_rows(work: Any, arrays: tuple[Any, ...], dim: int, dims: int = 1, kept: bool = False) -> Any:
+def by_rows(work: Callable[..., Any], arrays: tuple[Array, ...], dim: int, dims: int = 1, kept: bool = False) -> Any:
     """What `work(axis, *arrays, out)` writes into `out`: of the first array's shape, with ones at `dims` if `kept`.
 
     Rows along these dimensions, `dims` from `dim` on, are independent: large arrays are cut between them, into blocks
@@ -42,11 +44,11 @@ def by_rows(work: Any, arrays: tuple[Any, ...], dim: int, dims: int = 1, kept: b
     return out
 
 
-def _is_matrix(a: Any, axis: Any) -> bool:
+def _is_matrix(a: Array, axis: int | tuple[int, ...]) -> bool:
     return bool(axis == 1 and a.ndim == 2 and a.size >= 1 << 14)
 
 
-def row_extreme(ufunc: Any, a: Any, axis: Any) -> Any:
+def row_extreme(ufunc: Any, a: Array, axis: int | tuple[int, ...]) -> Any:
     """The largest (or smallest) of each row, kept as a dimension; in a matrix searching its place is faster."""
     if _is_matrix(a, axis):
         places = a.argmax(1) if ufunc is np.maximum else a.argmin(1)
@@ -54,14 +56,14 @@ def row_extreme(ufunc: Any, a: Any, axis: Any) -> Any:
     return ufunc.reduce(a, axis, keepdims=True)
 
 
-def row_sum(a: Any, axis: Any) -> Any:
+def row_sum(a: Array, axis: int | tuple[int, ...]) -> Any:
     """The sum of each row, kept as a dimension; in a matrix of short rows, in any order, by the faster einsum."""
     if _is_matrix(a, axis) and a.shape[1] <= 4096:
         return np.einsum("ij->i", a)[:, None]
-    return sums.add(a, axis if axis.__class__ is tuple else (axis,), True)
+    return sums.add(a, axis if isinstance(axis, tuple) else (axis,), True)
 
 
-def _by_columns(work: Any, matrices: list[Any]) -> None:
+def _by_columns(work: Callable[..., Any], matrices: list[Array]) -> None:
     """The same on transposed copies."""
     *given, out = matrices
     turned = np.empty(out.shape[::-1], out.dtype)

@@ -6,6 +6,7 @@ from typing import Any
 from ...arrays import np
 from ...base.errors import BadValue, DTypeError, NotSupported, bad_choice
 from ...core.factory import make
+from ...core.storage import TensorBase as Tensor
 from ..math.elementwise import where
 from ..select.selecting import scatter_reduce
 from ..shape.shape import expand, narrow, reshape, tensor_argument
@@ -17,7 +18,7 @@ _KINDS = {"sum": ("sum", 0.0), "mean": ("sum", 0.0), "prod": ("prod", 1.0), "max
           "amax": ("amax", -np.inf), "min": ("amin", np.inf), "amin": ("amin", np.inf)}
 
 
-def _lengths(data: Any, lengths: Any, offsets: Any, axis: int, unsafe: bool) -> Any:
+def _lengths(data: Tensor, lengths: Tensor | None, offsets: Tensor | None, axis: int, unsafe: bool) -> Any:
     """How long each piece is, in one row for all or in a row for each of the dimensions before the axis."""
     if lengths is None and offsets is None:
         raise BadValue("segment_reduce: needs lengths or offsets", fix="lengths=mutagrad.tensor([2, 3])")
@@ -37,8 +38,9 @@ def _lengths(data: Any, lengths: Any, offsets: Any, axis: int, unsafe: bool) -> 
     return found
 
 
-def segment_reduce(data: Any, reduce: str, *, lengths: Any = None, indices: Any = None, offsets: Any = None,
-                   axis: int = 0, unsafe: bool = False, initial: float | None = None) -> Any:
+def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, indices: Tensor | None = None,
+                   offsets: Tensor | None = None, axis: int = 0, unsafe: bool = False,
+                   initial: float | None = None) -> Any:
     """One result for each piece of a dimension, given by lengths or by where the pieces begin and end.
 
     >>> import mutagrad as mg

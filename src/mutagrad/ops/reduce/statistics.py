@@ -1,13 +1,15 @@
 """Reductions that few programs use: without what is nan, medians, quantiles, covariance."""
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...arrays import np
 from ...base import return_types
 from ...base.errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError, bad_choice, may_need_much
+from ...base.operands import Array
 from ...core.codegen import primitive
-from ...core.dtypes import of_array
+from ...core.dtypes import dtype, of_array
 from ...core.factory import make
 from ...core.number import whole_number
 from ...core.op import RAW, RECORDED
@@ -18,7 +20,18 @@ from ..linalg.products import matmul
 from ..math.elementwise import cast, lerp, where
 from ..select.selecting import gather
 from ..select.sorting import order, sort
-from ..shape.shape import expand, flatten, movedim, reshape, squeeze, tensor_argument, unsqueeze, whole_dim, whole_dims
+from ..shape.shape import (
+    Dims,
+    expand,
+    flatten,
+    movedim,
+    reshape,
+    squeeze,
+    tensor_argument,
+    unsqueeze,
+    whole_dim,
+    whole_dims,
+)
 from .reductions import (
     back,
     floating,
@@ -39,7 +52,7 @@ METHODS = "nansum nanmean median nanmedian mode quantile nanquantile kthvalue co
 
 # -------------------------------------------------------------------------------------------------- without what is nan
 
-def _nansum(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+def _nansum(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
     return RAW.sum(np.where(np.isnan(a), a.dtype.type(0), a), dims, keepdim)
 
 
@@ -47,8 +60,8 @@ nansum_dims = primitive("nansum", _nansum, settings=("dims", "keepdim"),
                         x=lambda xp, g, x, dims: xp.where(x == x, back(xp, g, x.shape, dims), 0.0))
 
 
-def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
-           keepdims: Any = None, out: Any = None) -> Any:
+def nansum(input: TensorBase, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None, axis: Dims = None,
+           keepdims: bool | None = None, out: TensorBase | None = None) -> Any:
     """The sum of what is not nan.
 
     >>> import mutagrad as mg
@@ -64,8 +77,8 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     return write_out("nansum", operation(input, dims, keepdim), out)
 
 
-def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
-            keepdims: Any = None, out: Any = None) -> Any:
+def nanmean(input: TensorBase, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None,
+            axis: Dims = None, keepdims: bool | None = None, out: TensorBase | None = None) -> Any:
     """The average of what is not nan."""
     floating(input, None, "nanmean")
     dim, keepdim = numpy_names("nanmean", dim, keepdim, axis, keepdims)
@@ -75,7 +88,7 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
 
 @may_need_much
 @in_single
-def _nanmean(x: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+def _nanmean(x: TensorBase, dims: tuple[int, ...], keepdim: bool) -> Any:
     count = np.add.reduce(~np.isnan(x._array), dims, np.int64, keepdims=keepdim)
     return nansum(x, dims, keepdim) / make(np.asarray(count))
 
@@ -90,7 +103,7 @@ nanmedian_all = primitive("nanmedian", lambda a, dims: a.reshape(-1)[_median_pla
                           x=lambda xp, g, x, out, dims: to_extremes(xp, g, x, out, dims))
 
 
-def _median_place(rows: Any, ignore_nan: bool) -> Any:
+def _median_place(rows: Array, ignore_nan: bool) -> Any:
     """Where in each row the lower median is: nan counts as the largest and, unless ignored, is the median."""
     n = rows.shape[-1]
     middle = np.full((*rows.shape[:-1], 1), (n - 1) // 2)
@@ -100,8 +113,9 @@ def _median_place(rows: Any, ignore_nan: bool) -> Any:
     return np.take_along_axis(order(rows, -1), middle, -1)
 
 
-def _median(name: str, whole: Any, ignore_nan: bool, x: Any, dim: Any, keepdim: bool, axis: Any, keepdims: Any,
-            out: Any) -> Any:
+def _median(name: str, whole: Callable[..., TensorBase], ignore_nan: bool, x: TensorBase, dim: int | None,
+            keepdim: bool, axis: int | None, keepdims: bool | None,
+            out: TensorBase | Sequence[TensorBase] | None) -> Any:
     dim, keepdim = numpy_names(name, dim, keepdim, axis, keepdims)
     array = ordered(x, name)
     if dim is None and not array.size:  # what PyTorch gives for the median of nothing
@@ -117,8 +131,8 @@ def _median(name: str, whole: Any, ignore_nan: bool, x: Any, dim: Any, keepdim: 
     return write_out(name, pick(getattr(return_types, name), x, dim, where_, keepdim), out)
 
 
-def median(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None,
-           out: Any = None) -> Any:
+def median(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None,
+           keepdims: bool | None = None, out: TensorBase | Sequence[TensorBase] | None = None) -> Any:
     """The middle element, the lower of two; `median(dim)` gives values and indices.
 
     >>> import mutagrad as mg
@@ -128,14 +142,15 @@ def median(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = No
     return _median("median", median_all, False, input, dim, keepdim, axis, keepdims, out)
 
 
-def nanmedian(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None,
-              out: Any = None) -> Any:
+def nanmedian(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None,
+              keepdims: bool | None = None, out: TensorBase | Sequence[TensorBase] | None = None) -> Any:
     """The median of what is not nan."""
     return _median("nanmedian", nanmedian_all, True, input, dim, keepdim, axis, keepdims, out)
 
 
 @may_need_much
-def _row_places(name: str, x: Any, dim: Any, keepdim: bool, axis: Any, keepdims: Any, find: Any) -> Any:
+def _row_places(name: str, x: TensorBase, dim: int, keepdim: bool, axis: int | None, keepdims: bool | None,
+                find: Callable[[Array], Array]) -> Any:
     """The values at one place of each row, which `find` names for the rows of a matrix."""
     dim, keepdim = numpy_names(name, dim, keepdim, axis, keepdims)
     array = ordered(x, name)
@@ -148,13 +163,13 @@ def _row_places(name: str, x: Any, dim: Any, keepdim: bool, axis: Any, keepdims:
     return pick(getattr(return_types, name), x, dim, np.moveaxis(places, -1, dim), keepdim)
 
 
-def mode(input: Any, dim: Any = -1, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None,
-         out: Any = None) -> Any:
+def mode(input: TensorBase, dim: int = -1, keepdim: bool = False, *, axis: int | None = None,
+         keepdims: bool | None = None, out: Sequence[TensorBase] | None = None) -> Any:
     """The most frequent value along a dimension, the smallest of several, and where it is last."""
     return write_out("mode", _row_places("mode", input, dim, keepdim, axis, keepdims, _most_frequent), out)
 
 
-def _most_frequent(rows: Any) -> Any:
+def _most_frequent(rows: Array) -> Any:
     places = order(rows, -1)
     ordered = np.take_along_axis(rows, places, -1)
     n = rows.shape[-1]
@@ -164,8 +179,8 @@ def _most_frequent(rows: Any) -> Any:
     return np.take_along_axis(places, last[:, None], -1)
 
 
-def kthvalue(input: Any, k: int, dim: Any = -1, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None,
-             out: Any = None) -> Any:
+def kthvalue(input: TensorBase, k: int, dim: int = -1, keepdim: bool = False, *, axis: int | None = None,
+             keepdims: bool | None = None, out: Sequence[TensorBase] | None = None) -> Any:
     """The k-th smallest along a dimension, counted from one, and where it is."""
     k = whole_number(k, "kthvalue", "k")
     shape = tensor_argument(input, "kthvalue")._array.shape
@@ -179,7 +194,8 @@ def kthvalue(input: Any, k: int, dim: Any = -1, keepdim: bool = False, *, axis: 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _quantile(name: str, x: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, ignore_nan: bool) -> Any:
+def _quantile(name: str, x: TensorBase, q: TensorBase | float, dim: int | None, keepdim: bool, interpolation: str,
+              ignore_nan: bool) -> Any:
     q = _check_quantile(name, x, q, interpolation)
     ndim = x._array.ndim
     whole = dim is None
@@ -202,7 +218,7 @@ def _quantile(name: str, x: Any, q: Any, dim: Any, keepdim: bool, interpolation:
     return reshape(movedim(result, -1, 0), q._array.size, *shape)
 
 
-def _between(ordered: Any, ranks: Any, interpolation: str) -> Any:
+def _between(ordered: TensorBase, ranks: TensorBase, interpolation: str) -> Any:
     """Elements of sorted rows at places that may lie between two."""
     r = ranks._array
     low = {"lower": np.floor, "higher": np.ceil, "nearest": np.round}.get(interpolation, np.floor)(r)
@@ -213,7 +229,7 @@ def _between(ordered: Any, ranks: Any, interpolation: str) -> Any:
     return lerp(below, gather(ordered, -1, make(np.ceil(r).astype(np.int64))), weight)
 
 
-def _check_quantile(name: str, x: Any, q: Any, interpolation: str) -> Any:
+def _check_quantile(name: str, x: TensorBase, q: TensorBase | float, interpolation: str) -> TensorBase:
     if interpolation not in _INTERPOLATIONS:
         raise bad_choice(interpolation, str,
                          f"{name}: interpolation={interpolation!r} is none of {', '.join(_INTERPOLATIONS)}",
@@ -237,8 +253,9 @@ def _check_quantile(name: str, x: Any, q: Any, interpolation: str) -> Any:
     return q
 
 
-def quantile(input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear",
-             axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
+def quantile(input: TensorBase, q: TensorBase | float, dim: int | None = None, keepdim: bool = False, *,
+             interpolation: str = "linear", axis: int | None = None, keepdims: bool | None = None,
+             out: TensorBase | None = None) -> Any:
     """What a fraction q of the elements lies below; a vector q gives a first dimension with a result for each.
 
     >>> import mutagrad as mg
@@ -249,8 +266,9 @@ def quantile(input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, inte
     return write_out("quantile", _quantile("quantile", input, q, dim, keepdim, interpolation, False), out)
 
 
-def nanquantile(input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear",
-                axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
+def nanquantile(input: TensorBase, q: TensorBase | float, dim: int | None = None, keepdim: bool = False, *,
+                interpolation: str = "linear", axis: int | None = None, keepdims: bool | None = None,
+                out: TensorBase | None = None) -> Any:
     """The quantile of what is not nan."""
     dim, keepdim = numpy_names("nanquantile", dim, keepdim, axis, keepdims)
     return write_out("nanquantile", _quantile("nanquantile", input, q, dim, keepdim, interpolation, True), out)
@@ -258,7 +276,8 @@ def nanquantile(input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, i
 
 # ----------------------------------------------------------------------------------------------------------- covariance
 
-def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+def cov(input: TensorBase, *, correction: int = 1, fweights: TensorBase | None = None,
+        aweights: TensorBase | None = None) -> Any:
     """The covariance of variables in rows, with an observation in each column.
 
     >>> import mutagrad as mg
@@ -279,7 +298,7 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
 
 
 @in_single
-def _covariance(x: Any, frequency: Any, importance: Any, correction: int) -> Any:
+def _covariance(x: TensorBase, frequency: TensorBase | None, importance: TensorBase | None, correction: int) -> Any:
     n = x._array.shape[1]
     w = frequency if importance is None else importance if frequency is None else frequency * importance
     if w is None:
@@ -290,17 +309,17 @@ def _covariance(x: Any, frequency: Any, importance: Any, correction: int) -> Any
             raise BadValue("cov: the weights sum to zero, so that nothing is left to average",
                            fix="weights that are not all zero")
         centred = x - total(x * w, 1, True) / weight
-        lost = correction
         if importance is not None and correction:
-            lost = correction * (total(w * importance) / weight)
-        degrees = weight - lost
+            degrees = weight - correction * (total(w * importance) / weight)
+        else:
+            degrees = weight - correction
     other = centred if w is None else centred * w
     products = matmul(other, RECORDED.conj(centred).T)
     degrees = degrees if degrees._array > 0 else make(np.zeros_like(degrees._array))
     return squeeze(products / degrees)
 
 
-def _weights(name: str, weights: Any, kind: str, n: int) -> Any:
+def _weights(name: str, weights: TensorBase | None, kind: str, n: int) -> Any:
     if weights is None:
         return None
     array = tensor_argument(weights, "cov")._array
@@ -313,7 +332,7 @@ def _weights(name: str, weights: Any, kind: str, n: int) -> Any:
     return reshape(weights, -1)
 
 
-def corrcoef(input: Any) -> Any:
+def corrcoef(input: TensorBase) -> Any:
     """The correlation of variables in rows, with an observation in each column."""
     if tensor_argument(input, "corrcoef")._array.ndim > 2:
         raise ShapeError(f"corrcoef: expects at most 2 dimensions, got shape {input._array.shape}", fix="x.flatten(1)")
@@ -326,7 +345,7 @@ def corrcoef(input: Any) -> Any:
     return c.clamp(-1, 1) if c._array.dtype.kind in "fV" else c
 
 
-def sum_to_size(input: Any, *size: Any) -> Any:
+def sum_to_size(input: TensorBase, *size: int | Sequence[int]) -> Any:
     """Summed over the dimensions that broadcasting to the tensor's shape would have repeated."""
     shape, wanted = tensor_argument(input, "sum_to_size")._array.shape, sizes(size)
     lead = len(shape) - len(wanted)

@@ -1,11 +1,13 @@
 """Copies in which one window holds other values: a clone, written through a view."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...base.errors import ShapeError
 from ...core.indexing import copy_
 from ...core.out_arg import write_out
+from ...core.storage import TensorBase as Tensor
 from ..shape.joining import slice
 from ..shape.shape import as_strided, clone, diagonal, select, tensor_argument
 
@@ -13,7 +15,7 @@ FUNCTIONS = "as_strided_scatter diagonal_scatter select_scatter slice_scatter"
 METHODS = "as_strided_scatter diagonal_scatter select_scatter slice_scatter"
 
 
-def _written(name: str, result: Any, window: Any, src: Any) -> Any:
+def _written(name: str, result: Tensor, window: Tensor, src: Tensor) -> Tensor:
     """The result after `src` was written to a window of it."""
     if tensor_argument(src, name)._array.shape != window._array.shape:
         raise ShapeError(f"{name}: src of shape {src._array.shape} for a window of shape {window._array.shape}",
@@ -22,13 +24,13 @@ def _written(name: str, result: Any, window: Any, src: Any) -> Any:
     return result
 
 
-def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """A copy with another diagonal."""
     result = clone(tensor_argument(input, "diagonal_scatter"))
     return _written("diagonal_scatter", result, diagonal(result, offset, dim1, dim2), src)
 
 
-def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Any:
     """A copy with other values at one position along a dimension.
 
     >>> import mutagrad as mg
@@ -40,15 +42,16 @@ def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:
     return _written("select_scatter", result, select(result, dim, index), src)
 
 
-def slice_scatter(input: Any, src: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1, *,
-                  out: Any = None) -> Any:
+def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None,
+                  step: int = 1, *, out: Tensor | None = None) -> Any:
     """A copy with other values at `start:end:step` along a dimension."""
     result = clone(tensor_argument(input, "slice_scatter"))
     found = _written("slice_scatter", result, slice(result, dim, start, end, step), src)
     return write_out("slice_scatter", found, out)
 
 
-def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int],
+                       storage_offset: int | None = None) -> Any:
     """A copy with other values in a window given by its strides, which count in the memory of the input."""
     array, item = tensor_argument(input, "as_strided_scatter")._array, input._array.itemsize
     memory = clone(as_strided(input, (input._storage.buffer.nbytes // item,), (1,), input._storage.start // item))

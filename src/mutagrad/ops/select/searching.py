@@ -10,6 +10,7 @@ from ...arrays.bfloat16 import widened
 from ...base import return_types
 from ...base.errors import BadArgument, BadData, BadIndex, BadValue, DTypeError, ShapeError, bad_choice, may_need_much
 from ...base.modes import mode
+from ...base.operands import Array
 from ...core.dtypes import of_array
 from ...core.factory import make
 from ...core.indexing import copy_, read
@@ -29,20 +30,20 @@ FUNCTIONS = """
 METHODS = "msort unique unique_consecutive histc histogram bincount nonzero_static index_reduce index_reduce_"
 
 
-def msort(input: Any, *, out: Any = None) -> Any:
+def msort(input: TensorBase, *, out: TensorBase | None = None) -> Any:
     """Values in order along the first dimension."""
     return write_out("msort", sort(input, 0).values, out)
 
 
 # ------------------------------------------------------------------------------------------------------ distinct values
 
-def _rows(array: Any, dim: int) -> Any:
+def _rows(array: Array, dim: int) -> Any:
     """Slices along a dimension as the rows of a matrix."""
     moved = np.moveaxis(array, dim, 0)
     return moved.reshape(moved.shape[0], int(np.prod(moved.shape[1:])))
 
 
-def _groups(array: Any, dim: int | None, consecutive: bool) -> tuple[Any, Any, Any]:
+def _groups(array: Array, dim: int | None, consecutive: bool) -> tuple[Array, Array, Array]:
     """Where each distinct element (or slice) is found first, the number of each one's group, and the groups' sizes."""
     array = widened(array)
     rows = array.reshape(-1, 1) if dim is None else _rows(array, dim)
@@ -58,7 +59,8 @@ def _groups(array: Any, dim: int | None, consecutive: bool) -> tuple[Any, Any, A
     return places[new], groups, np.bincount(groups, minlength=int(new.sum()))
 
 
-def _distinct(name: str, x: Any, dim: Any, consecutive: bool, return_inverse: bool, return_counts: bool) -> Any:
+def _distinct(name: str, x: TensorBase, dim: int | None, consecutive: bool, return_inverse: bool,
+              return_counts: bool) -> Any:
     array = tensor_argument(x, name)._array
     if array.dtype.kind == "c":
         raise DTypeError(f"{name}: complex numbers have no order",
@@ -80,8 +82,8 @@ def _distinct(name: str, x: Any, dim: Any, consecutive: bool, return_inverse: bo
 
 
 @may_need_much
-def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
-           dim: Any = None) -> Any:
+def unique(input: TensorBase, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
+           dim: int | None = None) -> Any:
     """The distinct elements in order, or the distinct slices along a dimension.
 
     >>> import mutagrad as mg
@@ -91,14 +93,15 @@ def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return
     return _distinct("unique", input, dim, False, return_inverse, return_counts)
 
 
-def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: Any = None) -> Any:
+def unique_consecutive(input: TensorBase, return_inverse: bool = False, return_counts: bool = False,
+                       dim: int | None = None) -> Any:
     """The first of each run of equal elements, or of equal slices along a dimension."""
     return _distinct("unique_consecutive", input, dim, True, return_inverse, return_counts)
 
 
 @may_need_much
-def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False,
-         out: Any = None) -> Any:
+def isin(elements: TensorBase | float, test_elements: TensorBase | float, *, assume_unique: bool = False,
+         invert: bool = False, out: TensorBase | None = None) -> Any:
     """Whether each element is one of the others."""
     given = [as_operand(v, "isin") for v in (elements, test_elements)]
     if not any(isinstance(v, TensorBase) for v in given):
@@ -113,7 +116,7 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
 
 # ------------------------------------------------------------------------------------------- places in sorted sequences
 
-def _insert(sequence: Any, values: Any, right: bool) -> Any:
+def _insert(sequence: Array, values: Array, right: bool) -> Any:
     """Where each value fits into the sorted sequence, or into that of its row."""
     side, sequence, values = "right" if right else "left", widened(sequence), widened(values)
     if sequence.ndim == 1:
@@ -125,8 +128,9 @@ def _insert(sequence: Any, values: Any, right: bool) -> Any:
 
 
 @may_need_much
-def searchsorted(sorted_sequence: Any, input: Any = None, *, out_int32: bool = False, right: bool = False,
-                 side: str | None = None, sorter: Any = None, out: Any = None, self: Any = None) -> Any:
+def searchsorted(sorted_sequence: TensorBase, input: TensorBase | float | None = None, *, out_int32: bool = False,
+                 right: bool = False, side: str | None = None, sorter: TensorBase | None = None,
+                 out: TensorBase | None = None, self: TensorBase | float | None = None) -> Any:
     """Where values would have to be put into a sorted sequence to keep it sorted; rows have sequences of their own.
 
     >>> import mutagrad as mg
@@ -153,7 +157,7 @@ def _side(right: bool, side: str | None) -> bool:
     return right or side == "right"
 
 
-def _check_sequence(sequence: Any, values: Any) -> None:
+def _check_sequence(sequence: Array, values: Array) -> None:
     if not sequence.ndim:
         raise BadValue("searchsorted: a 0-d tensor is no sequence", fix="sequence.reshape(1)")
     if sequence.ndim > 1 and (not values.ndim or sequence.shape[:-1] != values.shape[:-1]):
@@ -162,7 +166,7 @@ def _check_sequence(sequence: Any, values: Any) -> None:
                          fix="values of a row for each sequence")
 
 
-def _sorter(sorter: Any, sequence: Any) -> Any:
+def _sorter(sorter: TensorBase, sequence: Array) -> Array:
     places = tensor_argument(sorter, "searchsorted")._array
     if places.shape != sequence.shape or places.dtype != np.int64:
         raise BadValue(f"searchsorted: the sorter must be int64 of shape {sequence.shape}, "
@@ -174,7 +178,8 @@ def _sorter(sorter: Any, sequence: Any) -> Any:
 
 
 @may_need_much
-def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False, out: Any = None) -> Any:
+def bucketize(input: TensorBase | float, boundaries: TensorBase, *, out_int32: bool = False, right: bool = False,
+              out: TensorBase | None = None) -> Any:
     """Between which boundaries each value lies, counted from 0."""
     if tensor_argument(boundaries, "bucketize")._array.ndim != 1:
         raise BadValue(f"bucketize: boundaries tensor must be 1 dimension, not of shape {boundaries._array.shape}",
@@ -184,7 +189,7 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
 
 # ----------------------------------------------------------------------------------------------------------- histograms
 
-def _limits(name: str, low: float, high: float, values: Any) -> tuple[float, float]:
+def _limits(name: str, low: float, high: float, values: Array) -> tuple[float, float]:
     """The range that is counted: that of the values if none is given, and one wide around a single value."""
     if low == high and values.size:
         low, high = float(values.min()), float(values.max())
@@ -198,7 +203,7 @@ def _limits(name: str, low: float, high: float, values: Any) -> tuple[float, flo
 
 
 @may_need_much
-def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0, *, out: Any = None) -> Any:
+def histc(input: TensorBase, bins: int = 100, min: float = 0, max: float = 0, *, out: TensorBase | None = None) -> Any:
     """How many elements fall into each of equally wide bins between min and max."""
     array = _countable(input, "histc")
     bins = whole_number(bins, "histc", "bins")
@@ -211,7 +216,7 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0, *, out: A
 
 
 @may_need_much
-def _countable(x: Any, name: str) -> Any:
+def _countable(x: TensorBase, name: str) -> Array:
     array = tensor_argument(x, name)._array
     if array.dtype.kind not in "fV":
         raise DTypeError(f"{name}: expects a floating point tensor, got {of_array(array.dtype).name}",
@@ -219,7 +224,7 @@ def _countable(x: Any, name: str) -> Any:
     return array.reshape(-1)
 
 
-def _edges(name: str, bins: Any, column: Any, limits: Sequence[float] | None) -> Any:
+def _edges(name: str, bins: TensorBase | int, column: Array, limits: Sequence[float] | None) -> Any:
     if isinstance(bins, TensorBase) and (bins._array.ndim or bins._array.dtype.kind not in "iu"):
         if bins._array.ndim != 1 or bins._array.size < 2 or bins._array.dtype != column.dtype:
             raise BadValue(f"{name}: bin edges must be a vector of at least 2 of type {column.dtype.name}, not "
@@ -248,7 +253,7 @@ def _line(low: Any, high: Any, count: int) -> Any:
     return np.where(places < (count + 1) // 2, rising, falling)
 
 
-def _count(columns: list[Any], edges: list[Any], weight: Any, density: bool, dtype: Any) -> Any:
+def _count(columns: list[Array], edges: list[Array], weight: TensorBase | None, density: bool, dtype: Any) -> Any:
     """The weights that fall between the edges of every dimension; the last bin of each is closed on both sides."""
     shape = tuple(len(e) - 1 for e in edges)
     inside, place = np.ones(len(columns[0]), bool), np.zeros(len(columns[0]), np.int64)
@@ -272,7 +277,7 @@ def _count(columns: list[Any], edges: list[Any], weight: Any, density: bool, dty
     return counted
 
 
-def _weight(name: str, weight: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _weight(name: str, weight: TensorBase | None, shape: tuple[int, ...], dtype: Any) -> TensorBase | None:
     if weight is None:
         return None
     if tensor_argument(weight, name)._array.shape != shape or weight._array.dtype != dtype:
@@ -282,8 +287,8 @@ def _weight(name: str, weight: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return weight
 
 
-def histogram(input: Any, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False,
-              out: Any = None) -> Any:
+def histogram(input: TensorBase, bins: TensorBase | int, *, range: Sequence[float] | None = None,
+              weight: TensorBase | None = None, density: bool = False, out: Sequence[TensorBase] | None = None) -> Any:
     """How many elements, or how much weight, fall between edges: a tensor, or a number of equally wide bins."""
     column = _countable(input, "histogram")
     edges = _edges("histogram", bins, column, range)
@@ -292,15 +297,15 @@ def histogram(input: Any, bins: Any, *, range: Sequence[float] | None = None, we
     return write_out("histogram", return_types.histogram(counted, make(edges.copy())), out)
 
 
-def histogramdd(input: Any, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None,
-                density: bool = False) -> Any:
+def histogramdd(input: TensorBase, bins: TensorBase | int | Sequence[TensorBase] | Sequence[int], *,
+                range: Sequence[float] | None = None, weight: TensorBase | None = None, density: bool = False) -> Any:
     """The histogram of points, whose coordinates are the last dimension."""
     shape = tensor_argument(input, "histogramdd")._array.shape
     if len(shape) < 2:
         raise ShapeError(f"histogramdd: expects points in rows, got shape {shape}", fix="x.unsqueeze(1)")
     _countable(input, "histogramdd")
     points = input._array.reshape(-1, shape[-1]) if shape[-1] else input._array.reshape(int(np.prod(shape[:-1])), 0)
-    several = list(bins) if isinstance(bins, (tuple, list)) else [bins] * shape[-1]
+    several: list[Any] = list(bins) if isinstance(bins, (tuple, list)) else [bins] * shape[-1]
     if len(several) != shape[-1] or range is not None and len(range) != 2 * shape[-1]:
         raise BadValue(f"histogramdd: {len(several)} bins and {len(range or ())} limits "
                        f"for points of {shape[-1]} coordinates",
@@ -313,7 +318,7 @@ def histogramdd(input: Any, bins: Any, *, range: Sequence[float] | None = None, 
 
 
 @may_need_much
-def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
+def bincount(input: TensorBase, weights: TensorBase | None = None, minlength: int = 0) -> Any:
     """How often each number from 0 on occurs, or the sum of its weights."""
     array = tensor_argument(input, "bincount")._array
     if array.ndim != 1 or array.dtype.kind not in "iu":
@@ -340,7 +345,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
 
 # ------------------------------------------------------------------------------------------------------------ positions
 
-def nonzero_static(input: Any, *, size: int, fill_value: int = -1, out: Any = None) -> Any:
+def nonzero_static(input: TensorBase, *, size: int, fill_value: int = -1, out: TensorBase | None = None) -> Any:
     """Where elements are not zero, a row for each, cut or filled to so many rows."""
     array = tensor_argument(input, "nonzero_static")._array
     size = whole_number(size, "nonzero_static", "size")
@@ -353,7 +358,7 @@ def nonzero_static(input: Any, *, size: int, fill_value: int = -1, out: Any = No
     return write_out("nonzero_static", make(rows), out)
 
 
-def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
+def unravel_index(indices: TensorBase, shape: int | Sequence[int]) -> tuple[Any, ...]:
     """Positions in a flattened tensor as one index tensor for each dimension."""
     array = tensor_argument(indices, "unravel_index")._array
     if array.dtype.kind not in "iu":
@@ -386,8 +391,8 @@ def _shape_of(shape: Any) -> tuple[int, ...]:
 _KINDS = ("prod", "mean", "amax", "amin")
 
 
-def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True,
-                 out: Any = None) -> Any:
+def index_reduce(input: TensorBase, dim: int, index: TensorBase, source: TensorBase, reduce: str, *,
+                 include_self: bool = True, out: TensorBase | None = None) -> Any:
     """Slices of the source that meet at one index are combined: "prod", "mean", "amax" or "amin"."""
     if reduce not in _KINDS:
         raise bad_choice(reduce, str, f"index_reduce: reduce={reduce!r} is none of {', '.join(_KINDS)}",
@@ -416,5 +421,6 @@ def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, 
     return write_out("index_reduce", scatter_reduce(input, dim, grid, source, reduce, include_self=include_self), out)
 
 
-def index_reduce_(x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Any:
+def index_reduce_(x: TensorBase, dim: int, index: TensorBase, source: TensorBase, reduce: str, *,
+                  include_self: bool = True) -> Any:
     return copy_(x, index_reduce(x, dim, index, source, reduce, include_self=include_self))

@@ -1,20 +1,23 @@
 """Sorting: positions are found on the values, which are then gathered, so the gradient goes where they came from."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...arrays import np
 from ...arrays.bfloat16 import widened
 from ...base import return_types
 from ...base.errors import BadArgument, BadValue, DTypeError, OutOfMemory, may_need_much
+from ...base.operands import Array
 from ...core.factory import make
 from ...core.number import whole_number
 from ...core.out_arg import write_out
+from ...core.storage import TensorBase as Tensor
 from ..shape.shape import clone, tensor_argument, whole_dim
 from .selecting import gather
 
 
-def order(array: Any, dim: int, descending: bool = False) -> Any:
+def order(array: Array, dim: int, descending: bool = False) -> Any:
     """The positions that sort an array: stable both ways, as a descending sort is a mirrored ascending one."""
     array = widened(array)  # NumPy does not know which bfloat16 is nan
     try:
@@ -34,15 +37,15 @@ def _direction(name: str, **settings: Any) -> bool:
     return bool(settings["descending"])
 
 
-def _sortable(x: Any, name: str) -> Any:
+def _sortable(x: Tensor, name: str) -> Tensor:
     if tensor_argument(x, name)._array.dtype.kind == "c":
         raise DTypeError(f"{name}: complex numbers have no order", fix="x.abs() or x.real")
     return x
 
 
 @may_need_much
-def sort(input: Any, dim: Any = -1, descending: bool = False, stable: bool | None = False, *, axis: Any = None,
-         out: Any = None) -> Any:
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = False, *,
+         axis: int | None = None, out: Sequence[Tensor] | None = None) -> Any:
     """Values in order along a dimension, and where each came from; equal ones keep their order.
 
     >>> import mutagrad as mg
@@ -59,15 +62,15 @@ def sort(input: Any, dim: Any = -1, descending: bool = False, stable: bool | Non
     return write_out("sort", found, out)
 
 
-def argsort(input: Any, dim: Any = -1, descending: bool = False, stable: bool | None = False, *,
-            axis: Any = None) -> Any:
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = False, *,
+            axis: int | None = None) -> Any:
     """Where the values in order are."""
     descending = _direction("argsort", descending=descending, stable=stable)
     dim = whole_dim(dim if axis is None else axis, _sortable(input, "argsort")._array.ndim, "argsort")
     return make(order(input._array, dim, descending) if input._array.ndim else np.zeros((), np.int64))
 
 
-def _order_of_first(array: Any, k: int, dim: int, largest: bool) -> Any:
+def _order_of_first(array: Array, k: int, dim: int, largest: bool) -> Any:
     """The first k of `order`. Few of many are first set apart, which takes a fraction of the time of sorting all."""
     n = array.shape[dim]
     if k > n // 4 or n < 64:
@@ -80,8 +83,8 @@ def _order_of_first(array: Any, k: int, dim: int, largest: bool) -> Any:
 
 
 @may_need_much
-def topk(input: Any, k: int, dim: Any = -1, largest: bool = True, sorted: bool = True, *, axis: Any = None,
-         out: Any = None) -> Any:
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, axis: int | None = None,
+         out: Sequence[Tensor] | None = None) -> Any:
     """The k largest (or smallest) along a dimension, in order."""
     array = _sortable(input, "topk")._array
     dim, k = whole_dim(dim if axis is None else axis, array.ndim, "topk"), whole_number(k, "topk", "k")

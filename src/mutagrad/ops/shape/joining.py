@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from ...arrays import np
-from ...base.device import check_device
+from ...base.device import check_device, device
 from ...base.errors import (
     BadArgument,
     BadData,
@@ -20,9 +20,9 @@ from ...base.errors import (
     bad_choice,
     may_need_much,
 )
-from ...base.layout import check_format, check_layout
+from ...base.layout import check_format, check_layout, layout, memory_format
 from ...base.modes import mode
-from ...core.dtypes import as_dtype, get_default_dtype, of_array
+from ...core.dtypes import as_dtype, dtype, get_default_dtype, of_array
 from ...core.factory import become, detached, make, view
 from ...core.indexing import copy_, fill_, getitem, read
 from ...core.number import number, whole_number
@@ -74,13 +74,13 @@ METHODS = """
 """
 
 
-def _given(tensors: tuple[Any, ...], name: str) -> list[Any]:
+def _given(tensors: tuple[Any, ...], name: str) -> list[TensorBase]:
     """Tensors one by one or as one list."""
     found = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
     return [tensor_argument(x, name) for x in found]
 
 
-def _listed(tensors: Any, name: str) -> list[Any]:
+def _listed(tensors: Any, name: str) -> list[TensorBase]:
     """Tensors as one list; a tensor is not taken for the list of its rows."""
     if not isinstance(tensors, (list, tuple)):
         raise BadArgument(f"{name}: the argument must be tuple of Tensors, not {type(tensors).__name__}",
@@ -90,7 +90,7 @@ def _listed(tensors: Any, name: str) -> list[Any]:
 
 # ---------------------------------------------------------------------------------------------------------------- grids
 
-def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
+def meshgrid(*tensors: TensorBase | Sequence[TensorBase], indexing: str | None = None) -> tuple[Any, ...]:
     """The coordinates of the points of a grid, given those of its axes: views, one for each axis.
 
     >>> import mutagrad as mg
@@ -113,7 +113,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
 
 
 @may_need_much
-def cartesian_prod(*tensors: Any) -> Any:
+def cartesian_prod(*tensors: TensorBase | Sequence[TensorBase]) -> Any:
     """Every way to pick one element of each vector, a row each."""
     axes = _given(tensors, "cartesian_prod")
     if any(x._array.ndim != 1 for x in axes):
@@ -123,7 +123,7 @@ def cartesian_prod(*tensors: Any) -> Any:
 
 
 @may_need_much
-def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
+def combinations(input: TensorBase, r: int = 2, with_replacement: bool = False) -> Any:
     """Every way to pick r elements of a vector, a row each."""
     if tensor_argument(input, "combinations")._array.ndim != 1:
         raise ShapeError(f"combinations: expects a vector, got shape {input._array.shape}", fix="x.flatten()")
@@ -135,7 +135,7 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
     return read(input, (np.array(places, np.int64).reshape(-1, r),))
 
 
-def broadcast_shapes(*shapes: Any) -> Any:
+def broadcast_shapes(*shapes: int | Sequence[int]) -> Any:
     """The shape that tensors of these shapes broadcast to."""
     plain = [(s,) if isinstance(s, int) else s for s in shapes]
     if not all(isinstance(s, (tuple, list)) for s in plain):
@@ -147,7 +147,7 @@ def broadcast_shapes(*shapes: Any) -> Any:
     return broadcast_tensors(point, *(expand(point, *s) for s in plain))[0].shape
 
 
-def block_diag(*tensors: Any) -> Any:
+def block_diag(*tensors: TensorBase | Sequence[TensorBase]) -> Any:
     """A matrix with these matrices (vectors count as rows) along its diagonal, and zeros elsewhere."""
     blocks = [_matrix(x) for x in _given(tensors, "block_diag")]
     blocks = blocks or [make(np.empty((1, 0), get_default_dtype().array_type))]
@@ -159,15 +159,15 @@ def block_diag(*tensors: Any) -> Any:
     return found
 
 
-def _matrix(x: Any) -> Any:
+def _matrix(x: TensorBase) -> Any:
     if x._array.ndim > 2:
         raise ShapeError(f"block_diag: expects matrices, got shape {x._array.shape}", fix="x.flatten(1)")
     return atleast_2d(x)
 
 
 @may_need_much
-def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *,
-                      output_size: int | None = None) -> Any:
+def repeat_interleave(input: TensorBase, repeats: TensorBase | Sequence[int] | int | None = None,
+                      dim: int | None = None, *, output_size: int | None = None) -> Any:
     """Every element so many times in a row; of one argument alone, its positions as often as it says.
 
     >>> import mutagrad as mg
@@ -189,7 +189,7 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
     return found if input._array.ndim or counts.size > 1 else reshape(found, -1)
 
 
-def _counts(repeats: Any, n: int) -> Any:
+def _counts(repeats: TensorBase | Sequence[int] | int, n: int) -> Any:
     """How often each of n elements is repeated."""
     counts = repeats._array if isinstance(repeats, TensorBase) else np.array(repeats)
     if counts.dtype.kind not in "iu":
@@ -204,28 +204,28 @@ def _counts(repeats: Any, n: int) -> Any:
 
 # ----------------------------------------------------------------------------------------------------- at least so many
 
-def _each(lift: Callable[[Any], Any], tensors: tuple[Any, ...], name: str) -> Any:
+def _each(lift: Callable[[TensorBase], TensorBase], tensors: tuple[Any, ...], name: str) -> Any:
     found = tuple(lift(x) for x in _given(tensors, name))
     return found[0] if len(tensors) == 1 and isinstance(tensors[0], TensorBase) else found
 
 
-def atleast_1d(*tensors: Any) -> Any:
+def atleast_1d(*tensors: TensorBase | Sequence[TensorBase]) -> Any:
     """Numbers as vectors; everything else as it is."""
     return _each(lambda x: x if x._array.ndim else reshape(x, 1), tensors, "atleast_1d")
 
 
-def _lifted_2d(x: Any) -> Any:
+def _lifted_2d(x: TensorBase) -> Any:
     if x._array.ndim > 1:
         return x
     return unsqueeze(x, 0) if x._array.ndim else reshape(x, 1, -1)
 
 
-def atleast_2d(*tensors: Any) -> Any:
+def atleast_2d(*tensors: TensorBase | Sequence[TensorBase]) -> Any:
     """Numbers and vectors as matrices of one row."""
     return _each(_lifted_2d, tensors, "atleast_2d")
 
 
-def _lifted_3d(x: Any) -> Any:
+def _lifted_3d(x: TensorBase) -> Any:
     if x._array.ndim > 2:
         return x
     if x._array.ndim == 2:
@@ -233,20 +233,20 @@ def _lifted_3d(x: Any) -> Any:
     return unsqueeze(unsqueeze(x, 0), -1) if x._array.ndim else reshape(x, 1, 1, 1)
 
 
-def atleast_3d(*tensors: Any) -> Any:
+def atleast_3d(*tensors: TensorBase | Sequence[TensorBase]) -> Any:
     """Numbers, vectors and matrices with dimensions of size one around them."""
     return _each(_lifted_3d, tensors, "atleast_3d")
 
 
 # ------------------------------------------------------------------------------------------------------------- stacking
 
-def hstack(tensors: Sequence[Any], *, out: Any = None) -> Any:
+def hstack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> Any:
     """Side by side: along the second dimension, vectors along their only one."""
     found = [atleast_1d(x) for x in _listed(tensors, "hstack")]
     return cat(found, 0 if found and found[0]._array.ndim == 1 else 1, out=out)
 
 
-def vstack(tensors: Sequence[Any], *, out: Any = None) -> Any:
+def vstack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> Any:
     """On top of each other: along the first dimension, vectors as rows."""
     return cat([atleast_2d(x) for x in _listed(tensors, "vstack")], 0, out=out)
 
@@ -254,12 +254,12 @@ def vstack(tensors: Sequence[Any], *, out: Any = None) -> Any:
 row_stack = vstack
 
 
-def dstack(tensors: Sequence[Any], *, out: Any = None) -> Any:
+def dstack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> Any:
     """Behind each other: along the third dimension."""
     return cat([atleast_3d(x) for x in _listed(tensors, "dstack")], 2, out=out)
 
 
-def column_stack(tensors: Sequence[Any], *, out: Any = None) -> Any:
+def column_stack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> Any:
     """Side by side, with vectors as columns."""
     found = [x if x._array.ndim > 1 else reshape(x, -1, 1) for x in _listed(tensors, "column_stack")]
     return cat(found, 1, out=out)
@@ -267,8 +267,8 @@ def column_stack(tensors: Sequence[Any], *, out: Any = None) -> Any:
 
 # ------------------------------------------------------------------------------------------------------------ splitting
 
-def tensor_split(input: Any, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None,
-                 sections: Any = None) -> tuple[Any, ...]:
+def tensor_split(input: TensorBase, indices_or_sections: TensorBase | Sequence[int] | int | None = None, dim: int = 0,
+                 *, indices: TensorBase | Sequence[int] | None = None, sections: int | None = None) -> tuple[Any, ...]:
     """Views of nearly equal size, so many of them; or between the positions given."""
     array = tensor_argument(input, "tensor_split")._array
     if not array.ndim:
@@ -299,7 +299,8 @@ def _clipped(position: int, n: int) -> int:
     return min(max(position + n if position < 0 else position, 0), n)
 
 
-def _split_along(name: str, x: Any, where: Any, dim: int, least: int) -> tuple[Any, ...]:
+def _split_along(name: str, x: TensorBase, where: TensorBase | Sequence[int] | int, dim: int,
+                 least: int) -> tuple[TensorBase, ...]:
     shape = tensor_argument(x, name)._array.shape
     if len(shape) < least:
         raise ShapeError(f"{name}: expects at least {least} dimensions, got shape {shape}", fix="x.tensor_split(2)")
@@ -309,38 +310,38 @@ def _split_along(name: str, x: Any, where: Any, dim: int, least: int) -> tuple[A
     return tensor_split(x, where, dim)
 
 
-def hsplit(input: Any, indices_or_sections: Any) -> tuple[Any, ...]:
+def hsplit(input: TensorBase, indices_or_sections: TensorBase | Sequence[int] | int) -> tuple[Any, ...]:
     """Equal parts (or between positions) along the second dimension, vectors along their only one."""
     dim = 0 if tensor_argument(input, "hsplit")._array.ndim == 1 else 1
     return _split_along("hsplit", input, indices_or_sections, dim, 1)
 
 
-def vsplit(input: Any, indices_or_sections: Any) -> tuple[Any, ...]:
+def vsplit(input: TensorBase, indices_or_sections: TensorBase | Sequence[int] | int) -> tuple[Any, ...]:
     """Equal parts (or between positions) along the first dimension."""
     return _split_along("vsplit", input, indices_or_sections, 0, 2)
 
 
-def dsplit(input: Any, indices_or_sections: Any) -> tuple[Any, ...]:
+def dsplit(input: TensorBase, indices_or_sections: TensorBase | Sequence[int] | int) -> tuple[Any, ...]:
     """Equal parts (or between positions) along the third dimension."""
     return _split_along("dsplit", input, indices_or_sections, 2, 3)
 
 
-def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> tuple[Any, ...]:
+def split_with_sizes(input: TensorBase, split_sizes: Sequence[int], dim: int = 0) -> tuple[Any, ...]:
     """Views of the sizes given."""
     return split(input, sizes((split_sizes,), "split_with_sizes"), dim)
 
 
-def unsafe_split(input: Any, split_size: Any, dim: int = 0) -> tuple[Any, ...]:
+def unsafe_split(input: TensorBase, split_size: int | Sequence[int], dim: int = 0) -> tuple[Any, ...]:
     """As `split`, which is safe."""
     return split(input, split_size, dim)
 
 
-def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
+def unsafe_chunk(input: TensorBase, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     """As `chunk`, which is safe."""
     return chunk(input, chunks, dim)
 
 
-def slice(input: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
+def slice(input: TensorBase, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
     """`x[start:end:step]` along a dimension."""
     array = tensor_argument(input, "slice")._array
     if not array.ndim:
@@ -353,7 +354,7 @@ def slice(input: Any, dim: int = 0, start: Any = None, end: Any = None, step: in
 
 # --------------------------------------------------------------------------------------------------------------- turned
 
-def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
+def rot90(input: TensorBase, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
     """A copy turned by k quarters in the plane of two dimensions, from the first towards the second."""
     n = tensor_argument(input, "rot90")._array.ndim
     k, dims = whole_number(k, "rot90", "k"), sizes((dims,), "rot90")
@@ -364,40 +365,41 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
     if a == b:
         raise ShapeError(f"rot90: expected rotation dims to be different, but both are dimension {a}",
                          fix="dims=(0, 1)")
-    turned = {0: lambda: clone(input), 1: lambda: transpose(flip(input, b), a, b),
-              2: lambda: flip(input, a, b), 3: lambda: flip(transpose(input, a, b), b)}
+    turned: dict[int, Callable[[], TensorBase]] = {
+        0: lambda: clone(input), 1: lambda: transpose(flip(input, b), a, b),
+        2: lambda: flip(input, a, b), 3: lambda: flip(transpose(input, a, b), b)}
     return turned[whole_number(k, "rot90", "k") % 4]()
 
 
-def fliplr(input: Any) -> Any:
+def fliplr(input: TensorBase) -> Any:
     """A copy with its columns in reverse."""
     if tensor_argument(input, "fliplr")._array.ndim < 2:
         raise ShapeError(f"fliplr: expects at least 2 dimensions, got shape {input._array.shape}", fix="x.flip(0)")
     return flip(input, 1)
 
 
-def flipud(input: Any) -> Any:
+def flipud(input: TensorBase) -> Any:
     """A copy with its rows in reverse."""
     if not tensor_argument(input, "flipud")._array.ndim:
         raise ShapeError("flipud: expects at least 1 dimension, got a 0-d tensor", fix="x.reshape(1)")
     return flip(input, 0)
 
 
-def ravel(input: Any) -> Any:
+def ravel(input: TensorBase) -> Any:
     """All elements as one dimension: a view where that can be."""
     return reshape(tensor_argument(input, "ravel"), -1)
 
 
-def detach(input: Any) -> Any:
+def detach(input: TensorBase) -> Any:
     """The same memory without the history."""
     return detached(tensor_argument(input, "detach"))
 
 
 # ------------------------------------------------------------------------------------------------------ copies of views
 
-def _copying(look: Any) -> Any:
+def _copying(look: Any) -> Callable[..., Any]:
     """The form of a view that copies."""
-    def copied(input: Any, *arguments: Any, out: Any = None, **settings: Any) -> Any:
+    def copied(input: TensorBase, *arguments: Any, out: TensorBase | None = None, **settings: Any) -> Any:
         found = look(tensor_argument(input, copied.__name__), *arguments, **settings)
         return write_out(copied.__name__, tuple(map(clone, found)) if isinstance(found, tuple) else clone(found), out)
 
@@ -406,7 +408,7 @@ def _copying(look: Any) -> Any:
     return copied
 
 
-def alias(input: Any) -> Any:
+def alias(input: TensorBase) -> Any:
     """The tensor itself."""
     return input
 
@@ -420,13 +422,13 @@ select_copy, slice_copy, split_copy = map(_copying, (select, slice, split))
 
 # ------------------------------------------------------------------------------------------------------------- new ones
 
-def fill(input: Any, value: Any) -> Any:
+def fill(input: TensorBase, value: TensorBase | complex) -> Any:
     """A copy in which every element is the value."""
     return fill_(clone(tensor_argument(input, "fill")), value)
 
 
-def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
-                  requires_grad: bool = False) -> Any:
+def scalar_tensor(s: TensorBase | complex, *, dtype: dtype | None = None, layout: layout | None = None,
+                  device: device | str | None = None, pin_memory: bool = False, requires_grad: bool = False) -> Any:
     """A number as a 0-d tensor, of the default type unless told otherwise."""
     check_layout("scalar_tensor", layout, pin_memory)
     s = number(s) if isinstance(s, TensorBase) else s
@@ -437,8 +439,9 @@ def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any 
 
 
 @may_need_much
-def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
-                  pin_memory: bool = False, requires_grad: bool = False) -> Any:
+def empty_strided(size: Sequence[int], stride: Sequence[int], *, dtype: dtype | None = None,
+                  layout: layout | None = None, device: device | str | None = None, pin_memory: bool = False,
+                  requires_grad: bool = False) -> Any:
     """A tensor of whatever the memory held, with these strides."""
     check_layout("empty_strided", layout, pin_memory)
     check_device(device)
@@ -453,8 +456,9 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
 
 
 @may_need_much
-def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
-                   pin_memory: bool = False, requires_grad: bool = False) -> Any:
+def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], *, dtype: dtype | None = None,
+                   layout: layout | None = None, device: device | str | None = None, pin_memory: bool = False,
+                   requires_grad: bool = False) -> Any:
     """A tensor of whatever the memory held, whose dimensions lie in memory in this order, outermost first."""
     shape, order = sizes((size,)), sizes((physical_layout,))
     if sorted(order) != list(range(len(shape))):
@@ -466,8 +470,9 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout
                          requires_grad=requires_grad)
 
 
-def new_empty_strided(x: Any, size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
-                      pin_memory: bool = False, requires_grad: bool = False) -> Any:
+def new_empty_strided(x: TensorBase, size: Sequence[int], stride: Sequence[int], *, dtype: dtype | None = None,
+                      layout: layout | None = None, device: device | str | None = None, pin_memory: bool = False,
+                      requires_grad: bool = False) -> Any:
     """`empty_strided` of the type of x."""
     dtype = of_array(x._array.dtype) if dtype is None else dtype
     return empty_strided(size, stride, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
@@ -476,14 +481,15 @@ def new_empty_strided(x: Any, size: Any, stride: Any, *, dtype: Any = None, layo
 
 # ---------------------------------------------------------------------------------------------- another window in place
 
-def _without_history(x: Any, name: str) -> None:
+def _without_history(x: TensorBase, name: str) -> None:
     if x._storage.writer is not None:
         raise GradientError(f"{name}: this tensor requires a gradient, which has no meaning for another shape",
                             fix="y = x.detach().clone(), then y." + name)
 
 
 @may_need_much
-def resize_(x: Any, *shape: Any, size: Any = None, memory_format: Any = None) -> Any:
+def resize_(x: TensorBase, *shape: int | Sequence[int], size: Sequence[int] | None = None,
+            memory_format: memory_format | None = None) -> Any:
     """Resize the tensor: in its own memory where that is enough, else in new memory that begins with its elements."""
     wanted = sizes(shape if size is None else (size,))
     steps = _steps(wanted, x._array.itemsize, memory_format)
@@ -499,7 +505,7 @@ def resize_(x: Any, *shape: Any, size: Any = None, memory_format: Any = None) ->
     return become(x, lambda x: view(x, wanted, steps, offset))
 
 
-def _steps(shape: tuple[int, ...], item: int, memory_format: Any) -> tuple[int, ...]:
+def _steps(shape: tuple[int, ...], item: int, memory_format: memory_format | None) -> tuple[int, ...]:
     """The strides of memory without gaps: row by row, or with the channels last."""
     if prod(shape) * item >= 2**63:
         raise BadValue(f"resize_: a size of {shape} overflows what memory can be addressed", fix="fewer elements")
@@ -513,19 +519,20 @@ def _steps(shape: tuple[int, ...], item: int, memory_format: Any) -> tuple[int, 
     return batch, channel, *rest
 
 
-def resize(x: Any, *shape: Any) -> Any:
+def resize(x: TensorBase, *shape: int | Sequence[int]) -> Any:
     """PyTorch's old name for a reshape that keeps the number of elements."""
     warnings.warn("non-inplace resize is deprecated: x.reshape(...) is the same", stacklevel=2)
     return reshape(x, *shape)
 
 
-def resize_as_(x: Any, the_template: Any, *, memory_format: Any = None) -> Any:
+def resize_as_(x: TensorBase, the_template: TensorBase, *, memory_format: memory_format | None = None) -> Any:
     """Gives the tensor the size of another."""
     shape = tensor_argument(the_template, "resize_as_")._array.shape
     return resize_(tensor_argument(x, "resize_as_"), *shape, memory_format=memory_format)
 
 
-def set_(x: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
+def set_(x: Any, source: Any = None, storage_offset: int = 0, size: Sequence[int] | None = None,
+         stride: Sequence[int] | None = None) -> Any:
     """Make the tensor a window on the memory of another: all of it, or as described. Under no_grad a leaf stays one."""
     leaf = x.requires_grad and x.is_leaf and not mode.grad
     if not leaf:
@@ -550,6 +557,6 @@ def set_(x: Any, source: Any = None, storage_offset: int = 0, size: Any = None, 
     return become(x, lambda _: source)
 
 
-def as_strided_(x: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+def as_strided_(x: TensorBase, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:
     """Makes the tensor another window on its own memory."""
     return become(x, lambda x: as_strided(x, size, stride, storage_offset))

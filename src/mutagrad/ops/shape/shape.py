@@ -1,15 +1,16 @@
 """Views: other windows on the same storage, which need no node; and the few operations that rearrange by copying."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 from ...arrays import np, parallel as large
 from ...base.errors import BadArgument, BadIndex, BadValue, OutOfMemory, ShapeError
-from ...base.layout import channels_last, channels_last_3d, check_format
+from ...base.layout import channels_last, channels_last_3d, check_format, memory_format
 from ...base.modes import mode
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.factory import make, view, view_of
 from ...core.op import RAW, RECORDED, Op, same
@@ -19,23 +20,26 @@ from ...core.storage import TensorBase, memory_of
 from ...core.window import dense_strides, infer_size
 from ...core.write import linked, memory_around, new_node
 
+Dims = int | Sequence[int] | None  # one dimension, several, or None for all
+Value = TypeVar("Value")
+
 clone = primitive("clone", lambda a: a.copy() if a.size < large.LARGE else large.copy(a), warns=False, x=same)
 
 
-def tensor_argument(value: Any, name: str) -> Any:
+def tensor_argument(value: Value | None, name: str) -> Value:
     """The tensor itself, or a TypeError for what is none."""
     if not isinstance(value, TensorBase):
         raise no_tensor(value, name)
     return value
 
 
-def no_tensor(value: Any, name: str) -> Exception:
+def no_tensor(value: object, name: str) -> Exception:
     """The error for something that has no array. The commonest views find out by its absence, at no cost to tensors."""
     return BadArgument(f"{name}: expects a tensor, got {type(value).__name__}",
                        fix=f"mutagrad.{name}(mutagrad.as_tensor(x))")
 
 
-def whole_dim(dim: int, ndim: int, name: str) -> int:
+def whole_dim(dim: Any, ndim: int, name: str) -> Any:
     """`dim` counted from the front."""
     top = max(ndim, 1)
     if dim.__class__ is not int:
@@ -65,7 +69,7 @@ _all_sizes = sizes  # for functions with an argument of that name
 
 # -------------------------------------------------------------------------------------------------------------- reshape
 
-def _fit(x: Any, shape: tuple[int, ...], name: str) -> tuple[int, ...]:
+def _fit(x: TensorBase, shape: tuple[int, ...], name: str) -> tuple[int, ...]:
     try:
         array = x._array
     except AttributeError:
@@ -86,7 +90,7 @@ def _why_no_fit(shape: tuple[int, ...]) -> str:
     return f"the sizes multiply to {'a number that does not divide it' if -1 in shape else prod(shape)}"
 
 
-def _try_view(x: Any, shape: tuple[int, ...]) -> Any | None:
+def _try_view(x: TensorBase, shape: tuple[int, ...]) -> Any:
     array = x._array
     try:
         reshaped = array.reshape(shape)
@@ -97,7 +101,7 @@ def _try_view(x: Any, shape: tuple[int, ...]) -> Any | None:
     return view_of(x, reshaped, x._offset or 0)
 
 
-def reshape(input: Any, *lengths: Any, shape: Any = None) -> Any:
+def reshape(input: Any, *lengths: int | Sequence[int], shape: Sequence[int] | None = None) -> Any:
     """A view of another shape where the memory allows it, else a copy.
 
     >>> import mutagrad as mg
@@ -110,7 +114,7 @@ def reshape(input: Any, *lengths: Any, shape: Any = None) -> Any:
     return found if found is not None else _try_view(clone(input), wanted)
 
 
-def view_as_shape(x: Any, *shape: Any) -> Any:
+def view_as_shape(x: TensorBase, *shape: int | Sequence[int]) -> Any:
     """`Tensor.view`: a view of another shape, or an error where only a copy could have it."""
     wanted = _fit(x, sizes(shape), "view")
     found = _try_view(x, wanted)
@@ -121,7 +125,7 @@ def view_as_shape(x: Any, *shape: Any) -> Any:
     return found
 
 
-def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+def flatten(input: TensorBase, start_dim: int = 0, end_dim: int = -1) -> Any:
     """Dimensions from start to end (included) as one."""
     shape = tensor_argument(input, "flatten")._array.shape
     if not shape:
@@ -134,7 +138,7 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     return reshape(input, *shape[:start], prod(shape[start:end + 1]), *shape[end + 1:])
 
 
-def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
+def unflatten(input: TensorBase, dim: int, sizes: Sequence[int]) -> Any:
     """The reverse of flatten: one dimension as several."""
     shape = tensor_argument(input, "unflatten")._array.shape
     dim = whole_dim(dim, len(shape), "unflatten")
@@ -148,7 +152,7 @@ def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
     return reshape(input, *shape[:dim], *found, *shape[dim + 1:])
 
 
-def stride(x: Any, dim: int | None = None) -> Any:
+def stride(x: TensorBase, dim: int | None = None) -> int | tuple[int, ...]:
     """Strides counted in elements."""
     array = x._array
     strides = tuple(s // array.itemsize for s in array.strides) if array.size else dense_strides(array.shape, 1)
@@ -157,7 +161,7 @@ def stride(x: Any, dim: int | None = None) -> Any:
 
 # ------------------------------------------------------------------------------------------------------ several results
 
-def pack(parts: Sequence[Any]) -> Any:
+def pack(parts: Sequence[Array]) -> Any:
     """Arrays of one type, end to end: an operation with several results writes them into one storage."""
     return np.concatenate([part.reshape(-1) for part in parts])
 
@@ -172,7 +176,7 @@ RAW.unpack = RECORDED.unpack = unpack
 
 # -------------------------------------------------------------------------------------------------- order of dimensions
 
-def permute(input: Any, *axes: Any, dims: Any = None) -> Any:
+def permute(input: TensorBase, *axes: int | Sequence[int], dims: Sequence[int] | None = None) -> Any:
     """Dimensions in another order: `permute(x, 1, 0)` or `permute(x, dims=(1, 0))`."""
     try:
         array = input._array
@@ -185,7 +189,8 @@ def permute(input: Any, *axes: Any, dims: Any = None) -> Any:
     return view_of(input, array.transpose(order), input._offset or 0)
 
 
-def transpose(input: Any, dim0: Any = None, dim1: Any = None, *, axis0: Any = None, axis1: Any = None) -> Any:
+def transpose(input: TensorBase, dim0: int | None = None, dim1: int | None = None, *, axis0: int | None = None,
+              axis1: int | None = None) -> Any:
     """Two dimensions swapped. (`swapaxes` calls them axes.)"""
     try:
         array = input._array
@@ -199,7 +204,7 @@ def transpose(input: Any, dim0: Any = None, dim1: Any = None, *, axis0: Any = No
     return view_of(input, array.swapaxes(a, b), input._offset or 0)
 
 
-def t(input: Any) -> Any:
+def t(input: TensorBase) -> Any:
     """A matrix transposed; vectors and 0-d tensors as they are."""
     if tensor_argument(input, "t")._array.ndim > 2:
         raise ShapeError(f"t() expects a tensor with <= 2 dimensions, got shape {input._array.shape}",
@@ -207,11 +212,11 @@ def t(input: Any) -> Any:
     return view_of(input, input._array.T, input._offset or 0)
 
 
-def reverse_dims(x: Any) -> Any:
+def reverse_dims(x: TensorBase) -> Any:
     return view_of(x, x._array.T, x._offset or 0)
 
 
-def movedim(input: Any, source: Any, destination: Any) -> Any:
+def movedim(input: TensorBase, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
     """Dimensions moved to other places, the rest in their order."""
     n = tensor_argument(input, "movedim")._array.ndim
     if source is None or destination is None:
@@ -228,7 +233,7 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:
 
 # ------------------------------------------------------------------------------------------------- number of dimensions
 
-def unsqueeze(input: Any, dim: Any = None, *, axis: Any = None) -> Any:
+def unsqueeze(input: TensorBase, dim: int | None = None, *, axis: int | None = None) -> Any:
     """A dimension of size one put in at `dim`."""
     try:
         array = input._array
@@ -240,7 +245,7 @@ def unsqueeze(input: Any, dim: Any = None, *, axis: Any = None) -> Any:
     return view(input, (*shape[:dim], 1, *shape[dim:]), (*strides[:dim], step, *strides[dim:]), input._offset or 0)
 
 
-def squeeze(input: Any, dim: Any = None, *, axis: Any = None) -> Any:
+def squeeze(input: TensorBase, dim: Dims = None, *, axis: Dims = None) -> Any:
     """Dimensions of size one left out: all, or those named that are of size one."""
     array, dim = tensor_argument(input, "squeeze")._array, axis if dim is None else dim
     dims = range(array.ndim) if dim is None else whole_dims(dim, array.ndim, "squeeze") if dim != () else ()
@@ -248,7 +253,7 @@ def squeeze(input: Any, dim: Any = None, *, axis: Any = None) -> Any:
     return view_of(input, np.squeeze(array, gone), input._offset or 0)
 
 
-def expand(x: Any, *shape: Any, size: Any = None) -> Any:
+def expand(x: TensorBase, *shape: int | Sequence[int], size: Sequence[int] | None = None) -> Any:
     """Dimensions of size one repeated without copying; -1 keeps a size. Read only: clone before writing."""
     try:
         array = x._array
@@ -273,17 +278,17 @@ def expand(x: Any, *shape: Any, size: Any = None) -> Any:
     return view(x, tuple(new_shape), tuple(strides), x._offset or 0)
 
 
-def expand_as(input: Any, other: Any) -> Any:
+def expand_as(input: TensorBase, other: TensorBase) -> Any:
     """Expanded to the shape of another tensor."""
     return expand(tensor_argument(input, "expand_as"), *tensor_argument(other, "expand_as")._array.shape)
 
 
-def broadcast_to(input: Any, size: Sequence[int]) -> Any:
+def broadcast_to(input: TensorBase, size: Sequence[int]) -> Any:
     """Expanded to a shape."""
     return expand(tensor_argument(input, "broadcast_to"), *size)
 
 
-def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
+def broadcast_tensors(*tensors: TensorBase) -> tuple[Any, ...]:
     """All expanded to their common shape."""
     shapes = [tensor_argument(x, "broadcast_tensors")._array.shape for x in tensors]
     try:
@@ -296,7 +301,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
 
 # ---------------------------------------------------------------------------------------------------------- parts of it
 
-def select(input: Any, dim: int, index: int) -> Any:
+def select(input: TensorBase, dim: int, index: int) -> Any:
     """One position along a dimension, which goes away."""
     try:
         array = input._array
@@ -315,7 +320,7 @@ def select(input: Any, dim: int, index: int) -> Any:
     return view_of(input, picked, (input._offset or 0) + index * array.strides[dim])
 
 
-def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
+def narrow(input: TensorBase, dim: int, start: TensorBase | int, length: int) -> Any:
     """`length` positions from `start` along a dimension."""
     array = tensor_argument(input, "narrow")._array
     dim = whole_dim(dim, array.ndim, "narrow")
@@ -331,14 +336,15 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     return _slice(input, dim, start, start + length)
 
 
-def _slice(x: Any, dim: int, start: int, stop: int) -> Any:
+def _slice(x: TensorBase, dim: int, start: int, stop: int) -> Any:
     array = x._array
     part = array[(slice(None),) * dim + (slice(start, stop),)]
     skipped = start * array.strides[dim] if start < stop else 0  # an empty one must not begin beyond the memory
     return view_of(x, part, (x._offset or 0) + skipped)
 
 
-def split(input: Any, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None) -> tuple[Any, ...]:
+def split(input: TensorBase, split_size_or_sections: int | Sequence[int] | None = None, dim: int = 0, *,
+          split_size: int | Sequence[int] | None = None) -> tuple[Any, ...]:
     """Views of so many positions each (the last may be shorter), or of these sizes. The method says `split_size`."""
     array = tensor_argument(input, "split")._array
     split_size = split_size_or_sections if split_size is None else split_size
@@ -361,7 +367,7 @@ def split(input: Any, split_size_or_sections: Any = None, dim: int = 0, *, split
     return tuple(_slice(input, dim, end - k, end) for end, k in zip(ends, lengths))
 
 
-def chunk(input: Any, chunks: int, dim: int = 0, *, axis: int | None = None) -> tuple[Any, ...]:
+def chunk(input: TensorBase, chunks: int, dim: int = 0, *, axis: int | None = None) -> tuple[Any, ...]:
     """At most so many views of equal size (the last may be shorter)."""
     dim = dim if axis is None else axis
     if as_int(chunks, "chunk") <= 0:
@@ -373,7 +379,7 @@ def chunk(input: Any, chunks: int, dim: int = 0, *, axis: int | None = None) -> 
     return split(input, -(-n // chunks) if n else [0] * chunks, dim)
 
 
-def unbind(input: Any, dim: int = 0, *, axis: int | None = None) -> tuple[Any, ...]:
+def unbind(input: TensorBase, dim: int = 0, *, axis: int | None = None) -> tuple[Any, ...]:
     """A view for each position along a dimension."""
     dim = dim if axis is None else axis
     if not tensor_argument(input, "unbind")._array.ndim:
@@ -382,7 +388,7 @@ def unbind(input: Any, dim: int = 0, *, axis: int | None = None) -> tuple[Any, .
     return tuple(select(input, dim, i) for i in range(input._array.shape[dim]))
 
 
-def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+def diagonal(input: TensorBase, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     """The diagonal of two dimensions as a new last dimension: a view that can be written through."""
     array = tensor_argument(input, "diagonal")._array
     a, b = whole_dim(dim1, array.ndim, "diagonal"), whole_dim(dim2, array.ndim, "diagonal")
@@ -397,7 +403,7 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     return view(input, shape, strides, (input._offset or 0) + (start if length else 0))
 
 
-def unfold(input: Any, dimension: int, size: int, step: int) -> Any:
+def unfold(input: TensorBase, dimension: int, size: int, step: int) -> Any:
     """All windows of `size` along a dimension, `step` apart, as a new last dimension."""
     array = tensor_argument(input, "unfold")._array
     dim = whole_dim(dimension, array.ndim, "unfold")
@@ -412,7 +418,7 @@ def unfold(input: Any, dimension: int, size: int, step: int) -> Any:
     return view(input, (*shape, size), (*strides, array.strides[dim]), input._offset or 0)
 
 
-def as_strided(input: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:
+def as_strided(input: TensorBase, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:
     """Any window on the storage: shape, strides and offset counted in elements."""
     item = tensor_argument(input, "as_strided")._array.itemsize
     shape, steps = sizes((size,)), sizes((stride,))
@@ -439,7 +445,7 @@ def _join_reverse(xp: Any, g: Any, saved: Any, links: Any) -> list[Any]:
     return [None if k is None else xp.narrow(g, dim, a, b - a) for k, a, b in zip(links, starts, starts[1:])]
 
 
-def variadic(name: str, forward: Any, reverse: Any, frees: bool) -> Any:
+def variadic(name: str, forward: Callable[..., Array] | None, reverse: Callable[..., list[Any]], frees: bool) -> Op:
     """An operation on a list of tensors; `reverse(xp, g, saved, links)` gives all adjoints at once."""
     op = Op(name, forward, (), (), {})
     op.reverse, op.frees = reverse, frees
@@ -449,7 +455,7 @@ def variadic(name: str, forward: Any, reverse: Any, frees: bool) -> Any:
 _cat = variadic("cat", None, _join_reverse, False)
 
 
-def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None, out: Any = None) -> Any:
+def cat(tensors: Sequence[TensorBase], dim: int = 0, *, axis: int | None = None, out: TensorBase | None = None) -> Any:
     """Tensors joined along a dimension.
 
     >>> import mutagrad as mg
@@ -480,7 +486,7 @@ def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None, out: A
     return write_out("cat", result, out)
 
 
-def _same_types(name: str, given: Any) -> list[Any]:
+def _same_types(name: str, given: Any) -> list[TensorBase]:
     if not isinstance(given, (list, tuple)) and not hasattr(given, "__next__"):
         raise BadArgument(f"{name}: the argument must be tuple of Tensors, not {type(given).__name__}",
                           fix=f"mutagrad.{name}([x, y])")
@@ -498,7 +504,8 @@ def _same_types(name: str, given: Any) -> list[Any]:
     return tensors
 
 
-def stack(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None, out: Any = None) -> Any:
+def stack(tensors: Sequence[TensorBase], dim: int = 0, *, axis: int | None = None,
+          out: TensorBase | None = None) -> Any:
     """Tensors of one shape joined along a new dimension."""
     dim = dim if axis is None else axis
     tensors = _same_types("stack", tensors)
@@ -511,7 +518,7 @@ def stack(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None, out:
 
 # ------------------------------------------------------------------------------------------------------ repeated, moved
 
-def repeat(input: Any, *times: Any, repeats: Any = None) -> Any:
+def repeat(input: TensorBase, *times: int | Sequence[int], repeats: Sequence[int] | None = None) -> Any:
     """The tensor laid out so many times along each dimension: a copy."""
     counts = sizes(times if repeats is None else (repeats,))
     shape = tensor_argument(input, "repeat")._array.shape
@@ -526,7 +533,7 @@ def repeat(input: Any, *times: Any, repeats: Any = None) -> Any:
     return reshape(clone(wide), *(r * n for r, n in zip(counts, shape)))
 
 
-def tile(input: Any, *times: Any, dims: Any = None) -> Any:
+def tile(input: TensorBase, *times: int | Sequence[int], dims: Sequence[int] | None = None) -> Any:
     """As repeat, with missing counts taken as 1."""
     counts = sizes(times if dims is None else (dims,))
     return repeat(input, *((1,) * (tensor_argument(input, "tile")._array.ndim - len(counts)) + counts))
@@ -536,7 +543,7 @@ flip_dims = primitive("flip", lambda a, dims: np.flip(a, dims).copy(), settings=
                       x=lambda xp, g, dims: xp.flip(g, dims))
 
 
-def flip(input: Any, *axes: Any, dims: Any = ()) -> Any:
+def flip(input: TensorBase, *axes: int | Sequence[int], dims: int | Sequence[int] = ()) -> Any:
     """A copy with the order along these dimensions reversed: `flip(x, 0, 1)` or `flip(x, dims=(0, 1))`."""
     wanted = sizes(axes or (dims,))
     return flip_dims(tensor_argument(input, "flip"), whole_dims(wanted, input._array.ndim, "flip") if wanted else ())
@@ -546,7 +553,7 @@ roll_dims = primitive("roll", lambda a, shifts, dims: np.roll(a, shifts, dims), 
                       x=lambda xp, g, shifts, dims: xp.roll(g, tuple(-s for s in shifts), dims))
 
 
-def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
+def roll(input: TensorBase, shifts: int | Sequence[int], dims: Dims = None) -> Any:
     """A copy shifted along dimensions, what falls off coming back at the other end."""
     tensor_argument(input, "roll")
     shifts = sizes((shifts,))
@@ -563,7 +570,7 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
 RANKS = {channels_last: 4, channels_last_3d: 5}  # the dimensions that a tensor with channels has
 
 
-def copied(input: Any, *, memory_format: Any = None) -> Any:
+def copied(input: TensorBase, *, memory_format: memory_format | None = None) -> Any:
     """`clone`: a copy with history, so that gradients pass; with `channels_last`, a view of one in that order."""
     tensor_argument(input, "clone")
     if memory_format not in RANKS:
@@ -575,7 +582,7 @@ def copied(input: Any, *, memory_format: Any = None) -> Any:
     return movedim(clone(movedim(input, 1, -1)), -1, 1)
 
 
-def has_format(x: Any, memory_format: Any) -> bool:
+def has_format(x: TensorBase, memory_format: memory_format | None) -> bool:
     """Whether the elements lie in memory row by row, or with the channels last."""
     if memory_format in RANKS:
         return x._array.ndim == RANKS[memory_format] and bool(np.moveaxis(x._array, 1, -1).flags.c_contiguous)
@@ -583,7 +590,7 @@ def has_format(x: Any, memory_format: Any) -> bool:
     return bool(x._array.flags.c_contiguous)
 
 
-def contiguous(x: Any, memory_format: Any = None) -> Any:
+def contiguous(x: TensorBase, memory_format: memory_format | None = None) -> Any:
     """Itself where the memory is in order, else a copy that is."""
     if memory_format is not None:
         return x if has_format(x, memory_format) else copied(x, memory_format=memory_format)
@@ -600,7 +607,7 @@ RAW.narrow = lambda a, dim, start, length: a[(slice(None),) * dim + (slice(start
 RECORDED.narrow = narrow
 
 
-def _spread(a: Any, kept: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+def _spread(a: Array, kept: tuple[int, ...], shape: tuple[int, ...]) -> Any:
     """`a`, reshaped to `kept`, seen at every position of `shape` (np.broadcast_to takes ten times as long)."""
     a = a.reshape(kept) if a.shape != kept else a
     if kept == shape:
