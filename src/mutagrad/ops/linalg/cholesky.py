@@ -73,7 +73,7 @@ cholesky_values = with_conjugates(primitive("cholesky", _cholesky, settings=("up
 
 
 def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Any:
-    """The lower triangular L with L @ L.mH = A, for positive definite A; or the upper one with U.mH @ U = A.
+    """Return the lower L with L @ L.mH = A, for positive definite A; or the upper U with U.mH @ U = A.
 
     >>> import mutagrad as mg
     >>> mg.linalg.cholesky(mg.tensor([[4., 2.], [2., 2.]]))
@@ -84,13 +84,13 @@ def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None
 
 
 def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Any:
-    """The triangular factor of a positive definite matrix: an older name of `linalg.cholesky`."""
+    """Return the triangular factor of a positive definite matrix: an older name of `linalg.cholesky`."""
     return linalg_cholesky(input, upper=upper, out=out)
 
 
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False,
                 out: Sequence[Tensor] | None = None) -> Any:
-    """The factor, and for each matrix 0 or the order of the minor that is not positive, where the factor is nan."""
+    """Return the factor, nan where it fails, and for each matrix 0 or the order of the minor that is not positive."""
     found = cholesky_values(square(A, "cholesky_ex"), upper, check_errors)
     failed = bool(np.isnan(found._array).any())
     a = A._array.conj().swapaxes(-2, -1) if upper else A._array
@@ -99,7 +99,7 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False,
 
 
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Any:
-    """X with A @ X = B, given the Cholesky factor of A."""
+    """Return X with A @ X = B, given the Cholesky factor of A."""
     square(L, "cholesky_solve")
     matrices(B, "cholesky_solve")
     one_type("cholesky_solve", L, B)
@@ -113,7 +113,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | N
 
 @may_need_much
 def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Any:
-    """The inverse of A, given its Cholesky factor."""
+    """Return the inverse of A, given its Cholesky factor."""
     square(L, "cholesky_inverse")
     eye = make(np.broadcast_to(np.eye(L._array.shape[-1], dtype=L._array.dtype), L._array.shape).copy())
     return cholesky_solve(eye, L, upper, out=out)

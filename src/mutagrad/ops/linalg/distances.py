@@ -22,7 +22,7 @@ METHODS = "renorm renorm_"
 
 
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | None = None) -> Any:
-    """Slices along a dimension, those with a p-norm above `maxnorm` scaled down to it."""
+    """Scale slices along a dimension that have a p-norm above `maxnorm` down to it."""
     ndim = floating(input, None, "renorm")._array.ndim
     p, maxnorm = number(p), number(maxnorm)
     for what, value in (("p", p), ("maxnorm", maxnorm)):
@@ -38,7 +38,7 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | N
 
 
 def renorm_(x: Tensor, p: float, dim: int, maxnorm: float) -> Any:
-    """The same in place."""
+    """Do `renorm` in place."""
     return copy_(x, renorm(x, p, dim, maxnorm))
 
 
@@ -100,7 +100,7 @@ _FEW_ROWS = 25  # up to so many, differences are as fast as a product of matrice
 
 
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Any:
-    """The p-norm distance of each row of x1 to each row of x2; leading dimensions are batches.
+    """Return the p-norm distance of each row of x1 to each row of x2; leading dimensions are batches.
 
     >>> import mutagrad as mg
     >>> mg.cdist(mg.zeros(1, 2), mg.tensor([[3., 4.], [0., 1.]]))

@@ -103,7 +103,7 @@ def _lu(name: str, A: Tensor, pivot: bool) -> Any:
 
 
 def lu_factor(A: Tensor, *, pivot: bool = True, out: Sequence[Tensor] | None = None) -> Any:
-    """L and U in one matrix, and the exchanges of rows, counted from 1."""
+    """Return L and U in one matrix, and the exchanges of rows, counted from 1."""
     factors, pivots, info = _lu("lu_factor", A, pivot)
     first_failure("lu_factor", A._array.shape, info._array, SINGULAR, "lu_factor_ex, which returns it with its info")
     return write_out("lu_factor", return_types.linalg_lu_factor(factors, pivots), out)
@@ -111,7 +111,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: Sequence[Tensor] | None = N
 
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False,
                  out: Sequence[Tensor] | None = None) -> Any:
-    """L and U in one matrix, the exchanges of rows, and for each matrix 0 or its first zero pivot."""
+    """Return L and U in one matrix, the exchanges of rows, and for each matrix 0 or its first zero pivot."""
     found = _lu("lu_factor_ex", A, pivot)
     if check_errors:
         first_failure("lu_factor_ex", A._array.shape, found.info._array, SINGULAR, "check_errors=False")
@@ -120,7 +120,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False,
 
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True, *,
               out: Sequence[Tensor] | None = None) -> Any:
-    """P, L and U out of what `lu_factor` returns; what is not asked for is empty."""
+    """Return P, L and U out of what `lu_factor` returns; what is not asked for is empty."""
     array = matrices(LU_data, "lu_unpack")._array
     if tensor_argument(LU_pivots, "lu_unpack")._array.dtype != np.int32:
         raise DTypeError("lu_unpack: the pivots must be of type int32, as lu_factor returns them", fix="pivots.int()")
@@ -136,13 +136,13 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
 
 
 def linalg_lu(A: Tensor, *, pivot: bool = True, out: Sequence[Tensor] | None = None) -> Any:
-    """P, L and U with A = P @ L @ U: a permutation, a lower triangle with ones on its diagonal, an upper triangle."""
+    """Return P, L and U with A = P @ L @ U: a permutation, a lower triangle with a diagonal of ones, an upper one."""
     factors, pivots, _ = _lu("lu", A, pivot)
     return write_out("lu", return_types.linalg_lu(lu_unpack(factors, pivots)), out)
 
 
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Sequence[Tensor] | None = None) -> Any:
-    """L and U in one matrix, the row exchanges and, with `get_infos`, the first zero pivots: an older `lu_factor`."""
+    """Return L and U in one matrix, row exchanges and, with `get_infos`, first zero pivots: an older `lu_factor`."""
     factors, pivots, info = _lu("lu", A, pivot)
     if not get_infos:
         first_failure("lu", A._array.shape, info._array, SINGULAR, "get_infos=True, which returns it with its info")
@@ -151,7 +151,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Sequence[Ten
 
 def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False,
                     out: Tensor | None = None) -> Any:
-    """X with A @ X = B, given what `lu_factor` says of A; X @ A = B if not `left`, A.mH in place of A if `adjoint`."""
+    """Return X with A @ X = B, given A's `lu_factor`; X @ A = B if not `left`, A.mH in place of A if `adjoint`."""
     square(LU, "lu_solve")
     matrices(B, "lu_solve")
     one_type("lu_solve", LU, B)
@@ -176,7 +176,7 @@ _adjoint = adjoint
 
 
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Any:
-    """X with A @ X = b, given what `lu_factor` says of A: an older form of `linalg.lu_solve`."""
+    """Return X with A @ X = b, given what `lu_factor` says of A: an older form of `linalg.lu_solve`."""
     return linalg_lu_solve(LU_data, LU_pivots, b, out=out)
 
 
@@ -195,7 +195,7 @@ ldl_values = primitive("ldl_factor", lambda a, factors: factors, settings=("fact
 
 
 def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Sequence[Tensor] | None = None) -> Any:
-    """L and the block diagonal D with A = L @ D @ L.mT (L.mH if `hermitian`) in one matrix, and the row exchanges."""
+    """Return L and the block diagonal D with A = L @ D @ L.mT (`hermitian`: L.mH) in one matrix; and row exchanges."""
     found = _ldl("ldl_factor", A, hermitian)
     first_failure("ldl_factor", A._array.shape, found.info._array, SINGULAR,
                   "ldl_factor_ex, which returns it with its info")
@@ -204,7 +204,7 @@ def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Sequence[Tensor] | No
 
 def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False,
                   out: Sequence[Tensor] | None = None) -> Any:
-    """As `ldl_factor`, with 0 or the first zero pivot for each matrix instead of an error."""
+    """Do as `ldl_factor`, with 0 or the first zero pivot for each matrix instead of an error."""
     found = _ldl("ldl_factor_ex", A, hermitian)
     if check_errors:
         first_failure("ldl_factor_ex", A._array.shape, found.info._array, SINGULAR, "check_errors=False")
@@ -212,7 +212,7 @@ def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = Fa
 
 
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False, out: Tensor | None = None) -> Any:
-    """X with A @ X = B, given what `ldl_factor` says of A."""
+    """Return X with A @ X = B, given what `ldl_factor` says of A."""
     square(LD, "ldl_solve")
     matrices(B, "ldl_solve")
     one_type("ldl_solve", LD, B)

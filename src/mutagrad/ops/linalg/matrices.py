@@ -52,7 +52,7 @@ def _matrix(x: Tensor, name: str) -> Tensor:
 
 
 def tril(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Any:
-    """The matrix with zeros above a diagonal: 0 is the main one, 1 the one above it.
+    """Return the matrix with zeros above a diagonal: 0 is the main one, 1 the one above it.
 
     >>> import mutagrad as mg
     >>> mg.tril(mg.ones(2, 2))
@@ -63,7 +63,7 @@ def tril(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Any:
 
 
 def triu(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Any:
-    """The matrix with zeros below a diagonal: 0 is the main one, 1 the one above it."""
+    """Return the matrix with zeros below a diagonal: 0 is the main one, 1 the one above it."""
     return write_out("triu", triu_values(_matrix(input, "triu"), whole_number(diagonal, "triu", "diagonal")), out)
 
 
@@ -88,14 +88,14 @@ def _indices(name: str, find: Callable[..., tuple[Array, Array]], row: int, col:
 @may_need_much
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: dtype | None = None, device: device | str | None = None,
                  layout: layout | None = None, pin_memory: bool = False) -> Any:
-    """The rows and the columns of the elements on and below a diagonal."""
+    """Return the rows and the columns of the elements on and below a diagonal."""
     return _indices("tril_indices", np.tril_indices, row, col, offset, dtype, device, layout, pin_memory)
 
 
 @may_need_much
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: dtype | None = None, device: device | str | None = None,
                  layout: layout | None = None, pin_memory: bool = False) -> Any:
-    """The rows and the columns of the elements on and above a diagonal."""
+    """Return the rows and the columns of the elements on and above a diagonal."""
     return _indices("triu_indices", np.triu_indices, row, col, offset, dtype, device, layout, pin_memory)
 
 
@@ -118,7 +118,7 @@ RAW.diagonal, RECORDED.diagonal = np.diagonal, diagonal
 
 
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
-    """Matrices with the last dimension of `x` on their diagonals and zeros elsewhere."""
+    """Return matrices with the last dimension of `x` on their diagonals and zeros elsewhere."""
     n = tensor_argument(input, "diag_embed")._array.ndim + 1
     if n == 1:
         raise BadIndex("diag_embed: a 0-d tensor has no dimension to put on a diagonal", fix="x.reshape(1)")
@@ -129,7 +129,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
 
 def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Any:
-    """A vector as the diagonal of a matrix, or the diagonal of a matrix as a vector (a copy)."""
+    """Return a vector as the diagonal of a matrix, or the diagonal of a matrix as a vector (a copy)."""
     n = tensor_argument(input, "diag")._array.ndim
     if n not in (1, 2):
         raise ShapeError(f"diag: expects a vector or a matrix, got shape {input._array.shape}",
@@ -139,17 +139,17 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Any:
 
 
 def diagflat(input: Tensor, offset: int = 0) -> Any:
-    """A matrix with all elements of `x` on a diagonal."""
+    """Return a matrix with all elements of `x` on a diagonal."""
     return diag_embed(reshape(tensor_argument(input, "diagflat"), -1), offset)
 
 
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
-    """The diagonals of matrices, as a view that can be written through."""
+    """Return the diagonals of matrices, as a view that can be written through."""
     return diagonal(tensor_argument(A, "linalg.diagonal"), offset, dim1, dim2)
 
 
 def trace(input: Tensor, *, out: Tensor | None = None) -> Any:
-    """The sum of the diagonal of a matrix."""
+    """Return the sum of the diagonal of a matrix."""
     if tensor_argument(input, "trace")._array.ndim != 2:
         raise ShapeError(f"trace: expects a matrix, got shape {input._array.shape}",
                          fix="x.diagonal(0, -2, -1).sum(-1)")
@@ -159,7 +159,7 @@ def trace(input: Tensor, *, out: Tensor | None = None) -> Any:
 
 
 def fill_diagonal_(x: Tensor, fill_value: Tensor | complex, wrap: bool = False) -> Any:
-    """Writes one value to the main diagonal; `wrap` begins again below the square of a tall matrix."""
+    """Write one value to the main diagonal; `wrap` begins again below the square of a tall matrix."""
     shape = tensor_argument(x, "fill_diagonal_")._array.shape
     if len(shape) < 2 or len(shape) > 2 and len(set(shape)) > 1:
         raise ShapeError(f"fill_diagonal_: shape {shape} has no main diagonal", why="all sizes must be equal, or two",
@@ -179,7 +179,7 @@ def fill_diagonal_(x: Tensor, fill_value: Tensor | complex, wrap: bool = False) 
 # ----------------------------------------------------------------------------------------------------------- transposes
 
 def adjoint(input: Tensor) -> Any:
-    """The last two dimensions swapped, and complex numbers conjugated."""
+    """Swap the last two dimensions, and conjugate complex numbers."""
     n = tensor_argument(input, "adjoint")._array.ndim
     if n == 1:
         raise ShapeError(f"adjoint: expects a matrix or a batch of them, got shape {input._array.shape}",
@@ -201,7 +201,7 @@ H = property(_H)
 
 
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Any:
-    """The powers 0 to N - 1 of the elements of a vector, a row for each."""
+    """Return the powers 0 to N - 1 of the elements of a vector, a row for each."""
     shape = tensor_argument(x, "vander")._array.shape
     if not shape and N is None:
         raise ShapeError("vander: a 0-d tensor does not say how many powers to take",
@@ -224,7 +224,7 @@ def _powers(x: Tensor, n: int) -> Any:
 
 
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Any:
-    """The powers N - 1 to 0 of the elements of a vector, a row for each; in rising order if `increasing`."""
+    """Return the powers N - 1 to 0 of the elements of a vector, a row for each; rising if `increasing`."""
     if tensor_argument(x, "vander")._array.ndim != 1:
         raise ShapeError(f"vander: expects a vector, got shape {x._array.shape}",
                          fix="mutagrad.linalg.vander(x) takes batches")

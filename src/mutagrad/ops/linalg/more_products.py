@@ -47,21 +47,21 @@ def _whole(x: Any, scale: Any) -> Any:
 
 def addmv(input: TensorBase, mat: TensorBase, vec: TensorBase, *, beta: float = 1, alpha: float = 1,
           out: TensorBase | None = None) -> Any:
-    """`beta * x + alpha * (mat @ vec)`."""
+    """Return `beta * x + alpha * (mat @ vec)`."""
     beta, alpha = _whole(input, beta), _whole(input, alpha)
     return write_out("addmv", add_product(addmv_values, "addmv", input, mat, vec, (2, 1), beta, alpha), out)
 
 
 def baddbmm(input: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: float = 1, alpha: float = 1,
             out: TensorBase | None = None) -> Any:
-    """`beta * x + alpha * (batch1 @ batch2)` for batches of matrices."""
+    """Return `beta * x + alpha * (batch1 @ batch2)` for batches of matrices."""
     beta, alpha = _whole(input, beta), _whole(input, alpha)
     return write_out("baddbmm", add_product(baddbmm_values, "baddbmm", input, batch1, batch2, (3, 3), beta, alpha), out)
 
 
 def addbmm(input: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: float = 1, alpha: float = 1,
            out: TensorBase | None = None) -> Any:
-    """`beta * x + alpha * (batch1 @ batch2).sum(0)`: one product of the matrices laid side by side."""
+    """Return `beta * x + alpha * (batch1 @ batch2).sum(0)`: one product of the matrices laid side by side."""
     check_factors("addbmm", input, batch1, batch2)
     a, b = batch1._array.shape, batch2._array.shape
     if len(a) != 3 or len(b) != 3 or a[0] != b[0] or a[2] != b[1]:
@@ -74,7 +74,7 @@ def addbmm(input: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: f
 
 def addr(input: TensorBase, vec1: TensorBase, vec2: TensorBase, *, beta: float = 1, alpha: float = 1,
          out: TensorBase | None = None) -> Any:
-    """`beta * x + alpha * outer(vec1, vec2)`."""
+    """Return `beta * x + alpha * outer(vec1, vec2)`."""
     tensors = [tensor_argument(v, "addr") for v in (input, vec1, vec2)]
     if vec1._array.ndim != 1 or vec2._array.ndim != 1:
         raise mismatch("addr", vec1, vec2, "addr takes two vectors")
@@ -126,7 +126,7 @@ def addr_(x: TensorBase, vec1: TensorBase, vec2: TensorBase, *, beta: float = 1,
 # ------------------------------------------------------------------------------------------------------- inner products
 
 def inner(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """Sums of products over the last dimension of both."""
+    """Sum products over the last dimension of both."""
     check_factors("inner", input, other)
     if not input._array.ndim or not other._array.ndim:
         return write_out("inner", mul(input, other), out)
@@ -137,13 +137,13 @@ def inner(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None
 
 
 def vdot(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """The sum of the products of two vectors, the first conjugated."""
+    """Return the sum of the products of two vectors, the first conjugated."""
     check_factors("vdot", input, other)
     return write_out("vdot", dot(conj(input) if input._array.dtype.kind == "c" else input, other), out)
 
 
 def vecdot(x: TensorBase, y: TensorBase, *, dim: int = -1, out: TensorBase | None = None) -> Any:
-    """The inner products of vectors along a dimension, the first conjugated."""
+    """Return the inner products of vectors along a dimension, the first conjugated."""
     check_factors("vecdot", x, y)
     wide, other = broadcast_tensors(x, y)
     dim = whole_dim(dim, wide._array.ndim, "vecdot")
@@ -158,7 +158,7 @@ cross_values = primitive("cross", lambda a, b, dim: np.cross(a, b, axis=dim), se
 
 
 def linalg_cross(input: TensorBase, other: TensorBase, *, dim: int = -1, out: TensorBase | None = None) -> Any:
-    """The vectors at right angles to both, along a dimension of size 3."""
+    """Return the vectors at right angles to both, along a dimension of size 3."""
     x, y = tensor_argument(input, "cross"), tensor_argument(other, "cross")
     a, b = x._array.shape, y._array.shape
     if len(a) != len(b):
@@ -176,7 +176,7 @@ def linalg_cross(input: TensorBase, other: TensorBase, *, dim: int = -1, out: Te
 
 
 def cross(input: TensorBase, other: TensorBase, dim: int | None = None, *, out: TensorBase | None = None) -> Any:
-    """The vectors at right angles to both, along a dimension of size 3: the first such if none is named."""
+    """Return the vectors at right angles to both, along a dimension of size 3: the first such if none is named."""
     shape = tensor_argument(input, "cross")._array.shape
     if dim is None and 3 not in shape:
         raise ShapeError(f"cross: no dimension of shape {shape} has size 3", fix="vectors of three coordinates")
@@ -184,7 +184,7 @@ def cross(input: TensorBase, other: TensorBase, dim: int | None = None, *, out: 
 
 
 def kron(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """Every element of the first times the whole of the second, laid out as blocks.
+    """Multiply every element of the first with the whole of the second, laid out as blocks.
 
     >>> import mutagrad as mg
     >>> mg.kron(mg.tensor([1., 2.]), mg.tensor([1., 10.]))
@@ -220,7 +220,7 @@ def _multiply(factors: Sequence[TensorBase], splits: dict[tuple[int, int], int],
 
 
 def multi_dot(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> Any:
-    """The product of several matrices, in the order that needs the least work; the first and last may be vectors."""
+    """Multiply several matrices in the order that needs the least work; the first and last may be vectors."""
     if not isinstance(tensors, (tuple, list)):
         raise BadArgument(f"multi_dot: expects a sequence of tensors, got {type(tensors).__name__}",
                           fix="mutagrad.linalg.multi_dot([x, y])")
@@ -243,7 +243,7 @@ def multi_dot(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -
 
 
 def chain_matmul(*matrices: TensorBase, out: TensorBase | None = None) -> Any:
-    """The product of several matrices, in the order that needs the least work."""
+    """Multiply several matrices in the order that needs the least work."""
     if not matrices:
         raise BadArgument("chain_matmul: expects at least one matrix, got none",
                           fix="mutagrad.linalg.multi_dot([x, y])")

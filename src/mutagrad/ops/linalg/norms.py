@@ -39,7 +39,7 @@ def _normed(name: str, x: TensorBase, dtype: dtype | None) -> TensorBase:
 
 def vector_norm(x: TensorBase, ord: float | str = 2, dim: Dims = None, keepdim: bool = False, *,
                 dtype: dtype | None = None, out: TensorBase | None = None) -> Any:
-    """The p-norm of all elements, or along dimensions; at zero its gradient is zero."""
+    """Return the p-norm of all elements, or along dimensions; at zero its gradient is zero."""
     ord = ord if ord.__class__ is str else number(ord)
     if isinstance(ord, (str, bool)):
         raise BadData(f"vector_norm: ord must be a number, not {ord!r}", fix="ord=2, or mutagrad.linalg.matrix_norm")
@@ -61,7 +61,7 @@ _MATRIX_ORDERS = ("fro", "nuc", 1, -1, 2, -2, inf, -inf)
 
 def matrix_norm(A: TensorBase, ord: float | str = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *,
                 dtype: dtype | None = None, out: TensorBase | None = None) -> Any:
-    """The norm of matrices: of elements ("fro"), singular values (±2, "nuc"), sums of columns (±1) or rows (±inf)."""
+    """Return the norm of matrices: of elements ("fro"), singular values (±2, "nuc"), columns (±1) or rows (±inf)."""
     ord = ord if ord.__class__ is str else number(ord)
     A = _normed("matrix_norm", A, dtype)
     if A._array.ndim < 2:
@@ -104,7 +104,7 @@ def _check_matrix_sizes(A: TensorBase, ord: Any, dims: tuple[int, ...]) -> None:
 
 def linalg_norm(A: TensorBase, ord: float | str | None = None, dim: Any = None, keepdim: bool = False, *,
                 out: TensorBase | None = None, dtype: dtype | None = None) -> Any:
-    """The norm of vectors (one dimension) or matrices (two); of all elements if neither `ord` nor `dim` is given."""
+    """Return the norm of vectors (one dimension) or matrices (two); of all elements without `ord` and `dim`."""
     x = _normed("norm", A, dtype)
     if dim is not None:
         dim = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
@@ -123,7 +123,7 @@ def linalg_norm(A: TensorBase, ord: float | str | None = None, dim: Any = None, 
 
 
 def cond(A: TensorBase, p: float | str | None = None, *, out: TensorBase | None = None) -> Any:
-    """How much the solution of A @ X = B can grow with an error in B: norm(A) * norm(inv(A))."""
+    """Return how much the solution of A @ X = B can grow with an error in B: norm(A) * norm(inv(A))."""
     p = p if p.__class__ is str else number(p)
     matrices(A, "cond")
     if p is None or p in (2, -2):
@@ -163,7 +163,7 @@ def _above(values: Array, atol: Array, rtol: Array) -> Any:
 def matrix_rank(A: TensorBase, tol: TensorBase | float | None = None, hermitian: bool = False, *,
                 atol: TensorBase | float | None = None, rtol: TensorBase | float | None = None,
                 out: TensorBase | None = None) -> Any:
-    """How many singular values are more than zero, up to tolerances."""
+    """Return how many singular values are more than zero, up to tolerances."""
     matrices(A, "matrix_rank")
     if isinstance(tol, bool):
         tol, hermitian = None, tol
@@ -213,7 +213,7 @@ pinv_values = with_conjugates(primitive("pinv", _pinv, settings=("atol", "rtol",
 def pinv(A: TensorBase, rcond: TensorBase | float | None = None, hermitian: bool = False, *,
          atol: TensorBase | float | None = None, rtol: TensorBase | float | None = None,
          out: TensorBase | None = None) -> Any:
-    """The pseudo-inverse: of all X that bring A @ X nearest to the identity, the smallest."""
+    """Return the pseudo-inverse: of all X that bring A @ X nearest to the identity, the smallest."""
     matrices(A, "pinv")
     if isinstance(rcond, bool):
         rcond, hermitian = None, rcond
@@ -224,7 +224,7 @@ def pinv(A: TensorBase, rcond: TensorBase | float | None = None, hermitian: bool
 
 
 def pinverse(input: TensorBase, rcond: float = 1e-15) -> Any:
-    """The pseudo-inverse: an older name of `linalg.pinv`."""
+    """Return the pseudo-inverse: an older name of `linalg.pinv`."""
     return pinv(input, rcond)
 
 
@@ -232,7 +232,7 @@ _DRIVERS = ("gelsy", "gels", "gelsd", "gelss")
 
 
 def lstsq(A: TensorBase, B: TensorBase, rcond: TensorBase | float | None = None, *, driver: str | None = None) -> Any:
-    """X for which A @ X comes nearest to B; and the residuals, rank and singular values that LAPACK's `driver` gives.
+    """Return X for which A @ X comes nearest to B; and the residuals, rank and singular values of LAPACK's `driver`.
 
     >>> import mutagrad as mg
     >>> A, B = mg.tensor([[1., 0.], [1., 1.], [1., 2.]]), mg.tensor([[1.], [3.], [5.]])

@@ -59,7 +59,7 @@ _matmul = np.matmul
 
 
 def product(a: Array, b: Array) -> Any:
-    """`a @ b`."""
+    """Return `a @ b`."""
     if a.shape[-1] < _LONG or a.ndim != 2 or b.ndim != 2 or 1 in (len(a), b.shape[1]) or a.size * b.shape[1] > _SMALL:
         return _matmul(a, b)
     return _long_product(a, b)
@@ -98,7 +98,7 @@ def _add_product(name: str, bias: Array, a: Array, b: Array, beta: Any, alpha: A
 
 
 def sum_with_product(name: str) -> Any:
-    """Declares `beta * bias + alpha * (x @ y)` as one operation, in which the bias broadcasts."""
+    """Declare `beta * bias + alpha * (x @ y)` as one operation, in which the bias broadcasts."""
     return primitive(name, lambda bias, a, b, beta, alpha: _add_product(name, bias, a, b, beta, alpha),
                      settings=("beta", "alpha"), numbers=("beta", "alpha"),
                      bias=lambda xp, g, bias_shape, beta: _sum_to(xp, g if beta == 1 else g * beta, bias_shape),
@@ -112,7 +112,7 @@ addmm_values = sum_with_product("addmm")
 
 
 def check_factors(name: str, *factors: TensorBase) -> None:
-    """Raises for what is no tensor, and for types that differ or have no products."""
+    """Raise for what is no tensor, and for types that differ or have no products."""
     for v in factors:
         if not isinstance(v, TensorBase):
             raise BadArgument(f"{name}: expects tensors, got {type(v).__name__}",
@@ -141,7 +141,7 @@ def mismatch(name: str, x: TensorBase, y: TensorBase, why: str) -> ShapeError:
 
 
 def matmul(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """`x @ y`: of vectors, matrices, or batches of matrices, whose batch dimensions broadcast.
+    """Multiply vectors, matrices, or batches of matrices, whose batch dimensions broadcast: `x @ y`.
 
     >>> import mutagrad as mg
     >>> mg.eye(2) @ mg.tensor([1., 2.])
@@ -182,27 +182,27 @@ def _ranked(name: str, dims_x: int, dims_y: int, x: TensorBase, y: TensorBase) -
 
 
 def mm(input: TensorBase, mat2: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """The product of two matrices."""
+    """Return the product of two matrices."""
     return write_out("mm", _ranked("mm", 2, 2, input, mat2), out)
 
 
 def bmm(input: TensorBase, mat2: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """The products of two batches of matrices."""
+    """Return the products of two batches of matrices."""
     return write_out("bmm", _ranked("bmm", 3, 3, input, mat2), out)
 
 
 def mv(input: TensorBase, vec: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """The product of a matrix and a vector."""
+    """Return the product of a matrix and a vector."""
     return write_out("mv", _ranked("mv", 2, 1, input, vec), out)
 
 
 def dot(input: TensorBase, tensor: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """The sum of the products of two vectors."""
+    """Return the sum of the products of two vectors."""
     return write_out("dot", _ranked("dot", 1, 1, input, tensor), out)
 
 
 def outer(input: TensorBase, vec2: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """The matrix of all products of two vectors."""
+    """Return the matrix of all products of two vectors."""
     input, vec2 = tensor_argument(input, "outer"), tensor_argument(vec2, "outer")
     if input._array.ndim != 1 or vec2._array.ndim != 1:
         raise mismatch("outer", input, vec2, "outer takes two vectors")
@@ -210,7 +210,7 @@ def outer(input: TensorBase, vec2: TensorBase, *, out: TensorBase | None = None)
 
 
 def check_scales(name: str, x: TensorBase, *scales: Any) -> None:
-    """Raises where a scale would make fractions of integers."""
+    """Raise where a scale would make fractions of integers."""
     if of_array(x._array.dtype).category < FLOAT and any(isinstance(scale, float) for scale in scales):
         raise DTypeError(f"{name}: alpha and beta must be integers for tensors of {of_array(x._array.dtype).name}",
                          why="they do not change the type of the result", fix="x.float() first")
@@ -218,7 +218,7 @@ def check_scales(name: str, x: TensorBase, *scales: Any) -> None:
 
 def add_product(operation: Callable[..., TensorBase], name: str, x: TensorBase, left: TensorBase, right: TensorBase,
                 dims: tuple[int, int], beta: float, alpha: float) -> Any:
-    """`operation`, one of `sum_with_product`, once its arguments are seen to fit."""
+    """Do `operation`, one of `sum_with_product`, once its arguments are seen to fit."""
     if not _plain_factors(left, right) or not _plain_factors(x, left):
         check_factors(name, x, left, right)
         check_scales(name, x, number(beta), number(alpha))
@@ -232,7 +232,7 @@ def add_product(operation: Callable[..., TensorBase], name: str, x: TensorBase, 
 
 def addmm(input: TensorBase, mat1: TensorBase, mat2: TensorBase, *, beta: float = 1, alpha: float = 1,
           out: TensorBase | None = None) -> Any:
-    """`beta * x + alpha * (mat1 @ mat2)`."""
+    """Return `beta * x + alpha * (mat1 @ mat2)`."""
     return write_out("addmm", add_product(addmm_values, "addmm", input, mat1, mat2, (2, 2), beta, alpha), out)
 
 
@@ -329,7 +329,7 @@ def _lettered(arguments: tuple[Any, ...]) -> tuple[str, tuple[TensorBase, ...]]:
 
 
 def einsum(equation: Any, *operands: Any) -> Any:
-    """Sums of products named by letters; or, `einsum(x, [0, 1], y, [1])`, by numbers.
+    """Sum products named by letters; or, `einsum(x, [0, 1], y, [1])`, by numbers.
 
     >>> import mutagrad as mg
     >>> mg.einsum("ij,j->i", mg.eye(2), mg.tensor([3., 4.]))
@@ -403,7 +403,7 @@ def _paired(name: str, dims: Any, n: int, m: int) -> tuple[tuple[int, ...], tupl
 
 
 def tensordot(a: TensorBase, b: TensorBase, dims: Any = 2, out: TensorBase | None = None) -> Any:
-    """Sums of products over pairs of dimensions."""
+    """Sum products over pairs of dimensions."""
     check_factors("tensordot", a, b)
     n, m = a._array.ndim, b._array.ndim
     left, right = _paired("tensordot", dims, n, m)

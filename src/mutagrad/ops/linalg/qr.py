@@ -63,7 +63,7 @@ r_values = primitive("r_of_qr", lambda a: np.ascontiguousarray(np.linalg.qr(a, "
 
 
 def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Sequence[Tensor] | None = None) -> Any:
-    """Q with orthonormal columns and the upper triangle R with A = Q @ R; mode "r" gives R alone, with Q empty."""
+    """Return Q with orthonormal columns and the upper R with A = Q @ R; mode "r" gives R alone, with Q empty."""
     shape = matrices(A, "qr")._array.shape
     if mode not in ("reduced", "complete", "r"):
         raise BadValue(f"qr: mode {mode!r} is not 'reduced', 'complete' or 'r'", fix="mode='reduced'")
@@ -73,12 +73,12 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Sequence[Tensor] | None 
 
 
 def qr(input: Tensor, some: bool = True, *, out: Sequence[Tensor] | None = None) -> Any:
-    """Q and R with A = Q @ R: an older form of `linalg.qr`; `some=False` is mode "complete"."""
+    """Return Q and R with A = Q @ R: an older form of `linalg.qr`; `some=False` is mode "complete"."""
     return return_types.qr(linalg_qr(input, "reduced" if some else "complete", out=out))
 
 
 def geqrf(input: Tensor, *, out: Sequence[Tensor] | None = None) -> Any:
-    """The QR factorization as LAPACK keeps it: R, below it the vectors of the reflections in Q; and their factors."""
+    """Return QR as LAPACK keeps it: R, below it the vectors of the reflections in Q; and their factors."""
     shape = matrices(input, "geqrf")._array.shape
     shapes = shape, (*shape[:-2], min(shape[-2:]))
     return write_out("geqrf", return_types.geqrf(*unpack(geqrf_values(input), shapes)), out)
@@ -105,7 +105,7 @@ def _reflect(vectors: Tensor, tau: Tensor, x: Tensor, backwards: bool, transpose
 
 @may_need_much
 def householder_product(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Any:
-    """The first columns of the product of reflections, as `geqrf` gives them: Q of the QR factorization."""
+    """Return the first columns of the product of `geqrf`'s reflections: Q of the QR factorization."""
     shape = matrices(input, "householder_product")._array.shape
     one_type("householder_product", input, tensor_argument(tau, "householder_product"))
     m, n = shape[-2:]
@@ -120,13 +120,13 @@ def householder_product(input: Tensor, tau: Tensor, *, out: Tensor | None = None
 
 
 def orgqr(input: Tensor, tau: Tensor) -> Any:
-    """The first columns of the product of reflections: LAPACK's name of `linalg.householder_product`."""
+    """Return the first columns of the product of reflections: LAPACK's name of `linalg.householder_product`."""
     return householder_product(input, tau)
 
 
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False, *,
           out: Tensor | None = None) -> Any:
-    """The product Q @ other of reflections and a matrix, or other @ Q; of Q.mH with `transpose`."""
+    """Return Q @ other, the product of reflections and a matrix, or other @ Q; of Q.mH with `transpose`."""
     matrices(input, "ormqr")
     matrices(other, "ormqr")
     one_type("ormqr", input, tensor_argument(tau, "ormqr"), other)

@@ -36,13 +36,13 @@ SCIPY_PAYS = 24  # rows from which one call of LAPACK is faster than as many ste
 
 
 def swap(xp: Any, x: Any) -> Any:
-    """Matrices transposed."""
+    """Transpose matrices."""
     n = len(x.shape)
     return xp.transpose(x, n - 2, n - 1)
 
 
 def adj(xp: Any, x: Any) -> Any:
-    """Matrices transposed and conjugated."""
+    """Transpose and conjugate matrices."""
     return xp.conj(swap(xp, x)) if xp.is_complex(x) else swap(xp, x)
 
 
@@ -57,7 +57,7 @@ def as_diagonal(xp: Any, x: Any) -> Any:
 
 
 def columns(xp: Any, x: Any) -> Any:
-    """A row of numbers for each matrix, to multiply its columns with."""
+    """Return a row of numbers for each matrix, to multiply its columns with."""
     return xp.unsqueeze(x, len(x.shape) - 1)
 
 
@@ -66,23 +66,23 @@ def rows(xp: Any, x: Any) -> Any:
 
 
 def real_part(xp: Any, x: Any) -> Any:
-    """The real part, in the type of x."""
+    """Return the real part, in the type of x."""
     return (x + xp.conj(x)) * 0.5 if xp.is_complex(x) else x
 
 
 def ratio(xp: Any, a: Any, b: Any) -> Any:
-    """a / b, where nothing divided by nothing is nothing: an unused result asks for no division."""
+    """Return a / b, where nothing divided by nothing is nothing: an unused result asks for no division."""
     void = (a == 0) & (b == 0)
     return xp.where(void, 0.0, a / xp.where(void, 1.0, b))
 
 
 def solve_right(xp: Any, triangle: Any, x: Any, upper: bool) -> Any:
-    """x @ inv(triangle)."""
+    """Return x @ inv(triangle)."""
     return swap(xp, xp.solve_triangular(swap(xp, triangle), swap(xp, x), not upper, False))
 
 
 def with_conjugates(function: Any) -> Any:
-    """Says that the rules give PyTorch's gradient of a complex result as they are."""
+    """Say that the rules give PyTorch's gradient of a complex result as they are."""
     function.op.conjugate = function.op
     return function
 
@@ -90,7 +90,7 @@ def with_conjugates(function: Any) -> Any:
 # ------------------------------------------------------------------------------------------------------------ arguments
 
 def floating(x: Tensor, name: str) -> Any:
-    """The tensor, or an error for element types that LAPACK does not have."""
+    """Return the tensor; raise for element types that LAPACK does not have."""
     array = tensor_argument(x, name)._array
     if array.dtype.char not in "fdFD":
         raise DTypeError(f"{name}: expects float32, float64 or complex numbers, got {of_array(array.dtype).name}",
@@ -123,13 +123,13 @@ def one_type(name: str, *tensors: Tensor) -> None:
 
 
 def with_batch(x: Tensor, batch: tuple[int, ...]) -> Any:
-    """Matrices seen once for each member of a batch."""
+    """Return matrices seen once for each member of a batch."""
     shape = batch + x._array.shape[-2:]
     return x if x._array.shape == shape else expand(x, *shape)
 
 
 def batched(name: str, x: Tensor, y: Tensor) -> tuple[Any, Any]:
-    """Both with the batch dimensions that they broadcast to."""
+    """Return both with the batch dimensions that they broadcast to."""
     a, b = x._array.shape[:-2], y._array.shape[:-2]
     try:
         common = np.broadcast_shapes(a, b)
@@ -140,14 +140,14 @@ def batched(name: str, x: Tensor, y: Tensor) -> tuple[Any, Any]:
 
 
 def in_batch(shape: tuple[int, ...], failed: int) -> str:
-    """Which matrix it was, for the text of an error."""
+    """Say which matrix it was, for the text of an error."""
     if len(shape) == 2:
         return "the matrix"
     return f"matrix {tuple(int(i) for i in np.unravel_index(failed, shape[:-2]))} of the batch"
 
 
 def first_failure(name: str, shape: tuple[int, ...], info: Array, why: str, fix: str) -> None:
-    """Raises for the first matrix whose `info` is not zero."""
+    """Raise for the first matrix whose `info` is not zero."""
     failed = np.flatnonzero(info)
     if failed.size:
         raise LinAlgError(f"{name}: {in_batch(shape, failed[0])} {why.format(np.ravel(info)[failed[0]])}", fix=fix)
@@ -162,7 +162,7 @@ USE_PINV = "mutagrad.linalg.pinv(A) or lstsq(A, B), or add a little to the diago
 @may_need_much
 @silenced
 def lu_arrays(a: Array) -> tuple[Array, Array, Array]:
-    """L and U in one array, LAPACK's pivots counted from 1, and for each matrix the first zero pivot or 0."""
+    """Return L and U in one array, LAPACK's pivots counted from 1, and for each matrix the first zero pivot or 0."""
     size = min(a.shape[-2:])
     if has_scipy() and size >= SCIPY_PAYS:
         factor = lapack("getrf", a.dtype, "lu_factor")
@@ -172,7 +172,7 @@ def lu_arrays(a: Array) -> tuple[Array, Array, Array]:
 
 
 def each_matrix(function: Callable[..., Any], a: Array, *results: tuple[tuple[int, ...], Any]) -> tuple[Array, ...]:
-    """A function of one matrix called for each of a batch; `results` are the shapes and types of what it returns."""
+    """Call a function for each matrix of a batch; `results` are the shapes and types of what it returns."""
     outs = tuple(np.empty(a.shape[:-2] + shape, dtype) for shape, dtype in results)
     for at in np.ndindex(a.shape[:-2]):
         for out, found in zip(outs, function(a[at])):
@@ -219,7 +219,7 @@ inv_values = primitive("inv", lambda a, strict: _each(np.linalg.inv, "inv", stri
 
 
 def inv(A: Tensor, *, out: Tensor | None = None) -> Any:
-    """The inverse of square matrices.
+    """Return the inverse of square matrices.
 
     >>> import mutagrad as mg
     >>> mg.linalg.inv(mg.tensor([[2., 0.], [0., 4.]]))
@@ -230,7 +230,7 @@ def inv(A: Tensor, *, out: Tensor | None = None) -> Any:
 
 
 def inverse(input: Tensor, *, out: Tensor | None = None) -> Any:
-    """The inverse of square matrices: an older name of `linalg.inv`."""
+    """Return the inverse of square matrices: an older name of `linalg.inv`."""
     return inv(input, out=out)
 
 
@@ -243,7 +243,7 @@ def _info(name: str, A: Tensor, failed: bool, check_errors: bool) -> Any:
 
 
 def inv_ex(A: Tensor, *, check_errors: bool = False, out: Sequence[Tensor] | None = None) -> Any:
-    """The inverse, and for each matrix 0 or its first zero pivot, in which case its inverse is nan."""
+    """Return the inverse, nan where there is none, and for each matrix 0 or its first zero pivot."""
     found = inv_values(square(A, "inv_ex"), False)
     info = _info("inv_ex", A, bool(np.isnan(found._array).any()), check_errors)
     return write_out("inv_ex", return_types.linalg_inv_ex(found, info), out)
@@ -285,7 +285,7 @@ def _solve(name: str, A: Tensor, B: Tensor, left: bool, strict: bool) -> Any:
 
 
 def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Any:
-    """X with A @ X = B, or X @ A = B with `left=False`.
+    """Return X with A @ X = B, or X @ A = B with `left=False`.
 
     >>> import mutagrad as mg
     >>> mg.linalg.solve(mg.tensor([[2., 0.], [0., 4.]]), mg.tensor([2., 2.]))
@@ -296,7 +296,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
 
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False,
              out: Sequence[Tensor] | None = None) -> Any:
-    """The solution, and for each matrix 0 or its first zero pivot, in which case its solution is nan."""
+    """Return the solution, nan where there is none, and for each matrix 0 or its first zero pivot."""
     found = _solve("solve_ex", A, B, left, False)
     info = _info("solve_ex", A, bool(np.isnan(found._array).any()), check_errors)
     return write_out("solve_ex", return_types.linalg_solve_ex(found, info), out)
@@ -332,7 +332,7 @@ solve_triangle = primitive("solve_triangular", _solve_triangle, settings=("upper
 
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False,
                      out: Tensor | None = None) -> Any:
-    """X with A @ X = B (or X @ A = B) for triangular A; the other triangle of A is not looked at."""
+    """Return X with A @ X = B (or X @ A = B) for triangular A; the other triangle of A is not looked at."""
     square(A, "solve_triangular")
     matrices(B, "solve_triangular")
     one_type("solve_triangular", A, B)
@@ -350,7 +350,7 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
 
 def triangular_solve(b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *,
                      out: Sequence[Tensor] | None = None) -> Any:
-    """X with A @ X = b for triangular A, and a copy of A: an older form of `linalg.solve_triangular`."""
+    """Return X with A @ X = b for triangular A, and a copy of A: an older `linalg.solve_triangular`."""
     coefficients = clone(square(A, "triangular_solve"))
     a = RECORDED.transpose(A, -2, -1) if transpose else A
     found = solve_triangular(a, b, upper=upper != transpose, unitriangular=unitriangular)
@@ -359,7 +359,7 @@ def triangular_solve(b: Tensor, A: Tensor, upper: bool = True, transpose: bool =
 
 
 def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Any:
-    """The inverse with respect to `tensordot` over the first `ind` dimensions."""
+    """Return the inverse with respect to `tensordot` over the first `ind` dimensions."""
     shape = floating(A, "tensorinv")._array.shape
     if ind <= 0:
         raise BadValue(f"tensorinv: ind must be positive, not {ind}", fix="ind=2")
@@ -371,7 +371,7 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Any:
 
 
 def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None, *, out: Tensor | None = None) -> Any:
-    """X with tensordot(A, X) = B; `dims` of A are moved to its end first."""
+    """Return X with tensordot(A, X) = B; `dims` of A are moved to its end first."""
     floating(A, "tensorsolve")
     floating(B, "tensorsolve")
     if dims:
@@ -439,12 +439,12 @@ det_values = primitive("det", np.linalg.det, x=lambda xp, g, x: rows(xp, rows(xp
 
 
 def linalg_det(A: Tensor, *, out: Tensor | None = None) -> Any:
-    """The determinant of square matrices; its gradient is right for singular ones, too."""
+    """Return the determinant of square matrices; its gradient is right for singular ones, too."""
     return write_out("det", det_values(square(A, "det")), out)
 
 
 def det(input: Tensor) -> Any:
-    """The determinant of square matrices; its gradient is right for singular ones, too."""
+    """Return the determinant of square matrices; its gradient is right for singular ones, too."""
     return linalg_det(input)
 
 
@@ -468,7 +468,7 @@ slogdet_values = with_conjugates(primitive("slogdet", _slogdet, x=lambda xp, g, 
 
 
 def as_real(x: Tensor) -> Any:
-    """A real result that was packed beside complex ones."""
+    """Return a real result that was packed beside complex ones."""
     return x if x._array.dtype.kind != "c" else cast(x, np.dtype("f4" if x._array.dtype.char == "F" else "f8"))
 
 
@@ -479,17 +479,17 @@ def _slogdet_of(A: Tensor) -> Any:
 
 
 def linalg_slogdet(A: Tensor, *, out: Sequence[Tensor] | None = None) -> Any:
-    """The sign of the determinant and the logarithm of its size, which overflow does not touch."""
+    """Return the sign of the determinant and the logarithm of its size, which overflow does not touch."""
     return write_out("slogdet", _slogdet_of(A), out)
 
 
 def slogdet(input: Tensor) -> Any:
-    """The sign of the determinant and the logarithm of its size, which overflow does not touch."""
+    """Return the sign of the determinant and the logarithm of its size, which overflow does not touch."""
     return return_types.slogdet(linalg_slogdet(input))
 
 
 def logdet(input: Tensor) -> Any:
-    """The logarithm of the determinant: nan where that is negative."""
+    """Return the logarithm of the determinant: nan where that is negative."""
     sign, size = _slogdet_of(square(input, "logdet"))
     if input._array.dtype.kind == "c":
         return log(sign) + size
@@ -523,12 +523,12 @@ def _powered(A: Tensor, n: int) -> Any:
 
 
 def linalg_matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Any:
-    """The matrix multiplied with itself n times; its inverse for negative n."""
+    """Multiply the matrix with itself n times; its inverse for negative n."""
     return _power("matrix_power", A, n, out)
 
 
 def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Any:
-    """The matrix multiplied with itself n times; its inverse for negative n."""
+    """Multiply the matrix with itself n times; its inverse for negative n."""
     return _power("matrix_power", input, n, out)
 
 
@@ -572,5 +572,5 @@ matrix_exp_values = primitive("matrix_exp", _matrix_exp, x=lambda xp, g, x: _exp
 
 
 def matrix_exp(input: Tensor) -> Any:
-    """The exponential of square matrices: the sum of A**k / k!."""
+    """Return the exponential of square matrices: the sum of A**k / k!."""
     return matrix_exp_values(square(input, "matrix_exp"))

@@ -101,7 +101,7 @@ def _is_lower(name: str, UPLO: str) -> bool:
 
 
 def eigh(A: Tensor, UPLO: str = "L", *, out: Sequence[Tensor] | None = None) -> Any:
-    """The eigenvalues, rising, and eigenvectors of symmetric or Hermitian matrices, of which one triangle is read."""
+    """Return the eigenvalues, rising, and eigenvectors of symmetric or Hermitian matrices; one triangle is read."""
     shape = square(A, "eigh")._array.shape
     values, vectors = unpack(eigh_values(A, _is_lower("eigh", UPLO)), _eigen_shapes(shape))
     return write_out("eigh", return_types.linalg_eigh(as_real(values), vectors), out)
@@ -118,7 +118,7 @@ def _eigvalsh_rule(xp: Any, g: Any, x: Any, lower: bool) -> Any:
 
 
 def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Any:
-    """The eigenvalues, rising, of symmetric or Hermitian matrices, of which one triangle is read."""
+    """Return the eigenvalues, rising, of symmetric or Hermitian matrices; one triangle is read."""
     return write_out("eigvalsh", eigvalsh_values(square(A, "eigvalsh"), _is_lower("eigvalsh", UPLO)), out)
 
 
@@ -151,13 +151,13 @@ eig_values = with_conjugates(primitive("eig", _eig, x=lambda xp, g, x, out: _eig
 
 
 def eig(A: Tensor, *, out: Sequence[Tensor] | None = None) -> Any:
-    """The eigenvalues and eigenvectors of any square matrices, as complex numbers."""
+    """Return the eigenvalues and eigenvectors of any square matrices, as complex numbers."""
     shape = square(A, "eig")._array.shape
     return write_out("eig", return_types.linalg_eig(*unpack(eig_values(A), _eigen_shapes(shape))), out)
 
 
 def eigvals(A: Tensor, *, out: Tensor | None = None) -> Any:
-    """The eigenvalues of any square matrices, as complex numbers."""
+    """Return the eigenvalues of any square matrices, as complex numbers."""
     shape = square(A, "eigvals")._array.shape
     return write_out("eigvals", clone(unpack(eig_values(A), _eigen_shapes(shape))[0]), out)
 
@@ -223,7 +223,7 @@ def _check_driver(name: str, driver: str | None) -> None:
 
 def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None,
                out: Sequence[Tensor] | None = None) -> Any:
-    """U, S and Vh with A = U @ diag(S) @ Vh: orthonormal columns, singular values falling, orthonormal rows."""
+    """Return U, S and Vh with A = U @ diag(S) @ Vh: orthonormal columns, falling singular values, orthonormal rows."""
     _check_driver("svd", driver)
     shape = matrices(A, "svd")._array.shape
     u, s, vh = unpack(svd_values(A, full_matrices), _svd_shapes(shape, full_matrices))
@@ -231,13 +231,13 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
 
 
 def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) -> Any:
-    """The singular values of matrices, falling."""
+    """Return the singular values of matrices, falling."""
     _check_driver("svdvals", driver)
     return write_out("svdvals", svdvals_values(matrices(A, "svdvals")), out)
 
 
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Sequence[Tensor] | None = None) -> Any:
-    """U, S and V with A = U @ diag(S) @ V.mH: an older form of `linalg.svd`; without `compute_uv` U and V are zeros."""
+    """Return U, S and V with A = U @ diag(S) @ V.mH: an older `linalg.svd`; without `compute_uv` U and V are zeros."""
     m, n = matrices(input, "svd")._array.shape[-2:]
     if not compute_uv:
         batch = input._array.shape[:-2]

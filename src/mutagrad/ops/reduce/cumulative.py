@@ -40,14 +40,14 @@ def _running_extreme(name: str, extreme: Any, x: Tensor, dim: int | None, out: S
 @may_need_much
 def cummax(input: Tensor, dim: int | None = None, *, axis: int | None = None,
            out: Sequence[Tensor] | None = None) -> Any:
-    """The largest so far along a dimension, and where it is."""
+    """Return the largest so far along a dimension, and where it is."""
     return _running_extreme("cummax", np.maximum, input, dim if axis is None else axis, out)
 
 
 @may_need_much
 def cummin(input: Tensor, dim: int | None = None, *, axis: int | None = None,
            out: Sequence[Tensor] | None = None) -> Any:
-    """The smallest so far along a dimension, and where it is."""
+    """Return the smallest so far along a dimension, and where it is."""
     return _running_extreme("cummin", np.minimum, input, dim if axis is None else axis, out)
 
 
@@ -103,7 +103,7 @@ logcumsumexp_dim = primitive("logcumsumexp", _logcumsumexp, settings=("dim",),
 
 
 def logcumsumexp(input: Tensor, dim: int | None = None, *, axis: int | None = None, out: Tensor | None = None) -> Any:
-    """Running log(sum(exp(x))) along a dimension, without overflow."""
+    """Return running log(sum(exp(x))) along a dimension, without overflow."""
     floating(input, None, "logcumsumexp")
     dim = whole_dim(dim if axis is None else axis, input._array.ndim, "logcumsumexp")
     return write_out("logcumsumexp", logcumsumexp_dim(input, dim) if input._array.ndim else clone(input), out)

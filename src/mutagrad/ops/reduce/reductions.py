@@ -24,12 +24,12 @@ from .rows import by_rows, is_large, one_dim, row_extreme
 
 
 def kept_shape(shape: tuple[int, ...], dims: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape with the reduced dimensions kept, of size one."""
+    """Return the shape with the reduced dimensions kept, of size one."""
     return tuple(1 if i in dims else n for i, n in enumerate(shape))
 
 
 def count(shape: tuple[int, ...], dims: tuple[int, ...]) -> int:
-    """How many elements are reduced into one."""
+    """Return how many elements are reduced into one."""
     n = 1
     for d in dims:
         n *= shape[d]
@@ -37,7 +37,7 @@ def count(shape: tuple[int, ...], dims: tuple[int, ...]) -> int:
 
 
 def back(xp: Any, g: Any, shape: tuple[int, ...], dims: tuple[int, ...]) -> Any:
-    """A reduced adjoint at every position that was reduced into it."""
+    """Return a reduced adjoint at every position that was reduced into it."""
     return xp.spread(g, kept_shape(shape, dims), shape)
 
 
@@ -136,7 +136,7 @@ def _product_of_others(xp: Any, x: Any, dims: tuple[int, ...]) -> Any:
 
 
 def to_extremes(xp: Any, g: Any, x: Any, out: Any, dims: tuple[int, ...]) -> Any:
-    """To the largest (or smallest) elements, in equal shares where several are; if the result is nan, to all nans."""
+    """Give g to the largest (or smallest) elements, in equal shares where several are; to all nans if that is nan."""
     kept = kept_shape(x.shape, dims)
     if is_large(xp, x) and (dim := one_dim(dims)) is not None:
         return by_rows(_extremes_back, (x, g.reshape(kept), out.reshape(kept)), dim, len(dims))
@@ -190,7 +190,7 @@ RAW.join, RECORDED.join = lambda parts, dim: np.concatenate(parts, dim), lambda 
 # ------------------------------------------------------------------------------------------------------------ functions
 
 def floating(x: Tensor, dtype: dtype | None, name: str) -> Any:
-    """The tensor, in this type if one is given, whose elements must be floats or complex."""
+    """Return the tensor, in this type if one is given, whose elements must be floats or complex."""
     x = tensor_argument(x, name)
     if dtype is not None:
         x = to_dtype(x, dtype)
@@ -201,7 +201,7 @@ def floating(x: Tensor, dtype: dtype | None, name: str) -> Any:
 
 
 def in_single(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """`function` of a tensor, in float32 where that is short, with a result of its type (as single operations do)."""
+    """Return `function` of a tensor in float32 where that is short, with a result of its type."""
     def wide(x: Tensor, *arguments: Any) -> Any:
         kind = x._array.dtype
         if kind.char not in SHORT:
@@ -212,13 +212,13 @@ def in_single(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def to_dtype(x: Tensor, dtype: dtype) -> Any:
-    """The tensor in an element type; itself where it has that."""
+    """Return the tensor in an element type; itself where it has that."""
     to = as_dtype(dtype).array_type
     return x if x._array.dtype is to else cast(x, to)
 
 
 def summable(x: Tensor, dtype: dtype | None, name: str) -> Any:
-    """The tensor in the type that its sum has: integers and booleans are summed in 64 bits."""
+    """Return the tensor in the type that its sum has: integers and booleans are summed in 64 bits."""
     x = tensor_argument(x, name)
     if dtype is not None:
         return to_dtype(x, dtype)
@@ -226,7 +226,7 @@ def summable(x: Tensor, dtype: dtype | None, name: str) -> Any:
 
 
 def numpy_names(name: str, dim: Any, keepdim: bool, axis: Any, keepdims: bool | None) -> tuple[Any, bool]:
-    """PyTorch takes NumPy's names, too."""
+    """Take NumPy's names, too, as PyTorch does."""
     if keepdims is not None:
         keepdim = keepdims
     if keepdim.__class__ is not bool:
@@ -237,7 +237,7 @@ def numpy_names(name: str, dim: Any, keepdim: bool, axis: Any, keepdims: bool | 
 
 def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None, axis: Dims = None,
         keepdims: bool | None = None, out: Tensor | None = None) -> Any:
-    """The sum over all elements, or along dimensions.
+    """Return the sum over all elements, or along dimensions.
 
     >>> import mutagrad as mg
     >>> mg.ones(2, 3).sum(dim=1)
@@ -251,7 +251,7 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype 
 
 def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None, axis: Dims = None,
          keepdims: bool | None = None, out: Tensor | None = None) -> Any:
-    """The average over all elements, or along dimensions."""
+    """Return the average over all elements, or along dimensions."""
     dim, keepdim = numpy_names("mean", dim, keepdim, axis, keepdims)
     input = floating(input, dtype, "mean")
     result = mean_dims(input, whole_dims(dim, input._array.ndim, "mean"), keepdim)
@@ -260,7 +260,7 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype
 
 def prod(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None, axis: Dims = None,
          keepdims: bool | None = None, out: Tensor | None = None) -> Any:
-    """The product of all elements, or along a dimension; its gradient is right at zeros."""
+    """Return the product of all elements, or along a dimension; its gradient is right at zeros."""
     dim, keepdim = numpy_names("prod", dim, keepdim, axis, keepdims)
     input = summable(input, dtype, "prod")
     return write_out("prod", prod_dims(input, whole_dims(dim, input._array.ndim, "prod"), keepdim), out)
@@ -294,14 +294,14 @@ def _spread(name: str, operation: Callable[..., Tensor], x: Tensor, dim: Dims, u
 def var(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *,
         correction: float | None = None, axis: Dims = None, keepdims: bool | None = None,
         out: Tensor | None = None) -> Any:
-    """The variance; `correction` 1 (the default) divides by n - 1."""
+    """Return the variance; `correction` 1 (the default) divides by n - 1."""
     return write_out("var", _spread("var", var_dims, input, dim, unbiased, keepdim, correction, axis, keepdims), out)
 
 
 def std(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *,
         correction: float | None = None, axis: Dims = None, keepdims: bool | None = None,
         out: Tensor | None = None) -> Any:
-    """The square root of the variance; where that is zero, so is the gradient."""
+    """Return the square root of the variance; where that is zero, so is the gradient."""
     return write_out("std", _spread("std", std_dims, input, dim, unbiased, keepdim, correction, axis, keepdims), out)
 
 
@@ -317,7 +317,7 @@ def _with_mean(spread: Tensor, x: Tensor, dim: Dims, keepdim: bool, axis: Dims,
 def var_mean(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *,
              correction: float | None = None, axis: Dims = None, keepdims: bool | None = None,
              out: Sequence[Tensor] | None = None) -> tuple[Any, Any]:
-    """The variance and the mean."""
+    """Return the variance and the mean."""
     spread = _spread("var_mean", var_dims, input, dim, unbiased, keepdim, correction, axis, keepdims)
     found: tuple[Any, Any] = write_out("var_mean", _with_mean(spread, input, dim, keepdim, axis, keepdims), out)
     return found
@@ -326,21 +326,21 @@ def var_mean(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keep
 def std_mean(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *,
              correction: float | None = None, axis: Dims = None, keepdims: bool | None = None,
              out: Sequence[Tensor] | None = None) -> tuple[Any, Any]:
-    """The standard deviation and the mean."""
+    """Return the standard deviation and the mean."""
     spread = _spread("std_mean", std_dims, input, dim, unbiased, keepdim, correction, axis, keepdims)
     found: tuple[Any, Any] = write_out("std_mean", _with_mean(spread, input, dim, keepdim, axis, keepdims), out)
     return found
 
 
 def not_empty(x: Tensor, dims: tuple[int, ...], name: str) -> None:
-    """Raises where there is nothing to choose from."""
+    """Raise where there is nothing to choose from."""
     if not count(x._array.shape, dims):
         raise BadIndex(f"{name}: Expected reduction dim {dims} of shape {x._array.shape} to have non-zero size",
                        why="there is nothing to choose from", fix=f"if x.numel(): x.{name}(...)")
 
 
 def ordered(x: Tensor, name: str) -> Array:
-    """The array of a tensor whose elements have an order."""
+    """Return the array of a tensor whose elements have an order."""
     array = tensor_argument(x, name)._array
     if array.dtype.kind == "c":
         raise DTypeError(f"{name}: not defined for {array.dtype.name}", why="complex numbers have no order",
@@ -358,19 +358,19 @@ def _bound(name: str, operation: Callable[..., Tensor], x: Tensor, dim: Dims, ke
 
 def amax(input: Tensor, dim: Dims = None, keepdim: bool = False, *, axis: Dims = None, keepdims: bool | None = None,
          out: Tensor | None = None) -> Any:
-    """The largest along dimensions; where several are, they share the gradient equally."""
+    """Return the largest along dimensions; where several are, they share the gradient equally."""
     return write_out("amax", _bound("amax", amax_dims, input, dim, keepdim, axis, keepdims), out)
 
 
 def amin(input: Tensor, dim: Dims = None, keepdim: bool = False, *, axis: Dims = None, keepdims: bool | None = None,
          out: Tensor | None = None) -> Any:
-    """The smallest along dimensions; where several are, they share the gradient equally."""
+    """Return the smallest along dimensions; where several are, they share the gradient equally."""
     return write_out("amin", _bound("amin", amin_dims, input, dim, keepdim, axis, keepdims), out)
 
 
 def aminmax(input: Tensor, *, dim: Dims = None, keepdim: bool = False, axis: Dims = None, keepdims: bool | None = None,
             out: Sequence[Tensor] | None = None) -> Any:
-    """The smallest and the largest."""
+    """Return the smallest and the largest."""
     low, high = (_bound("aminmax", f, input, dim, keepdim, axis, keepdims) for f in (amin_dims, amax_dims))
     return write_out("aminmax", return_types.aminmax(low, high), out)
 
@@ -391,20 +391,20 @@ def _position(name: str, x: Tensor, dim: int | None, keepdim: bool) -> Any:
 
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None,
            keepdims: bool | None = None, out: Tensor | None = None) -> Any:
-    """Where the largest is (the first of several). Integers, so without gradient, and fine as an index."""
+    """Return where the largest is (the first of several): integers, so without gradient, and fine as an index."""
     dim, keepdim = numpy_names("argmax", dim, keepdim, axis, keepdims)
     return write_out("argmax", make(_position("argmax", input, dim, keepdim)), out)
 
 
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None,
            keepdims: bool | None = None, out: Tensor | None = None) -> Any:
-    """Where the smallest is (the first of several)."""
+    """Return where the smallest is (the first of several)."""
     dim, keepdim = numpy_names("argmin", dim, keepdim, axis, keepdims)
     return write_out("argmin", make(_position("argmin", input, dim, keepdim)), out)
 
 
 def pick(kind: type[return_types.Results], x: Tensor, dim: int, where: Array, keepdim: bool) -> Any:
-    """The values at these positions along a dimension, one for each row, and the positions."""
+    """Return the values at these positions along a dimension, one for each row, and the positions."""
     if not x._array.ndim:
         return kind(RECORDED.clone(x), make(where.reshape(())))
     values, indices = gather(x, dim, make(where)), make(where)
@@ -431,7 +431,7 @@ def _extreme(name: str, operation: Callable[..., Tensor], pairwise: Callable[...
 
 def max(input: Tensor, *arguments: Any, dim: int | None = None, keepdim: bool = False, other: Tensor | None = None,
         axis: int | None = None, keepdims: bool | None = None, out: Tensor | Sequence[Tensor] | None = None) -> Any:
-    """The largest of all; `max(dim)` gives values and indices; `max(other)` is `maximum`.
+    """Return the largest of all; `max(dim)` gives values and indices; `max(other)` is `maximum`.
 
     >>> import mutagrad as mg
     >>> mg.tensor([[1., 4.], [3., 2.]]).max(dim=1).indices
@@ -443,7 +443,7 @@ def max(input: Tensor, *arguments: Any, dim: int | None = None, keepdim: bool = 
 
 def min(input: Tensor, *arguments: Any, dim: int | None = None, keepdim: bool = False, other: Tensor | None = None,
         axis: int | None = None, keepdims: bool | None = None, out: Tensor | Sequence[Tensor] | None = None) -> Any:
-    """The smallest of all; `min(dim)` gives values and indices; `min(other)` is `minimum`."""
+    """Return the smallest of all; `min(dim)` gives values and indices; `min(other)` is `minimum`."""
     arguments = arguments if other is None else (other,)
     return _extreme("min", amin_dims, RECORDED.minimum, input, arguments, dim, keepdim, axis, keepdims, out)
 
@@ -461,19 +461,19 @@ def _truth(function: Callable[..., Array], name: str, x: Tensor, dim: Dims, keep
 
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False, *, axis: Dims = None, keepdims: bool | None = None,
         out: Tensor | None = None) -> Any:
-    """Whether any element is nonzero."""
+    """Return whether any element is nonzero."""
     return _truth(np.any, "any", input, dim, keepdim, axis, keepdims, out)
 
 
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False, *, axis: Dims = None, keepdims: bool | None = None,
         out: Tensor | None = None) -> Any:
-    """Whether every element is nonzero."""
+    """Return whether every element is nonzero."""
     return _truth(np.all, "all", input, dim, keepdim, axis, keepdims, out)
 
 
 @may_need_much
 def count_nonzero(input: Tensor, dim: Dims = None, *, axis: Dims = None) -> Any:
-    """How many elements are not zero."""
+    """Return how many elements are not zero."""
     array = tensor_argument(input, "count_nonzero")._array
     dims = whole_dims(dim if axis is None else axis, array.ndim, "count_nonzero")
     return make(np.asarray(np.count_nonzero(array, axis=dims)))
@@ -488,13 +488,13 @@ def _running(operation: Callable[..., Tensor], name: str, x: Tensor, dim: int | 
 
 def cumsum(input: Tensor, dim: int | None = None, *, dtype: dtype | None = None, axis: int | None = None,
            out: Tensor | None = None) -> Any:
-    """Running sums along a dimension."""
+    """Return running sums along a dimension."""
     return _running(cumsum_dim, "cumsum", input, dim, dtype, axis, out)
 
 
 def cumprod(input: Tensor, dim: int | None = None, *, dtype: dtype | None = None, axis: int | None = None,
             out: Tensor | None = None) -> Any:
-    """Running products along a dimension; their gradient is right at zeros."""
+    """Return running products along a dimension; their gradient is right at zeros."""
     return _running(cumprod_dim, "cumprod", input, dim, dtype, axis, out)
 
 
@@ -528,7 +528,7 @@ RAW.power, RECORDED.power = lambda a, p: RAW.pow(a, np.array(p, a.dtype)), lambd
 
 def norm(input: Tensor, p: float | str | None = "fro", dim: Dims = None, keepdim: bool = False,
          dtype: dtype | None = None, *, out: Tensor | None = None) -> Any:
-    """The p-norm of all elements, or along dimensions; at zero its gradient is zero."""
+    """Return the p-norm of all elements, or along dimensions; at zero its gradient is zero."""
     input = floating(input, dtype, "norm")
     keepdim = numpy_names("norm", dim, keepdim, None, None)[1]
     return write_out("norm", _norm(input, p, whole_dims(dim, input._array.ndim, "norm"), keepdim), out)
@@ -556,5 +556,5 @@ def _norm(x: Tensor, p: float | str | None, dims: tuple[int, ...], keepdim: bool
 
 
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Any:
-    """The p-norm of the difference."""
+    """Return the p-norm of the difference."""
     return norm(tensor_argument(input, "dist") - tensor_argument(other, "dist"), p)

@@ -14,24 +14,24 @@ SHORT = 48  # elements up to which rows are worked on column by column: NumPy st
 
 
 def is_large(xp: Any, x: Any) -> bool:
-    """Whether a rule meets an array that is worth working on row by row."""
+    """Return whether a rule meets an array that is worth working on row by row."""
     return xp is RAW and x.size >= large.LARGE and x.dtype.char in "fd"
 
 
 def one_dim(dims: tuple[int, ...]) -> int | None:
-    """The first of dimensions that lie next to each other, so that they are as good as one; None if they do not."""
+    """Return the first of dimensions that lie next to each other, so that they are as good as one; else None."""
     ordered = sorted(dims)
     return ordered[0] if ordered and ordered[-1] - ordered[0] + 1 == len(ordered) else None
 
 
-def by_rows(work: Callable[..., Any], arrays: tuple[Array, ...], dim: int, dims: int = 1, kept: bool = False) -> Any:
-    """What `work(axis, *arrays, out)` writes into `out`: of the first array's shape, with ones at `dims` if `kept`.
+def by_rows(work: Callable[..., Any], arrays: tuple[Array, ...], dim: int, dims: int = 1, kept: bool = False) -> Array:
+    """Return what `work(axis, *arrays, out)` writes into `out`: shaped as the first, with ones at `dims` if `kept`.
 
     Rows along these dimensions, `dims` from `dim` on, are independent: large arrays are cut between them, into blocks
     that stay in the cache from the first step to the last, on several threads.
     """
     shape, end = arrays[0].shape, dim + dims
-    out = np.empty(shape[:dim] + (1,) * dims + shape[end:] if kept else shape, arrays[0].dtype)
+    out: Array = np.empty(shape[:dim] + (1,) * dims + shape[end:] if kept else shape, arrays[0].dtype)
     if arrays[0].size < large.LARGE:
         work(dim if dims == 1 else tuple(range(dim, end)), *arrays, out)
         return out
@@ -49,7 +49,7 @@ def _is_matrix(a: Array, axis: int | tuple[int, ...]) -> bool:
 
 
 def row_extreme(ufunc: Any, a: Array, axis: int | tuple[int, ...]) -> Any:
-    """The largest (or smallest) of each row, kept as a dimension; in a matrix searching its place is faster."""
+    """Return the largest (or smallest) of each row, kept as a dimension; in a matrix searching its place is faster."""
     if _is_matrix(a, axis):
         places = a.argmax(1) if ufunc is np.maximum else a.argmin(1)
         return a[np.arange(len(a)), places][:, None]
@@ -57,7 +57,7 @@ def row_extreme(ufunc: Any, a: Array, axis: int | tuple[int, ...]) -> Any:
 
 
 def row_sum(a: Array, axis: int | tuple[int, ...]) -> Any:
-    """The sum of each row, kept as a dimension; in a matrix of short rows, in any order, by the faster einsum."""
+    """Sum each row, kept as a dimension; in a matrix of short rows, in any order, by the faster einsum."""
     if _is_matrix(a, axis) and a.shape[1] <= 4096:
         return np.einsum("ij->i", a)[:, None]
     return sums.add(a, axis if isinstance(axis, tuple) else (axis,), True)

@@ -41,7 +41,7 @@ def _lengths(data: Tensor, lengths: Tensor | None, offsets: Tensor | None, axis:
 def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, indices: Tensor | None = None,
                    offsets: Tensor | None = None, axis: int = 0, unsafe: bool = False,
                    initial: float | None = None) -> Any:
-    """One result for each piece of a dimension, given by lengths or by where the pieces begin and end.
+    """Reduce each piece of a dimension to one result; lengths say how long they are, or offsets where they begin.
 
     >>> import mutagrad as mg
     >>> mg.segment_reduce(mg.tensor([1., 2., 3., 4.]), "sum", lengths=mg.tensor([1, 3]))

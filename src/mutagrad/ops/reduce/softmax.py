@@ -108,7 +108,7 @@ def _log_softmax_back(axis: int, y: Array, g: Array, out: Array) -> None:
 
 def logsumexp(input: Tensor, dim: Dims = None, keepdim: bool = False, *, axis: Dims = None,
               keepdims: bool | None = None, out: Tensor | None = None) -> Any:
-    """log(sum(exp(x))) along dimensions, without overflow."""
+    """Return log(sum(exp(x))) along dimensions, without overflow."""
     dim, keepdim = numpy_names("logsumexp", dim, keepdim, axis, keepdims)
     if dim is None:
         raise BadArgument("logsumexp: needs to be told along which dimensions", fix="x.logsumexp(dim=-1)")
@@ -125,11 +125,11 @@ def _normalised(operation: Callable[..., Tensor], name: str, x: Tensor, dim: int
 
 def softmax(input: Tensor, dim: int | None = None, dtype: dtype | None = None, *, axis: int | None = None,
             out: Tensor | None = None) -> Any:
-    """exp(x) normalised to sum to one along a dimension."""
+    """Return exp(x) normalised to sum to one along a dimension."""
     return _normalised(softmax_dim, "softmax", input, dim, dtype, axis, out)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, dtype: dtype | None = None, *, axis: int | None = None,
                 out: Tensor | None = None) -> Any:
-    """The logarithm of softmax, without underflow."""
+    """Return the logarithm of softmax, without underflow."""
     return _normalised(log_softmax_dim, "log_softmax", input, dim, dtype, axis, out)

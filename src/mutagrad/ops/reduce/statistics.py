@@ -62,7 +62,7 @@ nansum_dims = primitive("nansum", _nansum, settings=("dims", "keepdim"),
 
 def nansum(input: TensorBase, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None, axis: Dims = None,
            keepdims: bool | None = None, out: TensorBase | None = None) -> Any:
-    """The sum of what is not nan.
+    """Return the sum of what is not nan.
 
     >>> import mutagrad as mg
     >>> mg.tensor([1., float("nan"), 2.]).nansum()
@@ -79,7 +79,7 @@ def nansum(input: TensorBase, dim: Dims = None, keepdim: bool = False, *, dtype:
 
 def nanmean(input: TensorBase, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None,
             axis: Dims = None, keepdims: bool | None = None, out: TensorBase | None = None) -> Any:
-    """The average of what is not nan."""
+    """Return the average of what is not nan."""
     floating(input, None, "nanmean")
     dim, keepdim = numpy_names("nanmean", dim, keepdim, axis, keepdims)
     dims = whole_dims(dim, input._array.ndim, "nanmean")
@@ -133,7 +133,7 @@ def _median(name: str, whole: Callable[..., TensorBase], ignore_nan: bool, x: Te
 
 def median(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None,
            keepdims: bool | None = None, out: TensorBase | Sequence[TensorBase] | None = None) -> Any:
-    """The middle element, the lower of two; `median(dim)` gives values and indices.
+    """Return the middle element, the lower of two; `median(dim)` gives values and indices.
 
     >>> import mutagrad as mg
     >>> mg.tensor([3., 1., 2., 4.]).median()
@@ -144,7 +144,7 @@ def median(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, 
 
 def nanmedian(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None,
               keepdims: bool | None = None, out: TensorBase | Sequence[TensorBase] | None = None) -> Any:
-    """The median of what is not nan."""
+    """Return the median of what is not nan."""
     return _median("nanmedian", nanmedian_all, True, input, dim, keepdim, axis, keepdims, out)
 
 
@@ -165,7 +165,7 @@ def _row_places(name: str, x: TensorBase, dim: int, keepdim: bool, axis: int | N
 
 def mode(input: TensorBase, dim: int = -1, keepdim: bool = False, *, axis: int | None = None,
          keepdims: bool | None = None, out: Sequence[TensorBase] | None = None) -> Any:
-    """The most frequent value along a dimension, the smallest of several, and where it is last."""
+    """Return the most frequent value along a dimension, the smallest of several, and where it is last."""
     return write_out("mode", _row_places("mode", input, dim, keepdim, axis, keepdims, _most_frequent), out)
 
 
@@ -181,7 +181,7 @@ def _most_frequent(rows: Array) -> Any:
 
 def kthvalue(input: TensorBase, k: int, dim: int = -1, keepdim: bool = False, *, axis: int | None = None,
              keepdims: bool | None = None, out: Sequence[TensorBase] | None = None) -> Any:
-    """The k-th smallest along a dimension, counted from one, and where it is."""
+    """Return the k-th smallest along a dimension, counted from one, and where it is."""
     k = whole_number(k, "kthvalue", "k")
     shape = tensor_argument(input, "kthvalue")._array.shape
     n = shape[whole_dim(dim if axis is None else axis, len(shape), "kthvalue")] if shape else 1
@@ -256,7 +256,7 @@ def _check_quantile(name: str, x: TensorBase, q: TensorBase | float, interpolati
 def quantile(input: TensorBase, q: TensorBase | float, dim: int | None = None, keepdim: bool = False, *,
              interpolation: str = "linear", axis: int | None = None, keepdims: bool | None = None,
              out: TensorBase | None = None) -> Any:
-    """What a fraction q of the elements lies below; a vector q gives a first dimension with a result for each.
+    """Return what a fraction q of the elements lies below; a vector q gives a first dimension with a result for each.
 
     >>> import mutagrad as mg
     >>> mg.tensor([0., 1., 2., 3., 4.]).quantile(0.25)
@@ -269,7 +269,7 @@ def quantile(input: TensorBase, q: TensorBase | float, dim: int | None = None, k
 def nanquantile(input: TensorBase, q: TensorBase | float, dim: int | None = None, keepdim: bool = False, *,
                 interpolation: str = "linear", axis: int | None = None, keepdims: bool | None = None,
                 out: TensorBase | None = None) -> Any:
-    """The quantile of what is not nan."""
+    """Return the quantile of what is not nan."""
     dim, keepdim = numpy_names("nanquantile", dim, keepdim, axis, keepdims)
     return write_out("nanquantile", _quantile("nanquantile", input, q, dim, keepdim, interpolation, True), out)
 
@@ -278,7 +278,7 @@ def nanquantile(input: TensorBase, q: TensorBase | float, dim: int | None = None
 
 def cov(input: TensorBase, *, correction: int = 1, fweights: TensorBase | None = None,
         aweights: TensorBase | None = None) -> Any:
-    """The covariance of variables in rows, with an observation in each column.
+    """Return the covariance of variables in rows, with an observation in each column.
 
     >>> import mutagrad as mg
     >>> mg.cov(mg.tensor([[0., 1., 2.], [2., 1., 0.]]))
@@ -333,7 +333,7 @@ def _weights(name: str, weights: TensorBase | None, kind: str, n: int) -> Any:
 
 
 def corrcoef(input: TensorBase) -> Any:
-    """The correlation of variables in rows, with an observation in each column."""
+    """Return the correlation of variables in rows, with an observation in each column."""
     if tensor_argument(input, "corrcoef")._array.ndim > 2:
         raise ShapeError(f"corrcoef: expects at most 2 dimensions, got shape {input._array.shape}", fix="x.flatten(1)")
     c = cov(input)
@@ -346,7 +346,7 @@ def corrcoef(input: TensorBase) -> Any:
 
 
 def sum_to_size(input: TensorBase, *size: int | Sequence[int]) -> Any:
-    """Summed over the dimensions that broadcasting to the tensor's shape would have repeated."""
+    """Sum over the dimensions that broadcasting to the tensor's shape would have repeated."""
     shape, wanted = tensor_argument(input, "sum_to_size")._array.shape, sizes(size)
     lead = len(shape) - len(wanted)
     if lead < 0 or any(n not in (m, 1) for m, n in zip(shape[lead:], wanted)):

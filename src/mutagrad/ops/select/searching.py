@@ -31,7 +31,7 @@ METHODS = "msort unique unique_consecutive histc histogram bincount nonzero_stat
 
 
 def msort(input: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """Values in order along the first dimension."""
+    """Sort the values along the first dimension."""
     return write_out("msort", sort(input, 0).values, out)
 
 
@@ -84,7 +84,7 @@ def _distinct(name: str, x: TensorBase, dim: int | None, consecutive: bool, retu
 @may_need_much
 def unique(input: TensorBase, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
            dim: int | None = None) -> Any:
-    """The distinct elements in order, or the distinct slices along a dimension.
+    """Return the distinct elements in order, or the distinct slices along a dimension.
 
     >>> import mutagrad as mg
     >>> mg.unique(mg.tensor([3, 1, 3]), return_counts=True)
@@ -95,14 +95,14 @@ def unique(input: TensorBase, sorted: bool = True, return_inverse: bool = False,
 
 def unique_consecutive(input: TensorBase, return_inverse: bool = False, return_counts: bool = False,
                        dim: int | None = None) -> Any:
-    """The first of each run of equal elements, or of equal slices along a dimension."""
+    """Return the first of each run of equal elements, or of equal slices along a dimension."""
     return _distinct("unique_consecutive", input, dim, True, return_inverse, return_counts)
 
 
 @may_need_much
 def isin(elements: TensorBase | float, test_elements: TensorBase | float, *, assume_unique: bool = False,
          invert: bool = False, out: TensorBase | None = None) -> Any:
-    """Whether each element is one of the others."""
+    """Return whether each element is one of the others."""
     given = [as_operand(v, "isin") for v in (elements, test_elements)]
     if not any(isinstance(v, TensorBase) for v in given):
         raise BadArgument("isin: at least one of elements and test_elements must be a tensor",
@@ -131,7 +131,7 @@ def _insert(sequence: Array, values: Array, right: bool) -> Any:
 def searchsorted(sorted_sequence: TensorBase, input: TensorBase | float | None = None, *, out_int32: bool = False,
                  right: bool = False, side: str | None = None, sorter: TensorBase | None = None,
                  out: TensorBase | None = None, self: TensorBase | float | None = None) -> Any:
-    """Where values would have to be put into a sorted sequence to keep it sorted; rows have sequences of their own.
+    """Return where values fit into a sorted sequence so that it stays sorted; rows have sequences of their own.
 
     >>> import mutagrad as mg
     >>> mg.searchsorted(mg.tensor([1., 3., 5.]), mg.tensor([3., 4.]))
@@ -180,7 +180,7 @@ def _sorter(sorter: TensorBase, sequence: Array) -> Array:
 @may_need_much
 def bucketize(input: TensorBase | float, boundaries: TensorBase, *, out_int32: bool = False, right: bool = False,
               out: TensorBase | None = None) -> Any:
-    """Between which boundaries each value lies, counted from 0."""
+    """Return between which boundaries each value lies, counted from 0."""
     if tensor_argument(boundaries, "bucketize")._array.ndim != 1:
         raise BadValue(f"bucketize: boundaries tensor must be 1 dimension, not of shape {boundaries._array.shape}",
                        fix="boundaries.flatten()")
@@ -204,7 +204,7 @@ def _limits(name: str, low: float, high: float, values: Array) -> tuple[float, f
 
 @may_need_much
 def histc(input: TensorBase, bins: int = 100, min: float = 0, max: float = 0, *, out: TensorBase | None = None) -> Any:
-    """How many elements fall into each of equally wide bins between min and max."""
+    """Return how many elements fall into each of equally wide bins between min and max."""
     array = _countable(input, "histc")
     bins = whole_number(bins, "histc", "bins")
     if bins <= 0:
@@ -289,7 +289,7 @@ def _weight(name: str, weight: TensorBase | None, shape: tuple[int, ...], dtype:
 
 def histogram(input: TensorBase, bins: TensorBase | int, *, range: Sequence[float] | None = None,
               weight: TensorBase | None = None, density: bool = False, out: Sequence[TensorBase] | None = None) -> Any:
-    """How many elements, or how much weight, fall between edges: a tensor, or a number of equally wide bins."""
+    """Count elements, or weight, between edges: a tensor, or a number of equally wide bins."""
     column = _countable(input, "histogram")
     edges = _edges("histogram", bins, column, range)
     weights = _weight("histogram", weight, input._array.shape, column.dtype)
@@ -299,7 +299,7 @@ def histogram(input: TensorBase, bins: TensorBase | int, *, range: Sequence[floa
 
 def histogramdd(input: TensorBase, bins: TensorBase | int | Sequence[TensorBase] | Sequence[int], *,
                 range: Sequence[float] | None = None, weight: TensorBase | None = None, density: bool = False) -> Any:
-    """The histogram of points, whose coordinates are the last dimension."""
+    """Return the histogram of points, whose coordinates are the last dimension."""
     shape = tensor_argument(input, "histogramdd")._array.shape
     if len(shape) < 2:
         raise ShapeError(f"histogramdd: expects points in rows, got shape {shape}", fix="x.unsqueeze(1)")
@@ -319,7 +319,7 @@ def histogramdd(input: TensorBase, bins: TensorBase | int | Sequence[TensorBase]
 
 @may_need_much
 def bincount(input: TensorBase, weights: TensorBase | None = None, minlength: int = 0) -> Any:
-    """How often each number from 0 on occurs, or the sum of its weights."""
+    """Count how often each number from 0 on occurs, or sum its weights."""
     array = tensor_argument(input, "bincount")._array
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise BadValue(f"bincount: expects a vector of integers, got {array.dtype.name} of shape {array.shape}",
@@ -346,7 +346,7 @@ def bincount(input: TensorBase, weights: TensorBase | None = None, minlength: in
 # ------------------------------------------------------------------------------------------------------------ positions
 
 def nonzero_static(input: TensorBase, *, size: int, fill_value: int = -1, out: TensorBase | None = None) -> Any:
-    """Where elements are not zero, a row for each, cut or filled to so many rows."""
+    """Return where elements are not zero, a row for each, cut or filled to so many rows."""
     array = tensor_argument(input, "nonzero_static")._array
     size = whole_number(size, "nonzero_static", "size")
     if size < 0:
@@ -359,7 +359,7 @@ def nonzero_static(input: TensorBase, *, size: int, fill_value: int = -1, out: T
 
 
 def unravel_index(indices: TensorBase, shape: int | Sequence[int]) -> tuple[Any, ...]:
-    """Positions in a flattened tensor as one index tensor for each dimension."""
+    """Return positions in a flattened tensor as one index tensor for each dimension."""
     array = tensor_argument(indices, "unravel_index")._array
     if array.dtype.kind not in "iu":
         raise BadData(f"unravel_index: expected 'indices' to be integers, not {array.dtype.name}", fix="indices.long()")
@@ -393,7 +393,7 @@ _KINDS = ("prod", "mean", "amax", "amin")
 
 def index_reduce(input: TensorBase, dim: int, index: TensorBase, source: TensorBase, reduce: str, *,
                  include_self: bool = True, out: TensorBase | None = None) -> Any:
-    """Slices of the source that meet at one index are combined: "prod", "mean", "amax" or "amin"."""
+    """Combine slices of the source that meet at one index: "prod", "mean", "amax" or "amin"."""
     if reduce not in _KINDS:
         raise bad_choice(reduce, str, f"index_reduce: reduce={reduce!r} is none of {', '.join(_KINDS)}",
                          fix="reduce='amax'; index_add sums")

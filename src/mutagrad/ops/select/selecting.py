@@ -36,7 +36,7 @@ def _tuple_index(x: TensorBase, indices: Sequence[TensorBase | None], name: str)
 
 def index_put_(x: TensorBase, indices: Sequence[TensorBase | None], values: TensorBase | complex,
                accumulate: bool = False) -> Any:
-    """`x[indices] = values`, or, accumulating, `x[indices] += values` with every duplicate counted."""
+    """Do `x[indices] = values`, or, accumulating, `x[indices] += values` with every duplicate counted."""
     view, index = _tuple_index(tensor_argument(x, "index_put_"), indices, "index_put_")
     put(view, index, values, "index_put_", accumulate)
     return x
@@ -44,7 +44,7 @@ def index_put_(x: TensorBase, indices: Sequence[TensorBase | None], values: Tens
 
 def index_put(input: TensorBase, indices: Sequence[TensorBase | None], values: TensorBase | complex,
               accumulate: bool = False) -> Any:
-    """`index_put_` on a copy."""
+    """Do `index_put_` on a copy."""
     return index_put_(clone(tensor_argument(input, "index_put")), indices, values, accumulate)
 
 
@@ -67,14 +67,14 @@ def _lifted(x: TensorBase) -> TensorBase:
 
 
 def index_select(input: TensorBase, dim: int, index: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """The slices at `index` along a dimension."""
+    """Return the slices at `index` along a dimension."""
     lifted = _lifted(tensor_argument(input, "index_select"))
     result = read(lifted, _along(lifted, dim, index, "index_select"))
     return write_out("index_select", result if input._array.ndim else reshape(result, ()), out)
 
 
 def index_add_(x: TensorBase, dim: int, index: TensorBase, source: TensorBase, *, alpha: float = 1) -> Any:
-    """Adds slices of `source` to those at `index` along a dimension; duplicates add up."""
+    """Add slices of `source` to those at `index` along a dimension; duplicates add up."""
     alpha = number(alpha)
     whole = _along(_lifted(x), dim, index, "index_add_")
     _check_slices(_lifted(x), whole, source, "index_add_")
@@ -83,7 +83,7 @@ def index_add_(x: TensorBase, dim: int, index: TensorBase, source: TensorBase, *
 
 
 def index_copy_(x: TensorBase, dim: int, index: TensorBase, source: TensorBase) -> Any:
-    """Overwrites the slices at `index` along a dimension with those of `source`."""
+    """Overwrite the slices at `index` along a dimension with those of `source`."""
     whole = _along(_lifted(x), dim, index, "index_copy_")
     _check_slices(_lifted(x), whole, source, "index_copy_")
     put(_lifted(x), whole, source, "index_copy_")
@@ -99,26 +99,26 @@ def _check_slices(x: TensorBase, index: tuple[Any, ...], source: Any, name: str)
 
 
 def index_fill_(x: TensorBase, dim: int, index: TensorBase, value: TensorBase | complex) -> Any:
-    """Overwrites the slices at `index` along a dimension with one value."""
+    """Overwrite the slices at `index` along a dimension with one value."""
     put(_lifted(x), _along(_lifted(x), dim, index, "index_fill_", from_end=True), value, "index_fill_")
     return x
 
 
 def index_add(input: TensorBase, dim: int, index: TensorBase, source: TensorBase, *, alpha: float = 1,
               out: TensorBase | None = None) -> Any:
-    """`index_add_` on a copy."""
+    """Do `index_add_` on a copy."""
     found = index_add_(clone(tensor_argument(input, "index_add")), dim, index, source, alpha=alpha)
     return write_out("index_add", found, out)
 
 
 def index_copy(input: TensorBase, dim: int, index: TensorBase, source: TensorBase, *,
                out: TensorBase | None = None) -> Any:
-    """`index_copy_` on a copy."""
+    """Do `index_copy_` on a copy."""
     return write_out("index_copy", index_copy_(clone(tensor_argument(input, "index_copy")), dim, index, source), out)
 
 
 def index_fill(input: TensorBase, dim: int, index: TensorBase, value: TensorBase | complex) -> Any:
-    """`index_fill_` on a copy."""
+    """Do `index_fill_` on a copy."""
     return index_fill_(clone(tensor_argument(input, "index_fill")), dim, index, value)
 
 
@@ -145,7 +145,7 @@ def _grid(x: TensorBase, dim: int, index: TensorBase, name: str) -> tuple[Array,
 @may_need_much
 def gather(input: TensorBase, dim: int, index: TensorBase, *, sparse_grad: bool = False,
            out: TensorBase | None = None) -> Any:
-    """`out[i][j] = x[index[i][j]][j]` for dim 0, and so on."""
+    """Return `out[i][j] = x[index[i][j]][j]` for dim 0, and so on."""
     return _gather(input, dim, index) if out is None else write_out("gather", _gather(input, dim, index), out)
 
 
@@ -162,7 +162,7 @@ def _gather(input: TensorBase, dim: int, index: TensorBase) -> Any:
 
 def take_along_dim(input: TensorBase, indices: TensorBase, dim: int | None = None, *,
                    out: TensorBase | None = None) -> Any:
-    """As gather, with the index broadcast against the tensor in the other dimensions."""
+    """Do as gather, with the index broadcast against the tensor in the other dimensions."""
     for x in (input, indices):
         tensor_argument(x, "take_along_dim")
     if dim is None:
@@ -198,7 +198,7 @@ def _scatter_source(x: TensorBase, index: TensorBase, src: Any, name: str) -> An
 
 def scatter_(x: TensorBase, dim: int, index: TensorBase, src: TensorBase | complex | None = None, *,
              value: complex | None = None, reduce: str | None = None) -> Any:
-    """`x[index[i][j]][j] = src[i][j]` for dim 0, and so on; the reverse of gather."""
+    """Do `x[index[i][j]][j] = src[i][j]` for dim 0, and so on; the reverse of gather."""
     src = number(value) if src is None else src
     if not isinstance(src, (TensorBase, bool, int, float, complex, np.generic)):
         raise BadArgument(f"scatter_: src must be a tensor or a number, not {type(src).__name__}",
@@ -224,7 +224,7 @@ def scatter_one(x: TensorBase, index: TensorBase, src: Any, name: str, accumulat
 
 
 def scatter_add_(x: TensorBase, dim: int, index: TensorBase, src: TensorBase) -> Any:
-    """As scatter_, adding; duplicates add up."""
+    """Do as scatter_, adding; duplicates add up."""
     if not x._array.ndim:
         return scatter_one(x, index, src, "scatter_add_", True)
     source = _scatter_source(x, index, src, "scatter_add_")
@@ -234,14 +234,14 @@ def scatter_add_(x: TensorBase, dim: int, index: TensorBase, src: TensorBase) ->
 
 def scatter(input: TensorBase, dim: int, index: TensorBase, src: TensorBase | complex | None = None, *,
             value: complex | None = None, reduce: str | None = None, out: TensorBase | None = None) -> Any:
-    """`scatter_` on a copy."""
+    """Do `scatter_` on a copy."""
     found = scatter_(clone(tensor_argument(input, "scatter")), dim, index, src, value=value, reduce=reduce)
     return write_out("scatter", found, out)
 
 
 def scatter_add(input: TensorBase, dim: int, index: TensorBase, src: TensorBase, *,
                 out: TensorBase | None = None) -> Any:
-    """`scatter_add_` on a copy."""
+    """Do `scatter_add_` on a copy."""
     return write_out("scatter_add", scatter_add_(clone(tensor_argument(input, "scatter_add")), dim, index, src), out)
 
 
@@ -347,7 +347,7 @@ RAW.product_without, RECORDED.product_without = _product_without, _product_recor
 
 def scatter_reduce(input: TensorBase, dim: int, index: TensorBase, src: TensorBase, reduce: str, *,
                    include_self: bool = True) -> Any:
-    """Sources that meet in one place are combined: "sum", "prod", "mean", "amax" or "amin"."""
+    """Combine sources that meet in one place: "sum", "prod", "mean", "amax" or "amin"."""
     tensor_argument(input, "scatter_reduce")
     if reduce not in _REDUCE:
         raise bad_choice(reduce, str, f"scatter_reduce: reduce={reduce!r} is none of {', '.join(_REDUCE)}",
@@ -380,7 +380,7 @@ def _mask_index(x: TensorBase, mask: TensorBase, name: str) -> tuple[TensorBase,
 
 
 def masked_fill_(x: TensorBase, mask: TensorBase, value: TensorBase | complex) -> Any:
-    """Overwrites the elements where the mask holds with one value."""
+    """Overwrite the elements where the mask holds with one value."""
     _check_filling(x, value, "masked_fill_")
     lifted, where = _lifted(x), mask if x._array.ndim else _lifted(mask)
     put(*_mask_index(lifted, where, "masked_fill_"), value, "masked_fill_")
@@ -388,7 +388,7 @@ def masked_fill_(x: TensorBase, mask: TensorBase, value: TensorBase | complex) -
 
 
 def masked_fill(input: TensorBase, mask: TensorBase, value: TensorBase | complex) -> Any:
-    """`value` where the mask holds, else x."""
+    """Return `value` where the mask holds, else x."""
     tensor_argument(input, "masked_fill")
     if not isinstance(mask, TensorBase) or mask._array.dtype.kind != "b":
         raise BadIndexType("masked_fill: the mask must be a boolean tensor", fix="mask.bool() or x > 0")
@@ -407,13 +407,13 @@ def _check_filling(x: TensorBase, value: TensorBase | complex, name: str) -> Non
 
 @may_need_much
 def masked_select(input: TensorBase, mask: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """The elements where the mask holds, as a vector; both broadcast."""
+    """Return the elements where the mask holds, as a vector; both broadcast."""
     wide, where = map(_lifted, broadcast_tensors(input, mask))
     return write_out("masked_select", read(*_mask_index(wide, where, "masked_select")), out)
 
 
 def masked_scatter_(x: TensorBase, mask: TensorBase, source: TensorBase) -> Any:
-    """Overwrites the elements where the mask holds with those of `source`, in order."""
+    """Overwrite the elements where the mask holds with those of `source`, in order."""
     lifted, where = _lifted(x), mask if x._array.ndim else _lifted(mask)
     target, index = _mask_index(lifted, where, "masked_scatter_")
     n = index[0].size
@@ -438,13 +438,13 @@ def _flat_index(x: TensorBase, index: TensorBase, name: str) -> tuple[Array, ...
 
 
 def take(input: TensorBase, index: TensorBase, *, out: TensorBase | None = None) -> Any:
-    """Elements by their number, as if the tensor were a vector."""
+    """Return elements by their number, as if the tensor were a vector."""
     lifted = _lifted(tensor_argument(input, "take"))
     return write_out("take", read(lifted, _flat_index(lifted, index, "take")), out)
 
 
 def put_(x: TensorBase, index: TensorBase, source: TensorBase, accumulate: bool = False) -> Any:
-    """Writes elements by their number, as if the tensor were a vector."""
+    """Write elements by their number, as if the tensor were a vector."""
     lifted = _lifted(x)
     if isinstance(index, TensorBase) and tensor_argument(source, "put_")._array.size != index._array.size:
         raise BadIndex(f"put_: {index._array.size} places for {source._array.size} elements",
@@ -459,7 +459,7 @@ def put_copy(input: TensorBase, index: TensorBase, source: TensorBase, accumulat
 
 @may_need_much
 def nonzero(input: TensorBase, *, as_tuple: bool = False, out: TensorBase | None = None) -> Any:
-    """Where elements are not zero: a row for each, or a tuple of index tensors."""
+    """Return where elements are not zero: a row for each, or a tuple of index tensors."""
     tensor_argument(input, "nonzero")
     array = input._array
     if as_tuple:
@@ -469,5 +469,5 @@ def nonzero(input: TensorBase, *, as_tuple: bool = False, out: TensorBase | None
 
 
 def argwhere(input: TensorBase) -> Any:
-    """Where elements are not zero, a row for each."""
+    """Return where elements are not zero, a row for each."""
     return nonzero(input)

@@ -18,7 +18,7 @@ from .selecting import gather
 
 
 def order(array: Array, dim: int, descending: bool = False) -> Any:
-    """The positions that sort an array: stable both ways, as a descending sort is a mirrored ascending one."""
+    """Return the positions that sort an array: stable both ways, as a descending sort is a mirrored ascending one."""
     array = widened(array)  # NumPy does not know which bfloat16 is nan
     try:
         if not descending:
@@ -46,7 +46,7 @@ def _sortable(x: Tensor, name: str) -> Tensor:
 @may_need_much
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = False, *,
          axis: int | None = None, out: Sequence[Tensor] | None = None) -> Any:
-    """Values in order along a dimension, and where each came from; equal ones keep their order.
+    """Sort the values along a dimension, and say where each came from; equal ones keep their order.
 
     >>> import mutagrad as mg
     >>> mg.tensor([3., 1., 2.]).sort().indices
@@ -64,7 +64,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | 
 
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = False, *,
             axis: int | None = None) -> Any:
-    """Where the values in order are."""
+    """Return where the values in order are."""
     descending = _direction("argsort", descending=descending, stable=stable)
     dim = whole_dim(dim if axis is None else axis, _sortable(input, "argsort")._array.ndim, "argsort")
     return make(order(input._array, dim, descending) if input._array.ndim else np.zeros((), np.int64))
@@ -85,7 +85,7 @@ def _order_of_first(array: Array, k: int, dim: int, largest: bool) -> Any:
 @may_need_much
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, axis: int | None = None,
          out: Sequence[Tensor] | None = None) -> Any:
-    """The k largest (or smallest) along a dimension, in order."""
+    """Return the k largest (or smallest) along a dimension, in order."""
     array = _sortable(input, "topk")._array
     dim, k = whole_dim(dim if axis is None else axis, array.ndim, "topk"), whole_number(k, "topk", "k")
     n = array.shape[dim] if array.ndim else 1

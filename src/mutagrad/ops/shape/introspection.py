@@ -17,7 +17,7 @@ METHODS = "_base _is_view dim_order get_device is_nonzero is_pinned is_same_size
 
 
 def is_nonzero(input: TensorBase) -> bool:
-    """The truth of a tensor of one element."""
+    """Return the truth of a tensor of one element."""
     return bool(tensor_argument(input, "is_nonzero"))
 
 
@@ -40,24 +40,24 @@ def _check(cond: object, message: Callable[[], object] | None = None) -> None:
 
 
 def is_signed(input: TensorBase) -> bool:
-    """Whether the elements can be negative."""
+    """Return whether the elements can be negative."""
     return of_array(tensor_argument(input, "is_signed")._array.dtype).is_signed
 
 
 def is_inference(input: TensorBase) -> bool:
-    """Whether the tensor can never take part in a derivative, which none is here."""
+    """Return whether the tensor can never take part in a derivative, which none is here."""
     tensor_argument(input, "is_inference")
     return False
 
 
 def is_same_size(input: TensorBase, other: TensorBase) -> bool:
-    """Whether two tensors have one shape."""
+    """Return whether two tensors have one shape."""
     a, b = (tensor_argument(x, "is_same_size")._array.shape for x in (input, other))
     return bool(a == b)
 
 
 def is_set_to(x: TensorBase, tensor: TensorBase) -> bool:
-    """Whether two tensors are the same window on the same memory."""
+    """Return whether two tensors are the same window on the same memory."""
     one_memory = memory_of(x) is memory_of(tensor_argument(tensor, "is_set_to"))
     return one_memory and ((x.storage_offset(), x.shape, x.stride())
                            == (tensor.storage_offset(), tensor.shape, tensor.stride()))
@@ -86,28 +86,28 @@ _base = property(_owner)
 
 
 def get_device(input: TensorBase) -> int:
-    """The number of the device, -1 for the CPU."""
+    """Return the number of the device, -1 for the CPU."""
     tensor_argument(input, "get_device")
     return -1
 
 
 def is_pinned(x: TensorBase, device: device | str | None = None) -> bool:
-    """Whether the memory is kept in place for copies to a GPU."""
+    """Return whether the memory is kept in place for copies to a GPU."""
     return False
 
 
 def pin_memory(x: TensorBase, device: device | str | None = None) -> Any:
-    """Raises: memory is kept in place for copies to a GPU, and there is none."""
+    """Raise: memory is kept in place for copies to a GPU, and there is none."""
     raise NoDevice("pin_memory: there is no GPU to copy to", why="computation is on the CPU",
                    fix="leave pin_memory() out where cuda.is_available() is False")
 
 
 def is_shared(x: TensorBase) -> bool:
-    """Whether other processes see the memory."""
+    """Return whether other processes see the memory."""
     return False
 
 
 def dim_order(x: TensorBase) -> tuple[int, ...]:
-    """The dimensions in the order in which they lie in memory, outermost first."""
+    """Return the dimensions in the order in which they lie in memory, outermost first."""
     steps = x.stride()
     return tuple(sorted(range(len(steps)), key=lambda d: -steps[d]))

@@ -28,7 +28,7 @@ from ...core.indexing import copy_, fill_, getitem, read
 from ...core.number import number, whole_number
 from ...core.op import RECORDED
 from ...core.out_arg import write_out
-from ...core.size import sizes
+from ...core.size import Size, sizes
 from ...core.storage import TensorBase
 from ...core.window import dense_strides
 from ..create.create import finish
@@ -91,7 +91,7 @@ def _listed(tensors: Any, name: str) -> list[TensorBase]:
 # ---------------------------------------------------------------------------------------------------------------- grids
 
 def meshgrid(*tensors: TensorBase | Sequence[TensorBase], indexing: str | None = None) -> tuple[Any, ...]:
-    """The coordinates of the points of a grid, given those of its axes: views, one for each axis.
+    """Return the coordinates of the points of a grid, given those of its axes: views, one for each axis.
 
     >>> import mutagrad as mg
     >>> mg.meshgrid(mg.tensor([1, 2]), mg.tensor([3, 4, 5]), indexing="ij")[0]
@@ -114,7 +114,7 @@ def meshgrid(*tensors: TensorBase | Sequence[TensorBase], indexing: str | None =
 
 @may_need_much
 def cartesian_prod(*tensors: TensorBase | Sequence[TensorBase]) -> Any:
-    """Every way to pick one element of each vector, a row each."""
+    """Return every way to pick one element of each vector, a row each."""
     axes = _given(tensors, "cartesian_prod")
     if any(x._array.ndim != 1 for x in axes):
         raise ShapeError(f"cartesian_prod: expects vectors, got shapes {[x._array.shape for x in axes]}",
@@ -124,7 +124,7 @@ def cartesian_prod(*tensors: TensorBase | Sequence[TensorBase]) -> Any:
 
 @may_need_much
 def combinations(input: TensorBase, r: int = 2, with_replacement: bool = False) -> Any:
-    """Every way to pick r elements of a vector, a row each."""
+    """Return every way to pick r elements of a vector, a row each."""
     if tensor_argument(input, "combinations")._array.ndim != 1:
         raise ShapeError(f"combinations: expects a vector, got shape {input._array.shape}", fix="x.flatten()")
     if r < 0:
@@ -135,8 +135,8 @@ def combinations(input: TensorBase, r: int = 2, with_replacement: bool = False) 
     return read(input, (np.array(places, np.int64).reshape(-1, r),))
 
 
-def broadcast_shapes(*shapes: int | Sequence[int]) -> Any:
-    """The shape that tensors of these shapes broadcast to."""
+def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
+    """Return the shape that tensors of these shapes broadcast to."""
     plain = [(s,) if isinstance(s, int) else s for s in shapes]
     if not all(isinstance(s, (tuple, list)) for s in plain):
         raise BadData(f"broadcast_shapes: expects integers and sequences of integers, got {plain}",
@@ -144,11 +144,12 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> Any:
     if any(n < 0 for s in plain for n in s):
         raise BadValue(f"broadcast_shapes: negative size in {plain}", fix="sizes of 0 or more")
     point = make(np.zeros(()))
-    return broadcast_tensors(point, *(expand(point, *s) for s in plain))[0].shape
+    common: Size = broadcast_tensors(point, *(expand(point, *s) for s in plain))[0].shape
+    return common
 
 
 def block_diag(*tensors: TensorBase | Sequence[TensorBase]) -> Any:
-    """A matrix with these matrices (vectors count as rows) along its diagonal, and zeros elsewhere."""
+    """Return a matrix with these matrices (vectors count as rows) along its diagonal, and zeros elsewhere."""
     blocks = [_matrix(x) for x in _given(tensors, "block_diag")]
     blocks = blocks or [make(np.empty((1, 0), get_default_dtype().array_type))]
     ends = list(accumulate((x._array.shape for x in blocks), lambda a, b: (a[0] + b[0], a[1] + b[1])))
@@ -168,7 +169,7 @@ def _matrix(x: TensorBase) -> Any:
 @may_need_much
 def repeat_interleave(input: TensorBase, repeats: TensorBase | Sequence[int] | int | None = None,
                       dim: int | None = None, *, output_size: int | None = None) -> Any:
-    """Every element so many times in a row; of one argument alone, its positions as often as it says.
+    """Repeat every element so many times in a row; of one argument alone, its positions as often as it says.
 
     >>> import mutagrad as mg
     >>> mg.repeat_interleave(mg.tensor([1., 2.]), 2)
@@ -210,7 +211,7 @@ def _each(lift: Callable[[TensorBase], TensorBase], tensors: tuple[Any, ...], na
 
 
 def atleast_1d(*tensors: TensorBase | Sequence[TensorBase]) -> Any:
-    """Numbers as vectors; everything else as it is."""
+    """Return numbers as vectors, and everything else as it is."""
     return _each(lambda x: x if x._array.ndim else reshape(x, 1), tensors, "atleast_1d")
 
 
@@ -221,7 +222,7 @@ def _lifted_2d(x: TensorBase) -> Any:
 
 
 def atleast_2d(*tensors: TensorBase | Sequence[TensorBase]) -> Any:
-    """Numbers and vectors as matrices of one row."""
+    """Return numbers and vectors as matrices of one row."""
     return _each(_lifted_2d, tensors, "atleast_2d")
 
 
@@ -234,20 +235,20 @@ def _lifted_3d(x: TensorBase) -> Any:
 
 
 def atleast_3d(*tensors: TensorBase | Sequence[TensorBase]) -> Any:
-    """Numbers, vectors and matrices with dimensions of size one around them."""
+    """Return numbers, vectors and matrices with dimensions of size one around them."""
     return _each(_lifted_3d, tensors, "atleast_3d")
 
 
 # ------------------------------------------------------------------------------------------------------------- stacking
 
 def hstack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> Any:
-    """Side by side: along the second dimension, vectors along their only one."""
+    """Join tensors side by side: along the second dimension, vectors along their only one."""
     found = [atleast_1d(x) for x in _listed(tensors, "hstack")]
     return cat(found, 0 if found and found[0]._array.ndim == 1 else 1, out=out)
 
 
 def vstack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> Any:
-    """On top of each other: along the first dimension, vectors as rows."""
+    """Join tensors on top of each other: along the first dimension, vectors as rows."""
     return cat([atleast_2d(x) for x in _listed(tensors, "vstack")], 0, out=out)
 
 
@@ -255,12 +256,12 @@ row_stack = vstack
 
 
 def dstack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> Any:
-    """Behind each other: along the third dimension."""
+    """Join tensors behind each other: along the third dimension."""
     return cat([atleast_3d(x) for x in _listed(tensors, "dstack")], 2, out=out)
 
 
 def column_stack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> Any:
-    """Side by side, with vectors as columns."""
+    """Join tensors side by side, with vectors as columns."""
     found = [x if x._array.ndim > 1 else reshape(x, -1, 1) for x in _listed(tensors, "column_stack")]
     return cat(found, 1, out=out)
 
@@ -269,7 +270,7 @@ def column_stack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None
 
 def tensor_split(input: TensorBase, indices_or_sections: TensorBase | Sequence[int] | int | None = None, dim: int = 0,
                  *, indices: TensorBase | Sequence[int] | None = None, sections: int | None = None) -> tuple[Any, ...]:
-    """Views of nearly equal size, so many of them; or between the positions given."""
+    """Split into so many views of nearly equal size, or between the positions given."""
     array = tensor_argument(input, "tensor_split")._array
     if not array.ndim:
         raise ShapeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims",
@@ -311,38 +312,38 @@ def _split_along(name: str, x: TensorBase, where: TensorBase | Sequence[int] | i
 
 
 def hsplit(input: TensorBase, indices_or_sections: TensorBase | Sequence[int] | int) -> tuple[Any, ...]:
-    """Equal parts (or between positions) along the second dimension, vectors along their only one."""
+    """Split into equal parts (or between positions) along the second dimension, vectors along their only one."""
     dim = 0 if tensor_argument(input, "hsplit")._array.ndim == 1 else 1
     return _split_along("hsplit", input, indices_or_sections, dim, 1)
 
 
 def vsplit(input: TensorBase, indices_or_sections: TensorBase | Sequence[int] | int) -> tuple[Any, ...]:
-    """Equal parts (or between positions) along the first dimension."""
+    """Split into equal parts (or between positions) along the first dimension."""
     return _split_along("vsplit", input, indices_or_sections, 0, 2)
 
 
 def dsplit(input: TensorBase, indices_or_sections: TensorBase | Sequence[int] | int) -> tuple[Any, ...]:
-    """Equal parts (or between positions) along the third dimension."""
+    """Split into equal parts (or between positions) along the third dimension."""
     return _split_along("dsplit", input, indices_or_sections, 2, 3)
 
 
 def split_with_sizes(input: TensorBase, split_sizes: Sequence[int], dim: int = 0) -> tuple[Any, ...]:
-    """Views of the sizes given."""
+    """Split into views of the sizes given."""
     return split(input, sizes((split_sizes,), "split_with_sizes"), dim)
 
 
 def unsafe_split(input: TensorBase, split_size: int | Sequence[int], dim: int = 0) -> tuple[Any, ...]:
-    """As `split`, which is safe."""
+    """Do as `split`, which is safe."""
     return split(input, split_size, dim)
 
 
 def unsafe_chunk(input: TensorBase, chunks: int, dim: int = 0) -> tuple[Any, ...]:
-    """As `chunk`, which is safe."""
+    """Do as `chunk`, which is safe."""
     return chunk(input, chunks, dim)
 
 
 def slice(input: TensorBase, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
-    """`x[start:end:step]` along a dimension."""
+    """Return `x[start:end:step]` along a dimension."""
     array = tensor_argument(input, "slice")._array
     if not array.ndim:
         raise ShapeError("slice: a 0-d tensor has nothing to slice", fix="x.reshape(1)")
@@ -355,7 +356,7 @@ def slice(input: TensorBase, dim: int = 0, start: int | None = None, end: int | 
 # --------------------------------------------------------------------------------------------------------------- turned
 
 def rot90(input: TensorBase, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
-    """A copy turned by k quarters in the plane of two dimensions, from the first towards the second."""
+    """Return a copy turned by k quarters in the plane of two dimensions, from the first towards the second."""
     n = tensor_argument(input, "rot90")._array.ndim
     k, dims = whole_number(k, "rot90", "k"), sizes((dims,), "rot90")
     if len(dims) != 2 or n < 2:
@@ -372,26 +373,26 @@ def rot90(input: TensorBase, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
 
 
 def fliplr(input: TensorBase) -> Any:
-    """A copy with its columns in reverse."""
+    """Return a copy with its columns in reverse."""
     if tensor_argument(input, "fliplr")._array.ndim < 2:
         raise ShapeError(f"fliplr: expects at least 2 dimensions, got shape {input._array.shape}", fix="x.flip(0)")
     return flip(input, 1)
 
 
 def flipud(input: TensorBase) -> Any:
-    """A copy with its rows in reverse."""
+    """Return a copy with its rows in reverse."""
     if not tensor_argument(input, "flipud")._array.ndim:
         raise ShapeError("flipud: expects at least 1 dimension, got a 0-d tensor", fix="x.reshape(1)")
     return flip(input, 0)
 
 
 def ravel(input: TensorBase) -> Any:
-    """All elements as one dimension: a view where that can be."""
+    """Return all elements as one dimension: a view where that can be."""
     return reshape(tensor_argument(input, "ravel"), -1)
 
 
 def detach(input: TensorBase) -> Any:
-    """The same memory without the history."""
+    """Return the same memory without the history."""
     return detached(tensor_argument(input, "detach"))
 
 
@@ -409,7 +410,7 @@ def _copying(look: Any) -> Callable[..., Any]:
 
 
 def alias(input: TensorBase) -> Any:
-    """The tensor itself."""
+    """Return the tensor itself."""
     return input
 
 
@@ -423,13 +424,13 @@ select_copy, slice_copy, split_copy = map(_copying, (select, slice, split))
 # ------------------------------------------------------------------------------------------------------------- new ones
 
 def fill(input: TensorBase, value: TensorBase | complex) -> Any:
-    """A copy in which every element is the value."""
+    """Return a copy in which every element is the value."""
     return fill_(clone(tensor_argument(input, "fill")), value)
 
 
 def scalar_tensor(s: TensorBase | complex, *, dtype: dtype | None = None, layout: layout | None = None,
                   device: device | str | None = None, pin_memory: bool = False, requires_grad: bool = False) -> Any:
-    """A number as a 0-d tensor, of the default type unless told otherwise."""
+    """Return a number as a 0-d tensor, of the default type unless told otherwise."""
     check_layout("scalar_tensor", layout, pin_memory)
     s = number(s) if isinstance(s, TensorBase) else s
     if not isinstance(s, (bool, int, float, complex)):
@@ -442,7 +443,7 @@ def scalar_tensor(s: TensorBase | complex, *, dtype: dtype | None = None, layout
 def empty_strided(size: Sequence[int], stride: Sequence[int], *, dtype: dtype | None = None,
                   layout: layout | None = None, device: device | str | None = None, pin_memory: bool = False,
                   requires_grad: bool = False) -> Any:
-    """A tensor of whatever the memory held, with these strides."""
+    """Return a tensor of whatever the memory held, with these strides."""
     check_layout("empty_strided", layout, pin_memory)
     check_device(device)
     to = as_dtype(dtype) if dtype is not None else get_default_dtype()
@@ -459,7 +460,7 @@ def empty_strided(size: Sequence[int], stride: Sequence[int], *, dtype: dtype | 
 def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], *, dtype: dtype | None = None,
                    layout: layout | None = None, device: device | str | None = None, pin_memory: bool = False,
                    requires_grad: bool = False) -> Any:
-    """A tensor of whatever the memory held, whose dimensions lie in memory in this order, outermost first."""
+    """Return a tensor of whatever the memory held, its dimensions in memory in this order, outermost first."""
     shape, order = sizes((size,)), sizes((physical_layout,))
     if sorted(order) != list(range(len(shape))):
         raise ShapeError(f"empty_permuted: {order} is not an order of {len(shape)} dimensions",
@@ -473,7 +474,7 @@ def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], *, dtype
 def new_empty_strided(x: TensorBase, size: Sequence[int], stride: Sequence[int], *, dtype: dtype | None = None,
                       layout: layout | None = None, device: device | str | None = None, pin_memory: bool = False,
                       requires_grad: bool = False) -> Any:
-    """`empty_strided` of the type of x."""
+    """Return `empty_strided` of the type of x."""
     dtype = of_array(x._array.dtype) if dtype is None else dtype
     return empty_strided(size, stride, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
                          requires_grad=requires_grad)
@@ -520,13 +521,13 @@ def _steps(shape: tuple[int, ...], item: int, memory_format: memory_format | Non
 
 
 def resize(x: TensorBase, *shape: int | Sequence[int]) -> Any:
-    """PyTorch's old name for a reshape that keeps the number of elements."""
+    """Reshape, keeping the number of elements: PyTorch's old name for that."""
     warnings.warn("non-inplace resize is deprecated: x.reshape(...) is the same", stacklevel=2)
     return reshape(x, *shape)
 
 
 def resize_as_(x: TensorBase, the_template: TensorBase, *, memory_format: memory_format | None = None) -> Any:
-    """Gives the tensor the size of another."""
+    """Give the tensor the size of another."""
     shape = tensor_argument(the_template, "resize_as_")._array.shape
     return resize_(tensor_argument(x, "resize_as_"), *shape, memory_format=memory_format)
 
@@ -558,5 +559,5 @@ def set_(x: Any, source: Any = None, storage_offset: int = 0, size: Sequence[int
 
 
 def as_strided_(x: TensorBase, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:
-    """Makes the tensor another window on its own memory."""
+    """Make the tensor another window on its own memory."""
     return become(x, lambda x: as_strided(x, size, stride, storage_offset))

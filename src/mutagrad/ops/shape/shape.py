@@ -27,31 +27,30 @@ clone = primitive("clone", lambda a: a.copy() if a.size < large.LARGE else large
 
 
 def tensor_argument(value: Value | None, name: str) -> Value:
-    """The tensor itself, or a TypeError for what is none."""
+    """Return the tensor itself; raise a TypeError for what is none."""
     if not isinstance(value, TensorBase):
         raise no_tensor(value, name)
     return value
 
 
 def no_tensor(value: object, name: str) -> Exception:
-    """The error for something that has no array. The commonest views find out by its absence, at no cost to tensors."""
+    """Return the error for what has no array. The commonest views learn of it by its absence, at no cost to tensors."""
     return BadArgument(f"{name}: expects a tensor, got {type(value).__name__}",
                        fix=f"mutagrad.{name}(mutagrad.as_tensor(x))")
 
 
-def whole_dim(dim: Any, ndim: int, name: str) -> Any:
-    """`dim` counted from the front."""
+def whole_dim(dim: Any, ndim: int, name: str) -> int:
+    """Return `dim` counted from the front."""
     top = max(ndim, 1)
-    if dim.__class__ is not int:
-        dim = as_int(dim, name)
-    if not -top <= dim < top:
-        raise BadIndex(f"{name}: Dimension out of range: {dim} for a tensor of {ndim} dimensions",
+    place: int = dim if dim.__class__ is int else as_int(dim, name)
+    if not -top <= place < top:
+        raise BadIndex(f"{name}: Dimension out of range: {place} for a tensor of {ndim} dimensions",
                        why=f"it may be from {-top} to {top - 1}", fix="dim=-1 for the last dimension")
-    return dim % top
+    return place % top
 
 
 def whole_dims(dim: Any, ndim: int, name: str) -> tuple[int, ...]:
-    """A dim, several, or None or () for all, counted from the front."""
+    """Return a dim, several, or None or () for all, counted from the front."""
     if dim is None or (isinstance(dim, (tuple, list)) and not dim):
         return tuple(range(ndim))
     if not isinstance(dim, (tuple, list)):
@@ -102,7 +101,7 @@ def _try_view(x: TensorBase, shape: tuple[int, ...]) -> Any:
 
 
 def reshape(input: Any, *lengths: int | Sequence[int], shape: Sequence[int] | None = None) -> Any:
-    """A view of another shape where the memory allows it, else a copy.
+    """Return a view of another shape where the memory allows it, else a copy.
 
     >>> import mutagrad as mg
     >>> mg.arange(6).reshape(2, -1)
@@ -115,7 +114,7 @@ def reshape(input: Any, *lengths: int | Sequence[int], shape: Sequence[int] | No
 
 
 def view_as_shape(x: TensorBase, *shape: int | Sequence[int]) -> Any:
-    """`Tensor.view`: a view of another shape, or an error where only a copy could have it."""
+    """Return a view of another shape, `Tensor.view`; raise where only a copy could have it."""
     wanted = _fit(x, sizes(shape), "view")
     found = _try_view(x, wanted)
     if found is None:
@@ -126,7 +125,7 @@ def view_as_shape(x: TensorBase, *shape: int | Sequence[int]) -> Any:
 
 
 def flatten(input: TensorBase, start_dim: int = 0, end_dim: int = -1) -> Any:
-    """Dimensions from start to end (included) as one."""
+    """Return dimensions from start to end (included) as one."""
     shape = tensor_argument(input, "flatten")._array.shape
     if not shape:
         return reshape(input, 1)
@@ -139,7 +138,7 @@ def flatten(input: TensorBase, start_dim: int = 0, end_dim: int = -1) -> Any:
 
 
 def unflatten(input: TensorBase, dim: int, sizes: Sequence[int]) -> Any:
-    """The reverse of flatten: one dimension as several."""
+    """Return one dimension as several: the reverse of flatten."""
     shape = tensor_argument(input, "unflatten")._array.shape
     dim = whole_dim(dim, len(shape), "unflatten")
     if not shape:
@@ -153,7 +152,7 @@ def unflatten(input: TensorBase, dim: int, sizes: Sequence[int]) -> Any:
 
 
 def stride(x: TensorBase, dim: int | None = None) -> int | tuple[int, ...]:
-    """Strides counted in elements."""
+    """Return the strides, counted in elements."""
     array = x._array
     strides = tuple(s // array.itemsize for s in array.strides) if array.size else dense_strides(array.shape, 1)
     return strides if dim is None else strides[whole_dim(dim, array.ndim, "stride")]
@@ -162,12 +161,12 @@ def stride(x: TensorBase, dim: int | None = None) -> int | tuple[int, ...]:
 # ------------------------------------------------------------------------------------------------------ several results
 
 def pack(parts: Sequence[Array]) -> Any:
-    """Arrays of one type, end to end: an operation with several results writes them into one storage."""
+    """Lay arrays of one type end to end: an operation with several results writes them into one storage."""
     return np.concatenate([part.reshape(-1) for part in parts])
 
 
 def unpack(packed: Any, shapes: Sequence[tuple[int, ...]]) -> tuple[Any, ...]:
-    """The windows on it that are the results; for arrays and tensors alike."""
+    """Return the windows on it that are the results; for arrays and tensors alike."""
     places = accumulate((prod(s) for s in shapes), initial=0)
     return tuple(packed[at:at + prod(s)].reshape(s) for at, s in zip(places, shapes))
 
@@ -177,7 +176,7 @@ RAW.unpack = RECORDED.unpack = unpack
 # -------------------------------------------------------------------------------------------------- order of dimensions
 
 def permute(input: TensorBase, *axes: int | Sequence[int], dims: Sequence[int] | None = None) -> Any:
-    """Dimensions in another order: `permute(x, 1, 0)` or `permute(x, dims=(1, 0))`."""
+    """Return the dimensions in another order: `permute(x, 1, 0)` or `permute(x, dims=(1, 0))`."""
     try:
         array = input._array
     except AttributeError:
@@ -191,7 +190,7 @@ def permute(input: TensorBase, *axes: int | Sequence[int], dims: Sequence[int] |
 
 def transpose(input: TensorBase, dim0: int | None = None, dim1: int | None = None, *, axis0: int | None = None,
               axis1: int | None = None) -> Any:
-    """Two dimensions swapped. (`swapaxes` calls them axes.)"""
+    """Swap two dimensions. (`swapaxes` calls them axes.)"""
     try:
         array = input._array
     except AttributeError:
@@ -205,7 +204,7 @@ def transpose(input: TensorBase, dim0: int | None = None, dim1: int | None = Non
 
 
 def t(input: TensorBase) -> Any:
-    """A matrix transposed; vectors and 0-d tensors as they are."""
+    """Transpose a matrix; return vectors and 0-d tensors as they are."""
     if tensor_argument(input, "t")._array.ndim > 2:
         raise ShapeError(f"t() expects a tensor with <= 2 dimensions, got shape {input._array.shape}",
                          fix="x.mT or x.transpose(-2, -1)")
@@ -217,7 +216,7 @@ def reverse_dims(x: TensorBase) -> Any:
 
 
 def movedim(input: TensorBase, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
-    """Dimensions moved to other places, the rest in their order."""
+    """Move dimensions to other places, the rest in their order."""
     n = tensor_argument(input, "movedim")._array.ndim
     if source is None or destination is None:
         raise BadArgument("movedim: needs to be told which dimensions to move, and where to", fix="x.movedim(0, 1)")
@@ -234,7 +233,7 @@ def movedim(input: TensorBase, source: int | Sequence[int], destination: int | S
 # ------------------------------------------------------------------------------------------------- number of dimensions
 
 def unsqueeze(input: TensorBase, dim: int | None = None, *, axis: int | None = None) -> Any:
-    """A dimension of size one put in at `dim`."""
+    """Put in a dimension of size one at `dim`."""
     try:
         array = input._array
     except AttributeError:
@@ -246,7 +245,7 @@ def unsqueeze(input: TensorBase, dim: int | None = None, *, axis: int | None = N
 
 
 def squeeze(input: TensorBase, dim: Dims = None, *, axis: Dims = None) -> Any:
-    """Dimensions of size one left out: all, or those named that are of size one."""
+    """Leave out dimensions of size one: all, or those named that are of size one."""
     array, dim = tensor_argument(input, "squeeze")._array, axis if dim is None else dim
     dims = range(array.ndim) if dim is None else whole_dims(dim, array.ndim, "squeeze") if dim != () else ()
     gone = tuple(d for d in dims if array.shape[d] == 1)
@@ -254,7 +253,7 @@ def squeeze(input: TensorBase, dim: Dims = None, *, axis: Dims = None) -> Any:
 
 
 def expand(x: TensorBase, *shape: int | Sequence[int], size: Sequence[int] | None = None) -> Any:
-    """Dimensions of size one repeated without copying; -1 keeps a size. Read only: clone before writing."""
+    """Repeat dimensions of size one without copying; -1 keeps a size. Read only: clone before writing."""
     try:
         array = x._array
     except AttributeError:
@@ -279,17 +278,17 @@ def expand(x: TensorBase, *shape: int | Sequence[int], size: Sequence[int] | Non
 
 
 def expand_as(input: TensorBase, other: TensorBase) -> Any:
-    """Expanded to the shape of another tensor."""
+    """Expand to the shape of another tensor."""
     return expand(tensor_argument(input, "expand_as"), *tensor_argument(other, "expand_as")._array.shape)
 
 
 def broadcast_to(input: TensorBase, size: Sequence[int]) -> Any:
-    """Expanded to a shape."""
+    """Expand to a shape."""
     return expand(tensor_argument(input, "broadcast_to"), *size)
 
 
 def broadcast_tensors(*tensors: TensorBase) -> tuple[Any, ...]:
-    """All expanded to their common shape."""
+    """Expand all to their common shape."""
     shapes = [tensor_argument(x, "broadcast_tensors")._array.shape for x in tensors]
     try:
         common = np.broadcast_shapes(*shapes)
@@ -302,7 +301,7 @@ def broadcast_tensors(*tensors: TensorBase) -> tuple[Any, ...]:
 # ---------------------------------------------------------------------------------------------------------- parts of it
 
 def select(input: TensorBase, dim: int, index: int) -> Any:
-    """One position along a dimension, which goes away."""
+    """Return one position along a dimension, which goes away."""
     try:
         array = input._array
     except AttributeError:
@@ -321,7 +320,7 @@ def select(input: TensorBase, dim: int, index: int) -> Any:
 
 
 def narrow(input: TensorBase, dim: int, start: TensorBase | int, length: int) -> Any:
-    """`length` positions from `start` along a dimension."""
+    """Return `length` positions from `start` along a dimension."""
     array = tensor_argument(input, "narrow")._array
     dim = whole_dim(dim, array.ndim, "narrow")
     n = array.shape[dim] if array.ndim else 0
@@ -345,7 +344,7 @@ def _slice(x: TensorBase, dim: int, start: int, stop: int) -> Any:
 
 def split(input: TensorBase, split_size_or_sections: int | Sequence[int] | None = None, dim: int = 0, *,
           split_size: int | Sequence[int] | None = None) -> tuple[Any, ...]:
-    """Views of so many positions each (the last may be shorter), or of these sizes. The method says `split_size`."""
+    """Split into views of so many positions (the last may be shorter), or of these sizes; the method's `split_size`."""
     array = tensor_argument(input, "split")._array
     split_size = split_size_or_sections if split_size is None else split_size
     dim = whole_dim(dim, array.ndim, "split")
@@ -368,7 +367,7 @@ def split(input: TensorBase, split_size_or_sections: int | Sequence[int] | None 
 
 
 def chunk(input: TensorBase, chunks: int, dim: int = 0, *, axis: int | None = None) -> tuple[Any, ...]:
-    """At most so many views of equal size (the last may be shorter)."""
+    """Split into at most so many views of equal size (the last may be shorter)."""
     dim = dim if axis is None else axis
     if as_int(chunks, "chunk") <= 0:
         raise BadValue(f"chunk expects a number of chunks greater than 0, got {chunks}", fix="x.chunk(2)")
@@ -380,7 +379,7 @@ def chunk(input: TensorBase, chunks: int, dim: int = 0, *, axis: int | None = No
 
 
 def unbind(input: TensorBase, dim: int = 0, *, axis: int | None = None) -> tuple[Any, ...]:
-    """A view for each position along a dimension."""
+    """Return a view for each position along a dimension."""
     dim = dim if axis is None else axis
     if not tensor_argument(input, "unbind")._array.ndim:
         raise BadIndex("unbind: a 0-d tensor has no dimension to unbind", fix="x.item()")
@@ -389,7 +388,7 @@ def unbind(input: TensorBase, dim: int = 0, *, axis: int | None = None) -> tuple
 
 
 def diagonal(input: TensorBase, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
-    """The diagonal of two dimensions as a new last dimension: a view that can be written through."""
+    """Return the diagonal of two dimensions as a new last dimension: a view that can be written through."""
     array = tensor_argument(input, "diagonal")._array
     a, b = whole_dim(dim1, array.ndim, "diagonal"), whole_dim(dim2, array.ndim, "diagonal")
     if a == b:
@@ -404,7 +403,7 @@ def diagonal(input: TensorBase, offset: int = 0, dim1: int = 0, dim2: int = 1) -
 
 
 def unfold(input: TensorBase, dimension: int, size: int, step: int) -> Any:
-    """All windows of `size` along a dimension, `step` apart, as a new last dimension."""
+    """Return all windows of `size` along a dimension, `step` apart, as a new last dimension."""
     array = tensor_argument(input, "unfold")._array
     dim = whole_dim(dimension, array.ndim, "unfold")
     n = array.shape[dim] if array.ndim else 1
@@ -419,7 +418,7 @@ def unfold(input: TensorBase, dimension: int, size: int, step: int) -> Any:
 
 
 def as_strided(input: TensorBase, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:
-    """Any window on the storage: shape, strides and offset counted in elements."""
+    """Return any window on the storage: shape, strides and offset counted in elements."""
     item = tensor_argument(input, "as_strided")._array.itemsize
     shape, steps = sizes((size,)), sizes((stride,))
     begin = input._storage.start
@@ -446,7 +445,7 @@ def _join_reverse(xp: Any, g: Any, saved: Any, links: Any) -> list[Any]:
 
 
 def variadic(name: str, forward: Callable[..., Array] | None, reverse: Callable[..., list[Any]], frees: bool) -> Op:
-    """An operation on a list of tensors; `reverse(xp, g, saved, links)` gives all adjoints at once."""
+    """Declare an operation on a list of tensors; `reverse(xp, g, saved, links)` gives all adjoints at once."""
     op = Op(name, forward, (), (), {})
     op.reverse, op.frees = reverse, frees
     return op
@@ -456,7 +455,7 @@ _cat = variadic("cat", None, _join_reverse, False)
 
 
 def cat(tensors: Sequence[TensorBase], dim: int = 0, *, axis: int | None = None, out: TensorBase | None = None) -> Any:
-    """Tensors joined along a dimension.
+    """Join tensors along a dimension.
 
     >>> import mutagrad as mg
     >>> mg.cat([mg.zeros(1, 2), mg.ones(1, 2)])
@@ -506,7 +505,7 @@ def _same_types(name: str, given: Any) -> list[TensorBase]:
 
 def stack(tensors: Sequence[TensorBase], dim: int = 0, *, axis: int | None = None,
           out: TensorBase | None = None) -> Any:
-    """Tensors of one shape joined along a new dimension."""
+    """Join tensors of one shape along a new dimension."""
     dim = dim if axis is None else axis
     tensors = _same_types("stack", tensors)
     shapes = {x._array.shape for x in tensors}
@@ -519,7 +518,7 @@ def stack(tensors: Sequence[TensorBase], dim: int = 0, *, axis: int | None = Non
 # ------------------------------------------------------------------------------------------------------ repeated, moved
 
 def repeat(input: TensorBase, *times: int | Sequence[int], repeats: Sequence[int] | None = None) -> Any:
-    """The tensor laid out so many times along each dimension: a copy."""
+    """Lay the tensor out so many times along each dimension: a copy."""
     counts = sizes(times if repeats is None else (repeats,))
     shape = tensor_argument(input, "repeat")._array.shape
     lead = len(counts) - len(shape)
@@ -534,7 +533,7 @@ def repeat(input: TensorBase, *times: int | Sequence[int], repeats: Sequence[int
 
 
 def tile(input: TensorBase, *times: int | Sequence[int], dims: Sequence[int] | None = None) -> Any:
-    """As repeat, with missing counts taken as 1."""
+    """Do as repeat, with missing counts taken as 1."""
     counts = sizes(times if dims is None else (dims,))
     return repeat(input, *((1,) * (tensor_argument(input, "tile")._array.ndim - len(counts)) + counts))
 
@@ -544,7 +543,7 @@ flip_dims = primitive("flip", lambda a, dims: np.flip(a, dims).copy(), settings=
 
 
 def flip(input: TensorBase, *axes: int | Sequence[int], dims: int | Sequence[int] = ()) -> Any:
-    """A copy with the order along these dimensions reversed: `flip(x, 0, 1)` or `flip(x, dims=(0, 1))`."""
+    """Return a copy with the order along these dimensions reversed: `flip(x, 0, 1)` or `flip(x, dims=(0, 1))`."""
     wanted = sizes(axes or (dims,))
     return flip_dims(tensor_argument(input, "flip"), whole_dims(wanted, input._array.ndim, "flip") if wanted else ())
 
@@ -554,7 +553,7 @@ roll_dims = primitive("roll", lambda a, shifts, dims: np.roll(a, shifts, dims), 
 
 
 def roll(input: TensorBase, shifts: int | Sequence[int], dims: Dims = None) -> Any:
-    """A copy shifted along dimensions, what falls off coming back at the other end."""
+    """Return a copy shifted along dimensions, what falls off coming back at the other end."""
     tensor_argument(input, "roll")
     shifts = sizes((shifts,))
     whole = dims is None
@@ -571,7 +570,7 @@ RANKS = {channels_last: 4, channels_last_3d: 5}  # the dimensions that a tensor 
 
 
 def copied(input: TensorBase, *, memory_format: memory_format | None = None) -> Any:
-    """`clone`: a copy with history, so that gradients pass; with `channels_last`, a view of one in that order."""
+    """Clone: a copy with history, so that gradients pass; with `channels_last`, a view of one in that order."""
     tensor_argument(input, "clone")
     if memory_format not in RANKS:
         check_format("clone", memory_format)
@@ -583,7 +582,7 @@ def copied(input: TensorBase, *, memory_format: memory_format | None = None) -> 
 
 
 def has_format(x: TensorBase, memory_format: memory_format | None) -> bool:
-    """Whether the elements lie in memory row by row, or with the channels last."""
+    """Return whether the elements lie in memory row by row, or with the channels last."""
     if memory_format in RANKS:
         return x._array.ndim == RANKS[memory_format] and bool(np.moveaxis(x._array, 1, -1).flags.c_contiguous)
     check_format("is_contiguous", memory_format)
@@ -591,7 +590,7 @@ def has_format(x: TensorBase, memory_format: memory_format | None) -> bool:
 
 
 def contiguous(x: TensorBase, memory_format: memory_format | None = None) -> Any:
-    """Itself where the memory is in order, else a copy that is."""
+    """Return the tensor itself where its memory is in order, else a copy that is."""
     if memory_format is not None:
         return x if has_format(x, memory_format) else copied(x, memory_format=memory_format)
     return x if x._array.flags.c_contiguous else clone(x)
