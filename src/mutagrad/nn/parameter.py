@@ -13,6 +13,8 @@ from ..ops.create.create import empty
 from ..tensors.tensor import Tensor, answers_nothing
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from .common_types import DeviceLike
 
 
@@ -27,12 +29,13 @@ class Parameter(Tensor):
 
     __torch_function__: Any = answers_nothing
 
-    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Self:
         data = empty(0) if data is None else data
         if not isinstance(data, Tensor):
             raise BadArgument(f"Parameter: expects a tensor, got {type(data).__name__}",
                               fix="nn.Parameter(mutagrad.tensor(...))")
-        return data.detach().as_subclass(_parameters_of(type(data), cls)).requires_grad_(requires_grad)
+        made: Self = data.detach().as_subclass(_parameters_of(type(data), cls)).requires_grad_(requires_grad)
+        return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """A copy starts without a gradient."""
@@ -65,8 +68,8 @@ class Buffer(Tensor):
     __torch_function__: Any = answers_nothing
     persistent: bool
 
-    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
-        made = (empty(0) if data is None else data).detach().as_subclass(cls)
+    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Self:
+        made: Self = (empty(0) if data is None else data).detach().as_subclass(cls)
         made.persistent = persistent
         return made
 

@@ -211,7 +211,7 @@ class Stateful:
                 if key.startswith(prefix) and key != extra and first_part not in (self._modules if rest else own):
                     unexpected_keys.append(key)
 
-    def _load_one(self, name: str, key: str, target: Tensor, value: Any, assign: bool, errors: list[str]) -> None:
+    def _load_one(self, name: str, key: str, target: Any, value: Any, assign: bool, errors: list[str]) -> None:
         """Notes what is to be written for one parameter or buffer, or why it cannot be."""
         if not isinstance(value, Tensor):
             errors.append(f"While copying the parameter named {key!r}, expected Tensor or Tensor-like object from "

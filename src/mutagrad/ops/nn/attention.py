@@ -417,7 +417,7 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
         if static is not None and bias_k is not None:
             raise Mismatch(f"{name}: bias cannot be added to static {kind}.", fix="bias_k=None and bias_v=None")
     extra = int(bias_k is not None) + int(add_zero_attn)
-    if bias_k is not None:
+    if bias_k is not None and bias_v is not None:
         k, v = (cat([x, expand(b, 1, batch, width)]) for x, b in ((k, bias_k), (v, bias_v)))
     q = _by_head(q, num_heads)
     k, v = (_by_head(x, num_heads) if s is None else _static(name, s, batch, num_heads, width)
