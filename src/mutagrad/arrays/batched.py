@@ -53,6 +53,10 @@ class Slices(Level):
             array = self.outer.adopt(array)
         return fresh(self, array, False)
 
+    def before_user_code(self, name: str, arrays: list[Any]) -> None:
+        if any(type(a) is Batched and a.level is self and a.root.split for a in arrays):
+            raise self.refuse(f"{name} is the user's own, and does not say generate_vmap_rule = True")
+
     def drawing(self, source: Any) -> Any:
         return Draws(self, source if self.outer is None else self.outer.drawing(source))
 
@@ -351,9 +355,17 @@ class Batched(raw.lib.mixins.NDArrayOperatorsMixin):  # type: ignore[misc]
     def real(self) -> Batched:
         return self.through(self.twin.real) if self.dtype.kind == "c" else self
 
+    @real.setter
+    def real(self, value: Any) -> None:
+        self.real.assign(value)
+
     @property
     def imag(self) -> Batched:
         return self.through(self.twin.imag) if self.dtype.kind == "c" else raw.zeros_like(self)  # type: ignore[no-any-return]
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        self.imag.assign(value)
 
     def __len__(self) -> int:
         return len(self.twin)

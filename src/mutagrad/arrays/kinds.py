@@ -44,6 +44,9 @@ class Level:
         """An array of this kind with the values of one of NumPy's, whose memory it may take."""
         raise NotImplementedError
 
+    def before_user_code(self, name: str, arrays: list[Array]) -> None:
+        """A custom Function of this name is about to be called, which may look at values. Raises Refused if it must not."""
+
     def drawing(self, source: Any) -> Any:
         """NumPy's generator of random numbers as one that draws for arrays of this kind."""
         return source

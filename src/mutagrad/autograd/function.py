@@ -24,6 +24,7 @@ from typing import Any
 from weakref import ref
 
 from ..arrays import np
+from ..arrays.kinds import IN_USE
 from ..base.errors import BadArgument, GradientError, ShapeError
 from ..base.modes import UNRECORDED, call_with, mode
 from ..core.factory import detached, linked_alias, make, window_or_none
@@ -228,7 +229,7 @@ class Function(metaclass=_Named):
     """Base class: define `forward(ctx, ...)` and `backward(ctx, *grads)` as static methods and call `apply`.
 
     `jvp(ctx, *tangents)`, if there is one, is what `forward_ad` uses; without it, tangents are found by way of `backward`. `vmap`
-    is not called: under `func.vmap`, forward sees one slice at a time.
+    is not called: under `func.vmap`, forward sees one slice at a time, or all at once if the class says `generate_vmap_rule = True`.
     """
 
     generate_vmap_rule = False
@@ -267,6 +268,8 @@ class Function(metaclass=_Named):
     @classmethod
     def apply(cls, *arguments: Any) -> Any:
         """Runs forward without recording, then records the call as one operation."""
+        if IN_USE and mode.now.kind is not None and not cls.generate_vmap_rule:
+            mode.now.kind.before_user_code(cls.__name__, [a._array for a in arguments if isinstance(a, TensorBase)])
         ctx = Context()
         if cls.setup_context is not Function.setup_context:  # which is given the defaults of forward, too
             bound = inspect.signature(cls.forward).bind(*arguments)

@@ -52,6 +52,8 @@ class Arithmetic:
 
     def level(self, g: Any) -> Any:
         """What an adjoint of another kind of array belongs to; None if it is NumPy's."""
+        if g.__class__ is dict:  # of several results
+            return next((level for level in map(self.level, g.values()) if level is not None), None)
         return getattr(type(g), "level", None) and g.level
 
     def leave(self, g: Any) -> Any:
@@ -173,7 +175,7 @@ class RecordedArithmetic(Arithmetic):
         return g if dtype is None or g._array.dtype == dtype else RECORDED.cast(g, dtype)
 
     def level(self, g: Any) -> Any:
-        return super().level(g._array)
+        return super().level(g if g.__class__ is dict else getattr(g, "_array", None))
 
     def leave(self, g: Any) -> Any:
         return RECORDED.total_of_slices(g, g._array.level)

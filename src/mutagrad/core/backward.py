@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from weakref import ref
 
 from ..arrays import np
-from ..arrays.kinds import others
+from ..arrays.kinds import anywhere, others
 from ..arrays.numpy import SILENT, fp_state, set_fp_state, silently
 from ..base.errors import BadArgument, BadValue, DTypeError, GradientError, OutOfMemory, ShapeError
 from ..base.locks import new_lock
@@ -47,7 +47,7 @@ def _seed(tensor: Any, gradient: Any, create_graph: bool) -> Any:
                          why="it weighs every element of the tensor", fix="y.backward(mutagrad.ones_like(y))")
     if gradient._array.dtype.kind not in "fcV":
         raise DTypeError(f"backward: the gradient must be of a floating point type, not {gradient._array.dtype.name}", fix="gradient.float()")
-    if np.isnan(gradient._array).any():
+    if anywhere(np.isnan(gradient._array)):
         nan_found("the gradient to start from has nan in it", None)
     return gradient if gradient._array.dtype == array.dtype else make(silently(gradient._array.astype, array.dtype))
 
@@ -177,7 +177,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     tensors, gradients = _pairs(tensors, grad_tensors)
     seeds = _seeds(tensors, gradients, create_graph)
     for tensor, gradient in zip(tensors, gradients):
-        if gradient is None and tensor._array.size == 1 and np.isnan(tensor._array).any():
+        if gradient is None and tensor._array.size == 1 and anywhere(np.isnan(tensor._array)):
             nan_found("the loss is nan", tensor._storage.writer)
     retain = create_graph if retain_graph is None else retain_graph
     if inputs is None:

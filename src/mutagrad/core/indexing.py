@@ -9,7 +9,7 @@ from sys import _getframe, getrefcount
 from typing import Any
 
 from ..arrays import np
-from ..arrays.kinds import pick, share_memory
+from ..arrays.kinds import is_plain, pick, share_memory
 from ..arrays.numpy import add_at, silent
 from ..arrays.parallel import LARGE
 from ..base.errors import BadArgument, DTypeError, OutOfMemory, ShapeError
@@ -204,6 +204,9 @@ def setitem(x: Any, key: Any, value: Any) -> None:
             return _set_element(x, key, offset, value, unnamed)
     elif key.__class__ is slice and isinstance(value, TensorBase) and value._storage is x._storage and _is_slice(value, x, plain_slice(key)):
         return  # the last step of `x[i:j] += v`, found without a view
+    if isinstance(key, TensorBase) and key._array.dtype.kind == "b" and not is_plain(key._array) and not _ndim(value):
+        put_where(x, key, value, "setitem")
+        return
     view, index = (getitem(x, key), None) if key.__class__ in (int, slice) else split_index(x, key)
     if index is None and isinstance(value, TensorBase):
         array, v = view._array, value._array
@@ -220,6 +223,17 @@ def setitem(x: Any, key: Any, value: Any) -> None:
             array[()] = v.copy() if aliased(value, view) else v  # NumPy's own care for overlaps has gaps
             return
     put(view, index, value, "setitem")
+
+
+def _ndim(value: Any) -> int:
+    return value._array.ndim if isinstance(value, TensorBase) else 0 if isinstance(value, (bool, int, float, complex, np.generic)) else 1
+
+
+def put_where(x: Any, mask: Any, value: Any, name: str) -> None:
+    """Writes one value where a mask holds, which may hold elsewhere in every slice, so that there is no index for it."""
+    missing = x._array.ndim - mask._array.ndim
+    mask = RECORDED.reshape(mask, mask._array.shape + (1,) * missing) if missing > 0 else mask
+    put(x, None, RECORDED.where(mask, as_value(value, x, name), x), name)
 
 
 def _element_offset(x: Any, key: Any) -> int | None:

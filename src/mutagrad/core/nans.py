@@ -9,6 +9,7 @@ import warnings
 from typing import Any
 
 from ..arrays import np
+from ..arrays.kinds import anywhere
 from ..arrays.numpy import silently
 from ..base.errors import BadSeed
 from ..base.modes import mode
@@ -96,4 +97,4 @@ def _result(node: Node, known: dict[Any, Any]) -> Any:
 
 
 def _has_nan(value: Any) -> bool:
-    return value is not None and getattr(value, "dtype", None) is not None and value.dtype.kind in "fcV" and bool(np.isnan(value).any())
+    return value is not None and getattr(value, "dtype", None) is not None and value.dtype.kind in "fcV" and anywhere(np.isnan(value))

@@ -33,11 +33,11 @@ from itertools import repeat
 from operator import or_
 from typing import TYPE_CHECKING, Any
 
-from ..arrays.kinds import Refused
+from ..arrays.kinds import Refused, anywhere
 from ..arrays.numpy import fp_error
 from ..base.counters import counters
 from ..base.errors import GradientError
-from ..base.modes import mode
+from ..base.modes import call_with, mode
 from ..base.provenance import describe
 from .graph import Freed, Leaf, Node
 from .window import Whole, Window, covers, shape_of
@@ -303,6 +303,13 @@ class SweepAcross(Sweep):
         super().accumulate(node, window, g)
 
     def reverse(self, node: Node, g: Any, inputs: Any) -> Any:
+        """Apply the rules as the operation was applied: what they make anew is of the kind of the adjoint."""
+        level = self.arithmetic.level(g)
+        if level is None or level is mode.now.kind:
+            return self._reverse(node, g, inputs)
+        return call_with({"kind": level}, self._reverse, node, g, inputs)
+
+    def _reverse(self, node: Node, g: Any, inputs: Any) -> Any:
         try:
             return super().reverse(node, g, inputs)
         except Refused as refusal:
@@ -346,7 +353,8 @@ def _no_nan(node: Any, xp: Any, g: Any, saved: Any, inputs: Any, grads: Any) -> 
     if fp_error.raised and mode.now.strong_zeros:
         grads = strong_zeros(node, xp, g, saved, inputs, grads)
     for i, gx in enumerate(grads):
-        if gx is not None and not bool((gx == gx).all()):
+        array = getattr(gx, "_array", gx)
+        if gx is not None and anywhere(array != array):
             raise GradientError(f"detect_anomaly: Function '{node.name()}' returned nan values in its {i}th output",
                                 why=f"it is the derivative of {node.op.name} at {describe(node.where)}",
                                 fix="look at the values there: a division by zero, or the logarithm or root of a negative number")

@@ -25,10 +25,10 @@ from ..base.pytree import tree_flatten, tree_map, tree_unflatten
 from ..core.backward import grad as _autograd_grad
 from ..core.graph import next_order
 from ..nn.stateless import functional_call, replace_all_batch_norm_modules_, stack_module_state
-from ..ops.create.create import ones_like, zeros_like
+from ..ops.create.create import eye, ones_like, zeros_like
 from ..ops.math.elementwise import equal
 from ..ops.random.generator import default_generator
-from ..ops.shape.shape import movedim, narrow, reshape, select, stack
+from ..ops.shape.shape import cat, movedim, narrow, reshape, select, stack
 from ..ops.shape.slices import enter_slices, leave_slices
 from ..tensors.tensor import Tensor
 from ..utils.checkpoint import outer_writers
@@ -217,7 +217,7 @@ def jacrev(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
         with enable_grad():
             output, aux = _split(func(*_with(arguments, argnums, traced.given()), **settings), has_aux, "jacrev")
             _only_tensors(tree_flatten(output)[0], "jacrev")
-            table = tree_map(lambda out: tree_unflatten(_rows(traced, out), traced.spec), output)
+            table = tree_map(lambda out: tree_unflatten(_rows(traced, out, chunk_size), traced.spec), output)
         table, aux = traced.seen((table, aux))
         return (table, aux) if has_aux else table
 
@@ -225,17 +225,17 @@ def jacrev(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 
 
 def _check_chunks(name: str, chunk_size: int | None) -> None:
-    """How many at a time is for compiled kernels; here it is always one, whatever number is asked for."""
     if chunk_size is not None and chunk_size <= 0:
         raise BadValue(f"{name}: chunk_size should be greater than 0, got {chunk_size}", fix="leave chunk_size out")
 
 
-def _rows(traced: _Traced, out: Any) -> list[Any]:
-    """The Jacobians of one output with respect to every argument."""
-    flat = reshape(out, -1)
-    rows = [traced.derivatives([flat[i]], [ones_like(flat[i])]) for i in range(flat.numel())]
-    return [reshape(stack([r[k] for r in rows]), *out.shape, *x.shape) if rows else x.new_zeros((*out.shape, *x.shape))
-            for k, x in enumerate(traced.leaves)]
+def _rows(traced: _Traced, out: Any, chunk_size: int | None) -> list[Any]:
+    """The Jacobians of one output with respect to every argument, by one sweep for all elements of the output."""
+    flat, n = reshape(out, -1), out.numel()
+    if not n:
+        return [x.new_zeros((*out.shape, *x.shape)) for x in traced.leaves]
+    rows = vmap(lambda seed: tuple(traced.derivatives([flat], [seed])), chunk_size=chunk_size)(eye(n, dtype=out.dtype))
+    return [reshape(found, *out.shape, *x.shape) for found, x in zip(rows, traced.leaves)]
 
 
 def jacfwd(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable[..., Any]:
@@ -263,6 +263,8 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
         leaves, spec = tree_flatten(arguments)
         dims = _spread(in_dims, arguments)
         size = _size(leaves, dims)
+        if chunk_size is not None and size > chunk_size:
+            return _in_chunks(mapped, leaves, dims, spec, settings, size, chunk_size, out_dims, randomness)
         if not size:  # zeros in the place of a slice say what the results would be like
             leaves = [x if d is None else zeros_like(x.sum(d, keepdim=True)) for x, d in zip(leaves, dims)]
         if size and (found := _at_once(func, leaves, dims, spec, settings, size, out_dims, randomness)) is not None:
@@ -272,6 +274,22 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
         return _stacked(results, out_dims, size)
 
     return mapped
+
+
+def _in_chunks(mapped: Callable[..., Any], leaves: list[Any], dims: list[Any], spec: Any, settings: dict[str, Any], size: int,
+               chunk_size: int, out_dims: Any, randomness: str) -> Any:
+    """The results for some slices at a time, joined."""
+    found, state = [], default_generator.get_state()
+    for start in range(0, size, chunk_size):
+        if randomness == "same":
+            default_generator.set_state(state)
+        length = min(chunk_size, size - start)
+        parts = [x if d is None else narrow(x, d, start, length) for x, d in zip(leaves, dims)]
+        found.append(mapped(*tree_unflatten(parts, spec), **settings))
+    trees = [tree_flatten(f) for f in found]
+    wanted = _out_dims(out_dims, found[0], trees[0][0])
+    columns = zip(*(outputs for outputs, _ in trees))
+    return tree_unflatten([_same(list(c)) if d is None else cat(list(c), d) for c, d in zip(columns, wanted)], trees[0][1])
 
 
 def _at_once(func: Callable[..., Any], leaves: list[Any], dims: list[Any], spec: Any, settings: dict[str, Any], size: int, out_dims: Any,

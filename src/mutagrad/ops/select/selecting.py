@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import anywhere
+from ...arrays.kinds import anywhere, is_plain
 from ...arrays.numpy import add_at
 from ...base.errors import BadArgument, BadIndex, BadIndexType, NotSupported, ShapeError, bad_choice, may_need_much
 from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.factory import make
 from ...core.index import ALL, as_vector, basic_view, index_shape, positions, split_index, vector_of
-from ...core.indexing import as_value, copy_, put, read
+from ...core.indexing import as_value, copy_, put, put_where, read
 from ...core.number import number
 from ...core.op import RAW, RECORDED
 from ...core.out_arg import write_out
@@ -383,6 +383,9 @@ def _mask_index(x: TensorBase, mask: TensorBase, name: str) -> tuple[TensorBase,
 def masked_fill_(x: TensorBase, mask: TensorBase, value: TensorBase | complex) -> Any:
     """Overwrite the elements where the mask holds with one value."""
     _check_filling(x, value, "masked_fill_")
+    if isinstance(mask, TensorBase) and not is_plain(mask._array):
+        put_where(x, mask, value, "masked_fill_")
+        return x
     lifted, where = _lifted(x), mask if x._array.ndim else _lifted(mask)
     put(*_mask_index(lifted, where, "masked_fill_"), value, "masked_fill_")
     return x
