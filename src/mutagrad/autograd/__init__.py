@@ -47,10 +47,11 @@ __all__ = [
     "strong_zeros",
 ]
 
-# What is loaded when first asked for, and from where. (`gradcheck` is PyTorch's name for a module and for the function in it.)
-_LATER = {"functional": ("functional",), "forward_ad": ("forward_ad",), "graph": ("graph",), "variable": ("Variable", "variable"),
-          "gradcheck": ("gradcheck", "gradgradcheck", "GradcheckError"), "profiler": ("profiler",), "grad_mode": ("grad_mode",),
-          "anomaly_mode": ("anomaly_mode",), "_functions": ("_functions",)}
+# What is loaded when first asked for, and from where. (`gradcheck` is PyTorch's name for a module and for a function.)
+_LATER = {"functional": ("functional",), "forward_ad": ("forward_ad",), "graph": ("graph",),
+          "variable": ("Variable", "variable"), "gradcheck": ("gradcheck", "gradgradcheck", "GradcheckError"),
+          "profiler": ("profiler",), "grad_mode": ("grad_mode",), "anomaly_mode": ("anomaly_mode",),
+          "_functions": ("_functions",)}
 
 
 def _calculate_shape(output: Any, grad: Any, is_grads_batched: bool) -> tuple[Any, Any]:

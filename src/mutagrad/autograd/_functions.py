@@ -16,7 +16,8 @@ class Resize(Function):
     @staticmethod
     def forward(ctx: Any, tensor: Any, sizes: Any) -> Any:
         if tensor.numel() != tensor.new_empty(sizes).numel():
-            raise ShapeError(f"Resize: {tensor.numel()} elements do not fit {tuple(sizes)}", why="an operation cannot make more or fewer of them")
+            raise ShapeError(f"Resize: {tensor.numel()} elements do not fit {tuple(sizes)}",
+                             why="an operation cannot make more or fewer of them")
         ctx.sizes = tensor.shape
         return tensor.reshape(sizes).clone()
 

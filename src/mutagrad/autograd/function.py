@@ -151,13 +151,14 @@ class Applied:
         if len(answers) > len(links) and all(a is None for a in answers[len(links):]):
             answers = answers[: len(links)]
         if len(answers) != len(links):
-            raise GradientError(f"{self.name}.backward returned {len(answers)} gradients for {len(links)} inputs of forward",
-                                fix="return one for each input, None for those without")
+            raise GradientError(f"{self.name}.backward returned {len(answers)} gradients for {len(links)} inputs "
+                                "of forward", fix="return one for each input, None for those without")
         return [None if k is None or a is None else self._checked(a, i) for i, (k, a) in enumerate(zip(links, answers))]
 
     def _checked(self, answer: Any, i: int) -> Any:
         if not isinstance(answer, TensorBase):
-            raise BadArgument(f"{self.name}.backward returned {type(answer).__name__} as gradient {i}", fix="return a tensor or None")
+            raise BadArgument(f"{self.name}.backward returned {type(answer).__name__} as gradient {i}",
+                              fix="return a tensor or None")
         shape, dtype = self.ctx._input_shapes[i]
         if answer._array.shape != shape:
             answer = self._fitted(answer, shape, i)
@@ -178,21 +179,22 @@ class Applied:
             return reshape(answer, *shape)
         if common == given:
             return answer.sum_to_size(*shape)
-        raise ShapeError(f"{self.name}.backward returned an invalid gradient for input {i}: got shape {given} but expected shape {shape}")
+        raise ShapeError(f"{self.name}.backward returned an invalid gradient for input {i}: "
+                         f"got shape {given} but expected shape {shape}")
 
 
 def _backward_of(function: type[Function]) -> Callable[..., Any]:
     """What the user has called backward, or vjp, which is the same."""
     own = [f for f, base in ((function.backward, Function.backward), (function.vjp, Function.vjp)) if f is not base]
     if len(own) != 1:
-        raise GradientError(f"{function.__name__}: Implementing both 'backward' and 'vjp' leaves open which is meant" if own else
-                            f"{function.__name__}: must implement either the backward or the vjp method to be differentiated",
-                            fix="@staticmethod def backward(ctx, *grads): ...")
+        said = ("Implementing both 'backward' and 'vjp' leaves open which is meant" if own else
+                "must implement either the backward or the vjp method to be differentiated")
+        raise GradientError(f"{function.__name__}: {said}", fix="@staticmethod def backward(ctx, *grads): ...")
     return own[0]
 
 
 class FunctionNode(Node):
-    """The node of one call of a Function, under the Function's name; what `forward` kept in `ctx` can be read from it."""
+    """The node of one call of a Function, under the Function's name; what `ctx` keeps can be read from it."""
 
     __slots__ = ()
 
@@ -227,22 +229,25 @@ class _Named(type):
 class Function(metaclass=_Named):
     """Base class: define `forward(ctx, ...)` and `backward(ctx, *grads)` as static methods and call `apply`.
 
-    `jvp(ctx, *tangents)`, if there is one, is what `forward_ad` uses; without it, tangents are found by way of `backward`. `vmap`
-    is not called: under `func.vmap`, forward sees one slice at a time.
+    `jvp(ctx, *tangents)`, if there is one, is what `forward_ad` uses; without it, tangents are found by way of
+    `backward`. `vmap` is not called: under `func.vmap`, forward sees one slice at a time.
     """
 
     generate_vmap_rule = False
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
-        warnings.warn(f"{type(self).__name__} should not be instantiated: its methods are static", DeprecationWarning, stacklevel=2)
+        warnings.warn(f"{type(self).__name__} should not be instantiated: its methods are static",
+                      DeprecationWarning, stacklevel=2)
 
     def __call__(self, *arguments: Any, **settings: Any) -> Any:
-        raise GradientError(f"{type(self).__name__}: Legacy autograd function with non-static forward method is deprecated",
-                            fix=f"{type(self).__name__}.apply(...), with static methods forward(ctx, ...) and backward(ctx, *grads)")
+        name = type(self).__name__
+        raise GradientError(f"{name}: Legacy autograd function with non-static forward method is deprecated",
+                            fix=f"{name}.apply(...), with static methods forward(ctx, ...) and backward(ctx, *grads)")
 
     @staticmethod
     def forward(*arguments: Any, **settings: Any) -> Any:
-        raise NotImplementedError("you must implement the forward function: define forward(ctx, ...) as a static method")
+        raise NotImplementedError("you must implement the forward function: define forward(ctx, ...) "
+                                  "as a static method")
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -283,7 +288,7 @@ class Function(metaclass=_Named):
         versions = [None if t is None else memory_of(t).version for t in tensors]
         result = call_with(UNRECORDED, _call_forward, cls, ctx, arguments)
         changed = [t for t, v in zip(tensors, versions) if t is not None and memory_of(t).version != v]
-        for storage, writer in writers:  # what forward has written is no write of theirs: it is recorded below, as the Function's
+        for storage, writer in writers:  # what forward has written is recorded below, as the Function's
             storage.writer = writer
         outputs = result if isinstance(result, tuple) else (result,)
         if recording:
@@ -308,8 +313,12 @@ def _tangents(cls: type[Function], tensors: list[Any]) -> list[Any] | None:
     found = [None if t is None else forward_ad.unpack_dual(t).tangent for t in tensors]
     if all(tangent is None for tangent in found):
         return None
-    return [make(np.zeros_like(t._array)) if tangent is None and t is not None and t._array.dtype.kind in "fcV" else tangent
+    return [make(np.zeros_like(t._array)) if tangent is None and t is not None and _is_float(t) else tangent
             for t, tangent in zip(tensors, found)]
+
+
+def _is_float(tensor: TensorBase) -> bool:
+    return tensor._array.dtype.kind in "fcV"
 
 
 def _carry_on(cls: type[Function], ctx: Context, tangents: list[Any], outputs: tuple[Any, ...]) -> None:
@@ -321,14 +330,15 @@ def _carry_on(cls: type[Function], ctx: Context, tangents: list[Any], outputs: t
         ctx._in_jvp = False
     answers = answers if isinstance(answers, tuple) else (answers,)
     if len(answers) != len(outputs):
-        raise GradientError(f"{cls.__name__}.jvp returned {len(answers)} tangents for {len(outputs)} outputs of forward",
-                            fix="return one for each output, None for those without")
+        raise GradientError(f"{cls.__name__}.jvp returned {len(answers)} tangents for {len(outputs)} outputs "
+                            "of forward", fix="return one for each output, None for those without")
     for i, (output, tangent) in enumerate(zip(outputs, answers)):
         if tangent is not None and (not isinstance(output, TensorBase) or output._storage.writer is None):
             raise GradientError(f"{cls.__name__}.jvp returned a tangent for output {i}, which has no derivative",
                                 fix="You should return None at that position instead")
         if tangent is not None and tangent._array.shape != output._array.shape:
-            raise ShapeError(f"{cls.__name__}.jvp returned a tangent of shape {tangent._array.shape} for output {i} of shape {output._array.shape}")
+            raise ShapeError(f"{cls.__name__}.jvp returned a tangent of shape {tangent._array.shape} "
+                             f"for output {i} of shape {output._array.shape}")
         if isinstance(output, TensorBase) and output._storage.writer is not None:
             forward_ad.attach(output, tangent)
 
@@ -347,30 +357,36 @@ def _dirty(changed: list[Any], ctx: Context, outputs: tuple[Any, ...]) -> list[A
     return known + [t for t in changed if not _is(t, known) and not _is(memory_of(t), explained)]
 
 
-def _check_dirty(cls: type[Function], ctx: Context, tensors: list[Any], outputs: tuple[Any, ...], dirty: list[Any]) -> None:
+def _check_dirty(cls: type[Function], ctx: Context, tensors: list[Any], outputs: tuple[Any, ...],
+                 dirty: list[Any]) -> None:
     for t in dirty:
         if t._storage.writer is not None and _is(t, tensors) and not _is(t, outputs):
-            raise GradientError(f"{cls.__name__}: forward changed an input that it does not return", why="its gradient could not reach backward: "
-                                "Some elements marked as dirty during the forward method were not returned as output.",
+            raise GradientError(f"{cls.__name__}: forward changed an input that it does not return",
+                                why="its gradient could not reach backward: Some elements marked as dirty "
+                                "during the forward method were not returned as output.",
                                 fix="return the changed input, too")
     if any(not _is(t, tensors) for t in ctx._dirty):
         warnings.warn(f"{cls.__name__}: mark_dirty received a tensor that was not an input", stacklevel=3)
 
 
-def _record(cls: type[Function], ctx: Context, outputs: tuple[Any, ...], tensors: list[Any], links: tuple[Any, ...], dirty: list[Any]) -> tuple[Any, ...]:
+def _record(cls: type[Function], ctx: Context, outputs: tuple[Any, ...], tensors: list[Any], links: tuple[Any, ...],
+            dirty: list[Any]) -> tuple[Any, ...]:
     if dirty:
         _check_dirty(cls, ctx, tensors, outputs, dirty)
         dirty = [t for t in dirty if _is(t, tensors)]
     op = Applied(cls, ctx, len(outputs))
     node = new_node(op, *links)
     node.__class__ = cls._backward_cls
-    differentiable = [isinstance(o, TensorBase) and o._array.dtype.kind in "fcV" and not _is(o, ctx._constant) for o in outputs]
+    differentiable = [isinstance(o, TensorBase) and _is_float(o) and not _is(o, ctx._constant) for o in outputs]
     several = sum(differentiable) > 1 or len(outputs) > 1
     results: list[Any] = []
     for i, (o, yes) in enumerate(zip(outputs, differentiable)):
         op.shapes.append((o._array.shape, o._array.dtype) if isinstance(o, TensorBase) else None)
         first = next((j for j in range(i) if outputs[j] is o), i) if i else 0
-        results.append(results[first] if first < i else _attach(o, node, i, several, _is(o, dirty), _is(o, tensors)) if yes else o)
+        if first < i:
+            results.append(results[first])
+        else:
+            results.append(_attach(o, node, i, several, _is(o, dirty), _is(o, tensors)) if yes else o)
     ctx._sources = [_source(t, outputs, tensors, dirty) for t in ctx._to_save]
     node.saved = tuple(None if t is None else save(t, node, slot) for slot, t in enumerate(ctx._to_save))
     pack_function(node)
@@ -389,7 +405,7 @@ def _weak(node: Any) -> Any:
 
 
 def _source(t: Any, outputs: Sequence[Any], tensors: Sequence[Any], dirty: Sequence[Any]) -> Any:
-    """Where a saved tensor came from: the number of the output that it is, or else its writer and the window through which it was seen.
+    """Return where a saved tensor came from: the number of the output that it is, or else its writer and window.
 
     An input that forward changed is saved as the output that it became.
     """
@@ -399,7 +415,7 @@ def _source(t: Any, outputs: Sequence[Any], tensors: Sequence[Any], dirty: Seque
     if number is not None and (_is(t, dirty) or not _is(t, tensors)):
         return number
     writer, origin = t._storage.writer, t._storage.origin
-    if origin is not None and memory_of(t).version == origin[1]:  # a view that forward made, in which nothing is recorded
+    if origin is not None and memory_of(t).version == origin[1]:  # a view that forward made, unrecorded
         writer = origin[0]()
         if writer is not None and writer.whole is UNSEEN:
             writer.whole = t._storage.buffer.shape, t._storage.buffer.dtype
@@ -409,8 +425,8 @@ def _source(t: Any, outputs: Sequence[Any], tensors: Sequence[Any], dirty: Seque
 def _attach(output: Any, node: Node, number: int, several: bool, dirty: bool, is_input: bool) -> Any:
     """Makes `node` the writer of an output: of its storage, if it is new or was changed; else of a history of its own.
 
-    One over memory that others see is linked to theirs: a write to either is part of both. Elements that are the same memory have
-    gradients of their own to come, so such an output is copied.
+    One over memory that others see is linked to theirs: a write to either is part of both. Elements that are the same
+    memory have gradients of their own to come, so such an output is copied.
     """
     array = output._array
     if overlaps_itself(array.shape, array.strides, array.itemsize):
@@ -471,4 +487,4 @@ def _only_once(answer: Any, writers: list[Any]) -> Any:
 
 
 class InplaceFunction(Function):
-    """PyTorch's old base class for a Function that changes its input: `Function` with `ctx.mark_dirty` does the same."""
+    """PyTorch's old base class for a Function that changes its input: here, as `Function` with `ctx.mark_dirty`."""

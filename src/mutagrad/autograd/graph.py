@@ -17,8 +17,8 @@ from ..core.storage import TensorBase, memory_of
 from .function import Context
 from .packing import pack_since
 
-__all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
-           "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
+           "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
 
 
 class _Any(type):
@@ -30,7 +30,7 @@ class _Any(type):
 
 
 class Node(metaclass=_Any):
-    """Of which everything that `grad_fn` can be is an instance: recorded operations and the ends of the graph at leaves."""
+    """What every `grad_fn` is an instance of: recorded operations, and the ends of the graph at leaves."""
 
 
 class save_on_cpu(nullcontext[None]):
@@ -135,7 +135,8 @@ class _Together:
 
 
 def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., Any], *, mode: str = "all") -> _Together:
-    """Calls `fn` once in a sweep: with a list of gradients when all are there that will be (None for the rest), or with the first."""
+    """Call `fn` once in a sweep: with the first gradient, or with all (None: never comes) when they are there."""
     if mode not in ("all", "any"):
-        raise BadValue(f"register_multi_grad_hook: Expects mode to be one of ('all', 'any') but got {mode}", fix="mode='all'")
+        raise BadValue(f"register_multi_grad_hook: Expects mode to be one of ('all', 'any') but got {mode}",
+                       fix="mode='all'")
     return _Together(tensors, fn, mode)

@@ -43,7 +43,8 @@ class _Mode(Block):
     def check(self) -> None:
         """Raises where the mode cannot be entered."""
         if current.now.dual is not None and not self.grad and _called_by_user():
-            raise NotSupported(f"{type(self).__name__}: not supported inside dual_level", why="what is not recorded has no tangent",
+            raise NotSupported(f"{type(self).__name__}: not supported inside dual_level",
+                               why="what is not recorded has no tangent",
                                fix="open dual_level inside the block, or detach() what shall have no derivative")
 
     def __enter__(self) -> None:
@@ -65,7 +66,8 @@ class _Mode(Block):
 
     def _around_making(self, made: Any) -> Any:
         """A class: the mode holds while an instance is made."""
-        warnings.warn("Decorating classes is deprecated: it acts on __init__ alone; decorate that", FutureWarning, stacklevel=3)
+        warnings.warn("Decorating classes is deprecated: it acts on __init__ alone; decorate that",
+                      FutureWarning, stacklevel=3)
         made.__init__ = self(made.__init__)
         return made
 
@@ -154,7 +156,8 @@ class set_grad_enabled(_Setting):
 
     def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
-            raise BadArgument(f"set_grad_enabled: mode must be True or False, not {type(mode).__name__}", fix="set_grad_enabled(True)")
+            raise BadArgument(f"set_grad_enabled: mode must be True or False, not {type(mode).__name__}",
+                              fix="set_grad_enabled(True)")
         self.grad = bool(mode)
         self._set()
 
@@ -163,7 +166,7 @@ class set_grad_enabled(_Setting):
 
 
 class inference_mode(_Mode):
-    """As no_grad here: saved values are protected all the same, so there is no more to switch off. `mode=False` is enable_grad."""
+    """As no_grad: saved values are protected all the same, so there is no more to switch off; off, as enable_grad."""
 
     def __new__(cls, mode: Any = True) -> Any:
         if callable(mode):
@@ -209,8 +212,8 @@ class strong_zeros(_Setting):
 class set_nan_policy(_Setting):
     """What `backward()` does about a loss, or a gradient to start from, that is nan: "ignore", "warn" or "raise".
 
-    Sets it at once; as a context manager, for the block alone. A warning comes once for each line of the program, and says where the
-    first nan was made.
+    Sets it at once; as a context manager, for the block alone. A warning comes once for each line of the program, and
+    says where the first nan was made.
 
     >>> import mutagrad as mg
     >>> x = mg.tensor([-1., 4.], requires_grad=True)
@@ -224,7 +227,8 @@ class set_nan_policy(_Setting):
 
     def __init__(self, policy: str) -> None:
         if policy not in ("ignore", "warn", "raise"):
-            raise BadValue(f"set_nan_policy: {policy!r} is none of 'ignore', 'warn', 'raise'", fix="set_nan_policy('warn')")
+            raise BadValue(f"set_nan_policy: {policy!r} is none of 'ignore', 'warn', 'raise'",
+                           fix="set_nan_policy('warn')")
         self.wanted = policy
         self._set()
 

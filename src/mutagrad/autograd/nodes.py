@@ -1,7 +1,8 @@
-"""What a program may ask of a recorded operation, `y.grad_fn`, and of the end of the graph at a leaf: hooks, saved values, a call.
+"""What a program may ask of a recorded operation, `y.grad_fn`, and of the end of the graph at a leaf.
 
-A hook on a node sees what comes in, before its rules run, or what comes in and out, after. To that end the operation of that one
-node is exchanged for one that calls the hooks around it, so that nodes without hooks cost nothing.
+These are hooks, saved values, a call. A hook on a node sees what comes in, before its rules run, or what comes in and
+out, after. To that end the operation of that one node is exchanged for one that calls the hooks around it, so that
+nodes without hooks cost nothing.
 """
 from __future__ import annotations
 
@@ -34,10 +35,13 @@ def _answer(found: Any, given: tuple[Any, ...], what: str) -> Any:
         return given
     found = (found,) if isinstance(found, TensorBase) else tuple(found)
     if len(found) != len(given):
-        raise BadArgument(f"{what}: must return None or {len(given)} gradients, not {len(found)}", fix="return None where nothing shall change")
+        raise BadArgument(f"{what}: must return None or {len(given)} gradients, not {len(found)}",
+                          fix="return None where nothing shall change")
     for old, new in zip(given, found):
-        if new is not None and (not isinstance(new, TensorBase) or old is not None and new._array.shape != old._array.shape):
-            raise BadArgument(f"{what}: must return gradients of the shapes that it was given, not {getattr(new, 'shape', type(new).__name__)}")
+        fits = isinstance(new, TensorBase) and (old is None or new._array.shape == old._array.shape)
+        if new is not None and not fits:
+            raise BadArgument(f"{what}: must return gradients of the shapes that it was given, "
+                              f"not {getattr(new, 'shape', type(new).__name__)}")
     return found
 
 
@@ -102,7 +106,7 @@ def _registered(hooks: Hooks, hook: Callable[..., Any]) -> RemovableHandle:
 
 
 def register_hook(node: Node, hook: Callable[[Any, Any], Any]) -> RemovableHandle:
-    """Calls `hook(grad_inputs, grad_outputs)` after this operation was differentiated; what it returns replaces `grad_inputs`."""
+    """Call `hook(grad_inputs, grad_outputs)` after this operation was differentiated; its answer replaces the first."""
     return _registered(_hooked(node).after, hook)
 
 
@@ -124,7 +128,7 @@ class _Before:
 
 
 class _After:
-    """A hook on the end of the graph at a leaf that is called when the gradient has been added: remembers the gradient until then."""
+    """A hook on the end of the graph at a leaf, called once the gradient has been added: remembers it until then."""
 
     rank = 3
 
@@ -196,8 +200,8 @@ class InputMetadata(NamedTuple):
 def _saved(node: Node, kind: str, number: int) -> Any:
     """A value that a node has saved, as the tensor that it was."""
     if isinstance(node.saved, Freed):
-        raise GradientError(f"{node.name()}: saved tensors were asked for after they have already been freed", why="an earlier backward() freed them",
-                            fix="call that backward() with retain_graph=True")
+        raise GradientError(f"{node.name()}: saved tensors were asked for after they have already been freed",
+                            why="an earlier backward() freed them", fix="call that backward() with retain_graph=True")
     kinds = list(getattr(node.op, "kinds", node.op.saves))
     if (kind, number) not in kinds:
         raise AttributeError(f"{node.name()} has not saved that")
@@ -217,8 +221,9 @@ def _metadata(node: Node) -> tuple[InputMetadata, ...]:
     return tuple(InputMetadata(shape, of_array(dtype)) for shape, dtype in shapes)
 
 
-# Methods and properties that need tensors, which the layer of nodes does not know. They are written into its classes from here, and
-# nowhere else is this done: nodes of a subclass would have to be made down there, too, where operations are recorded.
+# Methods and properties that need tensors, which the layer of nodes does not know. They are written into its classes
+# from here, and nowhere else is this done: nodes of a subclass would have to be made down there, too, where operations
+# are recorded.
 Node.register_hook, Node.register_prehook = register_hook, register_prehook  # type: ignore[attr-defined]
 Leaf.register_hook, Leaf.register_prehook = _register_leaf_hook, _register_leaf_prehook  # type: ignore[attr-defined]
 Node.__call__, Node._input_metadata = call, property(_metadata)  # type: ignore[attr-defined, method-assign]

@@ -1,7 +1,7 @@
 """Saved values that the user keeps: in another form, or another place, than memory.
 
-Inside `saved_tensors_hooks`, what an operation has saved is handed to a function of the user's, and what that returns is kept
-instead; when the operation is differentiated, another function brings the value back.
+Inside `saved_tensors_hooks`, what an operation has saved is handed to a function of the user's, and what that returns
+is kept instead; when the operation is differentiated, another function brings the value back.
 """
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ class Packed:
         given = make(np.array(value))
         self.kept = call_with(UNRECORDED, pack, given)
         if memory_of(given).version:
-            raise GradientError("saved_tensors_hooks: A saved tensor pack hook is modifying its input in place.", fix="return x * 2 instead of x.mul_(2)")
+            raise GradientError("saved_tensors_hooks: A saved tensor pack hook is modifying its input in place.",
+                                fix="return x * 2 instead of x.mul_(2)")
 
     def unpack(self) -> Any:
         """The value again, as an array."""
         found = call_with(UNRECORDED, self.unpack_hook, self.kept)
         if not isinstance(found, TensorBase):
-            raise BadArgument(f"saved_tensors_hooks: Output of saved tensor unpack_hook expected to be a Tensor, not {type(found).__name__}")
+            raise BadArgument("saved_tensors_hooks: Output of saved tensor unpack_hook expected to be a Tensor, "
+                              f"not {type(found).__name__}")
         return found._array
 
 
@@ -89,7 +91,8 @@ def _pack(node: Node, hooks: Hooks) -> None:
     kinds = list(node.op.saves) or [*(("input", i) for i in range(len(node.saved) - 1)), ("setting", 0)]
     if not any(_is_value(node, kind, value) for kind, value in zip(kinds, node.saved)):
         return
-    values = Values(Packed(value, hooks) if _is_value(node, kind, value) else value for kind, value in zip(kinds, node.saved))
+    values = Values(Packed(value, hooks) if _is_value(node, kind, value) else value
+                    for kind, value in zip(kinds, node.saved))
     node.op, node.saved = Packing(node, kinds), values
 
 

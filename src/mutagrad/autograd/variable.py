@@ -30,7 +30,9 @@ class Variable(metaclass=_IsTensor):
 
     def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
         if volatile:
-            raise NotSupported("Variable: volatile is no longer a property of tensors", fix="with mutagrad.no_grad(): ...")
+            raise NotSupported("Variable: volatile is no longer a property of tensors",
+                               fix="with mutagrad.no_grad(): ...")
         if not isinstance(data, TensorBase):
-            raise BadArgument(f"Variable: expects a tensor, got {type(data).__name__}", fix="mutagrad.tensor(data, requires_grad=True)")
+            raise BadArgument(f"Variable: expects a tensor, got {type(data).__name__}",
+                              fix="mutagrad.tensor(data, requires_grad=True)")
         return detached(data).requires_grad_(requires_grad)

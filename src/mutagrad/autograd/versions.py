@@ -33,7 +33,7 @@ def is_view_replay_enabled() -> bool:
 
 
 class _force_original_view_tracking:
-    """Accepted as PyTorch's: how a written view finds its base. Here a view needs no way back: it is a window on the same storage."""
+    """Accepted as PyTorch's: how a written view finds its base. Here it needs no way back: it is a window on it."""
 
     def __init__(self, mode: bool) -> None:
         self.before, _Views.replayed = _Views.replayed, bool(mode)

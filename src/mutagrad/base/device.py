@@ -7,8 +7,8 @@ from .errors import BadArgument, BadValue, NoDevice
 from .modes import Block
 
 # What PyTorch knows a name for. That there is such a device is another matter.
-TYPES = frozenset(["cpu", "cuda", "fpga", "hip", "hpu", "ideep", "ipu", "lazy", "maia", "meta", "mkldnn", "mps", "mtia", "opencl", "opengl", "privateuseone",
-                   "ve", "vulkan", "xla", "xpu"])
+TYPES = frozenset(["cpu", "cuda", "fpga", "hip", "hpu", "ideep", "ipu", "lazy", "maia", "meta", "mkldnn", "mps", "mtia",
+                   "opencl", "opengl", "privateuseone", "ve", "vulkan", "xla", "xpu"])
 
 
 class device(Block):
@@ -24,10 +24,11 @@ class device(Block):
             raise BadArgument(f"device: expects a name, got {type.__class__.__name__}", fix='device("cpu")')
         name, colon, number = str(type).partition(":")
         if name not in TYPES:
-            raise BadValue(f"device: {name!r} is no type of device", why="known are " + ", ".join(sorted(TYPES)), fix='device("cpu")')
+            raise BadValue(f"device: {name!r} is no type of device", why="known are " + ", ".join(sorted(TYPES)),
+                           fix='device("cpu")')
         if colon and not (number.isdecimal() and index is None) or index is not None and index < 0:
-            raise BadValue(f"device: {str(type)!r} with index {index} names no device", why="an index is a number from 0, given once",
-                           fix=f'device("{name}:0")')
+            raise BadValue(f"device: {str(type)!r} with index {index} names no device",
+                           why="an index is a number from 0, given once", fix=f'device("{name}:0")')
         self.type, self.index = name, int(number) if number else index
 
     def __eq__(self, other: object) -> bool:

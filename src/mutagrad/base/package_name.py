@@ -1,7 +1,7 @@
 """What this package is called in text: mutagrad, and torch where it stands for torch.
 
-Programs compare `str(x.dtype)` with 'torch.float32' and take such names apart, so a program that was told that this is torch
-reads torch.
+Programs compare `str(x.dtype)` with 'torch.float32' and take such names apart, so a program that was told that this is
+torch reads torch.
 """
 from __future__ import annotations
 

@@ -14,7 +14,8 @@ Where = tuple[CodeType, int]
 _ROOT = os.path.dirname(os.path.dirname(__file__))
 # Every source file of this package (generated call paths add their own names). Membership of a file name in a set costs
 # half of what comparing prefixes does, and it is asked for every recorded operation.
-OURS: set[str] = {os.path.join(folder, name) for folder, _, names in os.walk(_ROOT) for name in names if name.endswith(".py")}
+OURS: set[str] = {os.path.join(folder, name) for folder, _, names in os.walk(_ROOT)
+                  for name in names if name.endswith(".py")}
 
 
 def user_frame() -> FrameType:

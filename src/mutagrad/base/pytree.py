@@ -51,8 +51,9 @@ SUPPORTED_NODES: dict[type, NodeDef] = {
 _NAMED_TUPLE = NodeDef(lambda v: (list(v), type(v)), lambda children, kind: kind(*children))
 
 
-def register_pytree_node(cls: type, flatten_fn: Callable[[Any], tuple[list[Any], Any]], unflatten_fn: Callable[[list[Any], Any], Any], **settings: Any) -> None:
-    """Makes a class a container: `flatten_fn` gives its children and a context, from which `unflatten_fn` makes it again."""
+def register_pytree_node(cls: type, flatten_fn: Callable[[Any], tuple[list[Any], Any]],
+                         unflatten_fn: Callable[[list[Any], Any], Any], **settings: Any) -> None:
+    """Make a class a container: `flatten_fn` gives children and a context, of which `unflatten_fn` makes it again."""
     if cls in SUPPORTED_NODES:
         raise BadValue(f"register_pytree_node: {cls.__name__} is registered already", fix="register a class once")
     SUPPORTED_NODES[cls] = NodeDef(flatten_fn, unflatten_fn)
@@ -85,7 +86,7 @@ def _definition(tree: Any) -> NodeDef | None:
 
 
 class TreeSpec(NamedTuple):
-    """A tree without its leaves: the type of its container (None for a leaf), what that needs besides, and its children."""
+    """A tree without its leaves: the type of its container (None for a leaf), its context, and its children."""
 
     type: Any
     context: Any
@@ -132,7 +133,8 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
     """A tree of this shape with these leaves."""
     given = list(leaves)
     if len(given) != treespec.num_leaves:
-        raise BadValue(f"tree_unflatten: {len(given)} leaves for a tree with {treespec.num_leaves}", fix="leaves, spec = tree_flatten(tree)")
+        raise BadValue(f"tree_unflatten: {len(given)} leaves for a tree with {treespec.num_leaves}",
+                       fix="leaves, spec = tree_flatten(tree)")
     return _unflatten(iter(given), treespec)
 
 
@@ -170,7 +172,8 @@ def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Predica
     return tree
 
 
-def tree_map_only(type_or_types_or_pred: Any, func: Callable[[Any], Any], tree: Any, is_leaf: Predicate | None = None) -> Any:
+def tree_map_only(type_or_types_or_pred: Any, func: Callable[[Any], Any], tree: Any,
+                  is_leaf: Predicate | None = None) -> Any:
     """Changes only leaves of a type, or of several, or those that a predicate chooses."""
     chosen = type_or_types_or_pred
     if isinstance(chosen, (type, tuple)):

@@ -35,7 +35,8 @@ from ..ops.math.elementwise import cast
 from ..ops.shape.shape import contiguous, tensor_argument
 
 
-def to(tensor: Any, *targets: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False, memory_format: Any = None) -> Any:
+def to(tensor: Any, *targets: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False,
+       copy: bool = False, memory_format: Any = None) -> Any:
     """Another element type (or the same device): itself where nothing changes."""
     for target in targets:
         if isinstance(target, TensorBase):
@@ -52,7 +53,7 @@ def to(tensor: Any, *targets: Any, dtype: Any = None, device: Any = None, non_bl
 
 
 def to_type(tensor: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """The name of the tensor's class in PyTorch's older way, `'torch.FloatTensor'`; the tensor in another type if one is given."""
+    """Return the name of the tensor's class in PyTorch's older way, `'torch.FloatTensor'`; given a type, `to` that."""
     if dtype is None:
         return called(CLASS_NAMES.get(tensor.dtype, tensor.dtype.name + "Tensor"))
     return tensor.to(get_default_dtype() if dtype is SCOPE["Tensor"] else dtype_of_class(dtype))

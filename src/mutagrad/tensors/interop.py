@@ -28,8 +28,8 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     """
     check_device(device)
     if type(ext_tensor).__name__ != "PyCapsule" and not hasattr(ext_tensor, "__dlpack__"):
-        raise BadData(f"from_dlpack: {type(ext_tensor).__name__} does not share its memory", why="it has no method __dlpack__",
-                          fix="mutagrad.tensor(data)")
+        raise BadData(f"from_dlpack: {type(ext_tensor).__name__} does not share its memory",
+                      why="it has no method __dlpack__", fix="mutagrad.tensor(data)")
     shared = from_numpy(borrow(ext_tensor))
     return clone(shared) if copy else shared
 
@@ -40,10 +40,13 @@ def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, r
     try:
         memoryview(buffer)
     except TypeError:
-        raise BadData(f"frombuffer: {type(buffer).__name__} has no bytes to share", fix="mutagrad.tensor(data)") from None
+        raise BadData(f"frombuffer: {type(buffer).__name__} has no bytes to share",
+                      fix="mutagrad.tensor(data)") from None
     room = memoryview(buffer).nbytes - offset
-    if room < (kind.itemsize if count < 0 else count * kind.itemsize) or count == 0 or offset < 0 or count < 0 and room % kind.itemsize:
-        raise BadValue(f"frombuffer: {count} elements of {dtype} from byte {offset} on do not fit into {room + offset} bytes")
+    fits = room >= kind.itemsize and not room % kind.itemsize if count < 0 else room >= count * kind.itemsize
+    if not fits or count == 0 or offset < 0:
+        raise BadValue(f"frombuffer: {count} elements of {dtype} from byte {offset} on do not fit into "
+                       f"{room + offset} bytes")
     return from_numpy(np.frombuffer(buffer, kind, count, offset)).requires_grad_(requires_grad)
 
 
@@ -59,9 +62,12 @@ def asarray(obj: Any, *, dtype: dtype | None = None, device: Any = None, copy: b
     given = _shared(obj, dtype)
     found = tensor(obj, dtype=dtype) if given is None else as_tensor(given, dtype)
     if copy is False and (given is None or found is not given):
-        raise BadValue(f"asarray: {type(obj).__name__} cannot be shared as {found.dtype}", why="copy=False", fix="copy=None copies where it must")
+        raise BadValue(f"asarray: {type(obj).__name__} cannot be shared as {found.dtype}", why="copy=False",
+                       fix="copy=None copies where it must")
     result = clone(found) if copy and given is found else found
-    return result if requires_grad is None or result.requires_grad is requires_grad else result.detach().requires_grad_(requires_grad)
+    if requires_grad is None or result.requires_grad is requires_grad:
+        return result
+    return result.detach().requires_grad_(requires_grad)
 
 
 def _shared(obj: Any, dtype: Any) -> Any:

@@ -17,13 +17,14 @@ from ..ops.linalg import products as linalg
 from ..ops.math import elementwise
 from ..ops.shape.shape import flip
 
-# --------------------------------------------------------------------------------------------------------------- numbers
+# -------------------------------------------------------------------------------------------------------------- numbers
 
 
 def item(tensor: TensorBase) -> Any:
     """The only element, as a Python number."""
     if tensor._array.size != 1:
-        raise BadValue(f"item: a tensor of shape {tensor._array.shape} has {tensor._array.size} elements, not one", fix="x.tolist()")
+        raise BadValue(f"item: a tensor of shape {tensor._array.shape} has {tensor._array.size} elements, not one",
+                       fix="x.tolist()")
     return tensor._array.item()
 
 
@@ -39,8 +40,8 @@ def _real_item(tensor: Any) -> Any:
 def as_bool(tensor: TensorBase) -> bool:
     """The truth of the only element."""
     if tensor._array.size != 1:
-        raise BadValue(f"bool: the truth of a tensor of shape {tensor._array.shape} is ambiguous", why=f"it has {tensor._array.size} elements",
-                       fix="x.any() or x.all()")
+        raise BadValue(f"bool: the truth of a tensor of shape {tensor._array.shape} is ambiguous",
+                       why=f"it has {tensor._array.size} elements", fix="x.any() or x.all()")
     return bool(tensor._array.item())
 
 
@@ -65,12 +66,12 @@ def as_complex(tensor: Any) -> complex:
 def as_index(tensor: TensorBase) -> int:
     """The only element, an integer, where Python needs an index."""
     if tensor._array.dtype.kind not in "iub" or tensor._array.size != 1:
-        raise BadArgument(f"index: only integer tensors of one element can be an index, not {of_array(tensor._array.dtype).name} of shape "
-                          f"{tensor._array.shape}", fix="int(x)")
+        raise BadArgument("index: only integer tensors of one element can be an index, not "
+                          f"{of_array(tensor._array.dtype).name} of shape {tensor._array.shape}", fix="int(x)")
     return int(tensor._array.item())
 
 
-# ------------------------------------------------------------------------------------------------------------ containers
+# ----------------------------------------------------------------------------------------------------------- containers
 
 def length(tensor: TensorBase) -> int:
     """The size of the first dimension."""
@@ -103,13 +104,13 @@ def contains(tensor: Any, element: Any) -> bool:
     return bool((tensor == element)._array.any())
 
 
-# ---------------------------------------------------------------------------------------------------------------- arrays
+# --------------------------------------------------------------------------------------------------------------- arrays
 
 def numpy(tensor: Any, *, force: bool = False) -> Any:
     """A NumPy array over the same memory."""
     if tensor.requires_grad and mode.grad and not force:
-        raise GradientError("numpy: this tensor requires a gradient, which NumPy would lose", why="Can't call numpy() on Tensor that requires grad",
-                            fix="x.detach().numpy()")
+        raise GradientError("numpy: this tensor requires a gradient, which NumPy would lose",
+                            why="Can't call numpy() on Tensor that requires grad", fix="x.detach().numpy()")
     if tensor.dtype is bfloat16:
         raise BadArgument("numpy: got a tensor of bfloat16", why="NumPy has no such type", fix="x.float().numpy()")
     return export(tensor)
@@ -148,12 +149,14 @@ def _by_ufunc() -> dict[Any, Any]:
     if _ufuncs.get("of") != len(TABLE):  # rooms are loaded when first used
         _ufuncs["of"] = len(TABLE)
         _ufuncs.update({op.forward: op.function for op in TABLE.values() if isinstance(op.forward, np.ufunc)})
-        _ufuncs.update({np.matmul: linalg.matmul, np.power: elementwise.pow, np.sign: elementwise.sgn, np.conjugate: elementwise.conj,
-                        np.remainder: elementwise.remainder, np.fmod: elementwise.fmod, np.floor_divide: elementwise.floor_divide})
+        _ufuncs.update({np.matmul: linalg.matmul, np.power: elementwise.pow, np.sign: elementwise.sgn,
+                        np.conjugate: elementwise.conj, np.remainder: elementwise.remainder,
+                        np.fmod: elementwise.fmod, np.floor_divide: elementwise.floor_divide})
     return _ufuncs
 
 
-def dlpack(tensor: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
+def dlpack(tensor: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
+           copy: bool | None = None) -> Any:
     """The memory, for another library to read and write."""
     return lend(tensor.numpy(), stream, max_version, dl_device, copy)
 

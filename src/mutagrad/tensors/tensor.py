@@ -1,7 +1,7 @@
 """The Tensor class: a window on a storage, with PyTorch's methods.
 
-Its methods are functions of `ops/` under their PyTorch names, and of the files beside this one that say what a tensor tells of its
-history and its types, and what Python and NumPy may do with it. Nothing is computed here.
+Its methods are functions of `ops/` under their PyTorch names, and of the files beside this one that say what a tensor
+tells of its history and its types, and what Python and NumPy may do with it. Nothing is computed here.
 """
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Tensor(TensorBase):
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """What becomes of functions called with a subclass, unless it says otherwise: results are of the subclass, too."""
+        """Call a function with a subclass, unless that says otherwise: results are of the subclass, too."""
         return socket("torch_function").inherited(cls, func, types, args, kwargs)
 
     @staticmethod
@@ -98,10 +98,11 @@ class Tensor(TensorBase):
     @staticmethod
     def _make_wrapper_subclass(cls: type[Tensor], size: Any, **settings: Any) -> Any:
         raise NotSupported(f"_make_wrapper_subclass: a {cls.__name__} without memory of its own is not supported",
-                           why="nothing asks __torch_dispatch__, by which it would compute", fix="data.as_subclass(cls), and __torch_function__")
+                           why="nothing asks __torch_dispatch__, by which it would compute",
+                           fix="data.as_subclass(cls), and __torch_function__")
 
     def new(self, *data: Any, size: Any = None, device: Any = None) -> Any:
-        """PyTorch's oldest constructor, with this tensor's type: `x.new(2, 3)` is uninitialised, `x.new([1, 2])` holds values."""
+        """PyTorch's oldest constructor, with this type: `x.new(2, 3)` is uninitialised, `x.new([1, 2])` has values."""
         check_device(device)
         data = data if size is None else tuple(size)
         if len(data) != 1 or isinstance(data[0], (int, Size)):
@@ -109,7 +110,8 @@ class Tensor(TensorBase):
         if isinstance(data[0], Tensor) and data[0].dtype is self.dtype:
             return data[0].detach()
         if isinstance(data[0], Tensor):
-            raise BadArgument(f"new: expects a tensor of {self.dtype}, got {data[0].dtype}", fix=f"x.new(y.to({self.dtype}))")
+            raise BadArgument(f"new: expects a tensor of {self.dtype}, got {data[0].dtype}",
+                              fix=f"x.new(y.to({self.dtype}))")
         if hasattr(data[0], "as_tensor"):
             return data[0].as_tensor(self._array.dtype)
         return create.tensor(data[0], dtype=self.dtype)
@@ -192,7 +194,8 @@ class Tensor(TensorBase):
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
         if wanted.__class__ is not bool:
-            raise BadData(f"requires_grad must be a bool, not {type(wanted).__name__}", why=f"got {wanted!r}", fix="x.requires_grad = True")
+            raise BadData(f"requires_grad must be a bool, not {type(wanted).__name__}", why=f"got {wanted!r}",
+                          fix="x.requires_grad = True")
         self.requires_grad_(wanted)
 
     requires_grad_ = history.requires_grad_
@@ -229,7 +232,8 @@ class Tensor(TensorBase):
     def data(self, other: Tensor) -> None:
         history.set_data(self, other)
 
-    def backward(self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
+    def backward(self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
+                 inputs: Any = None) -> None:
         """Adds the derivative of this tensor (of its sum, if it has several elements) to `.grad` of the leaves.
 
         >>> import mutagrad as mg
@@ -290,7 +294,8 @@ class Tensor(TensorBase):
         elif self.requires_grad:
             suffixes.append("requires_grad=True")
         named = type(self).__torch_function__ is not answers_nothing and type(self) is not Tensor
-        return printing.format_tensor(self._array, suffixes=suffixes, prefix=f"{type(self).__name__}(" if named else "tensor(")
+        prefix = f"{type(self).__name__}(" if named else "tensor("
+        return printing.format_tensor(self._array, suffixes=suffixes, prefix=prefix)
 
     def __format__(self, spec: str) -> str:
         return printing.format_scalar(self._array, spec) if not self._array.ndim else object.__format__(self, spec)
@@ -307,7 +312,7 @@ class Tensor(TensorBase):
     def cpu(self) -> Tensor:
         return self
 
-    # --------------------------------------------------------------------------------------------------------- operators
+    # -------------------------------------------------------------------------------------------------------- operators
 
     __add__ = elementwise.add_values
     __sub__ = elementwise.sub_values
@@ -369,7 +374,7 @@ class Tensor(TensorBase):
     __ilshift__ = in_place(elementwise.bitwise_left_shift)
     __irshift__ = in_place(elementwise.bitwise_right_shift)
 
-    # ------------------------------------------------------------------------------------------------------- elementwise
+    # ------------------------------------------------------------------------------------------------------ elementwise
 
     add, sub, mul, div = elementwise.add, elementwise.sub, elementwise.mul, elementwise.div
     subtract, multiply, divide, true_divide = sub, mul, div, div
@@ -388,12 +393,13 @@ class Tensor(TensorBase):
     arcsinh, arccosh, arctanh = asinh, acosh, atanh
     deg2rad, rad2deg, conj = elementwise.deg2rad, elementwise.rad2deg, elementwise.conj
     sigmoid, relu, erf = elementwise.sigmoid, elementwise.relu, elementwise.erf
-    floor, ceil, trunc, round, frac = elementwise.floor, elementwise.ceil, elementwise.trunc, elementwise.round, elementwise.frac
-    fix = trunc
+    floor, ceil, trunc = elementwise.floor, elementwise.ceil, elementwise.trunc
+    round, frac, fix = elementwise.round, elementwise.frac, trunc
     clamp, minimum, maximum = elementwise.clamp, elementwise.minimum, elementwise.maximum
     clip, fmin, fmax = clamp, elementwise.fmin, elementwise.fmax
     lerp, addcmul, addcdiv = elementwise.lerp, elementwise.addcmul, elementwise.addcdiv
-    eq, ne, lt, le, gt, ge = elementwise.eq, elementwise.ne, elementwise.lt, elementwise.le, elementwise.gt, elementwise.ge
+    eq, ne, lt = elementwise.eq, elementwise.ne, elementwise.lt
+    le, gt, ge = elementwise.le, elementwise.gt, elementwise.ge
     not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
     logical_and, logical_or = elementwise.logical_and, elementwise.logical_or
     logical_xor, logical_not = elementwise.logical_xor, elementwise.logical_not
@@ -406,7 +412,7 @@ class Tensor(TensorBase):
     def where(self, condition: Tensor, other: Any) -> Tensor:
         return elementwise.where(condition, self, other)  # type: ignore[no-any-return]
 
-    # ------------------------------------------------------------------------------------------------ elementwise, in place
+    # -------------------------------------------------------------------------------------------- elementwise, in place
 
     add_, sub_, mul_, div_ = elementwise.add_, elementwise.sub_, elementwise.mul_, elementwise.div_
     subtract_, multiply_, divide_, true_divide_ = sub_, mul_, div_, div_
@@ -415,7 +421,8 @@ class Tensor(TensorBase):
     neg_, abs_, sign_, sgn_ = in_place(neg), in_place(abs), in_place(sign), in_place(sgn)
     negative_, absolute_ = neg_, abs_
     remainder_, fmod_, floor_divide_ = in_place(remainder), in_place(fmod), in_place(floor_divide)
-    reciprocal_, square_, sqrt_, rsqrt_ = in_place(reciprocal), in_place(elementwise.square_values), in_place(sqrt), in_place(rsqrt)
+    reciprocal_, square_ = in_place(reciprocal), in_place(elementwise.square_values)
+    sqrt_, rsqrt_ = in_place(sqrt), in_place(rsqrt)
     exp_, exp2_, expm1_ = in_place(exp), in_place(exp2), in_place(expm1)
     log_, log2_, log10_, log1p_ = in_place(log), in_place(log2), in_place(log10), in_place(log1p)
     sin_, cos_, tan_ = in_place(sin), in_place(cos), in_place(tan)
@@ -430,7 +437,8 @@ class Tensor(TensorBase):
     logical_xor_, logical_not_ = in_place(logical_xor), in_place(logical_not)
     bitwise_and_, bitwise_or_ = in_place(bitwise_and), in_place(bitwise_or)
     bitwise_xor_, bitwise_not_ = in_place(bitwise_xor), in_place(bitwise_not)
-    arcsin_, arccos_, arctan_, arctan2_, arcsinh_, arccosh_, arctanh_ = asin_, acos_, atan_, atan2_, asinh_, acosh_, atanh_
+    arcsin_, arccos_, arctan_, arctan2_ = asin_, acos_, atan_, atan2_
+    arcsinh_, arccosh_, arctanh_ = asinh_, acosh_, atanh_
     not_equal_, less_, less_equal_, greater_, greater_equal_, fix_ = ne_, lt_, le_, gt_, ge_, trunc_
 
     def clamp_min(self, min: Any) -> Tensor:
@@ -448,12 +456,13 @@ class Tensor(TensorBase):
     copy_, fill_, zero_ = indexing.copy_, indexing.fill_, indexing.zero_
     uniform_, normal_ = create.uniform_, create.normal_
 
-    # --------------------------------------------------------------------------------------------------------- reductions
+    # ------------------------------------------------------------------------------------------------------- reductions
 
     sum, mean, prod, var, std = reduce.sum, reduce.mean, reduce.prod, reduce.var, reduce.std
     max, min, amax, amin, aminmax = reduce.max, reduce.min, reduce.amax, reduce.amin, reduce.aminmax
     argmax, argmin, any, all = reduce.argmax, reduce.argmin, reduce.any, reduce.all
-    cumsum, cumprod, norm, dist, count_nonzero = reduce.cumsum, reduce.cumprod, reduce.norm, reduce.dist, reduce.count_nonzero
+    cumsum, cumprod, count_nonzero = reduce.cumsum, reduce.cumprod, reduce.count_nonzero
+    norm, dist = reduce.norm, reduce.dist
     softmax, log_softmax, logsumexp = softmaxes.softmax, softmaxes.log_softmax, softmaxes.logsumexp
     sort, argsort, topk = sorting.sort, sorting.argsort, sorting.topk
 
@@ -463,12 +472,12 @@ class Tensor(TensorBase):
     def cumprod_(self, dim: Any, *, dtype: Any = None) -> Tensor:
         return self.copy_(self.cumprod(dim, dtype=dtype))  # type: ignore[no-any-return]
 
-    # ----------------------------------------------------------------------------------------------------------- products
+    # --------------------------------------------------------------------------------------------------------- products
 
     matmul, mm, bmm, mv, dot, outer = linalg.matmul, linalg.mm, linalg.bmm, linalg.mv, linalg.dot, linalg.outer
     addmm, ger = linalg.addmm, linalg.outer
 
-    # ------------------------------------------------------------------------------------------------------------- shapes
+    # ----------------------------------------------------------------------------------------------------------- shapes
 
     reshape, flatten, unflatten = shapes.reshape, shapes.flatten, shapes.unflatten
     transpose, permute, movedim, t = shapes.transpose, shapes.permute, shapes.movedim, shapes.t
@@ -491,14 +500,17 @@ class Tensor(TensorBase):
         if not shape_or_dtype and (size is not None or dtype is not None):
             shape_or_dtype = (dtype if size is None else size,)
         if len(shape_or_dtype) == 1 and isinstance(shape_or_dtype[0], type(float32)):
-            return self if shape_or_dtype[0] is self.dtype else complexes.view_as_dtype(self, shape_or_dtype[0])  # type: ignore[no-any-return]
+            kind = shape_or_dtype[0]
+            return self if kind is self.dtype else complexes.view_as_dtype(self, kind)  # type: ignore[no-any-return]
         return shapes.view_as_shape(self, *shape_or_dtype)  # type: ignore[no-any-return]
 
     def view_as(self, other: Tensor) -> Tensor:
-        return shapes.view_as_shape(self, *shapes.tensor_argument(other, "view_as")._array.shape)  # type: ignore[no-any-return]
+        shape = shapes.tensor_argument(other, "view_as")._array.shape
+        return shapes.view_as_shape(self, *shape)  # type: ignore[no-any-return]
 
     def reshape_as(self, other: Tensor) -> Tensor:
-        return shapes.reshape(self, *shapes.tensor_argument(other, "reshape_as")._array.shape)  # type: ignore[no-any-return]
+        shape = shapes.tensor_argument(other, "reshape_as")._array.shape
+        return shapes.reshape(self, *shape)  # type: ignore[no-any-return]
 
     def ravel(self) -> Tensor:
         return shapes.reshape(self, -1)  # type: ignore[no-any-return]
@@ -541,7 +553,7 @@ class Tensor(TensorBase):
 
     swapaxes_ = swapdims_ = transpose_
 
-    # ------------------------------------------------------------------------------------------------------------ indexing
+    # --------------------------------------------------------------------------------------------------------- indexing
 
     index_put, index_put_, index_select = selecting.index_put, selecting.index_put_, selecting.index_select
     index_add, index_add_, index_copy = selecting.index_add, selecting.index_add_, selecting.index_copy
@@ -554,7 +566,7 @@ class Tensor(TensorBase):
     take, put, put_, take_along_dim = selecting.take, selecting.put_copy, selecting.put_, selecting.take_along_dim
     nonzero, argwhere = selecting.nonzero, selecting.argwhere
 
-    # ---------------------------------------------------------------------------------------------------------------- new
+    # -------------------------------------------------------------------------------------------------------------- new
 
     new_tensor, new_zeros, new_ones = create.new_tensor, create.new_zeros, create.new_ones
     new_empty, new_full = create.new_empty, create.new_full

@@ -167,7 +167,8 @@ class TypedStorage:
     def as_tensor(self, dtype: Any) -> Any:
         """All of the memory as a vector of elements of an array's type."""
         if dtype != self._flat.dtype and self.__class__ is TypedStorage:
-            raise DTypeError(f"storage: elements of {self.dtype.name} cannot be shown as {of_array(dtype).name}", fix="x.untyped_storage()")
+            raise DTypeError(f"storage: elements of {self.dtype.name} cannot be shown as {of_array(dtype).name}",
+                             fix="x.untyped_storage()")
         return view(whole_memory(self._memory), (self.nbytes() // dtype.itemsize,), (dtype.itemsize,), 0, dtype)
 
     def untyped(self) -> TypedStorage:
@@ -175,7 +176,8 @@ class TypedStorage:
 
     def __repr__(self) -> str:
         title = called(f"storage.{self.__class__.__name__}")
-        return "\n".join([*(f" {v}" for v in self.tolist()), f"[{title}(dtype={self.dtype}, device=cpu) of size {self.size()}]"])
+        last = f"[{title}(dtype={self.dtype}, device=cpu) of size {self.size()}]"
+        return "\n".join([*(f" {v}" for v in self.tolist()), last])
 
 
 class UntypedStorage(TypedStorage):
@@ -192,8 +194,8 @@ class UntypedStorage(TypedStorage):
     def from_file(cls, filename: Any, shared: builtins.bool = False, nbytes: builtins.int = 0) -> UntypedStorage:
         """The bytes of a file, read when they are looked at."""
         if shared:
-            raise NotSupported("UntypedStorage.from_file: shared=True is not supported", why="writes to the file would not be seen by derivatives",
-                               fix="shared=False")
+            raise NotSupported("UntypedStorage.from_file: shared=True is not supported",
+                               why="writes to the file would not be seen by derivatives", fix="shared=False")
         if not isinstance(nbytes, (builtins.int, np.integer)):
             raise BadArgument(f"UntypedStorage.from_file: nbytes is an integer, not {nbytes.__class__.__name__}",
                               fix="nbytes=os.path.getsize(filename)")
@@ -201,7 +203,9 @@ class UntypedStorage(TypedStorage):
         if not 0 <= nbytes <= held:
             raise BadValue(f"UntypedStorage.from_file: {nbytes} bytes are asked for, and {filename} has {held}",
                            fix="nbytes=os.path.getsize(filename)")
-        return cls(make(np.asarray(np.memmap(filename, np.uint8, "c", 0, (nbytes,))) if nbytes else np.empty(0, np.uint8)))
+        if not nbytes:
+            return cls(make(np.empty(0, np.uint8)))
+        return cls(make(np.asarray(np.memmap(filename, np.uint8, "c", 0, (nbytes,)))))
 
     def __getitem__(self, index: Any) -> Any:
         if not isinstance(index, slice):

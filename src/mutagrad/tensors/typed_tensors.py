@@ -31,7 +31,8 @@ class _TypedTensor(type):
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:
         if bases:
-            raise BadArgument(f"{bases[0].__name__}: is not an acceptable base type", why="its instances are those of Tensor", fix=f"class {name}(Tensor)")
+            raise BadArgument(f"{bases[0].__name__}: is not an acceptable base type",
+                              why="its instances are those of Tensor", fix=f"class {name}(Tensor)")
         return super().__new__(mcs, name, bases, namespace)
 
     def __instancecheck__(cls, instance: Any) -> bool:
@@ -46,17 +47,20 @@ class _TypedTensor(type):
             return data[0].as_tensor(cls.dtype.array_type)
         if isinstance(data[0], Tensor):
             if data[0].dtype is not cls.dtype:
-                raise BadArgument(f"{cls.__name__}: expects a tensor of {cls.dtype}, got {data[0].dtype}", fix=f"x.to({cls.dtype})")
+                raise BadArgument(f"{cls.__name__}: expects a tensor of {cls.dtype}, got {data[0].dtype}",
+                                  fix=f"x.to({cls.dtype})")
             return data[0].detach()
         made = create.tensor(data[0])
         return made if made.dtype is cls.dtype else made.to(cls.dtype)
 
 
 def _class(of: dtypes.dtype) -> Any:
-    return _TypedTensor(dtypes.CLASS_NAMES[of], (), {"dtype": of, "__module__": "mutagrad", "__doc__": f"Tensors of {of}."})
+    inside = {"dtype": of, "__module__": "mutagrad", "__doc__": f"Tensors of {of}."}
+    return _TypedTensor(dtypes.CLASS_NAMES[of], (), inside)
 
 
-FloatTensor, DoubleTensor, HalfTensor, BFloat16Tensor = map(_class, (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16))
+FloatTensor, DoubleTensor = map(_class, (dtypes.float32, dtypes.float64))
+HalfTensor, BFloat16Tensor = map(_class, (dtypes.float16, dtypes.bfloat16))
 CharTensor, ShortTensor, IntTensor, LongTensor = map(_class, (dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64))
 BoolTensor, ByteTensor = map(_class, (dtypes.bool_, dtypes.uint8))
 
@@ -72,15 +76,18 @@ class _StorageClass(type):
 
     def __call__(cls, data: Any = 0) -> TypedStorage:
         """From a number so many elements, uninitialised; from a sequence its values."""
-        return TypedStorage(create.empty(data, dtype=cls.dtype) if isinstance(data, int) else create.tensor(data, dtype=cls.dtype))
+        made = create.empty if isinstance(data, int) else create.tensor
+        return TypedStorage(made(data, dtype=cls.dtype))
 
     def from_buffer(cls, buffer: Any, byte_order: str = "native") -> TypedStorage:
         """The elements that lie in the bytes of a buffer, copied; `byte_order` is "native", "little" or "big"."""
         kind = cls.dtype.array_type
         orders = {"native": "=", "little": "<", "big": ">"}
         if byte_order not in orders:
-            raise BadValue(f"from_buffer: byte_order={byte_order!r} is none of {', '.join(orders)}", fix="byte_order='native'")
-        found = np.frombuffer(bytes(buffer), np.uint8 if cls.dtype is dtypes.bool_ else kind.newbyteorder(orders[byte_order]))
+            raise BadValue(f"from_buffer: byte_order={byte_order!r} is none of {', '.join(orders)}",
+                           fix="byte_order='native'")
+        read = np.uint8 if cls.dtype is dtypes.bool_ else kind.newbyteorder(orders[byte_order])
+        found = np.frombuffer(bytes(buffer), read)
         return TypedStorage(make(found.astype(kind)))
 
 
@@ -89,8 +96,10 @@ def _storage_class(of: dtypes.dtype) -> Any:
     return _StorageClass(name, (), {"dtype": of, "__module__": "mutagrad", "__doc__": f"Storages of {of}."})
 
 
-FloatStorage, DoubleStorage, HalfStorage, BFloat16Storage = map(_storage_class, (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16))
-CharStorage, ShortStorage, IntStorage, LongStorage = map(_storage_class, (dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64))
+FloatStorage, DoubleStorage = map(_storage_class, (dtypes.float32, dtypes.float64))
+HalfStorage, BFloat16Storage = map(_storage_class, (dtypes.float16, dtypes.bfloat16))
+CharStorage, ShortStorage = map(_storage_class, (dtypes.int8, dtypes.int16))
+IntStorage, LongStorage = map(_storage_class, (dtypes.int32, dtypes.int64))
 BoolStorage, ByteStorage = map(_storage_class, (dtypes.bool_, dtypes.uint8))
 ComplexFloatStorage, ComplexDoubleStorage = map(_storage_class, (dtypes.complex64, dtypes.complex128))
 

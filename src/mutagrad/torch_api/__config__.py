@@ -14,4 +14,5 @@ def show() -> str:
 
 def parallel_info() -> str:
     """How many threads share the work on a large array."""
-    return f"threads for large arrays: {get_num_threads()}\ncores: {os.cpu_count()}\nthreads of NumPy's own library for products: see threadpoolctl"
+    return (f"threads for large arrays: {get_num_threads()}\ncores: {os.cpu_count()}\n"
+            "threads of NumPy's own library for products: see threadpoolctl")

@@ -28,10 +28,12 @@ def _rebuild_tensor(storage: Any, storage_offset: int, size: Any, stride: Any) -
     return tensor_over(storage._memory, storage.dtype, storage_offset, tuple(size), tuple(stride), False)
 
 
-def _rebuild_tensor_v2(storage: Any, storage_offset: int, size: Any, stride: Any, requires_grad: bool, backward_hooks: Any, metadata: Any = None) -> Tensor:
+def _rebuild_tensor_v2(storage: Any, storage_offset: int, size: Any, stride: Any, requires_grad: bool,
+                       backward_hooks: Any, metadata: Any = None) -> Tensor:
     """The same, and whether it is a leaf that gradients are wanted for."""
     if backward_hooks or metadata:
-        raise NotSupported("_rebuild_tensor_v2: hooks and marks of a tensor are not supported", fix="register them on the tensor")
+        raise NotSupported("_rebuild_tensor_v2: hooks and marks of a tensor are not supported",
+                           fix="register them on the tensor")
     return _rebuild_tensor(storage, storage_offset, size, stride).requires_grad_(requires_grad)
 
 

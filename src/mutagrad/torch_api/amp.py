@@ -1,8 +1,9 @@
 """Mixed precision: blocks in which products are computed in bfloat16, and what is sensitive in float32.
 
-`autocast` for the CPU casts as PyTorch's does: the arguments of functions under "lower" to its type, those under "single" to
-float32, those under "widest" to the widest among them, and so those under "first", whose result has the type of the first;
-everything else is computed in the type of its operands. For a device that is not there it does nothing. `GradScaler` scales.
+`autocast` for the CPU casts as PyTorch's does: the arguments of functions under "lower" to its type, those under
+"single" to float32, those under "widest" to the widest among them, and so those under "first", whose result has the
+type of the first; everything else is computed in the type of its operands. For a device that is not there it does
+nothing. `GradScaler` scales.
 """
 from __future__ import annotations
 
@@ -24,24 +25,28 @@ __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_av
 # What is cast, by where the function is.
 _CASTS = {
     "lower": {
-        "": """addbmm addmm baddbmm bmm chain_matmul conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d einsum inner matmul mm prelu
-               tensordot""",
+        "": """addbmm addmm baddbmm bmm chain_matmul conv1d conv2d conv3d conv_transpose1d conv_transpose2d
+               conv_transpose3d einsum inner matmul mm prelu tensordot""",
         "linalg": "multi_dot vecdot",
         "nn.functional": "linear multi_head_attention_forward scaled_dot_product_attention"},
     "single": {
-        "": """cdist cholesky cholesky_inverse cholesky_solve geqrf grid_sampler grid_sampler_2d grid_sampler_3d inverse lu_solve nanquantile orgqr ormqr
-               pinverse polar prod qr quantile stft svd trace triangular_solve view_as_complex""",
-        "fft": """fft fft2 fftn hfft ifft ifft2 ifftn ihfft irfft irfft2 irfftn rfft rfft2 rfftn""",
-        "linalg": """cholesky cholesky_ex cond eig eigh eigvals eigvalsh householder_product inv inv_ex lstsq matrix_rank qr solve svd svdvals tensorinv
-                     tensorsolve""",
-        "nn.functional": """adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss
-                            cross_entropy ctc_loss fractional_max_pool2d fractional_max_pool3d grid_sample hinge_embedding_loss huber_loss kl_div l1_loss
-                            margin_ranking_loss max_pool3d max_unpool2d max_unpool3d mse_loss multi_margin_loss multilabel_margin_loss nll_loss
-                            poisson_nll_loss smooth_l1_loss soft_margin_loss triplet_margin_loss"""},
+        "": """cdist cholesky cholesky_inverse cholesky_solve geqrf grid_sampler grid_sampler_2d grid_sampler_3d inverse
+               lu_solve nanquantile orgqr ormqr pinverse polar prod qr quantile stft svd trace triangular_solve
+               view_as_complex""",
+        "fft": "fft fft2 fftn hfft ifft ifft2 ifftn ihfft irfft irfft2 irfftn rfft rfft2 rfftn",
+        "linalg": """cholesky cholesky_ex cond eig eigh eigvals eigvalsh householder_product inv inv_ex lstsq
+                     matrix_rank qr solve svd svdvals tensorinv tensorsolve""",
+        "nn.functional": """
+            adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d binary_cross_entropy binary_cross_entropy_with_logits
+            cosine_embedding_loss cross_entropy ctc_loss fractional_max_pool2d fractional_max_pool3d grid_sample
+            hinge_embedding_loss huber_loss kl_div l1_loss margin_ranking_loss max_pool3d max_unpool2d max_unpool3d
+            mse_loss multi_margin_loss multilabel_margin_loss nll_loss poisson_nll_loss smooth_l1_loss soft_margin_loss
+            triplet_margin_loss"""},
     "first": {"nn.functional": "batch_norm group_norm instance_norm layer_norm rms_norm"},
     "pad": {"nn.functional": "pad"},
     "recurrent": {"ops.recurrent": "network padded"},
-    "widest": {"": "cat concat concatenate index_copy stack", "ops.recurrent": "gru_cell lstm_cell rnn_relu_cell rnn_tanh_cell"},
+    "widest": {"": "cat concat concatenate index_copy stack",
+               "ops.recurrent": "gru_cell lstm_cell rnn_relu_cell rnn_tanh_cell"},
 }
 _policies: dict[int, str] = {}  # by the function that computes
 
@@ -61,16 +66,20 @@ class autocast(Block):
     (mutagrad.bfloat16, mutagrad.float32)
     """
 
-    def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None) -> None:
+    def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True,
+                 cache_enabled: bool | None = None) -> None:
         if not isinstance(device_type, str):
-            raise BadData(f"autocast: device_type must be a string, got {type(device_type).__name__}", fix='autocast("cpu", enabled=False)')
+            raise BadData(f"autocast: device_type must be a string, got {type(device_type).__name__}",
+                          fix='autocast("cpu", enabled=False)')
         self.device = device_type
         self.fast_dtype = dtype or (float16 if device_type == "cuda" else _DEFAULTS["cpu"])
         if enabled and device_type != "cpu":
-            warnings.warn(f"autocast: there is no device of type {device_type!r} here; it does nothing", UserWarning, stacklevel=2)
+            warnings.warn(f"autocast: there is no device of type {device_type!r} here; it does nothing",
+                          UserWarning, stacklevel=2)
             enabled = False
         if enabled and self.fast_dtype not in (bfloat16, float16):
-            warnings.warn(f"autocast: operations are cast to bfloat16 or float16, not to {self.fast_dtype}; it does nothing", UserWarning, stacklevel=2)
+            warnings.warn(f"autocast: operations are cast to bfloat16 or float16, not to {self.fast_dtype}; "
+                          "it does nothing", UserWarning, stacklevel=2)
             enabled = False
         self._enabled = enabled
 
@@ -143,7 +152,8 @@ def custom_fwd(fwd: Any = None, *, device_type: str = "cuda", cast_inputs: Any =
         if cast_inputs is None or device_type != "cpu" or mode.now.autocast_dtype is None:
             return fwd(*arguments, **settings)
         with autocast("cpu", enabled=False):
-            return fwd(*_in_type(arguments, cast_inputs), **{name: _in_type(value, cast_inputs) for name, value in settings.items()})
+            cast = {name: _in_type(value, cast_inputs) for name, value in settings.items()}
+            return fwd(*_in_type(arguments, cast_inputs), **cast)
 
     return forward
 
@@ -153,7 +163,7 @@ def custom_bwd(bwd: Any = None, *, device_type: str = "cuda") -> Any:
     return bwd if bwd is not None else lambda function: function
 
 
-# ----------------------------------------------------------------------------------------------------- what is asked about it
+# ----------------------------------------------------------------------------------------------- what is asked about it
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
     """Whether operations are cast in this block, on this device (on a GPU, if none is named)."""
@@ -203,15 +213,18 @@ class GradScaler:
     Steps with infinite or undefined gradients are left out, and the factor shrinks; after many good steps it grows.
     """
 
-    def __init__(self, device: str = "cuda", init_scale: float = 2.0**16, growth_factor: float = 2.0, backoff_factor: float = 0.5,
-                 growth_interval: int = 2000, enabled: bool = True) -> None:
+    def __init__(self, device: str = "cuda", init_scale: float = 2.0**16, growth_factor: float = 2.0,
+                 backoff_factor: float = 0.5, growth_interval: int = 2000, enabled: bool = True) -> None:
         if enabled and device != "cpu":
-            warnings.warn(f"GradScaler: there is no device of type {device!r} here; it does nothing", UserWarning, stacklevel=2)
+            warnings.warn(f"GradScaler: there is no device of type {device!r} here; it does nothing",
+                          UserWarning, stacklevel=2)
             enabled = False
         if enabled and not (growth_factor > 1 and 0 < backoff_factor < 1):
-            raise BadValue(f"GradScaler: growth_factor={growth_factor} must be above 1 and backoff_factor={backoff_factor} below", fix="GradScaler('cpu')")
+            raise BadValue(f"GradScaler: growth_factor={growth_factor} must be above 1 and "
+                           f"backoff_factor={backoff_factor} below", fix="GradScaler('cpu')")
         self._enabled, self._scale, self._good_steps = enabled, float(init_scale), 0
-        self._growth_factor, self._backoff_factor, self._growth_interval = growth_factor, backoff_factor, growth_interval
+        self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
+        self._growth_interval = growth_interval
         self._found: dict[int, bool] = {}  # by optimizer: whether its gradients, divided, have an infinity or a nan
 
     def is_enabled(self) -> bool:
@@ -228,7 +241,8 @@ class GradScaler:
         if not self._enabled:
             return
         if id(optimizer) in self._found:
-            raise BadValue("unscale_: the gradients of this optimizer are divided already", fix="scaler.update() after each step")
+            raise BadValue("unscale_: the gradients of this optimizer are divided already",
+                           fix="scaler.update() after each step")
         grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
         for grad in grads:
             grad.detach().mul_(1 / self._scale)
@@ -285,7 +299,8 @@ class GradScaler:
         if not self._enabled:
             return
         if not state_dict:
-            raise BadValue("load_state_dict: the state is empty", why="it was saved from a scaler that was not enabled", fix="GradScaler(enabled=False)")
+            raise BadValue("load_state_dict: the state is empty",
+                           why="it was saved from a scaler that was not enabled", fix="GradScaler(enabled=False)")
         self._scale, self._good_steps = state_dict["scale"], state_dict["_growth_tracker"]
         self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
         self._growth_interval = state_dict["growth_interval"]

@@ -19,16 +19,18 @@ class _NotCallable(BadArgument, AssertionError):
     """PyTorch asserts that it is given something to call."""
 
 
-def compile(model: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: Any = "inductor", mode: str | None = None,
-            options: Any = None, disable: bool = False, recompile_limit: int | None = None, **settings: Any) -> Any:
+def compile(model: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: Any = "inductor",
+            mode: str | None = None, options: Any = None, disable: bool = False, recompile_limit: int | None = None,
+            **settings: Any) -> Any:
     """The function or module itself: its results are those that the compiled one would have. A decorator, too."""
     if fullgraph and not disable:
-        raise NotSupported("compile: fullgraph=True asks for a proof that all of it was compiled", why="there is no compiler; programs run as they are",
-                           fix="mutagrad.compile(function)")
+        raise NotSupported("compile: fullgraph=True asks for a proof that all of it was compiled",
+                           why="there is no compiler; programs run as they are", fix="mutagrad.compile(function)")
     if model is None:
         return lambda function: compile(function)
     if not callable(model):
-        raise _NotCallable(f"compile: expects something to call, got {type(model).__name__}", fix="mutagrad.compile(function)")
+        raise _NotCallable(f"compile: expects something to call, got {type(model).__name__}",
+                           fix="mutagrad.compile(function)")
     return model
 
 

@@ -40,7 +40,7 @@ def _stacked(steps: list[Any], dim: int, reverse: bool) -> Any:
 
 
 def scan(combine_fn: Callable[..., Any], init: Any, xs: Any, *, dim: int = 0, reverse: bool = False) -> tuple[Any, Any]:
-    """A loop over slices: combine_fn(carried, slice) gives what is carried on, and a result; the last carried, and all results."""
+    """Loop over slices: combine_fn(carried, slice) gives what is carried on, and a result; return the last, and all."""
     results = []
     for step in _steps(xs, dim, reverse):
         init, result = combine_fn(init, step)
@@ -48,7 +48,8 @@ def scan(combine_fn: Callable[..., Any], init: Any, xs: Any, *, dim: int = 0, re
     return init, _stacked(results, 0, reverse)
 
 
-def associative_scan(combine_fn: Callable[..., Any], xs: Any, dim: int, reverse: bool = False, combine_mode: str = "pointwise") -> Any:
+def associative_scan(combine_fn: Callable[..., Any], xs: Any, dim: int, reverse: bool = False,
+                     combine_mode: str = "pointwise") -> Any:
     """For each position along a dimension, all slices up to it combined: cumsum with another operation than the sum."""
     first, *rest = _steps(xs, dim, reverse)
     results = [first]

@@ -18,7 +18,8 @@ from .overrides import TorchFunctionMode
 
 __all__ = ["FlopCounterMode"]
 
-_FACTORS = {"matmul": 0, "mm": 0, "bmm": 0, "mv": 0, "dot": 0, "linear": 0, "addmm": 1, "baddbmm": 1, "addmv": 1}  # and where the first of them stands
+# The products, and where the first of their factors stands.
+_FACTORS = {"matmul": 0, "mm": 0, "bmm": 0, "mv": 0, "dot": 0, "linear": 0, "addmm": 1, "baddbmm": 1, "addmv": 1}
 
 
 def _cost(name: str, args: tuple[Any, ...], out: Any) -> tuple[int, tuple[Any, ...]]:
@@ -37,11 +38,12 @@ def _cost(name: str, args: tuple[Any, ...], out: Any) -> tuple[int, tuple[Any, .
 
 
 class FlopCounterMode(TorchFunctionMode):
-    """A block whose products are counted: those of its calls, and those of the derivatives that `backward()` computes in it."""
+    """A block whose products are counted: those of its calls, and those that `backward()` computes in it."""
 
     def __init__(self, mods: Any = None, depth: int = 2, display: bool = True, custom_mapping: Any = None) -> None:
         if custom_mapping:
-            raise NotSupported("FlopCounterMode: custom_mapping is not supported", why="operations have no numbers by which it could find them",
+            raise NotSupported("FlopCounterMode: custom_mapping is not supported",
+                               why="operations have no numbers by which it could find them",
                                fix="leave custom_mapping out")
         self.depth, self.display = depth, display
         self.flop_counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
@@ -51,7 +53,8 @@ class FlopCounterMode(TorchFunctionMode):
 
     def __enter__(self) -> FlopCounterMode:
         self.flop_counts.clear()
-        self._hooks = register_module_forward_pre_hook(self._enter), register_module_forward_hook(self._leave, always_call=True)
+        self._hooks = (register_module_forward_pre_hook(self._enter),
+                       register_module_forward_hook(self._leave, always_call=True))
         super().__enter__()
         return self
 
@@ -64,7 +67,8 @@ class FlopCounterMode(TorchFunctionMode):
 
     def _enter(self, module: Module, inputs: Any) -> None:
         if module not in self._names:
-            self._names.update({inner: ".".join(filter(None, (type(module).__name__, path))) for path, inner in module.named_modules()})
+            top = type(module).__name__
+            self._names.update({inner: ".".join(filter(None, (top, path))) for path, inner in module.named_modules()})
         self._inside.append(self._names[module])
 
     def _leave(self, module: Module, inputs: Any, output: Any) -> None:
@@ -97,6 +101,7 @@ class FlopCounterMode(TorchFunctionMode):
     def get_table(self, depth: int | None = None) -> str:
         """The same as text, of modules down to a depth."""
         deepest = self.depth if depth is None else depth
-        rows = [(place, sum(counts.values())) for place, counts in self.flop_counts.items() if place.count(".") <= deepest]
+        rows = [(place, sum(counts.values())) for place, counts in self.flop_counts.items()
+                if place.count(".") <= deepest]
         width = max((len(place) for place, _ in rows), default=0)
         return "\n".join(f"{place:<{width}}  {total:>16,}" for place, total in rows)

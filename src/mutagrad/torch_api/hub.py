@@ -32,8 +32,9 @@ def set_dir(d: str | os.PathLike[str]) -> None:
     _directory["set"] = os.path.expanduser(d)
 
 
-def load_state_dict_from_url(url: str, model_dir: str | None = None, map_location: Any = None, progress: bool = True, check_hash: bool = False,
-                             file_name: str | None = None, weights_only: bool | None = None) -> Any:
+def load_state_dict_from_url(url: str, model_dir: str | None = None, map_location: Any = None, progress: bool = True,
+                             check_hash: bool = False, file_name: str | None = None,
+                             weights_only: bool | None = None) -> Any:
     """What `load` reads from the file of that name, if it is in the cache.
 
     `check_hash=True` compares it with its name, which has the first digits of its SHA-256 (`resnet18-f37072fd.pth`),
@@ -70,7 +71,8 @@ load_url = load_state_dict_from_url  # torch.utils.model_zoo's name for it
 
 def _refuse(name: str) -> Any:
     def refused(source: Any = "", *arguments: Any, **settings: Any) -> Any:
-        raise NotSupported(f"hub.{name}: {source} is not downloaded", fix="import the model's code, and mutagrad.load its weights from a file")
+        raise NotSupported(f"hub.{name}: {source} is not downloaded",
+                           fix="import the model's code, and mutagrad.load its weights from a file")
 
     return refused
 

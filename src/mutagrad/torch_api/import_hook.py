@@ -7,8 +7,8 @@
 >>> torch.Tensor is mg.Tensor, F is mg.nn.functional
 (True, True)
 
-`torch.nn` is `mutagrad.nn` itself, so classes and identities agree whichever name they were reached by. Only the top, which
-has a version of its own, is another module, with the same attributes.
+`torch.nn` is `mutagrad.nn` itself, so classes and identities agree whichever name they were reached by. Only the top,
+which has a version of its own, is another module, with the same attributes.
 """
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ class TorchVersion(str):
     """A version that can be compared with text and with numbers: `torch.__version__ >= (2, 0)`."""
 
     def _numbers(self, other: Any = None) -> tuple[int, ...]:
-        parts = str(self if other is None else other).partition("+")[0].split(".") if not isinstance(other, tuple) else other
+        text = str(self if other is None else other)
+        parts = other if isinstance(other, tuple) else text.partition("+")[0].split(".")
         digits = ("".join(c for c in str(part) if c.isdigit()) for part in parts)
         return (*(int(d) for d in digits if d), 0, 0, 0)[:3]
 
@@ -115,7 +116,7 @@ def _importing(depth: int) -> bool:
 
 
 def _refuse(path: str, name: str, module: ModuleType, importing: bool) -> None:
-    """Raises what Python raises for a missing name, with more to say unless Python itself has asked, or torch is torch again."""
+    """Raise as Python does for a missing name, with more to say unless Python itself has asked, or torch is back."""
     plain = name.startswith("__") or not any(isinstance(f, Finder) for f in sys.meta_path)
     said = f"module {module.__name__!r} has no attribute {name!r}" if plain else _missing(path, name, _public(module))
     error = ImportError(said, name=path) if importing else AttributeError(said)
@@ -199,7 +200,8 @@ class Finder:
     def __init__(self) -> None:
         version = _front("torch.version", mutagrad.version, __version__=VERSION)
         self.fronts = {"torch.version": version, "torch.functional": _front("torch.functional", mutagrad),
-                       "torch": _front("torch", mutagrad, __version__=VERSION, __path__=[], __package__="torch", version=version)}
+                       "torch": _front("torch", mutagrad, __version__=VERSION, __path__=[], __package__="torch",
+                                       version=version)}
         self.fronts["torch"].__dict__["ops"] = _Operations()
         self.fronts["torch"].__dict__["torch"] = self.fronts["torch"]  # torch.torch, as in PyTorch
 
@@ -227,10 +229,12 @@ class Finder:
                 raise  # one of ours needs something that is not installed
             parent, _, name = path.rpartition(".")
             known = sys.modules.get(parent)
-            raise ModuleNotFoundError(_missing(parent, name, [] if known is None else _public(known)), name=path) from None
+            near = [] if known is None else _public(known)
+            raise ModuleNotFoundError(_missing(parent, name, near), name=path) from None
         _explain(module, path)
         if any(longer.startswith(f"{path}.") and our_path(longer) == ours for longer in ELSEWHERE):
-            front = self.fronts[path] = _front(path, module, __path__=[])  # the import system notes what is below it there, not in the module of both
+            # The import system notes what is below it there, not in the module of both.
+            front = self.fronts[path] = _front(path, module, __path__=[])
             return front
         if any(longer.startswith(f"{path}.") for longer in (*ELSEWHERE, *REASONS)):
             module.__dict__.setdefault("__path__", [])  # a package, as in PyTorch: what is below it is asked for here
@@ -270,7 +274,7 @@ def install() -> ModuleType:
 
 @contextmanager
 def as_torch() -> Iterator[ModuleType]:
-    """A block, or a decorated function, in which `import torch` means mutagrad; a PyTorch that is installed is not touched.
+    """A block, or a decorated function, in which `import torch` means mutagrad; an installed PyTorch is not touched.
 
     What was imported inside goes on working afterwards. An `import torch` that runs later means what it did before.
 

@@ -38,7 +38,8 @@ class CustomOp:
         given.apply_defaults()
         return self._differentiable.apply(*given.arguments.values())
 
-    def register_autograd(self, backward: Callable[..., Any], /, *, setup_context: Callable[..., None] | None = None) -> None:
+    def register_autograd(self, backward: Callable[..., Any], /, *,
+                          setup_context: Callable[..., None] | None = None) -> None:
         """Gives it a derivative: `backward(ctx, *grads)`, from what `setup_context(ctx, inputs, output)` saved."""
         function, prepare = self._function, setup_context
 
@@ -61,8 +62,8 @@ class CustomOp:
 _declared: dict[str, CustomOp] = {}
 
 
-def custom_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: Any = (), device_types: Any = None, schema: str | None = None,
-              tags: Any = None) -> Any:
+def custom_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: Any = (), device_types: Any = None,
+              schema: str | None = None, tags: Any = None) -> Any:
     """Declares an operation; a decorator, too."""
     if fn is None:
         return lambda function: custom_op(name, function, mutates_args=mutates_args)
@@ -74,16 +75,19 @@ def _find(op: Any) -> CustomOp:
     """An operation, or the one that was declared under this name."""
     found = op if isinstance(op, CustomOp) else _declared.get(op)
     if found is None:
-        raise BadValue(f"library: no operation {op!r} is declared", fix="mutagrad.library.custom_op(name, function, mutates_args=())")
+        raise BadValue(f"library: no operation {op!r} is declared",
+                       fix="mutagrad.library.custom_op(name, function, mutates_args=())")
     return found
 
 
-def register_autograd(op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., None] | None = None, lib: Any = None) -> None:
+def register_autograd(op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., None] | None = None,
+                      lib: Any = None) -> None:
     """Gives a declared operation a derivative."""
     _find(op).register_autograd(backward, setup_context=setup_context)
 
 
-def register_fake(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None, allow_override: bool = False) -> Any:
+def register_fake(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None,
+                  allow_override: bool = False) -> Any:
     """What a compiler would call for shapes alone; nothing does."""
     return func if func is not None else lambda function: function
 
@@ -101,11 +105,13 @@ class Library:
         """Notes the name in front of the schema's parenthesis, and gives it back."""
         return schema.partition("(")[0]
 
-    def impl(self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False, allow_override: bool = False) -> None:
+    def impl(self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False,
+             allow_override: bool = False) -> None:
         """Says what computes an operation; what is for other devices or for shapes alone is left."""
         key = dispatch_key or self.dispatch_key
         if key.startswith("Autograd"):
-            raise NotSupported(f"library: {op_name} for the key {key}", why="nothing is dispatched by keys, and the derivative would be lost",
+            raise NotSupported(f"library: {op_name} for the key {key}",
+                               why="nothing is dispatched by keys, and the derivative would be lost",
                                fix="mutagrad.library.register_autograd(name, backward, setup_context=...)")
         if key in ("", "CPU", "CompositeImplicitAutograd", "CompositeExplicitAutograd"):
             name = str(getattr(op_name, "name", op_name)).rpartition("::")[2]
@@ -134,7 +140,7 @@ def impl(qualname: Any, types: Any = "", func: Callable[..., Any] | None = None,
     return None
 
 
-# ------------------------------------------------------------------------------------------------------- operations by name
+# --------------------------------------------------------------------------------------------------- operations by name
 
 class NamedOp:
     """`ops.aten.add`, and its overloads `ops.aten.add.Tensor`: all of them are the function of that name."""
@@ -152,7 +158,8 @@ class NamedOp:
     def __call__(self, *arguments: Any, **settings: Any) -> Any:
         function = _declared.get(self._name) or _of_torch(self._name)
         if function is None:
-            raise NotSupported(f"ops: {self._name} is not an operation here", why="operations are functions of Python; there is no C++ library behind them",
+            raise NotSupported(f"ops: {self._name} is not an operation here",
+                               why="operations are functions of Python; there is no C++ library behind them",
                                fix="mutagrad.library.custom_op(name, function, mutates_args=())")
         return function(*arguments, **settings)
 
@@ -198,7 +205,8 @@ class _Ops:
         return made
 
     def load_library(self, path: Any) -> None:
-        raise NoLibrary(f"ops.load_library: cannot load {path}", why="there is no C++ library behind it", fix="mutagrad.library.custom_op")
+        raise NoLibrary(f"ops.load_library: cannot load {path}", why="there is no C++ library behind it",
+                        fix="mutagrad.library.custom_op")
 
 
 ops = _Ops()

@@ -21,8 +21,8 @@ from ..ops.reduce.reductions import to_dtype
 from ..ops.reduce.statistics import nanmedian
 from ..ops.shape.shape import expand, tensor_argument, whole_dim, whole_dims
 
-__all__ = ["amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median", "norm", "normalize", "prod",
-           "softmax", "softmin", "std", "sum", "var"]
+__all__ = ["amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean",
+           "median", "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var"]
 
 
 def _as_mask(x: Any, mask: Any, name: str) -> Any:
@@ -30,11 +30,13 @@ def _as_mask(x: Any, mask: Any, name: str) -> Any:
     mask = to_dtype(tensor_argument(mask, name), dtypes.bool_)
     shape = x._array.shape
     if mask._array.ndim > len(shape):
-        raise BadIndex(f"{name}: a mask of shape {mask._array.shape} has more dimensions than the input of shape {shape}", fix="mask of the input's shape")
+        raise BadIndex(f"{name}: a mask of shape {mask._array.shape} has more dimensions than the input "
+                       f"of shape {shape}", fix="mask of the input's shape")
     try:
         return expand(mask, *shape)
     except ShapeError:
-        raise ShapeError(f"{name}: a mask of shape {mask._array.shape} does not broadcast to shape {shape}", fix="mask[:, None] where it is for rows") from None
+        raise ShapeError(f"{name}: a mask of shape {mask._array.shape} does not broadcast to shape {shape}",
+                         fix="mask[:, None] where it is for rows") from None
 
 
 def _filled(x: Any, mask: Any, value: Any, name: str) -> Any:
@@ -48,6 +50,11 @@ def _lowest(x: Any, name: str) -> Any:
     if kind not in "fiuV":
         raise DTypeError(f"masked.{name}: {of_array(x._array.dtype).name} has no smallest number", fix="x.int()")
     return -np.inf if kind in "fV" else np.iinfo(x._array.dtype).min
+
+
+def _filled_low(x: Any, mask: Any, name: str) -> Any:
+    """The input with the lowest number where the mask does not hold."""
+    return _filled(x, mask, 0 if mask is None else _lowest(x, name), name)
 
 
 def _highest(x: Any, name: str) -> Any:
@@ -118,7 +125,8 @@ def mean(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = Non
     """The average of what the mask holds for; nan where it holds for nothing."""
     dtype = tensor_argument(input, "mean").dtype if dtype is None else dtypes.as_dtype(dtype)
     if not (dtype.is_floating_point or dtype.is_complex):
-        raise BadValue(f"mean: expects a floating point or complex type, got {dtype.name}", fix="mutagrad.masked.mean(x.float(), mask=mask)")
+        raise BadValue(f"mean: expects a floating point or complex type, got {dtype.name}",
+                       fix="mutagrad.masked.mean(x.float(), mask=mask)")
     return sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask) / _count(input, dim, keepdim, mask, "mean")
 
 
@@ -130,7 +138,8 @@ def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = Non
     if floating:
         return found
     if np.isnan(found._array).any():
-        raise BadValue("median: a row is masked out, and integers have no nan to say so", fix="mutagrad.masked.median(x.float(), mask=mask)")
+        raise BadValue("median: a row is masked out, and integers have no nan to say so",
+                       fix="mutagrad.masked.median(x.float(), mask=mask)")
     return to_dtype(found, input.dtype if dtype is None else dtype)
 
 
@@ -144,11 +153,12 @@ def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any 
 
 def logaddexp(input: Any, other: Any, *, dtype: Any = None, input_mask: Any = None, other_mask: Any = None) -> Any:
     """log(exp(x) + exp(y)), with a mask for each: what it does not hold for adds nothing."""
-    x, y = (_filled(v, mask, 0 if mask is None else _lowest(v, "logaddexp"), "logaddexp") for v, mask in ((input, input_mask), (other, other_mask)))
+    x, y = _filled_low(input, input_mask, "logaddexp"), _filled_low(other, other_mask, "logaddexp")
     return to_dtype(elementwise.logaddexp(x, y), input.dtype if dtype is None else dtype)
 
 
-def norm(input: Any, ord: float | None = 2.0, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
+def norm(input: Any, ord: float | None = 2.0, dim: Any = None, *, keepdim: bool = False, dtype: Any = None,
+         mask: Any = None) -> Any:
     """The norm, as of a vector, of what the mask holds for."""
     x = _filled(input, mask, np.inf if ord == -np.inf else 0, "norm")
     return reduce.norm(x, 2 if ord is None else ord, dim, keepdim, dtype)
@@ -157,7 +167,8 @@ def norm(input: Any, ord: float | None = 2.0, dim: Any = None, *, keepdim: bool 
 def _variance(x: Any, dim: Any, unbiased: Any, correction: Any, keepdim: bool, dtype: Any, mask: Any, name: str) -> Any:
     """Computed in the type of the result; integers in float32, which is theirs unless told otherwise."""
     if unbiased is not None and correction is not None:
-        raise BadValue(f"{name}: unbiased and correction say the same thing, and cannot both be given", fix="correction=1")
+        raise BadValue(f"{name}: unbiased and correction say the same thing, and cannot both be given",
+                       fix="correction=1")
     correction = correction if correction is not None else 1 if unbiased is None else int(unbiased)
     given = tensor_argument(x, name).dtype if dtype is None else dtypes.as_dtype(dtype)
     floating = given if given.is_floating_point or given.is_complex else dtypes.float32
@@ -168,31 +179,32 @@ def _variance(x: Any, dim: Any, unbiased: Any, correction: Any, keepdim: bool, d
     return to_dtype(total / make(degrees), floating if dtype is None else given)
 
 
-def var(input: Any, dim: Any = None, unbiased: bool | None = None, *, correction: float | None = None, keepdim: bool = False, dtype: Any = None,
-        mask: Any = None) -> Any:
+def var(input: Any, dim: Any = None, unbiased: bool | None = None, *, correction: float | None = None,
+        keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
     """The variance of what the mask holds for; nan where it holds for too little."""
     return _variance(input, dim, unbiased, correction, keepdim, dtype, mask, "var")
 
 
-def std(input: Any, dim: Any = None, unbiased: bool | None = None, *, correction: float | None = None, keepdim: bool = False, dtype: Any = None,
-        mask: Any = None) -> Any:
+def std(input: Any, dim: Any = None, unbiased: bool | None = None, *, correction: float | None = None,
+        keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
     """The standard deviation of what the mask holds for; nan where it holds for too little."""
     return elementwise.sqrt(_variance(input, dim, unbiased, correction, keepdim, dtype, mask, "std"))
 
 
 def softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
     """exp(x), normalised to sum to one over what the mask holds for, and 0 elsewhere."""
-    return softmaxes.softmax(_filled(input, mask, 0 if mask is None else _lowest(input, "softmax"), "softmax"), dim, dtype)
+    return softmaxes.softmax(_filled_low(input, mask, "softmax"), dim, dtype)
 
 
 def log_softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
     """The logarithm of softmax over what the mask holds for, and -inf elsewhere."""
-    return softmaxes.log_softmax(_filled(input, mask, 0 if mask is None else _lowest(input, "log_softmax"), "log_softmax"), dim, dtype)
+    return softmaxes.log_softmax(_filled_low(input, mask, "log_softmax"), dim, dtype)
 
 
 def softmin(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
     """The softmax of -x over what the mask holds for, and 0 elsewhere."""
-    return softmaxes.softmax(-_filled(input, mask, 0 if mask is None else _highest(input, "softmin"), "softmin"), dim, dtype)
+    filled = _filled(input, mask, 0 if mask is None else _highest(input, "softmin"), "softmin")
+    return softmaxes.softmax(-filled, dim, dtype)
 
 
 def normalize(input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Any = None) -> Any:

@@ -1,7 +1,7 @@
 """Tensors of which there is a shape and a type, and no data: the device "meta".
 
-A model that is made there costs no memory: its tensors have zeros that are never touched, and so never become real. Writes do
-nothing, functions give tensors of the same kind, and asking for values is an error.
+A model that is made there costs no memory: its tensors have zeros that are never touched, and so never become real.
+Writes do nothing, functions give tensors of the same kind, and asking for values is an error.
 
 >>> import mutagrad as mg
 >>> with mg.device("meta"):
@@ -21,10 +21,12 @@ from ..tensors.tensor import Tensor
 from .torch_function import untouched
 
 # Functions that need values.
-_READS = frozenset(["__array__", "__bool__", "__complex__", "__contains__", "__float__", "__index__", "__int__", "allclose", "cpu", "data_ptr", "equal", "item",
-                    "masked_select", "nonzero", "numpy", "tolist", "unique", "unique_consecutive"])
+_READS = frozenset(["__array__", "__bool__", "__complex__", "__contains__", "__float__", "__index__", "__int__",
+                    "allclose", "cpu", "data_ptr", "equal", "item", "masked_select", "nonzero", "numpy", "tolist",
+                    "unique", "unique_consecutive"])
 # Methods in place that write no values.
-_RESHAPING = frozenset(["detach_", "requires_grad_", "resize_", "squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_"])
+_RESHAPING = frozenset(["detach_", "requires_grad_", "resize_", "squeeze_", "swapaxes_", "swapdims_", "t_",
+                        "transpose_", "unsqueeze_"])
 
 
 class Meta(Tensor):
@@ -51,7 +53,8 @@ class Meta(Tensor):
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override,unused-ignore]
         kind = "Parameter containing:\n" if real_class(type(self)).__name__ == "Parameter" else ""
-        return f"{kind}tensor(..., device='meta', size={tuple(self._array.shape)}" + (", requires_grad=True)" if self.requires_grad else ")")
+        last = ", requires_grad=True)" if self.requires_grad else ")"
+        return f"{kind}tensor(..., device='meta', size={tuple(self._array.shape)}{last}"
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -62,12 +65,15 @@ class Meta(Tensor):
         if name == "__set__":
             return _set(func, args)
         if name in _READS or name == "to" and _leaves(args[1:], kwargs):
-            raise NotSupported(f"{name}: Cannot copy out of meta tensor; no data!", why="a tensor on the device 'meta' has a shape and a type only",
+            raise NotSupported(f"{name}: Cannot copy out of meta tensor; no data!",
+                               why="a tensor on the device 'meta' has a shape and a type only",
                                fix="model.to_empty(device='cpu'), or load_state_dict(state, assign=True)")
-        if name == "__setitem__" or name == "setitem" or name.endswith("_") and not name.endswith("__") and name not in _RESHAPING:
+        in_place = name.endswith("_") and not name.endswith("__") and name not in _RESHAPING
+        if name in ("__setitem__", "setitem") or in_place:
             return _written(name, args[0])
         result = untouched(func, args, kwargs)
-        return result if kwargs.get("device") is not None and device(kwargs["device"]).type != "meta" else emptied(result)
+        elsewhere = kwargs.get("device") is not None and device(kwargs["device"]).type != "meta"
+        return result if elsewhere else emptied(result)
 
 
 def _leaves(targets: Any, settings: Any) -> bool:
@@ -79,8 +85,8 @@ def _leaves(targets: Any, settings: Any) -> bool:
 def _written(name: str, target: Any) -> Any:
     """What a write gives that has nothing to write."""
     if not isinstance(target, Meta):
-        raise NotSupported(f"{name}: Cannot copy out of meta tensor; no data!", why="the target has data, and the source has none",
-                           fix="write the other way round")
+        raise NotSupported(f"{name}: Cannot copy out of meta tensor; no data!",
+                           why="the target has data, and the source has none", fix="write the other way round")
     return None if name in ("__setitem__", "setitem") else target
 
 
@@ -110,7 +116,8 @@ def without_data(kind: Any) -> Any:
     if issubclass(kind, Meta):
         return kind
     if kind not in _classes:
-        _classes[kind] = type(kind.__name__, (Meta, kind), {"__torch_function__": Meta.__torch_function__, "stands_for": Meta})
+        inside = {"__torch_function__": Meta.__torch_function__, "stands_for": Meta}
+        _classes[kind] = type(kind.__name__, (Meta, kind), inside)
     return _classes[kind]
 
 

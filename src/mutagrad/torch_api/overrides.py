@@ -14,9 +14,10 @@ from ..base.modes import Block, mode, push
 from ..tensors.tensor import Tensor
 from .torch_function import MAKERS, NAMES, NAMESPACES, answer, foreign, takes_over, unchanged, watch
 
-__all__ = ["BaseTorchFunctionMode", "TorchFunctionMode", "get_default_nowrap_functions", "get_ignored_functions", "get_overridable_functions",
-           "get_testing_overrides", "handle_torch_function", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic",
-           "is_tensor_like", "is_tensor_method_or_property", "resolve_name", "wrap_torch_function"]
+__all__ = ["BaseTorchFunctionMode", "TorchFunctionMode", "get_default_nowrap_functions", "get_ignored_functions",
+           "get_overridable_functions", "get_testing_overrides", "handle_torch_function", "has_torch_function",
+           "has_torch_function_unary", "has_torch_function_variadic", "is_tensor_like",
+           "is_tensor_method_or_property", "resolve_name", "wrap_torch_function"]
 
 watch()
 
@@ -24,7 +25,9 @@ watch()
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Whether a mode, or the class of one of these, takes over functions that are called with it."""
     now = mode.now
-    return now.dispatch_off < 2 and bool(now.function_modes) or now.dispatch_off == 0 and any(takes_over(type(value)) for value in relevant_args)
+    if now.dispatch_off < 2 and now.function_modes:
+        return True
+    return now.dispatch_off == 0 and any(takes_over(type(value)) for value in relevant_args)
 
 
 def has_torch_function_unary(obj: Any) -> bool:
@@ -37,18 +40,21 @@ def has_torch_function_variadic(*objs: Any) -> bool:
     return has_torch_function(objs)
 
 
-def handle_torch_function(public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+def handle_torch_function(public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any,
+                          **kwargs: Any) -> Any:
     """What the classes of the relevant arguments make of a call of `public_api`."""
     return answer(public_api, foreign(relevant_args), args, kwargs)
 
 
 def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator for functions that classes can take over; `dispatcher` gives, of the arguments, those that are asked."""
+    """Return a decorator for functions that classes can take over; `dispatcher` gives the arguments that are asked."""
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             relevant = tuple(dispatcher(*args, **kwargs))
-            return answer(call, foreign(relevant), args, kwargs) if has_torch_function(relevant) else function(*args, **kwargs)
+            if not has_torch_function(relevant):
+                return function(*args, **kwargs)
+            return answer(call, foreign(relevant), args, kwargs)
 
         return call
 
@@ -92,7 +98,7 @@ def _get_current_function_mode_stack() -> list[Any]:
     return list(mode.now.function_modes)
 
 
-# --------------------------------------------------------------------------------------------------------- what there is
+# -------------------------------------------------------------------------------------------------------- what there is
 
 def is_tensor_like(inp: Any) -> bool:
     """Whether it is a tensor, or of a class with `__torch_function__`."""
@@ -108,10 +114,14 @@ def get_overridable_functions() -> dict[Any, list[Any]]:
     """The functions that classes can take over, by where they are."""
     found: dict[Any, list[Any]] = {}
     for space in (*(module for path, module in NAMESPACES.items() if path != "ops.recurrent"), Tensor):
-        inside = (vars(space)[name] for name in vars(space) if space is Tensor or not name.startswith("_") and not name.endswith("_") and name not in MAKERS)
+        inside = (value for name, value in vars(space).items() if space is Tensor or _is_overridable(name))
         reachable = (value.__get__ if isinstance(value, property) else value for value in inside)
         found[space] = [value for value in reachable if _hashable(value) and value in NAMES]
     return found
+
+
+def _is_overridable(name: str) -> bool:
+    return not name.startswith("_") and not name.endswith("_") and name not in MAKERS
 
 
 def _hashable(value: Any) -> bool:
@@ -120,7 +130,8 @@ def _hashable(value: Any) -> bool:
 
 def get_ignored_functions() -> set[Any]:
     """The functions that make tensors of data, which no class can take over."""
-    return {vars(space)[name] for space in NAMESPACES.values() for name in MAKERS if name in vars(space)} | {Tensor.as_subclass}
+    makers = {vars(space)[name] for space in NAMESPACES.values() for name in MAKERS if name in vars(space)}
+    return makers | {Tensor.as_subclass}
 
 
 def get_default_nowrap_functions() -> set[Any]:

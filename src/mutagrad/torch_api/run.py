@@ -20,8 +20,10 @@ _INTERRUPTED = 130  # what a shell reports for a program that was interrupted fr
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "mutagrad run SCRIPT [ARGUMENT ...]\n       mutagrad run -m MODULE [ARGUMENT ...]"
-    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE", help="run a module, as `python -m` does")
-    parser.add_argument("script", nargs=argparse.REMAINDER, metavar="SCRIPT [ARGUMENT ...]", help="the program, and what it is given")
+    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE",
+                        help="run a module, as `python -m` does")
+    parser.add_argument("script", nargs=argparse.REMAINDER, metavar="SCRIPT [ARGUMENT ...]",
+                        help="the program, and what it is given")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -36,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def for_children() -> None:
-    """Processes that the program starts find `torch_api/startup/sitecustomize.py`, so that `torch` is mutagrad there, too."""
+    """Have child processes find `torch_api/startup/sitecustomize.py`, so that `torch` is mutagrad there, too."""
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if _STARTUP not in paths:
         os.environ["PYTHONPATH"] = os.pathsep.join([_STARTUP, *filter(None, paths)])
@@ -63,7 +65,8 @@ def run_script(given: list[str]) -> int:
     sys.argv = list(given)
     _first_on_path(folder)
     main = ModuleType("__main__")
-    main.__dict__.update(__file__=path, __cached__=None, __builtins__=__builtins__, __loader__=SourceFileLoader("__main__", path))
+    main.__dict__.update(__file__=path, __cached__=None, __builtins__=__builtins__,
+                         __loader__=SourceFileLoader("__main__", path))
     sys.modules["__main__"] = main  # for good: what the program leaves to be done at exit still needs it
     return _guarded(lambda: exec(compile(source, path, "exec", dont_inherit=True), main.__dict__))
 

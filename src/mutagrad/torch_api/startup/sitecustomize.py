@@ -1,4 +1,4 @@
-"""Run by Python as it starts, where `mutagrad run` has put this folder on PYTHONPATH: child processes mean mutagrad, too.
+"""Run by Python as it starts, where `mutagrad run` has put this folder on PYTHONPATH: torch is mutagrad there, too.
 
 Python runs one module of this name. Where another is hidden behind this one, it is run afterwards.
 """

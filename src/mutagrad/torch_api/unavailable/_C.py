@@ -1,4 +1,4 @@
-"""Names of PyTorch's C++ library that Python programs ask for, where the answer is known: that there is no such thing here."""
+"""Names of PyTorch's C++ library that Python programs ask for, where it is known that there is no such thing here."""
 from __future__ import annotations
 
 from enum import Enum
@@ -45,9 +45,9 @@ def _is_torch_function_mode_enabled() -> bool:
 
 # Names of what PyTorch's C++ library could do to an operation. Operations here are not dispatched by them.
 _KEYS = """
-    Undefined CPU CUDA MPS XPU Meta SparseCPU SparseCUDA QuantizedCPU QuantizedCUDA BackendSelect Python Functionalize ADInplaceOrView
-    AutogradOther AutogradCPU AutogradCUDA AutogradMPS AutogradXPU AutogradMeta AutocastCPU AutocastCUDA FuncTorchBatched PreDispatch
-    Autograd CompositeImplicitAutograd CompositeExplicitAutograd"""
+    Undefined CPU CUDA MPS XPU Meta SparseCPU SparseCUDA QuantizedCPU QuantizedCUDA BackendSelect Python Functionalize
+    ADInplaceOrView AutogradOther AutogradCPU AutogradCUDA AutogradMPS AutogradXPU AutogradMeta AutocastCPU AutocastCUDA
+    FuncTorchBatched PreDispatch Autograd CompositeImplicitAutograd CompositeExplicitAutograd"""
 DispatchKey: Any = Enum("DispatchKey", [(name, name) for name in _KEYS.split()], type=str)  # type: ignore[misc]
 
 

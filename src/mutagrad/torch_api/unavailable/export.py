@@ -21,4 +21,5 @@ class Dim:
 
 def export(*arguments: Any, **settings: Any) -> Any:
     """Raises: there is no graph of a whole program."""
-    raise NotSupported("export: models are not exported", why="programs run as they are, line by line", fix="save(model.state_dict(), path)")
+    raise NotSupported("export: models are not exported", why="programs run as they are, line by line",
+                       fix="save(model.state_dict(), path)")

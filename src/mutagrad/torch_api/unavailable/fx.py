@@ -13,7 +13,8 @@ class _Traced:
     """What tracing would make; nothing is an instance of it."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
-        raise NotSupported(f"fx.{type(self).__name__}: programs are not traced", why="they run as they are", fix="call the module itself")
+        raise NotSupported(f"fx.{type(self).__name__}: programs are not traced", why="they run as they are",
+                           fix="call the module itself")
 
 
 class Graph(_Traced):
@@ -58,7 +59,8 @@ def get_proxy_mode() -> None:
 
 
 def symbolic_trace(root: Any, concrete_args: Any = None) -> Any:
-    raise NotSupported("fx.symbolic_trace: programs are not traced", why="they run as they are", fix="call the module itself")
+    raise NotSupported("fx.symbolic_trace: programs are not traced", why="they run as they are",
+                       fix="call the module itself")
 
 
 class FakeTensor(_Traced):

@@ -7,9 +7,10 @@ from typing import Any, Final
 from ...base.errors import NotSupported
 from ...nn.module import Module
 
-__all__ = ["Attribute", "Final", "RecursiveScriptModule", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate", "export", "fork", "freeze",
-           "ignore", "is_scripting", "is_tracing", "isinstance", "load", "optimize_for_inference", "save", "script", "script_if_tracing",
-           "script_method", "trace", "trace_module", "unused", "wait"]
+__all__ = ["Attribute", "Final", "RecursiveScriptModule", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate",
+           "export", "fork", "freeze", "ignore", "is_scripting", "is_tracing", "isinstance", "load",
+           "optimize_for_inference", "save", "script", "script_if_tracing", "script_method", "trace", "trace_module",
+           "unused", "wait"]
 
 _isinstance = isinstance
 Dict, List, Tuple = dict, list, tuple  # which PyTorch's module happens to have
@@ -58,12 +59,13 @@ _script_if_tracing = script_if_tracing
 
 
 def trace(func: Any = None, example_inputs: Any = None, **settings: Any) -> Any:
-    """The function itself; as a decorator, too. Unlike a trace, it still takes its branches by the values it is given."""
+    """Return the function itself; a decorator, too. Unlike a trace, it still branches by the values it is given."""
     return func if func is not None else lambda f: f
 
 
 def _compiled_only(name: str) -> NotSupported:
-    return NotSupported(f"jit.{name}: there are no compiled modules", why="a module runs as Python, line by line", fix="module.eval(), and call it")
+    return NotSupported(f"jit.{name}: there are no compiled modules", why="a module runs as Python, line by line",
+                        fix="module.eval(), and call it")
 
 
 def trace_module(mod: Any, inputs: Any, **settings: Any) -> Any:

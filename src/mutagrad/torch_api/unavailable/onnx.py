@@ -19,7 +19,8 @@ def parse_args(*descriptors: str) -> Any:
 
 
 def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Any, opset_version: int) -> None:
-    raise NotSupported(f"onnx.register_custom_op_symbolic: {symbolic_name} is for an export, and models are not exported", fix="leave it out")
+    raise NotSupported(f"onnx.register_custom_op_symbolic: {symbolic_name} is for an export, "
+                       "and models are not exported", fix="leave it out")
 
 
 symbolic_opset11 = symbolic_helper = sys.modules[__name__]
@@ -28,4 +29,5 @@ symbolic_opset11 = symbolic_helper = sys.modules[__name__]
 def export(*arguments: Any, **settings: Any) -> Any:
     """Raises: there is no graph of a whole program that could be written to a file."""
     raise NotSupported("onnx.export: models are not exported", why="programs run as they are, line by line",
-                       fix="save(model.state_dict(), path), which PyTorch can read with safetensors, and export it there")
+                       fix="save(model.state_dict(), path), which PyTorch can read with safetensors, "
+                       "and export it there")

@@ -28,5 +28,6 @@ def _refuse(name: str) -> Any:
     return refused
 
 
-convert, fuse_modules, fuse_modules_qat, get_default_qat_qconfig, get_default_qconfig, prepare, prepare_qat, quantize_dynamic = map(_refuse, (
-    "convert", "fuse_modules", "fuse_modules_qat", "get_default_qat_qconfig", "get_default_qconfig", "prepare", "prepare_qat", "quantize_dynamic"))
+convert, fuse_modules, fuse_modules_qat, prepare, prepare_qat, quantize_dynamic = map(
+    _refuse, ("convert", "fuse_modules", "fuse_modules_qat", "prepare", "prepare_qat", "quantize_dynamic"))
+get_default_qconfig, get_default_qat_qconfig = map(_refuse, ("get_default_qconfig", "get_default_qat_qconfig"))

@@ -7,8 +7,9 @@ from ...compiler import allow_in_graph, assume_constant_result, disable, is_comp
 from . import config, eval_frame
 from .eval_frame import OptimizedModule
 
-__all__ = ["OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "eval_frame", "graph_break", "is_compiling", "mark_dynamic",
-           "mark_static", "mark_static_address", "maybe_mark_dynamic", "reset"]
+__all__ = ["OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "eval_frame",
+           "graph_break", "is_compiling", "mark_dynamic", "mark_static", "mark_static_address", "maybe_mark_dynamic",
+           "reset"]
 
 
 def graph_break(msg: str = "") -> None:
