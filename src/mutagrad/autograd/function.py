@@ -20,7 +20,7 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from ..arrays import np
@@ -43,11 +43,11 @@ class Context:
     """What `forward` leaves for `backward`: `ctx`. Anything else may be kept as an attribute."""
 
     def __init__(self) -> None:
-        self._to_save: tuple[Any, ...] = ()
-        self._for_jvp: tuple[Any, ...] = ()
+        self._to_save: tuple[TensorBase | None, ...] = ()
+        self._for_jvp: tuple[TensorBase | None, ...] = ()
         self._in_jvp = False
-        self._dirty: tuple[Any, ...] = ()
-        self._constant: tuple[Any, ...] = ()
+        self._dirty: tuple[TensorBase, ...] = ()
+        self._constant: tuple[TensorBase, ...] = ()
         self._materialize = self._materialize_non_diff_grads = True
         self._node: Any = None
         self._sources: list[Any] = []  # of what is saved: writer and window; of an output, its number
@@ -55,12 +55,17 @@ class Context:
         self._metadata: dict[Any, Any] = {}
         self.needs_input_grad: tuple[bool, ...] = ()
 
-    def save_for_backward(self, *tensors: Any) -> None:
-        """Keeps tensors as they are now: a later write to them does not change what backward sees."""
+    if TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any: ...
+
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
+    def save_for_backward(self, *tensors: TensorBase | None) -> None:
+        """Keep tensors as they are now: a later write to them does not change what backward sees."""
         self._to_save = _only_tensors(tensors, "save_for_backward")
 
-    def save_for_forward(self, *tensors: Any) -> None:
-        """Keeps tensors for `jvp`."""
+    def save_for_forward(self, *tensors: TensorBase | None) -> None:
+        """Keep tensors for `jvp`."""
         self._for_jvp = _only_tensors(tensors, "save_for_forward")
 
     @property
@@ -81,20 +86,20 @@ class Context:
         warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
         return self.saved_tensors
 
-    def mark_dirty(self, *tensors: Any) -> None:
-        """Says that forward changed these inputs. (It is noticed anyway.)"""
+    def mark_dirty(self, *tensors: TensorBase) -> None:
+        """Say that forward changed these inputs. (It is noticed anyway.)"""
         self._dirty = tensors
 
-    def mark_non_differentiable(self, *tensors: Any) -> None:
-        """Says that these outputs have no gradient."""
+    def mark_non_differentiable(self, *tensors: TensorBase) -> None:
+        """Say that these outputs have no gradient."""
         self._constant = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether backward gets zeros (the default) or None for outputs that nothing depends on."""
+        """Set whether backward gets zeros (the default) or None for outputs that nothing depends on."""
         self._materialize = value
 
 
-def _only_tensors(values: tuple[Any, ...], what: str) -> tuple[Any, ...]:
+def _only_tensors(values: tuple[TensorBase | None, ...], what: str) -> tuple[TensorBase | None, ...]:
     for t in values:
         if t is not None and not isinstance(t, TensorBase):
             raise BadArgument(f"{what}: can only save tensors, not {type(t).__name__}", fix="ctx.value = value")
@@ -166,7 +171,7 @@ class Applied:
             answer = cast(answer, dtype)
         return answer if mode.grad else answer._array
 
-    def _fitted(self, answer: Any, shape: tuple[int, ...], i: int) -> Any:
+    def _fitted(self, answer: TensorBase, shape: tuple[int, ...], i: int) -> Any:
         """A gradient in the input's shape: summed over the dimensions that the input was broadcast along."""
         given = answer._array.shape
         try:
@@ -271,7 +276,7 @@ class Function(metaclass=_Named):
 
     @classmethod
     def apply(cls, *arguments: Any) -> Any:
-        """Runs forward without recording, then records the call as one operation."""
+        """Run forward without recording, then record the call as one operation."""
         ctx = Context()
         if cls.setup_context is not Function.setup_context:  # which is given the defaults of forward, too
             bound = inspect.signature(cls.forward).bind(*arguments)
@@ -306,7 +311,7 @@ def _call_forward(cls: type[Function], ctx: Context, arguments: tuple[Any, ...])
     return result
 
 
-def _tangents(cls: type[Function], tensors: list[Any]) -> list[Any] | None:
+def _tangents(cls: type[Function], tensors: Sequence[Any]) -> list[TensorBase | None] | None:
     """Of the inputs, for `jvp`: zeros where a tensor has none. None if there is nothing to carry on, or no `jvp`."""
     if not forward_ad.is_open() or cls.jvp is Function.jvp:
         return None
@@ -321,8 +326,8 @@ def _is_float(tensor: TensorBase) -> bool:
     return tensor._array.dtype.kind in "fcV"
 
 
-def _carry_on(cls: type[Function], ctx: Context, tangents: list[Any], outputs: tuple[Any, ...]) -> None:
-    """Gives the outputs the tangents that `jvp` says."""
+def _carry_on(cls: type[Function], ctx: Context, tangents: list[TensorBase | None], outputs: tuple[Any, ...]) -> None:
+    """Give the outputs the tangents that `jvp` says."""
     ctx._in_jvp = True
     try:
         answers = cls.jvp(ctx, *tangents)
@@ -347,7 +352,7 @@ def _is(tensor: Any, tensors: Sequence[Any]) -> bool:
     return any(tensor is t for t in tensors)
 
 
-def _dirty(changed: list[Any], ctx: Context, outputs: tuple[Any, ...]) -> list[Any]:
+def _dirty(changed: list[TensorBase], ctx: Context, outputs: tuple[Any, ...]) -> list[TensorBase]:
     """The inputs that forward changed: marked ones, and those whose memory has a new version.
 
     Versions are the memory's, so an input that only shares memory with a changed one that is marked or returned is not.
@@ -357,8 +362,8 @@ def _dirty(changed: list[Any], ctx: Context, outputs: tuple[Any, ...]) -> list[A
     return known + [t for t in changed if not _is(t, known) and not _is(memory_of(t), explained)]
 
 
-def _check_dirty(cls: type[Function], ctx: Context, tensors: list[Any], outputs: tuple[Any, ...],
-                 dirty: list[Any]) -> None:
+def _check_dirty(cls: type[Function], ctx: Context, tensors: Sequence[Any], outputs: tuple[Any, ...],
+                 dirty: list[TensorBase]) -> None:
     for t in dirty:
         if t._storage.writer is not None and _is(t, tensors) and not _is(t, outputs):
             raise GradientError(f"{cls.__name__}: forward changed an input that it does not return",
@@ -369,8 +374,8 @@ def _check_dirty(cls: type[Function], ctx: Context, tensors: list[Any], outputs:
         warnings.warn(f"{cls.__name__}: mark_dirty received a tensor that was not an input", stacklevel=3)
 
 
-def _record(cls: type[Function], ctx: Context, outputs: tuple[Any, ...], tensors: list[Any], links: tuple[Any, ...],
-            dirty: list[Any]) -> tuple[Any, ...]:
+def _record(cls: type[Function], ctx: Context, outputs: tuple[Any, ...], tensors: Sequence[Any], links: tuple[Any, ...],
+            dirty: list[TensorBase]) -> tuple[Any, ...]:
     if dirty:
         _check_dirty(cls, ctx, tensors, outputs, dirty)
         dirty = [t for t in dirty if _is(t, tensors)]
@@ -396,15 +401,15 @@ def _record(cls: type[Function], ctx: Context, outputs: tuple[Any, ...], tensors
     return tuple(results)
 
 
-def ref_or_none(result: Any, yes: bool) -> Any:
+def ref_or_none(result: Any, yes: bool) -> ref[Any] | None:
     return _weak(result._storage.writer) if yes else None
 
 
-def _weak(node: Any) -> Any:
+def _weak(node: Any) -> ref[Any]:
     return ref(node)
 
 
-def _source(t: Any, outputs: Sequence[Any], tensors: Sequence[Any], dirty: Sequence[Any]) -> Any:
+def _source(t: TensorBase | None, outputs: Sequence[Any], tensors: Sequence[Any], dirty: Sequence[TensorBase]) -> Any:
     """Return where a saved tensor came from: the number of the output that it is, or else its writer and window.
 
     An input that forward changed is saved as the output that it became.
@@ -422,8 +427,8 @@ def _source(t: Any, outputs: Sequence[Any], tensors: Sequence[Any], dirty: Seque
     return writer, None if writer is None else window_or_none(t)
 
 
-def _attach(output: Any, node: Node, number: int, several: bool, dirty: bool, is_input: bool) -> Any:
-    """Makes `node` the writer of an output: of its storage, if it is new or was changed; else of a history of its own.
+def _attach(output: TensorBase, node: Node, number: int, several: bool, dirty: bool, is_input: bool) -> TensorBase:
+    """Make `node` the writer of an output: of its storage, if it is new or was changed; else of a history of its own.
 
     One over memory that others see is linked to theirs: a write to either is part of both. Elements that are the same
     memory have gradients of their own to come, so such an output is copied.
@@ -464,10 +469,10 @@ _ONCE = _Once()
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """For a backward that is not differentiable itself: differentiating what it gave is an error, not a zero."""
+    """Decorate a backward that is not differentiable itself: differentiating what it gave is an error, not a zero."""
 
     @functools.wraps(backward)
-    def wrapped(ctx: Any, *grads: Any) -> Any:
+    def wrapped(ctx: Context, *grads: Any) -> Any:
         answers = call_with(UNRECORDED, backward, ctx, *grads)
         if not mode.grad:
             return answers
@@ -480,7 +485,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def _only_once(answer: Any, writers: list[Any]) -> Any:
+def _only_once(answer: TensorBase, writers: list[Any]) -> Any:
     found = detached(answer).clone()
     found._storage.writer = new_node(_ONCE, writers)
     return found

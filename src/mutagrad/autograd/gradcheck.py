@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -11,9 +11,11 @@ from ..arrays import np
 from ..arrays.numpy import silently
 from ..base.errors import GradientError, Mismatch
 from ..base.modes import keeps_modes
+from ..base.operands import Array
 from ..core.backward import check_separate, grad
 from ..core.factory import detached, make
 from ..core.storage import TensorBase
+from ..tensors.tensor import Tensor
 from .forward_ad import dual_level, make_dual, unpack_dual
 from .modes import enable_grad
 
@@ -34,8 +36,8 @@ def _outputs(func: Callable[..., Any], inputs: tuple[Any, ...]) -> list[Any]:
     return [o for o in given if isinstance(o, TensorBase) and o._array.dtype.kind in "fcV"]
 
 
-def _same_kind(ends: list[list[Any]]) -> None:
-    """Raises where the outputs' shapes or types change with the values of the inputs."""
+def _same_kind(ends: list[list[Array]]) -> None:
+    """Raise where the outputs' shapes or types change with the values of the inputs."""
     for what in ("shape", "dtype"):
         kinds = [[getattr(a, what) for a in arrays] for arrays in ends]
         if any(kind != kinds[0] for kind in kinds):
@@ -44,15 +46,16 @@ def _same_kind(ends: list[list[Any]]) -> None:
                            fix="check it at values where nothing is decided by a small difference")
 
 
-def _units(array: Any) -> tuple[complex, ...]:
+def _units(array: Array) -> tuple[complex, ...]:
     return (1.0, 1j) if array.dtype.kind == "c" else (1.0,)
 
 
 @keeps_modes
-def _numeric(func: Callable[..., Any], inputs: tuple[Any, ...], which: int, eps: float, at: list[Any]) -> list[Any]:
+def _numeric(func: Callable[..., Any], inputs: tuple[Any, ...], which: int, eps: float,
+             at: list[TensorBase]) -> list[Array]:
     """For each output the derivatives by the real (and imaginary) parts of one input, by differences."""
     array = inputs[which]._array
-    columns: list[list[Any]] = []
+    columns: list[list[Array]] = []
     for place in np.ndindex(array.shape):
         for unit in _units(array):
             ends = []
@@ -67,7 +70,7 @@ def _numeric(func: Callable[..., Any], inputs: tuple[Any, ...], which: int, eps:
     return [np.stack([c[k] for c in columns]) for k in range(len(columns[0]) if columns else 0)]
 
 
-def _by_rules(output: Any, x: Any) -> Any:
+def _by_rules(output: TensorBase, x: TensorBase) -> Any:
     """The same by the rules: a row for each real (and imaginary) part of x, a column for each element of the output."""
     columns = []
     for place in np.ndindex(output._array.shape):
@@ -82,14 +85,14 @@ def _by_rules(output: Any, x: Any) -> Any:
     return np.stack(columns, 1) if columns else np.zeros((x._array.size, 0))
 
 
-def _gradient(output: Any, x: Any, seed: Any) -> Any:
+def _gradient(output: TensorBase, x: TensorBase, seed: Array) -> Any:
     if not output.requires_grad:
         return np.zeros_like(x._array)
     found, = grad([output], [x], [make(seed)], retain_graph=True, allow_unused=True)
     return np.zeros_like(x._array) if found is None else found._array
 
 
-def _by_tangents(func: Callable[..., Any], inputs: tuple[Any, ...], which: int) -> list[Any]:
+def _by_tangents(func: Callable[..., Any], inputs: tuple[Any, ...], which: int) -> list[Array]:
     """The same in forward mode: a row for each direction."""
     array = inputs[which]._array
     rows = []
@@ -106,13 +109,13 @@ def _by_tangents(func: Callable[..., Any], inputs: tuple[Any, ...], which: int) 
     return [np.stack([row[k] for row in rows]) for k in range(len(rows[0]) if rows else 0)]
 
 
-def _compare(found: Any, expected: Any, what: str, rtol: float, atol: float) -> None:
+def _compare(found: Array, expected: Array, what: str, rtol: float, atol: float) -> None:
     if not silently(np.allclose, found, expected, rtol, atol):
         raise GradcheckError(f"gradcheck: {what}", why=f"by the rules\n{found}\nby differences\n{expected}",
                              fix="inputs must be float64 for differences to be exact enough")
 
 
-def _check_reverse(outputs: list[Any], x: Any, i: int, expected: list[Any],
+def _check_reverse(outputs: list[TensorBase], x: TensorBase, i: int, expected: list[Array],
                    rtol: float, atol: float, nondet_tol: float) -> None:
     for k, (output, e) in enumerate(zip(outputs, expected)):
         found = _by_rules(output, x)
@@ -143,9 +146,9 @@ def _check_inputs(inputs: tuple[Any, ...]) -> list[int]:
 
 
 @keeps_modes
-def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
-              raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True,
-              check_grad_dtypes: bool = False, check_batched_grad: bool = False,
+def gradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any], *, eps: float = 1e-6, atol: float = 1e-5,
+              rtol: float = 1e-3, raise_exception: bool = True, nondet_tol: float = 0.0,
+              check_undefined_grad: bool = True, check_grad_dtypes: bool = False, check_batched_grad: bool = False,
               check_batched_forward_grad: bool = False, check_forward_ad: bool = False, check_backward_ad: bool = True,
               fast_mode: bool = False, masked: bool | None = None) -> bool:
     """Whether the gradients of `func` are those by differences.
@@ -181,18 +184,19 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
 
 
 @keeps_modes
-def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, *, eps: float = 1e-6,
-                  atol: float = 1e-5, rtol: float = 1e-3, gen_non_contig_grad_outputs: bool = False,
-                  raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True,
-                  check_grad_dtypes: bool = False, check_batched_grad: bool = False, check_fwd_over_rev: bool = False,
-                  check_rev_over_rev: bool = True, fast_mode: bool = False, masked: bool = False) -> bool:
+def gradgradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any],
+                  grad_outputs: Tensor | Sequence[Tensor] | None = None, *, eps: float = 1e-6, atol: float = 1e-5,
+                  rtol: float = 1e-3, gen_non_contig_grad_outputs: bool = False, raise_exception: bool = True,
+                  nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_grad_dtypes: bool = False,
+                  check_batched_grad: bool = False, check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True,
+                  fast_mode: bool = False, masked: bool = False) -> bool:
     """Whether the second derivatives of `func` are those by differences of the first."""
     inputs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     with enable_grad():
         outputs = [o for o in _outputs(func, inputs) if o.requires_grad]
     if grad_outputs is None:
         grad_outputs = [_drawn(o, gen_non_contig_grad_outputs) for o in outputs]
-    grad_outputs = tuple(grad_outputs) if isinstance(grad_outputs, (tuple, list)) else (grad_outputs,)
+    seeds = tuple(grad_outputs) if isinstance(grad_outputs, (tuple, list)) else (grad_outputs,)
     count = len(inputs)
 
     @keeps_modes
@@ -204,11 +208,11 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
             wanted = [x for x in xs if _wants_grad(x)]
             return grad(results, wanted, list(values[count:]), create_graph=True, materialize_grads=True)
 
-    return gradcheck(first, (*inputs, *grad_outputs), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
+    return gradcheck(first, (*inputs, *seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
                      nondet_tol=nondet_tol, check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev)
 
 
-def _drawn(output: Any, scattered: bool) -> Any:
+def _drawn(output: TensorBase, scattered: bool) -> Any:
     """A gradient to start from, of the output's shape; every other element of its memory, if asked."""
     size = (*output._array.shape, 2) if scattered else output._array.shape
     drawn = make(np.random.default_rng(0).normal(size=size).astype(output._array.dtype))

@@ -5,11 +5,14 @@ import functools
 import sys
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..base.errors import BadArgument, BadValue, NotSupported
-from ..base.modes import Block, amend, call_with, mode as current
+from ..base.modes import Block, Modes, amend, call_with, mode as current
 from ..base.provenance import OURS
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 F = TypeVar("F", bound=Callable[..., Any])
 _GENERATOR = 0x20  # the flag of a generator's code object, as inspect names it
@@ -41,7 +44,7 @@ class _Mode(Block):
         return {"recorded": self.grad}
 
     def check(self) -> None:
-        """Raises where the mode cannot be entered."""
+        """Raise where the mode cannot be entered."""
         if current.now.dual is not None and not self.grad and _called_by_user():
             raise NotSupported(f"{type(self).__name__}: not supported inside dual_level",
                                why="what is not recorded has no tangent",
@@ -119,10 +122,10 @@ class enable_grad(_Mode):
 class _Setting(_Mode):
     """Sets a mode at once; as a context manager, for the block alone; as a decorator, inside the function."""
 
-    def __new__(cls, *arguments: Any, **settings: Any) -> Any:
+    def __new__(cls, *arguments: Any, **settings: Any) -> Self:
         return object.__new__(cls)
 
-    _at: Any = None
+    _at: Modes | None = None
 
     def _set(self) -> None:
         self._found = {name: getattr(current.now, name) for name in self.changes()}
@@ -240,7 +243,7 @@ class set_nan_policy(_Setting):
 
 
 def get_nan_policy() -> str:
-    """What `set_nan_policy` was last told."""
+    """Return what `set_nan_policy` was last told."""
     return current.now.nan_policy
 
 
@@ -257,7 +260,7 @@ class detect_anomaly(_Mode):
     detect_anomaly: Function 'MulBackward0' returned nan values in its 0th output
     """
 
-    def __new__(cls, check_nan: bool = True) -> Any:
+    def __new__(cls, check_nan: bool = True) -> Self:
         return object.__new__(cls)
 
     def __init__(self, check_nan: bool = True) -> None:
@@ -298,7 +301,7 @@ def is_inference_mode_enabled() -> bool:
 class set_multithreading_enabled(_Mode):
     """Accepted as PyTorch's: a sweep runs on the thread that asked for it, either way."""
 
-    def __new__(cls, mode: bool) -> Any:
+    def __new__(cls, mode: bool) -> Self:
         return object.__new__(cls)
 
     def __init__(self, mode: bool) -> None:

@@ -6,7 +6,7 @@ nodes without hooks cost nothing.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 from weakref import ref
 
@@ -14,14 +14,17 @@ from ..base.errors import BadArgument, GradientError
 from ..base.modes import mode
 from ..core.arithmetic import ON_ARRAYS, ON_TENSORS
 from ..core.backward import RemovableHandle, enter_after, enter_hook
-from ..core.dtypes import of_array
+from ..core.dtypes import dtype as ElementType, of_array
 from ..core.factory import make, window_or_none
 from ..core.graph import Freed, Hooks, Leaf, Node
 from ..core.op import RAW
 from ..core.saved import snapshot, source_of, with_history
 from ..core.storage import TensorBase
 from ..core.sweep import OUTPUT, already_freed
-from ..core.window import shape_of
+from ..core.window import Window, shape_of
+from ..tensors.tensor import Tensor
+
+Grads = tuple["Tensor | None", ...]
 
 
 def _shown(g: Any) -> Any:
@@ -80,7 +83,7 @@ class Hooked:
         context = getattr(self.op, "ctx", None)
         return [i for i in range(count) if context is None or context._input_shapes[i] is not None]
 
-    def _incoming(self, g: Any) -> Sequence[Any]:
+    def _incoming(self, g: Any) -> list[Any]:
         return [g.get(i) for i in range(self.op.count)] if isinstance(g, dict) else [g]
 
     def _outgoing(self, i: int, g: Any) -> Any:
@@ -105,13 +108,13 @@ def _registered(hooks: Hooks, hook: Callable[..., Any]) -> RemovableHandle:
     return RemovableHandle(hooks, hooks.enter((hook,)))
 
 
-def register_hook(node: Node, hook: Callable[[Any, Any], Any]) -> RemovableHandle:
+def register_hook(node: Node, hook: Callable[[Grads, Grads], Any]) -> RemovableHandle:
     """Call `hook(grad_inputs, grad_outputs)` after this operation was differentiated; its answer replaces the first."""
     return _registered(_hooked(node).after, hook)
 
 
-def register_prehook(node: Node, hook: Callable[[Any], Any]) -> RemovableHandle:
-    """Calls `hook(grad_outputs)` before this operation is differentiated; what it returns replaces them."""
+def register_prehook(node: Node, hook: Callable[[Grads], Any]) -> RemovableHandle:
+    """Call `hook(grad_outputs)` before this operation is differentiated; what it returns replaces them."""
     return _registered(_hooked(node).before, hook)
 
 
@@ -120,10 +123,10 @@ class _Before:
 
     rank = 2
 
-    def __init__(self, hook: Callable[[Any], Any]) -> None:
+    def __init__(self, hook: Callable[[Grads], Any]) -> None:
         self.hook = hook
 
-    def __call__(self, g: Any) -> Any:
+    def __call__(self, g: Tensor) -> Any:
         return _answer(self.hook((g,)), (g,), "register_prehook")[0]
 
 
@@ -132,10 +135,11 @@ class _After:
 
     rank = 3
 
-    def __init__(self, hook: Callable[[Any, Any], Any]) -> None:
-        self.hook, self.arrived = hook, None
+    def __init__(self, hook: Callable[[Grads, Grads], Any]) -> None:
+        self.hook = hook
+        self.arrived: Tensor | None = None
 
-    def __call__(self, g: Any) -> None:
+    def __call__(self, g: Tensor) -> None:
         self.arrived = g
 
 
@@ -147,7 +151,7 @@ class _Added:
     def __init__(self, late: _After) -> None:
         self.late = late
 
-    def __call__(self, tensor: Any) -> None:
+    def __call__(self, tensor: Tensor) -> None:
         self.late.hook((), (self.late.arrived,))
         self.late.arrived = None
 
@@ -163,24 +167,24 @@ class _Handles(RemovableHandle):
             handle.remove()
 
 
-def _window(leaf: Leaf) -> Any:
+def _window(leaf: Leaf) -> Window | None:
     tensor = leaf.tensor()
     return None if tensor is None else window_or_none(tensor)
 
 
-def _register_leaf_hook(leaf: Leaf, hook: Callable[[Any, Any], Any]) -> RemovableHandle:
-    """Calls `hook((), grad_outputs)` after a gradient has been added to the leaf's `.grad`."""
+def _register_leaf_hook(leaf: Leaf, hook: Callable[[Grads, Grads], Any]) -> RemovableHandle:
+    """Call `hook((), grad_outputs)` after a gradient has been added to the leaf's `.grad`."""
     late = _After(hook)
     return _Handles(enter_hook(leaf, late, _window(leaf)), enter_after(leaf, _Added(late)))
 
 
-def _register_leaf_prehook(leaf: Leaf, hook: Callable[[Any], Any]) -> RemovableHandle:
-    """Calls `hook(grad_outputs)` before a gradient is added to the leaf's `.grad`; what it returns replaces it."""
+def _register_leaf_prehook(leaf: Leaf, hook: Callable[[Grads], Any]) -> RemovableHandle:
+    """Call `hook(grad_outputs)` before a gradient is added to the leaf's `.grad`; what it returns replaces it."""
     return enter_hook(leaf, _Before(hook), _window(leaf))
 
 
-def call(node: Node, *grads: Any) -> Any:
-    """The gradients of the operation's inputs for one of its output, as PyTorch's `y.grad_fn(g)`."""
+def call(node: Node, *grads: Tensor) -> Any:
+    """Return the gradients of the operation's inputs for one of its output, as PyTorch's `y.grad_fn(g)`."""
     if len(grads) != 1:
         raise BadArgument(f"{node.name()}: expected 1 arguments, got {len(grads)} instead", fix="y.grad_fn(g)")
     if isinstance(node.saved, Freed):
@@ -193,7 +197,7 @@ class InputMetadata(NamedTuple):
     """Shape and type of what comes in to a node."""
 
     shape: tuple[int, ...]
-    dtype: Any
+    dtype: ElementType
     is_nested_tensor: bool = False
 
 

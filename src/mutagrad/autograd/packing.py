@@ -12,18 +12,20 @@ from weakref import ref
 from ..arrays import np
 from ..base.errors import BadArgument, GradientError
 from ..base.modes import UNRECORDED, call_with, mode
+from ..base.operands import Array
 from ..core.factory import make
 from ..core.graph import Node
 from ..core.saved import source_of, with_history
 from ..core.storage import TensorBase, memory_of
+from ..tensors.tensor import Tensor
 
-Hooks = tuple[Callable[[Any], Any], Callable[[Any], Any]]
+Hooks = tuple[Callable[[Tensor], Any], Callable[[Any], Tensor]]
 
 
 class Packed:
     """A value in the user's form."""
 
-    def __init__(self, value: Any, hooks: Hooks) -> None:
+    def __init__(self, value: Array, hooks: Hooks) -> None:
         pack, self.unpack_hook = hooks
         given = make(np.array(value))
         self.kept = call_with(UNRECORDED, pack, given)
@@ -31,8 +33,8 @@ class Packed:
             raise GradientError("saved_tensors_hooks: A saved tensor pack hook is modifying its input in place.",
                                 fix="return x * 2 instead of x.mul_(2)")
 
-    def unpack(self) -> Any:
-        """The value again, as an array."""
+    def unpack(self) -> Array:
+        """Return the value again, as an array."""
         found = call_with(UNRECORDED, self.unpack_hook, self.kept)
         if not isinstance(found, TensorBase):
             raise BadArgument("saved_tensors_hooks: Output of saved tensor unpack_hook expected to be a Tensor, "
@@ -68,14 +70,14 @@ class Packing:
 
 
 def pack_function(node: Node) -> None:
-    """Packs what a custom Function has saved, inside a block."""
+    """Pack what a custom Function has saved, inside a block."""
     hooks = mode.now.saved_hooks
     if hooks and node.saved:
         node.saved = Values(None if value is None else Packed(value, hooks[-1].hooks) for value in node.saved)
 
 
-def pack_since(tensors: Iterable[Any], since: int, hooks: Hooks) -> None:
-    """Packs what operations newer than `since`, of which these tensors are the results, have saved."""
+def pack_since(tensors: Iterable[TensorBase], since: int, hooks: Hooks) -> None:
+    """Pack what operations newer than `since`, of which these tensors are the results, have saved."""
     stack, seen = [t._storage.writer for t in tensors], set()
     while stack:
         node = stack.pop()

@@ -94,8 +94,8 @@ class FunctionEventAvg(_Times):
         self.count, self.cpu_time_total, self.self_cpu_time_total = 0, 0.0, 0.0
         self.input_shapes: Any = None
 
-    def add(self, other: Any) -> FunctionEventAvg:
-        """Counts one more call, or all of another sum."""
+    def add(self, other: FunctionEvent | FunctionEventAvg) -> FunctionEventAvg:
+        """Count one more call, or all of another sum."""
         self.key = other.key if self.key is None else self.key
         if other.key != self.key:
             raise BadValue(f"FunctionEventAvg: calls of {other.key!r} cannot be added to those of {self.key!r}")

@@ -1,6 +1,7 @@
 """What PyTorch's own programs do to versions and views behind the back of its rules."""
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from ..core.storage import TensorBase, memory_of
@@ -9,8 +10,9 @@ from ..core.storage import TensorBase, memory_of
 class _unsafe_preserve_version_counter:
     """A block whose writes to these tensors are not counted. Saved values are protected from them all the same."""
 
-    def __init__(self, tensors: Any) -> None:
-        self.memories = [memory_of(t) for t in ((tensors,) if isinstance(tensors, TensorBase) else tensors)]
+    def __init__(self, tensors: TensorBase | Iterable[TensorBase]) -> None:
+        several: Iterable[TensorBase] = (tensors,) if isinstance(tensors, TensorBase) else tensors
+        self.memories = [memory_of(t) for t in several]
         self.versions = [memory.version for memory in self.memories]
 
     def __enter__(self) -> None:

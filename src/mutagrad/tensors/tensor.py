@@ -82,7 +82,7 @@ class Tensor(TensorBase):
 
     @staticmethod
     def _from_array(array: Any) -> Tensor:
-        return create.from_numpy(array)  # type: ignore[no-any-return]
+        return create.from_numpy(array)  # type: ignore[no-any-return,return-value]
 
     def as_subclass(self, cls: type[Tensor]) -> Any:
         """The same window and history as an instance of a subclass."""
@@ -321,7 +321,7 @@ class Tensor(TensorBase):
     __floordiv__ = elementwise.floor_divide
     __mod__ = elementwise.remainder
     __pow__ = elementwise.pow  # type: ignore[assignment]
-    __matmul__ = linalg.matmul
+    __matmul__ = linalg.matmul  # type: ignore[assignment]
     __neg__ = elementwise.neg
     __pos__ = elementwise.positive
     __abs__ = elementwise.abs
@@ -410,7 +410,7 @@ class Tensor(TensorBase):
     isclose, allclose, equal = elementwise.isclose, elementwise.allclose, elementwise.equal
 
     def where(self, condition: Tensor, other: Any) -> Tensor:
-        return elementwise.where(condition, self, other)  # type: ignore[no-any-return]
+        return elementwise.where(condition, self, other)  # type: ignore[no-any-return,return-value]
 
     # -------------------------------------------------------------------------------------------- elementwise, in place
 
@@ -442,16 +442,16 @@ class Tensor(TensorBase):
     not_equal_, less_, less_equal_, greater_, greater_equal_, fix_ = ne_, lt_, le_, gt_, ge_, trunc_
 
     def clamp_min(self, min: Any) -> Tensor:
-        return elementwise.clamp(self, as_operand(min, "clamp_min"))  # type: ignore[no-any-return]
+        return elementwise.clamp(self, as_operand(min, "clamp_min"))  # type: ignore[no-any-return,return-value]
 
     def clamp_max(self, max: Any) -> Tensor:
-        return elementwise.clamp(self, None, as_operand(max, "clamp_max"))  # type: ignore[no-any-return]
+        return elementwise.clamp(self, None, as_operand(max, "clamp_max"))  # type: ignore[no-any-return,return-value]
 
     def clamp_min_(self, min: Any) -> Tensor:
-        return elementwise.clamp_(self, as_operand(min, "clamp_min_"))  # type: ignore[no-any-return]
+        return elementwise.clamp_(self, as_operand(min, "clamp_min_"))  # type: ignore[no-any-return,return-value]
 
     def clamp_max_(self, max: Any) -> Tensor:
-        return elementwise.clamp_(self, None, as_operand(max, "clamp_max_"))  # type: ignore[no-any-return]
+        return elementwise.clamp_(self, None, as_operand(max, "clamp_max_"))  # type: ignore[no-any-return,return-value]
 
     copy_, fill_, zero_ = indexing.copy_, indexing.fill_, indexing.zero_
     uniform_, normal_ = create.uniform_, create.normal_
@@ -467,10 +467,10 @@ class Tensor(TensorBase):
     sort, argsort, topk = sorting.sort, sorting.argsort, sorting.topk
 
     def cumsum_(self, dim: Any, *, dtype: Any = None) -> Tensor:
-        return self.copy_(self.cumsum(dim, dtype=dtype))  # type: ignore[no-any-return]
+        return self.copy_(self.cumsum(dim, dtype=dtype))  # type: ignore[no-any-return,return-value]
 
     def cumprod_(self, dim: Any, *, dtype: Any = None) -> Tensor:
-        return self.copy_(self.cumprod(dim, dtype=dtype))  # type: ignore[no-any-return]
+        return self.copy_(self.cumprod(dim, dtype=dtype))  # type: ignore[no-any-return,return-value]
 
     # --------------------------------------------------------------------------------------------------------- products
 
@@ -492,8 +492,8 @@ class Tensor(TensorBase):
     def clone(self, *, memory_format: Any = None) -> Tensor:
         """A copy with history: gradients pass through."""
         if memory_format is not None:
-            return shapes.copied(self, memory_format=memory_format)  # type: ignore[no-any-return]
-        return shapes.clone(self)  # type: ignore[no-any-return]
+            return shapes.copied(self, memory_format=memory_format)  # type: ignore[no-any-return,return-value]
+        return shapes.clone(self)  # type: ignore[no-any-return,return-value]
 
     def view(self, *shape_or_dtype: Any, size: Any = None, dtype: Any = None) -> Tensor:
         """A view of another shape, or of the same bytes as elements of another type; never a copy."""
@@ -501,24 +501,24 @@ class Tensor(TensorBase):
             shape_or_dtype = (dtype if size is None else size,)
         if len(shape_or_dtype) == 1 and isinstance(shape_or_dtype[0], type(float32)):
             kind = shape_or_dtype[0]
-            return self if kind is self.dtype else complexes.view_as_dtype(self, kind)  # type: ignore[no-any-return]
-        return shapes.view_as_shape(self, *shape_or_dtype)  # type: ignore[no-any-return]
+            return self if kind is self.dtype else complexes.view_as_dtype(self, kind)  # type: ignore[no-any-return,return-value]
+        return shapes.view_as_shape(self, *shape_or_dtype)  # type: ignore[no-any-return,return-value]
 
     def view_as(self, other: Tensor) -> Tensor:
         shape = shapes.tensor_argument(other, "view_as")._array.shape
-        return shapes.view_as_shape(self, *shape)  # type: ignore[no-any-return]
+        return shapes.view_as_shape(self, *shape)  # type: ignore[no-any-return,return-value]
 
     def reshape_as(self, other: Tensor) -> Tensor:
         shape = shapes.tensor_argument(other, "reshape_as")._array.shape
-        return shapes.reshape(self, *shape)  # type: ignore[no-any-return]
+        return shapes.reshape(self, *shape)  # type: ignore[no-any-return,return-value]
 
     def ravel(self) -> Tensor:
-        return shapes.reshape(self, -1)  # type: ignore[no-any-return]
+        return shapes.reshape(self, -1)  # type: ignore[no-any-return,return-value]
 
     @property
     def real(self) -> Tensor:
         """The real parts: a view that can be written through."""
-        return complexes.real(self)  # type: ignore[no-any-return]
+        return complexes.real(self)  # type: ignore[no-any-return,return-value]
 
     @real.setter
     def real(self, value: Any) -> None:
@@ -527,7 +527,7 @@ class Tensor(TensorBase):
     @property
     def imag(self) -> Tensor:
         """The imaginary parts: a view that can be written through."""
-        return complexes.imag(self)  # type: ignore[no-any-return]
+        return complexes.imag(self)  # type: ignore[no-any-return,return-value]
 
     @imag.setter
     def imag(self, value: Any) -> None:
@@ -537,7 +537,7 @@ class Tensor(TensorBase):
 
     @property
     def mT(self) -> Tensor:
-        return shapes.transpose(self, -2, -1)  # type: ignore[no-any-return]
+        return shapes.transpose(self, -2, -1)  # type: ignore[no-any-return,return-value]
 
     def squeeze_(self, dim: Any = None) -> Tensor:
         return become(self, lambda x: shapes.squeeze(x, dim))
@@ -585,4 +585,4 @@ def is_tensor(obj: Any) -> bool:
 
 
 def numel(input: Tensor) -> int:
-    return shapes.tensor_argument(input, "numel").numel()  # type: ignore[no-any-return]
+    return shapes.tensor_argument(input, "numel").numel()  # type: ignore[no-any-return,return-value]
