@@ -13,13 +13,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from .base.alias import AliasLoader
 from .base.provenance import OURS
+
+if TYPE_CHECKING:
+    from .tensors.tensor import Tensor
 
 HOME = os.path.dirname(__file__)
 ROOMS = ("ops", "sparse", "tensors")  # where operations are declared
@@ -155,7 +159,7 @@ class LazyMethod:
     def __init__(self, module: str, name: str) -> None:
         self.module, self.name = module, name
 
-    def __get__(self, tensor: Any, owner: type) -> Any:
+    def __get__(self, tensor: Tensor | None, owner: type) -> Any:
         found = getattr(import_module(f"mutagrad.{self.module}"), self.name)
         for base in owner.__mro__:
             if base.__dict__.get(self.name) is self:
@@ -171,7 +175,8 @@ def install_lazy_methods(tensor_class: type) -> None:
 class AliasFinder:
     """Answers the import system for public paths of modules that are elsewhere."""
 
-    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+    def find_spec(self, fullname: str, path: Sequence[str] | None = None,
+                  target: ModuleType | None = None) -> ModuleSpec | None:
         if not fullname.startswith("mutagrad."):
             return None
         head, below = fullname.removeprefix("mutagrad."), ""

@@ -63,8 +63,8 @@ def _direction(v: OneOrMore | None, like: tuple[TensorBase, ...], what: str, nam
     return found
 
 
-def _gradients(outputs: Sequence[TensorBase], inputs: Sequence[TensorBase], weights: Sequence[TensorBase], create_graph: bool,
-               strict: bool, name: str) -> tuple[TensorBase, ...]:
+def _gradients(outputs: Sequence[TensorBase], inputs: Sequence[TensorBase], weights: Sequence[TensorBase],
+               create_graph: bool, strict: bool, name: str) -> tuple[TensorBase, ...]:
     """Return zeros where there is no influence, or raise where `strict`."""
     for k, o in enumerate(outputs):
         if strict and not o.requires_grad:

@@ -45,7 +45,7 @@ class OutOfMemory(MutagradError, RuntimeError, MemoryError):
 
     @classmethod
     def found_by(cls, name: str, error: BaseException) -> OutOfMemory:
-        """Of an operation, from what NumPy raised: it says how much was asked for."""
+        """Return the error of an operation, from what NumPy raised: it says how much was asked for."""
         return cls(f"{name}: not enough memory", why=str(error),
                    fix="smaller sizes, a smaller type such as mutagrad.float16, or a part at a time")
 

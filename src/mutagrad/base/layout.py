@@ -1,8 +1,6 @@
 """How elements lie in memory. A fresh tensor's are in order, row by row; other orders exist as views only."""
 from __future__ import annotations
 
-from typing import Any
-
 from .errors import BadArgument, NotSupported
 from .package_name import called
 
@@ -35,8 +33,8 @@ contiguous_format, preserve_format = memory_format("contiguous_format"), memory_
 channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
 
 
-def check_format(name: str, wanted: Any) -> None:
-    """Raises unless the order asked for is that of every fresh storage."""
+def check_format(name: str, wanted: memory_format | None) -> None:
+    """Raise unless the order asked for is that of every fresh storage."""
     if wanted is None or wanted is contiguous_format or wanted is preserve_format:
         return
     if isinstance(wanted, memory_format):
@@ -47,8 +45,8 @@ def check_format(name: str, wanted: Any) -> None:
     raise BadArgument(f"{name}: {wanted!r} is not a memory format", fix="memory_format=mutagrad.contiguous_format")
 
 
-def check_layout(name: str, wanted: Any, pin_memory: Any = False) -> None:
-    """Raises unless memory is asked to be what it is here."""
+def check_layout(name: str, wanted: layout | None, pin_memory: bool = False) -> None:
+    """Raise unless memory is asked to be what it is here."""
     if wanted is not None and wanted is not strided:
         if isinstance(wanted, layout):
             raise NotSupported(f"{name}: layout={wanted} is not supported",

@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from .package_name import called
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 
 class Results(tuple[Any, ...]):
     """Results that have names; a class is made of its results, or of one sequence of them as in PyTorch."""
@@ -27,7 +30,7 @@ class Results(tuple[Any, ...]):
         cls._fields = tuple(name for name, value in vars(cls).items() if isinstance(value, property))
         cls.n_fields = cls.n_sequence_fields = len(cls._fields)
 
-    def __new__(cls, *results: Any) -> Any:
+    def __new__(cls, *results: Any) -> Self:
         given = results[0] if len(results) == 1 else results
         if len(given) != cls.n_fields:
             raise TypeError(f"{called(f'return_types.{cls.__name__}')} takes {cls.n_fields} results, got {len(given)}")

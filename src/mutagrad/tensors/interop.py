@@ -5,7 +5,7 @@ from typing import Any
 
 from ..arrays import np
 from ..arrays.dlpack import borrow
-from ..base.device import check_device
+from ..base.device import check_device, device as device_class
 from ..base.errors import BadData, BadValue
 from ..core.dtypes import as_dtype, dtype, get_default_dtype
 from ..core.factory import make
@@ -17,8 +17,8 @@ from .typed_storage import UntypedStorage
 FUNCTIONS = "asarray from_dlpack frombuffer"
 
 
-def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Any:
-    """A tensor over the memory of another library's array.
+def from_dlpack(ext_tensor: Any, *, device: device_class | str | None = None, copy: bool | None = None) -> Any:
+    """Return a tensor over the memory of another library's array.
 
     >>> import numpy as np, mutagrad as mg
     >>> array = np.zeros(2, "float32")
@@ -35,7 +35,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
 
 
 def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Any:
-    """A tensor over the memory of a bytes-like object; read-only memory is copied."""
+    """Return a tensor over the memory of a bytes-like object; read-only memory is copied."""
     kind = as_dtype(dtype).array_type
     try:
         memoryview(buffer)
@@ -50,9 +50,9 @@ def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, r
     return from_numpy(np.frombuffer(buffer, kind, count, offset)).requires_grad_(requires_grad)
 
 
-def asarray(obj: Any, *, dtype: dtype | None = None, device: Any = None, copy: bool | None = None,
-            requires_grad: bool | None = None) -> Any:
-    """A tensor of anything: it shares memory where the type allows, unless `copy` says otherwise.
+def asarray(obj: Any, *, dtype: dtype | None = None, device: device_class | str | None = None,
+            copy: bool | None = None, requires_grad: bool | None = None) -> Any:
+    """Return a tensor of anything: it shares memory where the type allows, unless `copy` says otherwise.
 
     >>> import mutagrad as mg
     >>> mg.asarray([1, 2])
@@ -70,7 +70,7 @@ def asarray(obj: Any, *, dtype: dtype | None = None, device: Any = None, copy: b
     return result.detach().requires_grad_(requires_grad)
 
 
-def _shared(obj: Any, dtype: Any) -> Any:
+def _shared(obj: Any, dtype: dtype | None) -> Any:
     """A tensor over the memory of an object, or None for one that has none to share."""
     if isinstance(obj, TensorBase):
         return obj

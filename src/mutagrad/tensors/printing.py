@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..arrays import np
+from ..core.storage import TensorBase
 
 
 class PrintOptions(NamedTuple):
@@ -58,13 +59,13 @@ def set_printoptions(
 
 
 def format_tensor(array: np.ndarray, *, suffixes: Sequence[str] = (), prefix: str = "tensor(") -> str:
-    """The printed form of `array`, with `suffixes` (such as "requires_grad=True") after the elements."""
+    """Return the printed form of `array`, with `suffixes` (such as "requires_grad=True") after the elements."""
     indent = len(prefix)
     return _with_suffixes(prefix + _elements(array, indent), suffixes, indent) + ")"
 
 
 def format_scalar(array: np.ndarray, spec: str) -> str:
-    """`f"{t:.3f}"` of a 0-d tensor formats the Python number; tensors of other ranks take `object.__format__`."""
+    """Format the number in a 0-d tensor, as `f"{t:.3f}"` does; tensors of other ranks take `object.__format__`."""
     assert array.ndim == 0, "only a 0-d tensor formats as a number"
     return format(array.item(), spec)
 
@@ -206,8 +207,8 @@ class _Current:
 PRINT_OPTS = _Current()
 
 
-def _tensor_str(self: Any, indent: int) -> str:
-    """The elements of a tensor as text, for a place so far from the left."""
+def _tensor_str(self: TensorBase, indent: int) -> str:
+    """Return the elements of a tensor as text, for a place so far from the left."""
     return _elements(self._array, indent)
 
 

@@ -5,16 +5,18 @@ tells of its history and its types, and what Python and NumPy may do with it. No
 """
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import builtins
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Union
 
 from ..arrays import np
 from ..base.device import CPU, check_device, device
 from ..base.errors import BadArgument, BadData, NotSupported
-from ..base.layout import layout, strided
+from ..base.layout import layout, memory_format, strided
+from ..base.operands import Array
 from ..base.sockets import socket
-from ..core import indexing, leaf as history
-from ..core.backward import backward, register_after, register_hook, retain_grad, retains_grad
+from ..core import dtypes, indexing, leaf as history
+from ..core.backward import RemovableHandle, backward, register_after, register_hook, retain_grad, retains_grad
 from ..core.codegen import in_place
 from ..core.dtypes import dtype, float32, get_default_dtype, of_array
 from ..core.factory import become, detached, results_are
@@ -29,18 +31,20 @@ from ..ops.select import selecting, sorting
 from ..ops.shape import shape as shapes
 from . import casts as element_types, copying, printing, protocols
 
+Value = Union["Tensor", complex]  # an operand: a tensor, or a number that stands for one
 _new_tuple = tuple.__new__
 
 
-def _reflected(operation: Callable[[Any, Any], Any]) -> Any:
-    """The operator that Python asks where the tensor stands on the right: `2 - x`."""
+def _reflected(operation: Callable[..., Any]) -> Any:
+    """Return the operator that Python asks where the tensor stands on the right: `2 - x`."""
     def operator(self: Any, other: Any) -> Any:
         return operation(other, self)
 
     return operator
 
 
-def answers_nothing(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+def answers_nothing(func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (),
+                    kwargs: dict[str, Any] | None = None) -> Any:
     """The `__torch_function__` of classes that take nothing over, such as Parameter."""
     return socket("torch_function").untouched(func, args, kwargs)
 
@@ -61,7 +65,7 @@ class Tensor(TensorBase):
     __slots__ = ()
     __array_priority__ = 1000
 
-    def __new__(cls, *data: Any, device: Any = None) -> Any:
+    def __new__(cls, *data: Any, device: device | str | None = None) -> Any:
         """PyTorch's oldest constructor: `Tensor(2, 3)` is uninitialised, `Tensor([1, 2])` holds floats."""
         check_device(device)
         if len(data) == 1 and not isinstance(data[0], (int, Size)):
@@ -76,32 +80,33 @@ class Tensor(TensorBase):
             socket("torch_function").subclassed(cls)
 
     @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(cls, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (),
+                           kwargs: dict[str, Any] | None = None) -> Any:
         """Call a function with a subclass, unless that says otherwise: results are of the subclass, too."""
         return socket("torch_function").inherited(cls, func, types, args, kwargs)
 
     @staticmethod
-    def _from_array(array: Any) -> Tensor:
+    def _from_array(array: Array) -> Tensor:
         return create.from_numpy(array)  # type: ignore[no-any-return,return-value]
 
     def as_subclass(self, cls: type[Tensor]) -> Any:
-        """The same window and history as an instance of a subclass."""
+        """Return the same window and history as an instance of a subclass."""
         result = object.__new__(cls)
         result._array, result._storage, result._offset, result._grad = self._array, self._storage, self._offset, None
         return result
 
     @staticmethod
     def _make_subclass(cls: type[Tensor], data: Tensor, require_grad: bool = False) -> Any:
-        """The same memory, without history, as an instance of a subclass: how classes of parameters are written."""
+        """Return the same memory, without history, in a subclass: how classes of parameters are written."""
         return data.detach().as_subclass(cls).requires_grad_(require_grad)
 
     @staticmethod
-    def _make_wrapper_subclass(cls: type[Tensor], size: Any, **settings: Any) -> Any:
+    def _make_wrapper_subclass(cls: type[Tensor], size: Sequence[int], **settings: Any) -> Any:
         raise NotSupported(f"_make_wrapper_subclass: a {cls.__name__} without memory of its own is not supported",
                            why="nothing asks __torch_dispatch__, by which it would compute",
                            fix="data.as_subclass(cls), and __torch_function__")
 
-    def new(self, *data: Any, size: Any = None, device: Any = None) -> Any:
+    def new(self, *data: Any, size: Sequence[int] | None = None, device: device | str | None = None) -> Any:
         """PyTorch's oldest constructor, with this type: `x.new(2, 3)` is uninitialised, `x.new([1, 2])` has values."""
         check_device(device)
         data = data if size is None else tuple(size)
@@ -165,7 +170,7 @@ class Tensor(TensorBase):
     def is_signed(self) -> bool:
         return self.dtype.is_signed
 
-    def is_contiguous(self, memory_format: Any = None) -> bool:
+    def is_contiguous(self, memory_format: memory_format | None = None) -> bool:
         """Whether the elements lie in memory row by row, or with the channels last."""
         return shapes.has_format(self, memory_format)
 
@@ -218,7 +223,7 @@ class Tensor(TensorBase):
         return memory_of(self).version
 
     def detach(self) -> Tensor:
-        """The same memory without the history: writes are seen in both, gradients do not pass."""
+        """Return the same memory without the history: writes are seen in both, gradients do not pass."""
         return detached(self)  # type: ignore[no-any-return]
 
     detach_ = history.detach_
@@ -232,9 +237,9 @@ class Tensor(TensorBase):
     def data(self, other: Tensor) -> None:
         history.set_data(self, other)
 
-    def backward(self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
-                 inputs: Any = None) -> None:
-        """Adds the derivative of this tensor (of its sum, if it has several elements) to `.grad` of the leaves.
+    def backward(self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False,
+                 inputs: Tensor | Sequence[Tensor] | None = None) -> None:
+        """Add the derivative of this tensor (of its sum, if it has several elements) to `.grad` of the leaves.
 
         >>> import mutagrad as mg
         >>> x = mg.tensor(3., requires_grad=True)
@@ -244,16 +249,16 @@ class Tensor(TensorBase):
         """
         backward((self,), (gradient,), retain_graph, create_graph, inputs)
 
-    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
-        """Calls `hook` with this tensor's gradient in every sweep; what it returns, if anything, replaces it."""
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
+        """Call `hook` with this tensor's gradient in every sweep; what it returns, if anything, replaces it."""
         return register_hook(self, hook)
 
-    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
-        """Calls `hook` with this leaf after a sweep has added to its `.grad`."""
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
+        """Call `hook` with this leaf after a sweep has added to its `.grad`."""
         return register_after(self, hook)
 
     def retain_grad(self) -> None:
-        """Keeps the gradient of a computed tensor in `.grad`, too."""
+        """Keep the gradient of a computed tensor in `.grad`, too."""
         retain_grad(self)
 
     @property
@@ -279,7 +284,7 @@ class Tensor(TensorBase):
     __deepcopy__, __reduce_ex__ = copying.deep_copy, copying.reduced
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        """The functions of the Python array API standard for tensors, for libraries that compute with any array."""
+        """Return the Python array API standard's functions for tensors, for libraries that compute with any array."""
         return socket("array_api").standard(api_version)
 
     def __hash__(self) -> int:
@@ -409,7 +414,7 @@ class Tensor(TensorBase):
     isnan, isinf, isfinite, signbit = elementwise.isnan, elementwise.isinf, elementwise.isfinite, elementwise.signbit
     isclose, allclose, equal = elementwise.isclose, elementwise.allclose, elementwise.equal
 
-    def where(self, condition: Tensor, other: Any) -> Tensor:
+    def where(self, condition: Tensor, other: Value) -> Tensor:
         return elementwise.where(condition, self, other)  # type: ignore[no-any-return,return-value]
 
     # -------------------------------------------------------------------------------------------- elementwise, in place
@@ -441,16 +446,16 @@ class Tensor(TensorBase):
     arcsinh_, arccosh_, arctanh_ = asinh_, acosh_, atanh_
     not_equal_, less_, less_equal_, greater_, greater_equal_, fix_ = ne_, lt_, le_, gt_, ge_, trunc_
 
-    def clamp_min(self, min: Any) -> Tensor:
+    def clamp_min(self, min: Value) -> Tensor:
         return elementwise.clamp(self, as_operand(min, "clamp_min"))  # type: ignore[no-any-return,return-value]
 
-    def clamp_max(self, max: Any) -> Tensor:
+    def clamp_max(self, max: Value) -> Tensor:
         return elementwise.clamp(self, None, as_operand(max, "clamp_max"))  # type: ignore[no-any-return,return-value]
 
-    def clamp_min_(self, min: Any) -> Tensor:
+    def clamp_min_(self, min: Value) -> Tensor:
         return elementwise.clamp_(self, as_operand(min, "clamp_min_"))  # type: ignore[no-any-return,return-value]
 
-    def clamp_max_(self, max: Any) -> Tensor:
+    def clamp_max_(self, max: Value) -> Tensor:
         return elementwise.clamp_(self, None, as_operand(max, "clamp_max_"))  # type: ignore[no-any-return,return-value]
 
     copy_, fill_, zero_ = indexing.copy_, indexing.fill_, indexing.zero_
@@ -466,10 +471,10 @@ class Tensor(TensorBase):
     softmax, log_softmax, logsumexp = softmaxes.softmax, softmaxes.log_softmax, softmaxes.logsumexp
     sort, argsort, topk = sorting.sort, sorting.argsort, sorting.topk
 
-    def cumsum_(self, dim: Any, *, dtype: Any = None) -> Tensor:
+    def cumsum_(self, dim: builtins.int, *, dtype: dtypes.dtype | None = None) -> Tensor:
         return self.copy_(self.cumsum(dim, dtype=dtype))  # type: ignore[no-any-return,return-value]
 
-    def cumprod_(self, dim: Any, *, dtype: Any = None) -> Tensor:
+    def cumprod_(self, dim: builtins.int, *, dtype: dtypes.dtype | None = None) -> Tensor:
         return self.copy_(self.cumprod(dim, dtype=dtype))  # type: ignore[no-any-return,return-value]
 
     # --------------------------------------------------------------------------------------------------------- products
@@ -489,19 +494,21 @@ class Tensor(TensorBase):
     repeat, tile, flip, roll = shapes.repeat, shapes.tile, shapes.flip, shapes.roll
     contiguous = shapes.contiguous
 
-    def clone(self, *, memory_format: Any = None) -> Tensor:
-        """A copy with history: gradients pass through."""
+    def clone(self, *, memory_format: memory_format | None = None) -> Tensor:
+        """Return a copy with history: gradients pass through."""
         if memory_format is not None:
             return shapes.copied(self, memory_format=memory_format)  # type: ignore[no-any-return,return-value]
         return shapes.clone(self)  # type: ignore[no-any-return,return-value]
 
-    def view(self, *shape_or_dtype: Any, size: Any = None, dtype: Any = None) -> Tensor:
-        """A view of another shape, or of the same bytes as elements of another type; never a copy."""
+    def view(self, *shape_or_dtype: Any, size: Sequence[builtins.int] | None = None,
+             dtype: dtypes.dtype | None = None) -> Tensor:
+        """Return a view of another shape, or of the same bytes as elements of another type; never a copy."""
         if not shape_or_dtype and (size is not None or dtype is not None):
             shape_or_dtype = (dtype if size is None else size,)
         if len(shape_or_dtype) == 1 and isinstance(shape_or_dtype[0], type(float32)):
-            kind = shape_or_dtype[0]
-            return self if kind is self.dtype else complexes.view_as_dtype(self, kind)  # type: ignore[no-any-return,return-value]
+            if shape_or_dtype[0] is self.dtype:
+                return self
+            return complexes.view_as_dtype(self, shape_or_dtype[0])  # type: ignore[no-any-return,return-value]
         return shapes.view_as_shape(self, *shape_or_dtype)  # type: ignore[no-any-return,return-value]
 
     def view_as(self, other: Tensor) -> Tensor:
@@ -521,7 +528,7 @@ class Tensor(TensorBase):
         return complexes.real(self)  # type: ignore[no-any-return,return-value]
 
     @real.setter
-    def real(self, value: Any) -> None:
+    def real(self, value: Value) -> None:
         self.real.copy_(value)
 
     @property
@@ -530,7 +537,7 @@ class Tensor(TensorBase):
         return complexes.imag(self)  # type: ignore[no-any-return,return-value]
 
     @imag.setter
-    def imag(self, value: Any) -> None:
+    def imag(self, value: Value) -> None:
         self.imag.copy_(value)
 
     T = property(shapes.reverse_dims)
@@ -539,16 +546,17 @@ class Tensor(TensorBase):
     def mT(self) -> Tensor:
         return shapes.transpose(self, -2, -1)  # type: ignore[no-any-return,return-value]
 
-    def squeeze_(self, dim: Any = None) -> Tensor:
+    def squeeze_(self, dim: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
         return become(self, lambda x: shapes.squeeze(x, dim))
 
-    def unsqueeze_(self, dim: Any) -> Tensor:
+    def unsqueeze_(self, dim: builtins.int) -> Tensor:
         return become(self, lambda x: shapes.unsqueeze(x, dim))
 
     def t_(self) -> Tensor:
         return become(self, shapes.t)
 
-    def transpose_(self, dim0: Any = None, dim1: Any = None, *, axis0: Any = None, axis1: Any = None) -> Tensor:
+    def transpose_(self, dim0: builtins.int | None = None, dim1: builtins.int | None = None, *,
+                   axis0: builtins.int | None = None, axis1: builtins.int | None = None) -> Tensor:
         return become(self, lambda x: shapes.transpose(x, dim0, dim1, axis0=axis0, axis1=axis1))
 
     swapaxes_ = swapdims_ = transpose_

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import np
-from ..base.device import check_device
+from ..base.device import check_device, device as device_class
 from ..base.errors import BadArgument, BadValue
 from ..core import dtypes
 from ..core.factory import make
@@ -38,7 +38,7 @@ class _TypedTensor(type):
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Tensor) and instance.dtype is cls.dtype
 
-    def __call__(cls, *data: Any, device: Any = None) -> Any:
+    def __call__(cls, *data: Any, device: device_class | str | None = None) -> Any:
         """From sizes an uninitialised tensor, from anything else one of its values."""
         check_device(device)
         if len(data) != 1 or isinstance(data[0], (int, Size)):
@@ -104,13 +104,13 @@ BoolStorage, ByteStorage = map(_storage_class, (dtypes.bool_, dtypes.uint8))
 ComplexFloatStorage, ComplexDoubleStorage = map(_storage_class, (dtypes.complex64, dtypes.complex128))
 
 
-def storage_type(x: Any) -> Any:
-    """The class of storages of such elements, such as `mutagrad.FloatStorage`."""
+def storage_type(x: Tensor) -> Any:
+    """Return the class of storages of such elements, such as `mutagrad.FloatStorage`."""
     return globals()[dtypes.CLASS_NAMES[x.dtype].replace("Tensor", "Storage")]
 
 
 def typename(obj: Any) -> str:
-    """The full name of an object's type, or of the class or function that it is."""
+    """Return the full name of an object's type, or of the class or function that it is."""
     if isinstance(obj, Tensor):
         return str(obj.type())
     named = obj if hasattr(obj, "__qualname__") else type(obj)

@@ -8,17 +8,20 @@ nothing. `GradScaler` scales.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import reduce, wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..arrays import np
 from ..base.errors import BadData, BadValue
 from ..base.modes import Block, amend, mode
-from ..core.dtypes import bfloat16, float16, float32, float64, promote_types
+from ..core.dtypes import bfloat16, dtype, float16, float32, float64, promote_types
 from ..ops.nn.recurrent import GRU
 from ..tensors.tensor import Tensor
 from .torch_function import NAMESPACES, watch
+
+if TYPE_CHECKING:
+    from ..optim.optimizer import Optimizer
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
@@ -66,7 +69,7 @@ class autocast(Block):
     (mutagrad.bfloat16, mutagrad.float32)
     """
 
-    def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True,
+    def __init__(self, device_type: str, dtype: dtype | None = None, enabled: bool = True,
                  cache_enabled: bool | None = None) -> None:
         if not isinstance(device_type, str):
             raise BadData(f"autocast: device_type must be a string, got {type(device_type).__name__}",
@@ -98,8 +101,8 @@ class autocast(Block):
 _DEFAULTS = {"cpu": bfloat16, "cuda": float16}
 
 
-def _casting(lower: Any) -> dict[str, Any]:
-    """The modes in which products are cast to this type; None: to none."""
+def _casting(lower: dtype | None) -> dict[str, Any]:
+    """Return the modes in which products are cast to this type; None: to none."""
     if lower is not None and not _policies:
         watch()
         for policy, places in _CASTS.items():
@@ -108,7 +111,7 @@ def _casting(lower: Any) -> dict[str, Any]:
     return {"autocast_dtype": lower, "cast": None if lower is None else _cast}
 
 
-def _cast(raw: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _cast(raw: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The function of its arguments in the type that it is computed in."""
     policy = _policies.get(id(raw))
     if policy == "pad":  # where it repeats what is there
@@ -123,11 +126,12 @@ def _cast(raw: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return result.to(_tensors(given)[0].dtype) if policy == "first" and _tensors(given) else result
 
 
-def _widest(values: Any) -> Any:
-    return reduce(promote_types, (x.dtype for x in _tensors(values)), mode.now.autocast_dtype)
+def _widest(values: Iterable[Any]) -> dtype:
+    least: dtype = mode.now.autocast_dtype
+    return reduce(promote_types, (x.dtype for x in _tensors(values)), least)
 
 
-def _tensors(values: Any) -> list[Any]:
+def _tensors(values: Iterable[Any]) -> list[Tensor]:
     inside = [_tensors(v) if isinstance(v, (list, tuple)) else [v] * _can_be_cast(v) for v in values]
     return [x for found in inside for x in found]
 
@@ -136,14 +140,15 @@ def _can_be_cast(value: Any) -> bool:
     return isinstance(value, Tensor) and value.is_floating_point() and value.dtype is not float64
 
 
-def _in_type(value: Any, to: Any) -> Any:
+def _in_type(value: Any, to: dtype) -> Any:
     if type(value) in (list, tuple):
         return type(value)(_in_type(v, to) for v in value)
     return value.to(to) if _can_be_cast(value) else value
 
 
-def custom_fwd(fwd: Any = None, *, device_type: str = "cuda", cast_inputs: Any = None) -> Any:
-    """Makes a `forward` of a Function that casts its inputs to a type, and nothing else, where there is autocasting."""
+def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str = "cuda",
+               cast_inputs: dtype | None = None) -> Any:
+    """Make a `forward` of a Function that casts its inputs to a type, and nothing else, where there is autocasting."""
     if fwd is None:
         return lambda function: custom_fwd(function, device_type=device_type, cast_inputs=cast_inputs)
 
@@ -158,8 +163,8 @@ def custom_fwd(fwd: Any = None, *, device_type: str = "cuda", cast_inputs: Any =
     return forward
 
 
-def custom_bwd(bwd: Any = None, *, device_type: str = "cuda") -> Any:
-    """The `backward` of such a Function: its operands have the types that forward gave them."""
+def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str = "cuda") -> Any:
+    """Return the `backward` of such a Function as it is: its operands have the types that forward gave them."""
     return bwd if bwd is not None else lambda function: function
 
 
@@ -175,26 +180,26 @@ def is_autocast_cpu_enabled() -> bool:
 
 
 def set_autocast_enabled(device_type: str, enabled: bool) -> None:
-    """Turns casting on or off for what follows, rather than for a block."""
+    """Turn casting on or off for what follows, rather than for a block."""
     if device_type == "cpu":
         amend(**_casting(_DEFAULTS["cpu"] if enabled else None))
 
 
-def get_autocast_dtype(device_type: str) -> Any:
-    """The type that products are cast to on a device, in this block or by default."""
+def get_autocast_dtype(device_type: str) -> dtype:
+    """Return the type that products are cast to on a device, in this block or by default."""
     return mode.now.autocast_dtype or _DEFAULTS["cpu"] if device_type == "cpu" else float16
 
 
-def set_autocast_dtype(device_type: str, dtype: Any) -> None:
-    """The type that products will be cast to where none is given."""
+def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
+    """Set the type that products will be cast to where none is given."""
     _DEFAULTS[device_type] = dtype
 
 
-def get_autocast_cpu_dtype() -> Any:
+def get_autocast_cpu_dtype() -> dtype:
     return get_autocast_dtype("cpu")
 
 
-def get_autocast_gpu_dtype() -> Any:
+def get_autocast_gpu_dtype() -> dtype:
     return get_autocast_dtype("cuda")
 
 
@@ -231,13 +236,13 @@ class GradScaler:
         return self._enabled
 
     def scale(self, outputs: Any) -> Any:
-        """The loss, or several, times the factor."""
+        """Return the loss, or several, times the factor."""
         if not self._enabled:
             return outputs
         return type(outputs)(map(self.scale, outputs)) if isinstance(outputs, (list, tuple)) else outputs * self._scale
 
-    def unscale_(self, optimizer: Any) -> None:
-        """Divides the gradients of an optimizer's parameters by the factor, to clip them for example."""
+    def unscale_(self, optimizer: Optimizer) -> None:
+        """Divide the gradients of an optimizer's parameters by the factor, to clip them for example."""
         if not self._enabled:
             return
         if id(optimizer) in self._found:
@@ -248,14 +253,14 @@ class GradScaler:
             grad.detach().mul_(1 / self._scale)
         self._found[id(optimizer)] = any(not np.isfinite(grad._array).all() for grad in grads)
 
-    def step(self, optimizer: Any, *arguments: Any, **settings: Any) -> Any:
-        """The optimizer's step, unless a gradient is infinite or undefined."""
+    def step(self, optimizer: Optimizer, *arguments: Any, **settings: Any) -> Any:
+        """Take the optimizer's step, unless a gradient is infinite or undefined."""
         if self._enabled and id(optimizer) not in self._found:
             self.unscale_(optimizer)
         return None if self._found.get(id(optimizer)) else optimizer.step(*arguments, **settings)
 
-    def update(self, new_scale: Any = None) -> None:
-        """Sets the factor for the next step."""
+    def update(self, new_scale: float | Tensor | None = None) -> None:
+        """Set the factor for the next step."""
         if not self._enabled:
             return
         if new_scale is not None:

@@ -10,7 +10,8 @@ tensor([2., 2.])
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..autograd import Function
@@ -40,7 +41,7 @@ class CustomOp:
 
     def register_autograd(self, backward: Callable[..., Any], /, *,
                           setup_context: Callable[..., None] | None = None) -> None:
-        """Gives it a derivative: `backward(ctx, *grads)`, from what `setup_context(ctx, inputs, output)` saved."""
+        """Give it a derivative: `backward(ctx, *grads)`, from what `setup_context(ctx, inputs, output)` saved."""
         function, prepare = self._function, setup_context
 
         class Derived(Function):
@@ -55,24 +56,24 @@ class CustomOp:
         self._differentiable = Derived
 
     def register_fake(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
-        """What a compiler would call for shapes alone; nothing does."""
+        """Take what a compiler would call for shapes alone; nothing does."""
         return fn
 
 
 _declared: dict[str, CustomOp] = {}
 
 
-def custom_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: Any = (), device_types: Any = None,
-              schema: str | None = None, tags: Any = None) -> Any:
-    """Declares an operation; a decorator, too."""
+def custom_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: str | Iterable[str] = (),
+              device_types: str | Sequence[str] | None = None, schema: str | None = None, tags: Any = None) -> Any:
+    """Declare an operation; a decorator, too."""
     if fn is None:
         return lambda function: custom_op(name, function, mutates_args=mutates_args)
     made = _declared[name] = CustomOp(name, fn)
     return made
 
 
-def _find(op: Any) -> CustomOp:
-    """An operation, or the one that was declared under this name."""
+def _find(op: CustomOp | str) -> CustomOp:
+    """Return an operation, or the one that was declared under this name."""
     found = op if isinstance(op, CustomOp) else _declared.get(op)
     if found is None:
         raise BadValue(f"library: no operation {op!r} is declared",
@@ -80,15 +81,15 @@ def _find(op: Any) -> CustomOp:
     return found
 
 
-def register_autograd(op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., None] | None = None,
-                      lib: Any = None) -> None:
-    """Gives a declared operation a derivative."""
+def register_autograd(op: CustomOp | str, backward: Callable[..., Any], /, *,
+                      setup_context: Callable[..., None] | None = None, lib: Library | None = None) -> None:
+    """Give a declared operation a derivative."""
     _find(op).register_autograd(backward, setup_context=setup_context)
 
 
-def register_fake(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None,
+def register_fake(op: CustomOp | str, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None,
                   allow_override: bool = False) -> Any:
-    """What a compiler would call for shapes alone; nothing does."""
+    """Take what a compiler would call for shapes alone; nothing does."""
     return func if func is not None else lambda function: function
 
 
@@ -102,12 +103,12 @@ class Library:
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
-        """Notes the name in front of the schema's parenthesis, and gives it back."""
+        """Note the name in front of the schema's parenthesis, and give it back."""
         return schema.partition("(")[0]
 
-    def impl(self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False,
-             allow_override: bool = False) -> None:
-        """Says what computes an operation; what is for other devices or for shapes alone is left."""
+    def impl(self, op_name: NamedOp | str, fn: Callable[..., Any], dispatch_key: str = "", *,
+             with_keyset: bool = False, allow_override: bool = False) -> None:
+        """Say what computes an operation; what is for other devices or for shapes alone is left."""
         key = dispatch_key or self.dispatch_key
         if key.startswith("Autograd"):
             raise NotSupported(f"library: {op_name} for the key {key}",
@@ -123,12 +124,13 @@ class Library:
 
 
 def define(qualname: str, schema: str | None = None, *, lib: Library | None = None, tags: Any = ()) -> Any:
-    """Names an operation, for `impl` to say what computes it."""
+    """Name an operation, for `impl` to say what computes it."""
     return None if schema is not None else lambda function: function
 
 
-def impl(qualname: Any, types: Any = "", func: Callable[..., Any] | None = None, *, lib: Library | None = None) -> Any:
-    """Says what computes an operation that is named; a decorator, too."""
+def impl(qualname: Library | str, types: Any = "", func: Callable[..., Any] | None = None, *,
+         lib: Library | None = None) -> Any:
+    """Say what computes an operation that is named; a decorator, too."""
     if func is None:
         return lambda function: impl(qualname, types, function, lib=lib) or function
     if isinstance(qualname, Library):
@@ -168,7 +170,7 @@ class NamedOp:
 
 
 def _of_torch(name: str) -> Any:
-    """The function of ours that PyTorch's own operation of a name is."""
+    """Return the function of ours that PyTorch's own operation of a name is."""
     space, _, plain = name.partition("::")
     places = {"linalg_": linalg, "fft_": fft, "special_": special}
     for start, module in places.items():
@@ -204,7 +206,7 @@ class _Ops:
         made = self.__dict__[name] = _Space(name)
         return made
 
-    def load_library(self, path: Any) -> None:
+    def load_library(self, path: str | os.PathLike[str]) -> None:
         raise NoLibrary(f"ops.load_library: cannot load {path}", why="there is no C++ library behind it",
                         fix="mutagrad.library.custom_op")
 

@@ -11,6 +11,7 @@ Writes do nothing, functions give tensors of the same kind, and asking for value
 """
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..arrays import np
@@ -43,7 +44,7 @@ class Meta(Tensor):
         return META
 
     def as_subclass(self, cls: type[Tensor]) -> Any:
-        """The same as an instance of a subclass: one without data, too."""
+        """Return the same as an instance of a subclass: one without data, too."""
         return Tensor.as_subclass(self, without_data(cls))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
@@ -57,7 +58,8 @@ class Meta(Tensor):
         return f"{kind}tensor(..., device='meta', size={tuple(self._array.shape)}{last}"
 
     @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(cls, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (),
+                           kwargs: dict[str, Any] | None = None) -> Any:
         kwargs = kwargs or {}
         if not all(issubclass(kind, Meta) for kind in types):
             return NotImplemented
@@ -76,22 +78,22 @@ class Meta(Tensor):
         return result if elsewhere else emptied(result)
 
 
-def _leaves(targets: Any, settings: Any) -> bool:
+def _leaves(targets: tuple[Any, ...], settings: dict[str, Any]) -> bool:
     """Whether `x.to(...)` asks for another device."""
     wanted = [t for t in (*targets, settings.get("device")) if isinstance(t, (str, device))]
     return any(device(t).type != "meta" for t in wanted)
 
 
 def _written(name: str, target: Any) -> Any:
-    """What a write gives that has nothing to write."""
+    """Return what a write gives that has nothing to write."""
     if not isinstance(target, Meta):
         raise NotSupported(f"{name}: Cannot copy out of meta tensor; no data!",
                            why="the target has data, and the source has none", fix="write the other way round")
     return None if name in ("__setitem__", "setitem") else target
 
 
-def _set(func: Any, args: Any) -> None:
-    """`x.data = y` makes x a tensor with or without data, as y is."""
+def _set(func: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    """Carry out `x.data = y`, which makes x a tensor with or without data, as y is."""
     target, value = args
     if func == Tensor.data.__set__:  # type: ignore[attr-defined]
         kind = real_class(type(target))
@@ -100,7 +102,7 @@ def _set(func: Any, args: Any) -> None:
 
 
 def emptied(result: Any) -> Any:
-    """Tensors without data of the shapes and types of these."""
+    """Return tensors without data of the shapes and types of these."""
     if isinstance(result, Tensor):
         return result if isinstance(result, Meta) else Tensor.as_subclass(result, Meta)
     if isinstance(result, (list, tuple)) and any(isinstance(one, Tensor) for one in result):
@@ -111,8 +113,8 @@ def emptied(result: Any) -> Any:
 _classes: dict[type, Any] = {Tensor: Meta}
 
 
-def without_data(kind: Any) -> Any:
-    """The class of the tensors of a class that have no data."""
+def without_data(kind: type[Tensor]) -> Any:
+    """Return the class of the tensors of a class that have no data."""
     if issubclass(kind, Meta):
         return kind
     if kind not in _classes:
@@ -122,10 +124,10 @@ def without_data(kind: Any) -> Any:
 
 
 def real_class(kind: type) -> Any:
-    """The class of such tensors if they had data."""
+    """Return the class of such tensors if they had data."""
     return next(base for base in kind.__mro__ if not issubclass(base, Meta))
 
 
 def blank(x: Tensor) -> Any:
-    """A tensor without data of the shape and type of x."""
+    """Return a tensor without data of the shape and type of x."""
     return Tensor.as_subclass(make(np.zeros(x._array.shape, x._array.dtype)), Meta)

@@ -29,7 +29,7 @@ def get_sharing_strategy() -> str:
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """Remembered, without effect: tensors are copied between processes, and nothing is shared."""
+    """Remember it, without effect: tensors are copied between processes, and nothing is shared."""
     global _strategy
     if new_strategy not in _strategies:
         raise BadValue(f"set_sharing_strategy: {new_strategy!r} is none of {sorted(_strategies)}",

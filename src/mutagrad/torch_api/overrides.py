@@ -42,7 +42,7 @@ def has_torch_function_variadic(*objs: Any) -> bool:
 
 def handle_torch_function(public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any,
                           **kwargs: Any) -> Any:
-    """What the classes of the relevant arguments make of a call of `public_api`."""
+    """Return what the classes of the relevant arguments make of a call of `public_api`."""
     return answer(public_api, foreign(relevant_args), args, kwargs)
 
 
@@ -76,7 +76,8 @@ class TorchFunctionMode(Block):
     2
     """
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (),
+                           kwargs: dict[str, Any] | None = None) -> Any:
         raise NotImplementedError
 
     def changes(self) -> dict[str, Any]:
@@ -86,7 +87,8 @@ class TorchFunctionMode(Block):
 class BaseTorchFunctionMode(TorchFunctionMode):
     """A mode that lets everything happen as it would."""
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (),
+                           kwargs: dict[str, Any] | None = None) -> Any:
         return func(*args, **(kwargs or {}))
 
 
@@ -105,14 +107,14 @@ def is_tensor_like(inp: Any) -> bool:
     return type(inp) is Tensor or hasattr(inp, "__torch_function__")
 
 
-def resolve_name(f: Any) -> str | None:
-    """The name of a function that `__torch_function__` was given."""
+def resolve_name(f: Callable[..., Any]) -> str | None:
+    """Return the name of a function that `__torch_function__` was given."""
     return NAMES.get(f)
 
 
-def get_overridable_functions() -> dict[Any, list[Any]]:
-    """The functions that classes can take over, by where they are."""
-    found: dict[Any, list[Any]] = {}
+def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
+    """Return the functions that classes can take over, by where they are."""
+    found: dict[Any, list[Callable[..., Any]]] = {}
     for space in (*(module for path, module in NAMESPACES.items() if path != "ops.recurrent"), Tensor):
         inside = (value for name, value in vars(space).items() if space is Tensor or _is_overridable(name))
         reachable = (value.__get__ if isinstance(value, property) else value for value in inside)
@@ -128,23 +130,23 @@ def _hashable(value: Any) -> bool:
     return type(value).__hash__ is not None
 
 
-def get_ignored_functions() -> set[Any]:
-    """The functions that make tensors of data, which no class can take over."""
+def get_ignored_functions() -> set[Callable[..., Any]]:
+    """Return the functions that make tensors of data, which no class can take over."""
     makers = {vars(space)[name] for space in NAMESPACES.values() for name in MAKERS if name in vars(space)}
     return makers | {Tensor.as_subclass}
 
 
 def get_default_nowrap_functions() -> set[Any]:
-    """Functions whose results `Tensor.__torch_function__` does not turn into tensors of the subclass."""
+    """Return the functions whose results `Tensor.__torch_function__` does not turn into tensors of the subclass."""
     return unchanged()
 
 
-def get_testing_overrides() -> dict[Any, Callable[..., Any]]:
-    """For each function that classes can take over, one with the same parameters that returns -1."""
+def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., int]]:
+    """Return, for each function that classes can take over, one with the same parameters that returns -1."""
     return {function: _stub(function) for functions in get_overridable_functions().values() for function in functions}
 
 
-def _stub(function: Any) -> Callable[..., Any]:
+def _stub(function: Callable[..., Any]) -> Callable[..., int]:
     def stub(*args: Any, **kwargs: Any) -> int:
         return -1
 
@@ -153,6 +155,6 @@ def _stub(function: Any) -> Callable[..., Any]:
     return stub
 
 
-def is_tensor_method_or_property(func: Any) -> bool:
+def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
     """Whether it is a method of Tensor, or the reader of one of its properties."""
     return func in get_overridable_functions()[Tensor] or getattr(func, "__name__", "") == "__get__"

@@ -17,7 +17,7 @@ from enum import Enum
 from time import perf_counter_ns
 from typing import Any
 
-from ..autograd.profiler_util import EventList, FunctionEvent
+from ..autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg
 from ..base.errors import BadArgument, ModeError, NotSupported
 from ..base.modes import Block, mode, push
 from . import torch_function
@@ -39,7 +39,7 @@ class ProfilerAction(Enum):
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """What can be measured."""
+    """Return what can be measured."""
     return {ProfilerActivity.CPU}
 
 
@@ -103,19 +103,19 @@ class profile(ContextDecorator, Block):
         self.stop()
 
     def start(self) -> None:
-        """Begins to measure, if the schedule does not say otherwise."""
+        """Begin to measure, if the schedule does not say otherwise."""
         if self.enabled and self._action() in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE):
             self._begin()
 
     def stop(self) -> None:
-        """Ends it, and hands over what was measured."""
+        """End it, and hand over what was measured."""
         if self._measuring:
             self._end()
             if self.on_trace_ready is not None:
                 self.on_trace_ready(self)
 
     def step(self) -> None:
-        """Says that the next step of the program begins."""
+        """Say that the next step of the program begins."""
         before = self._action()
         self.step_num += 1
         now = self._action() in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
@@ -140,7 +140,8 @@ class profile(ContextDecorator, Block):
         finally:
             self.function_events._populate_cpu_children()
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (),
+                           kwargs: dict[str, Any] | None = None) -> Any:
         name = torch_function.NAMES.get(func, "").rpartition(".")[2]
         began = perf_counter_ns()
         result = func(*args, **(kwargs or {}))
@@ -149,7 +150,7 @@ class profile(ContextDecorator, Block):
             self._saw(f"aten::{name}", began, shapes)
         return result
 
-    def _saw(self, name: str, began: int, shapes: Any = None) -> None:
+    def _saw(self, name: str, began: int, shapes: list[list[int]] | None = None) -> None:
         number, now = len(self._events), perf_counter_ns()
         self._events.append(FunctionEvent(number, name, threading.get_ident(), began / 1000, now / 1000,
                                           input_shapes=shapes))
@@ -166,15 +167,15 @@ class profile(ContextDecorator, Block):
         return self.function_events
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
-        """The calls summed by name, or by name and the shapes of their arguments."""
+        """Return the calls summed by name, or by name and the shapes of their arguments."""
         return self.function_events.key_averages(group_by_input_shape)
 
-    def total_average(self) -> Any:
-        """All calls together."""
+    def total_average(self) -> FunctionEventAvg:
+        """Return all calls together."""
         return self.function_events.total_average()
 
     def table(self, *arguments: Any, **settings: Any) -> str:
-        """The calls as text, one a line."""
+        """Return the calls as text, one a line."""
         return self.function_events.table(*arguments, **settings)
 
     def __str__(self) -> str:
@@ -185,7 +186,7 @@ class profile(ContextDecorator, Block):
         return self.function_events.self_cpu_time_total
 
     def export_chrome_trace(self, path: str) -> None:
-        """Writes what was measured for Chrome's viewer of traces."""
+        """Write what was measured for Chrome's viewer of traces."""
         self.function_events.export_chrome_trace(path)
 
 
@@ -234,7 +235,7 @@ def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first
 
 def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None,
                               use_gzip: bool = False) -> Callable[[profile], None]:
-    """An `on_trace_ready` that writes what was measured into a folder."""
+    """Return an `on_trace_ready` that writes what was measured into a folder."""
     if use_gzip:
         raise NotSupported("tensorboard_trace_handler: use_gzip is not supported", fix="gzip the files afterwards")
 

@@ -7,6 +7,7 @@ import io
 import os
 import runpy
 import sys
+from collections.abc import Callable
 from importlib.machinery import SourceFileLoader
 from types import ModuleType, TracebackType
 from typing import Any
@@ -27,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs a script or a module as Python itself would, and returns its exit status."""
+    """Run a script or a module as Python itself would, and return its exit status."""
     given = options.module if options.module is not None else options.script
     if not given:
         print("mutagrad run: give a script, or -m and a module", file=sys.stderr)
@@ -45,7 +46,7 @@ def for_children() -> None:
 
 
 def _first_on_path(folder: str) -> None:
-    """Python puts the folder of what it runs first; ours stands there now. With -P it puts nothing."""
+    """Put a folder first, as Python does with that of what it runs; ours stands there now. With -P it does not."""
     if not getattr(sys.flags, "safe_path", False):
         sys.path[0] = folder
 
@@ -84,8 +85,8 @@ def run_module(given: list[str]) -> int:
     return _guarded(lambda: runpy.run_module(given[0], run_name="__main__", alter_sys=True))
 
 
-def _guarded(program: Any) -> int:
-    """The exit status of a program; what it does not catch is reported without the frames above its own."""
+def _guarded(program: Callable[[], Any]) -> int:
+    """Return the exit status of a program; what it does not catch is reported without the frames above its own."""
     try:
         program()
     except SystemExit:
@@ -98,7 +99,7 @@ def _guarded(program: Any) -> int:
 
 
 def _below(frames: TracebackType | None) -> TracebackType | None:
-    """A traceback from the program's first frame on."""
+    """Return a traceback from the program's first frame on."""
     while frames is not None and frames.tb_frame.f_code.co_filename in (__file__, runpy.__file__, "<frozen runpy>"):
         frames = frames.tb_next
     return frames

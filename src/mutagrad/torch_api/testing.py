@@ -10,8 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..arrays import np
+from ..base.device import device as device_class
 from ..base.errors import BadArgument, BadValue
+from ..base.layout import memory_format
+from ..base.operands import Array
 from ..core.dtypes import FLOAT, as_dtype, dtype, finfo, float64, iinfo, of_array
+from ..core.storage import TensorBase
 from ..ops.create import create
 from ..tensors.tensor import Tensor
 
@@ -79,7 +83,7 @@ class _Pair:
                               why="both must be tensors, arrays, numbers, or containers of these",
                               fix="mutagrad.tensor(value) on both sides")
 
-    def _related(self, actual: Any, expected: Any) -> bool:
+    def _related(self, actual: Tensor, expected: Tensor) -> bool:
         if type(actual) is type(expected):
             return True
         return self.subclasses and (isinstance(actual, type(expected)) or isinstance(expected, type(actual)))
@@ -114,7 +118,7 @@ class _Pair:
         if not (same or gap <= atol + rtol * size and gap != float("inf")):
             raise _Mismatch(_number_text(actual, expected, gap, gap / size if size else float("inf"), rtol, atol))
 
-    def _tensors(self, actual: Any, expected: Any) -> None:
+    def _tensors(self, actual: TensorBase, expected: TensorBase) -> None:
         for name, a, e in (("shape", actual.shape, expected.shape), ("dtype", actual.dtype, expected.dtype),
                            ("stride()", actual.stride(), expected.stride())):
             asked = {"dtype": self.check_dtype, "stride()": self.check_stride}.get(name, True)
@@ -122,27 +126,28 @@ class _Pair:
                 raise _Mismatch(f"The values for attribute '{name}' do not match: {a} != {e}.")
         given = [_TOLERANCES.get(t.dtype.name, (0.0, 0.0)) for t in (actual, expected)]
         rtol, atol = self.given or (max(r for r, _ in given), max(a for _, a in given))
-        a, e = (_comparable(t) for t in (actual, expected))
+        found, wanted = _comparable(actual), _comparable(expected)
         with np.errstate(all="ignore"):
-            matches = np.isclose(a, e, rtol, atol, self.equal_nan)
+            matches = np.isclose(found, wanted, rtol, atol, self.equal_nan)
             if not matches.all():
-                gaps = np.where(matches, 0, np.abs(a - e))
-                ratios = np.where(matches, 0, gaps / np.abs(e))
-                raise _Mismatch(_tensor_text(a, e, matches, gaps, ratios.astype(_ratio_type(expected)), rtol, atol))
+                gaps = np.where(matches, 0, np.abs(found - wanted))
+                ratios = np.where(matches, 0, gaps / np.abs(wanted))
+                ratios = ratios.astype(_ratio_type(expected))
+                raise _Mismatch(_tensor_text(found, wanted, matches, gaps, ratios, rtol, atol))
 
 
 def _is_sequence(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 
 
-def _comparable(t: Any) -> Any:
-    """Types whose differences are exact enough: booleans as integers, short floats in single precision."""
+def _comparable(t: TensorBase) -> Array:
+    """Return the elements in a type whose differences are exact enough: not as booleans, nor as short floats."""
     kind = of_array(t._array.dtype)
     wide = {"float16": np.float32, "bfloat16": np.float32}.get(kind.name, None if kind.category >= FLOAT else np.int64)
     return t._array if wide is None else t._array.astype(wide)
 
 
-def _ratio_type(t: Any) -> Any:
+def _ratio_type(t: TensorBase) -> Any:
     return t.dtype.to_real().array_type if t.dtype.category >= FLOAT else np.float32
 
 
@@ -157,7 +162,8 @@ def _number_text(actual: Any, expected: Any, gap: Any, relative: Any, rtol: floa
             f"Relative difference: {relative}{_allowed(rtol, exact)}")
 
 
-def _tensor_text(actual: Any, expected: Any, matches: Any, gaps: Any, ratios: Any, rtol: float, atol: float) -> str:
+def _tensor_text(actual: Array, expected: Array, matches: Array, gaps: Array, ratios: Array, rtol: float,
+                 atol: float) -> str:
     if not actual.ndim:
         return _number_text(actual.item(), expected.item(), gaps.item(), ratios.item(), rtol, atol)
     exact, wrong = rtol == atol == 0, int(np.count_nonzero(~matches))
@@ -173,7 +179,7 @@ def _tensor_text(actual: Any, expected: Any, matches: Any, gaps: Any, ratios: An
 
 def assert_allclose(actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None,
                     equal_nan: bool = True, msg: str = "") -> None:
-    """An older form of `assert_close`: types may differ, and nan is close to nan."""
+    """Do as `assert_close` in an older form: types may differ, and nan is close to nan."""
     if not isinstance(actual, Tensor):
         actual = create.tensor(actual)
     if not isinstance(expected, Tensor):
@@ -181,9 +187,10 @@ def assert_allclose(actual: Any, expected: Any, rtol: float | None = None, atol:
     assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)
 
 
-def make_tensor(*shape: Any, dtype: Any, device: Any = "cpu", low: float | None = None, high: float | None = None,
-                requires_grad: bool = False, noncontiguous: bool = False, exclude_zero: bool = False,
-                memory_format: Any = None) -> Any:
+def make_tensor(*shape: int | Sequence[int], dtype: dtype, device: device_class | str = "cpu",
+                low: float | None = None, high: float | None = None, requires_grad: bool = False,
+                noncontiguous: bool = False, exclude_zero: bool = False,
+                memory_format: memory_format | None = None) -> Any:
     """Return random values between bounds that suit the type: -9 to 9, 0 to 9 for bytes, 0 or 1 for booleans."""
     to = as_dtype(dtype)
     if requires_grad and to.category < FLOAT or noncontiguous and memory_format is not None:

@@ -63,7 +63,7 @@ def foreign(values: Iterable[Any]) -> list[Any]:
 
 
 def answer(func: Asked, found: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What the mode, or else the first of these values that has an answer, makes of a call; a TypeError if none has."""
+    """Answer a call by the mode, or else by the first of these values that has an answer; raise if none has."""
     types = tuple(getattr(type(value), "stands_for", type(value)) for value in found)
     before = mode.now
     asked: list[Any] = list(found) if before.dispatch_off == 0 else []
@@ -92,7 +92,7 @@ def _ask(func: Asked, raw: Asked, args: tuple[Any, ...], kwargs: dict[str, Any],
 
 
 def untouched(func: Asked, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
-    """A call that no class is asked about."""
+    """Make a call that no class is asked about."""
     return call_with({"dispatch_off": max(mode.now.dispatch_off, 1)}, func, *args, **(kwargs or {}))
 
 
@@ -175,14 +175,14 @@ _SHOWN = {
 _BINARY = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
 _COMPARING = {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
 _OPERATORS = {f"__{form}{name}__" for name in _BINARY.split() for form in ("", "r", "i")} | _COMPARING
-NAMESPACES: dict[str, Any] = {"": TOP, "nn.functional": functional, "nn.init": init, "linalg": linalg, "fft": fft,
-                              "special": special, "ops.recurrent": recurrent}
-NAMES: dict[Any, str] = {}  # of every function that asks, and of the readers and writers of properties
+NAMESPACES: dict[str, ModuleType] = {"": TOP, "nn.functional": functional, "nn.init": init, "linalg": linalg,
+                                     "fft": fft, "special": special, "ops.recurrent": recurrent}
+NAMES: dict[Asked, str] = {}  # of every function that asks, and of the readers and writers of properties
 _lock = new_lock()
 
 
 def watch() -> None:
-    """From now on the public functions, and the methods of Tensor, ask."""
+    """Have the public functions, and the methods of Tensor, ask from now on."""
     with _lock:
         if NAMES:
             return
@@ -250,8 +250,8 @@ def _watch_tensor() -> None:
     NAMES[Tensor.__setitem__] = called("Tensor.__setitem__")
 
 
-def _exchange(owner: Any, by_raw: dict[int, Asked]) -> None:
-    """The layers call what they have imported by name, or hold in a class: these, too, ask."""
+def _exchange(owner: ModuleType | type, by_raw: dict[int, Asked]) -> None:
+    """Have what the layers have imported by name, or hold in a class, ask, too."""
     for name, value in list(vars(owner).items()):
         if isinstance(value, FunctionType) and id(value) in by_raw:
             setattr(owner, name, by_raw[id(value)])
@@ -269,15 +269,15 @@ def subclassed(kind: type[Tensor]) -> None:
 
 def inherited(kind: type[Tensor], func: Asked, types: Iterable[type], args: tuple[Any, ...],
               kwargs: dict[str, Any] | None) -> Any:
-    """What `Tensor.__torch_function__` does: the function itself, whose results become tensors of the subclass."""
+    """Do what `Tensor.__torch_function__` does: call the function, whose results become tensors of the subclass."""
     if not all(issubclass(kind, other) for other in types):
         return NotImplemented
     result = untouched(func, args, kwargs)
     return result if func in unchanged() else _as_subclass(result, kind)
 
 
-def unchanged() -> set[Any]:
-    """Functions whose results are kept as they are: gradients have a class of their own."""
+def unchanged() -> set[Asked]:
+    """Return the functions whose results are kept as they are: gradients have a class of their own."""
     return {Tensor.grad.__get__}  # type: ignore[attr-defined]
 
 
@@ -290,7 +290,7 @@ def _as_subclass(result: Any, kind: type[Tensor]) -> Any:
 
 
 def asked_late(raw: Asked, args: tuple[Any, ...], error: Exception) -> Any:
-    """The answer of an argument whose class was not known to take over at the time of the call; else the error."""
+    """Answer by an argument whose class was not known to take over at the time of the call; else raise the error."""
     watch()
     found = foreign(args) if mode.now.dispatch_off == 0 else []
     if not found:

@@ -8,7 +8,11 @@ import importlib.util
 import os
 import sys
 from importlib.machinery import ModuleSpec, PathFinder
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -16,7 +20,8 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 class _Later:
     """Loads nothing until a program imports torch: most processes that a program starts do not."""
 
-    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+    def find_spec(self, fullname: str, path: Sequence[str] | None = None,
+                  target: ModuleType | None = None) -> ModuleSpec | None:
         if fullname.partition(".")[0] != "torch":
             return None
         sys.meta_path.remove(self)  # type: ignore[arg-type]

@@ -1,12 +1,15 @@
 """Symbolic tracing: there is none, and functions need no marks for it."""
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
 
 from ...base.errors import NotSupported
 from ...nn.module import Module
 
 __all__ = ["Graph", "GraphModule", "Node", "Proxy", "Tracer", "symbolic_trace", "wrap"]
+
+F = TypeVar("F")
 
 
 class _Traced:
@@ -49,8 +52,8 @@ class GraphModule(_Traced, Module):
     """A module made of a traced program."""
 
 
-def wrap(fn_or_name: Any) -> Any:
-    """The function itself: there is no tracing that it could be hidden from."""
+def wrap(fn_or_name: F) -> F:
+    """Return the function itself: there is no tracing that it could be hidden from."""
     return fn_or_name
 
 
@@ -58,7 +61,7 @@ def get_proxy_mode() -> None:
     """What is being traced: nothing."""
 
 
-def symbolic_trace(root: Any, concrete_args: Any = None) -> Any:
+def symbolic_trace(root: Callable[..., Any], concrete_args: dict[str, Any] | None = None) -> NoReturn:
     raise NotSupported("fx.symbolic_trace: programs are not traced", why="they run as they are",
                        fix="call the module itself")
 

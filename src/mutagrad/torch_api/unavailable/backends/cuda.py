@@ -32,7 +32,7 @@ enable_cudnn_sdp, cudnn_sdp_enabled = _switch("cudnn")
 @contextmanager
 def sdp_kernel(enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True,
                enable_cudnn: bool = True) -> Iterator[None]:
-    """Chooses kernels of attention for a while."""
+    """Choose kernels of attention for a while."""
     before = dict(_attention)
     _attention.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn)
     try:
@@ -42,7 +42,7 @@ def sdp_kernel(enable_flash: bool = True, enable_math: bool = True, enable_mem_e
 
 
 def preferred_linalg_library(backend: str | None = None) -> str:
-    """Which library factorizes on a GPU: remembered."""
+    """Remember which library factorizes on a GPU; return it."""
     global preferred_linalg
     preferred_linalg = backend or preferred_linalg
     return preferred_linalg

@@ -29,7 +29,7 @@ def set_flags(_enabled: bool | None = None, _benchmark: bool | None = None, _ben
 @contextmanager
 def flags(enabled: bool = False, benchmark: bool = False, benchmark_limit: int = 10, deterministic: bool = False,
           allow_tf32: bool = True) -> Iterator[None]:
-    """Sets all of them for a while."""
+    """Set all of them for a while."""
     before = set_flags(enabled, benchmark, benchmark_limit, deterministic, allow_tf32)
     try:
         yield
