@@ -20,14 +20,14 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import ref
 
 from ..arrays import np
 from ..base.errors import BadArgument, GradientError, ShapeError
 from ..base.modes import UNRECORDED, call_with, mode
 from ..core.factory import detached, linked_alias, make, window_or_none
-from ..core.graph import UNSEEN, Node
+from ..core.graph import UNSEEN, Node, Writer
 from ..core.saved import snapshot, source_of, with_history
 from ..core.storage import TensorBase, histories, memory_of, save
 from ..core.sweep import OUTPUT
@@ -49,7 +49,7 @@ class Context:
         self._dirty: tuple[TensorBase, ...] = ()
         self._constant: tuple[TensorBase, ...] = ()
         self._materialize = self._materialize_non_diff_grads = True
-        self._node: Any = None
+        self._node: ref[Node] | None = None
         self._sources: list[Any] = []  # of what is saved: writer and window; of an output, its number
         self._input_shapes: list[Any] = []
         self._metadata: dict[Any, Any] = {}
@@ -135,7 +135,7 @@ class Applied:
         self.shapes: list[Any] = []
         self.outputs: list[Any] = []
 
-    def reverse(self, xp: Any, g: Any, saved: Any, links: Any) -> list[Any]:
+    def reverse(self, xp: Any, g: Any, saved: Any, links: Sequence[Writer | None]) -> list[Any]:
         given = g if isinstance(g, dict) else {0: g}
         incoming = [self._incoming(given.get(i), shape, self.outputs[i] is None) for i, shape in enumerate(self.shapes)]
         function = self.function
@@ -151,7 +151,7 @@ class Applied:
             return make(np.zeros(*shape))
         return g if isinstance(g, TensorBase) else make(np.array(g))
 
-    def _outgoing(self, answers: Sequence[Any], links: Any) -> list[Any]:
+    def _outgoing(self, answers: Sequence[Any], links: Sequence[Writer | None]) -> list[Any]:
         links = links[: len(self.ctx.needs_input_grad)]  # the writer before, if any, comes after the inputs
         if len(answers) > len(links) and all(a is None for a in answers[len(links):]):
             answers = answers[: len(links)]
@@ -189,7 +189,7 @@ class Applied:
 
 
 def _backward_of(function: type[Function]) -> Callable[..., Any]:
-    """What the user has called backward, or vjp, which is the same."""
+    """Return what the user has called backward, or vjp, which is the same."""
     own = [f for f, base in ((function.backward, Function.backward), (function.vjp, Function.vjp)) if f is not base]
     if len(own) != 1:
         said = ("Implementing both 'backward' and 'vjp' leaves open which is meant" if own else
@@ -207,7 +207,7 @@ class FunctionNode(Node):
         return type(self).__name__
 
     @property
-    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+    def next_functions(self) -> tuple[tuple[Writer | None, int], ...]:
         """The writers of the arguments that are tensors, with the number of the output."""
         writers = [writer for writer, kind in zip(self, self.op.ctx._input_shapes) if kind is not None]
         return tuple((w[0], w.saved) if isinstance(w, Node) and w.op is OUTPUT else (w, 0) for w in writers)
@@ -255,15 +255,15 @@ class Function(metaclass=_Named):
                                   "as a static method")
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Context, *grads: Any) -> Any:
         raise NotImplementedError("define backward(ctx, *grads) as a static method")
 
     @staticmethod
-    def vjp(ctx: Any, *grads: Any) -> Any:
+    def vjp(ctx: Context, *grads: Any) -> Any:
         raise NotImplementedError("define backward(ctx, *grads) as a static method")
 
     @staticmethod
-    def jvp(ctx: Any, *tangents: Any) -> Any:
+    def jvp(ctx: Context, *tangents: Any) -> Any:
         raise NotImplementedError("define jvp(ctx, *tangents) as a static method")
 
     @staticmethod
@@ -271,7 +271,7 @@ class Function(metaclass=_Named):
         raise NotImplementedError("define vmap(info, in_dims, ...) as a static method")
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    def setup_context(ctx: Context, inputs: tuple[Any, ...], output: Any) -> None:
         raise NotImplementedError
 
     @classmethod
@@ -348,8 +348,8 @@ def _carry_on(cls: type[Function], ctx: Context, tangents: list[TensorBase | Non
             forward_ad.attach(output, tangent)
 
 
-def _is(tensor: Any, tensors: Sequence[Any]) -> bool:
-    return any(tensor is t for t in tensors)
+def _is(one: object, others: Sequence[object]) -> bool:
+    return any(one is other for other in others)
 
 
 def _dirty(changed: list[TensorBase], ctx: Context, outputs: tuple[Any, ...]) -> list[TensorBase]:
@@ -401,11 +401,11 @@ def _record(cls: type[Function], ctx: Context, outputs: tuple[Any, ...], tensors
     return tuple(results)
 
 
-def ref_or_none(result: Any, yes: bool) -> ref[Any] | None:
+def ref_or_none(result: Any, yes: bool) -> ref[Node] | None:
     return _weak(result._storage.writer) if yes else None
 
 
-def _weak(node: Any) -> ref[Any]:
+def _weak(node: Node) -> ref[Node]:
     return ref(node)
 
 
@@ -459,7 +459,7 @@ class _Once:
     adds = frees = False
     saves: tuple[Any, ...] = ()
 
-    def reverse(self, xp: Any, g: Any, saved: Any, links: Any) -> Any:
+    def reverse(self, xp: Any, g: Any, saved: Any, links: Sequence[Writer | None]) -> NoReturn:
         raise GradientError("once_differentiable: this Function's backward was declared not to be differentiable",
                             why="trying to differentiate twice a function that was marked with @once_differentiable",
                             fix="leave the decorator out, if backward computes with tensors alone")

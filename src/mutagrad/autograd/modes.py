@@ -133,7 +133,7 @@ class _Setting(_Mode):
         self._at = current.now
 
     def _unset(self) -> None:
-        """Takes back what making this object has set: it is for a block or a function only."""
+        """Take back what making this object has set: it is for a block or a function only."""
         if current.now is self._at:
             amend(**self._found)
         self._at = None

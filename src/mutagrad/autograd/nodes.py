@@ -6,7 +6,7 @@ nodes without hooks cost nothing.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from weakref import ref
 
@@ -16,7 +16,7 @@ from ..core.arithmetic import ON_ARRAYS, ON_TENSORS
 from ..core.backward import RemovableHandle, enter_after, enter_hook
 from ..core.dtypes import dtype as ElementType, of_array
 from ..core.factory import make, window_or_none
-from ..core.graph import Freed, Hooks, Leaf, Node
+from ..core.graph import Freed, Hooks, Leaf, Node, Writer
 from ..core.op import RAW
 from ..core.saved import snapshot, source_of, with_history
 from ..core.storage import TensorBase
@@ -61,7 +61,7 @@ class Hooked:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.op, name)
 
-    def reverse(self, xp: Any, g: Any, saved: Any, links: Any) -> Any:
+    def reverse(self, xp: Any, g: Any, saved: Any, links: Sequence[Writer | None]) -> Any:
         given = tuple(_shown(gx) for gx in self._incoming(g))
         for hook, in self.before.in_order():
             given = _answer(hook(given), given, "register_prehook")

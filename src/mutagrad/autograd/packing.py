@@ -5,7 +5,7 @@ is kept instead; when the operation is differentiated, another function brings t
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from weakref import ref
 
@@ -14,7 +14,7 @@ from ..base.errors import BadArgument, GradientError
 from ..base.modes import UNRECORDED, call_with, mode
 from ..base.operands import Array
 from ..core.factory import make
-from ..core.graph import Node
+from ..core.graph import Node, Writer
 from ..core.saved import source_of, with_history
 from ..core.storage import TensorBase, memory_of
 from ..tensors.tensor import Tensor
@@ -56,7 +56,7 @@ class Packing:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.op, name)
 
-    def reverse(self, xp: Any, g: Any, saved: Any, links: Any) -> Any:
+    def reverse(self, xp: Any, g: Any, saved: Iterable[Any], links: Sequence[Writer | None]) -> Any:
         return self.op.reverse(xp, g, [self._restored(kind, value) for kind, value in zip(self.kinds, saved)], links)
 
     def _restored(self, kind: tuple[str, int], value: Any) -> Any:

@@ -11,7 +11,7 @@ __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg"]
 
 
 def _format_time(microseconds: float) -> str:
-    """A duration with its unit."""
+    """Return a duration with its unit."""
     for unit, size in (("s", 1e6), ("ms", 1e3)):
         if microseconds >= size:
             return f"{microseconds / size:.3f}{unit}"
@@ -66,7 +66,7 @@ class FunctionEvent(_Times):
     """One call, or one named block."""
 
     def __init__(self, id: int, name: str, thread: int, start_us: float, end_us: float, node_id: int = 0,
-                 input_shapes: Any = None) -> None:
+                 input_shapes: list[list[int]] | None = None) -> None:
         self.id, self.node_id, self.name, self.key, self.thread, self.count = id, node_id, name, name, thread, 1
         self.time_range = Interval(start_us, end_us)
         self.input_shapes = input_shapes if input_shapes is not None else []
@@ -92,7 +92,7 @@ class FunctionEventAvg(_Times):
     def __init__(self) -> None:
         self.key: str | None = None
         self.count, self.cpu_time_total, self.self_cpu_time_total = 0, 0.0, 0.0
-        self.input_shapes: Any = None
+        self.input_shapes: list[list[int]] | None = None
 
     def add(self, other: FunctionEvent | FunctionEventAvg) -> FunctionEventAvg:
         """Count one more call, or all of another sum."""
@@ -116,7 +116,7 @@ class EventList(list[Any]):
     """Calls in the order in which they began, or their sums."""
 
     def _populate_cpu_children(self) -> None:
-        """Makes each event the child of the shortest one on its thread that lasts as long."""
+        """Make each event the child of the shortest one on its thread that lasts as long."""
         for event in self:
             event.cpu_children, event.cpu_parent = [], None
         for thread in {event.thread for event in self}:
@@ -135,7 +135,7 @@ class EventList(list[Any]):
         return float(sum(event.self_cpu_time_total for event in self))
 
     def key_averages(self, group_by_input_shapes: bool = False) -> EventList:
-        """The calls summed by name, or by name and the shapes of their arguments."""
+        """Return the calls summed by name, or by name and the shapes of their arguments."""
         found: dict[Any, FunctionEventAvg] = {}
         for event in self:
             shapes = str(event.input_shapes) if group_by_input_shapes else ""
@@ -143,7 +143,7 @@ class EventList(list[Any]):
         return EventList(found.values())
 
     def total_average(self) -> FunctionEventAvg:
-        """All of them together."""
+        """Return all of them together."""
         total = FunctionEventAvg()
         for event in self:
             total.count += event.count
@@ -155,7 +155,7 @@ class EventList(list[Any]):
     def table(self, sort_by: str | None = None, row_limit: int = 100, max_src_column_width: int = 75,
               max_name_column_width: int = 55, max_shapes_column_width: int = 80, header: str | None = None,
               top_level_events_only: bool = False) -> str:
-        """The events as text, one a line."""
+        """Return the events as text, one a line."""
         events = [e for e in self if not top_level_events_only or getattr(e, "cpu_parent", None) is None]
         if sort_by is not None:
             if not hasattr(FunctionEventAvg(), sort_by):
@@ -173,7 +173,7 @@ class EventList(list[Any]):
         return self.table()
 
     def export_chrome_trace(self, path: str) -> None:
-        """Writes the events for Chrome's viewer of traces."""
+        """Write the events for Chrome's viewer of traces."""
         events = [{"name": e.name, "ph": "X", "ts": e.time_range.start, "dur": e.cpu_time_total, "tid": e.thread,
                    "pid": "CPU", "args": {}} for e in self]
         with open(path, "w") as file:

@@ -65,7 +65,7 @@ def type_as(tensor: TensorBase, other: TensorBase) -> Any:
 
 
 def to_device(tensor: TensorBase, device: device_class | str, /, *, stream: Any = None) -> Any:
-    """The array API standard's name for `to(device)`."""
+    """Do `to(device)`, under the array API standard's name."""
     return tensor.to(device=device)
 
 

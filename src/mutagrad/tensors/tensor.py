@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Union
+from typing import Any, NoReturn, TypeVar, Union
 
 from ..arrays import np
 from ..base.device import CPU, check_device, device
@@ -31,6 +31,7 @@ from ..ops.select import selecting, sorting
 from ..ops.shape import shape as shapes
 from . import casts as element_types, copying, printing, protocols
 
+AnyTensor = TypeVar("AnyTensor", bound="Tensor")
 Value = Union["Tensor", complex]  # an operand: a tensor, or a number that stands for one
 _new_tuple = tuple.__new__
 
@@ -45,7 +46,7 @@ def _reflected(operation: Callable[..., Any]) -> Any:
 
 def answers_nothing(func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (),
                     kwargs: dict[str, Any] | None = None) -> Any:
-    """The `__torch_function__` of classes that take nothing over, such as Parameter."""
+    """Answer as the `__torch_function__` of classes that take nothing over, such as Parameter."""
     return socket("torch_function").untouched(func, args, kwargs)
 
 
@@ -89,19 +90,19 @@ class Tensor(TensorBase):
     def _from_array(array: Array) -> Tensor:
         return create.from_numpy(array)  # type: ignore[no-any-return,return-value]
 
-    def as_subclass(self, cls: type[Tensor]) -> Any:
+    def as_subclass(self, cls: type[AnyTensor]) -> AnyTensor:
         """Return the same window and history as an instance of a subclass."""
         result = object.__new__(cls)
         result._array, result._storage, result._offset, result._grad = self._array, self._storage, self._offset, None
         return result
 
     @staticmethod
-    def _make_subclass(cls: type[Tensor], data: Tensor, require_grad: bool = False) -> Any:
+    def _make_subclass(cls: type[AnyTensor], data: Tensor, require_grad: bool = False) -> AnyTensor:
         """Return the same memory, without history, in a subclass: how classes of parameters are written."""
         return data.detach().as_subclass(cls).requires_grad_(require_grad)
 
     @staticmethod
-    def _make_wrapper_subclass(cls: type[Tensor], size: Sequence[int], **settings: Any) -> Any:
+    def _make_wrapper_subclass(cls: type[Tensor], size: Sequence[int], **settings: Any) -> NoReturn:
         raise NotSupported(f"_make_wrapper_subclass: a {cls.__name__} without memory of its own is not supported",
                            why="nothing asks __torch_dispatch__, by which it would compute",
                            fix="data.as_subclass(cls), and __torch_function__")
@@ -182,7 +183,7 @@ class Tensor(TensorBase):
         return memory_offset(self) // self._array.itemsize  # type: ignore[no-any-return]
 
     def data_ptr(self) -> int:
-        """The address of the first element: equal where two tensors begin at the same memory."""
+        """Return the address of the first element: equal where two tensors begin at the same memory."""
         return self._array.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
     is_cuda = is_sparse = is_quantized = is_meta = is_mps = is_xpu = is_mkldnn = is_nested = False

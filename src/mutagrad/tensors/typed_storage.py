@@ -223,5 +223,5 @@ def storage(x: TensorBase) -> TypedStorage:
 
 
 def untyped_storage(x: TensorBase) -> UntypedStorage:
-    """The same, byte by byte."""
+    """Return the same, byte by byte."""
     return UntypedStorage(x)

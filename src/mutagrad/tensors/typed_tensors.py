@@ -39,7 +39,7 @@ class _TypedTensor(type):
         return isinstance(instance, Tensor) and instance.dtype is cls.dtype
 
     def __call__(cls, *data: Any, device: device_class | str | None = None) -> Any:
-        """From sizes an uninitialised tensor, from anything else one of its values."""
+        """Make an uninitialised tensor from sizes, one of values from anything else."""
         check_device(device)
         if len(data) != 1 or isinstance(data[0], (int, Size)):
             return create.empty(*(data or (0,)), dtype=cls.dtype)
@@ -75,12 +75,12 @@ class _StorageClass(type):
         return type(instance) is TypedStorage and instance.dtype is cls.dtype
 
     def __call__(cls, data: Any = 0) -> TypedStorage:
-        """From a number so many elements, uninitialised; from a sequence its values."""
+        """Make so many uninitialised elements from a number, and the values of a sequence from that."""
         made = create.empty if isinstance(data, int) else create.tensor
         return TypedStorage(made(data, dtype=cls.dtype))
 
     def from_buffer(cls, buffer: Any, byte_order: str = "native") -> TypedStorage:
-        """The elements that lie in the bytes of a buffer, copied; `byte_order` is "native", "little" or "big"."""
+        """Return the elements in the bytes of a buffer, copied; `byte_order` is "native", "little" or "big"."""
         kind = cls.dtype.array_type
         orders = {"native": "=", "little": "<", "big": ">"}
         if byte_order not in orders:
@@ -91,7 +91,7 @@ class _StorageClass(type):
         return TypedStorage(make(found.astype(kind)))
 
 
-def _storage_class(of: dtypes.dtype) -> Any:
+def _storage_class(of: dtypes.dtype) -> _StorageClass:
     name = dtypes.CLASS_NAMES[of].replace("Tensor", "Storage")
     return _StorageClass(name, (), {"dtype": of, "__module__": "mutagrad", "__doc__": f"Storages of {of}."})
 

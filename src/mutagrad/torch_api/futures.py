@@ -21,7 +21,7 @@ T = TypeVar("T")
 class Future(Generic[T]):
     """One result, or one exception, that is there when somebody sets it."""
 
-    def __init__(self, *, devices: Any = None) -> None:
+    def __init__(self, *, devices: Sequence[Any] | None = None) -> None:
         self._future: concurrent.futures.Future[T] = concurrent.futures.Future()
 
     def done(self) -> bool:

@@ -31,12 +31,12 @@ def has_torch_function(relevant_args: Iterable[Any]) -> bool:
 
 
 def has_torch_function_unary(obj: Any) -> bool:
-    """The same for one argument."""
+    """Do as `has_torch_function` for one argument."""
     return has_torch_function((obj,))
 
 
 def has_torch_function_variadic(*objs: Any) -> bool:
-    """The same for arguments one by one."""
+    """Do as `has_torch_function` for arguments one by one."""
     return has_torch_function(objs)
 
 

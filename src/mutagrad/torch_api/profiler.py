@@ -163,7 +163,7 @@ class profile(ContextDecorator, Block):
         return EventList(sorted(self._events, key=lambda event: event.time_range.start))
 
     def events(self) -> EventList:
-        """All that was measured, in the order in which it began."""
+        """Return all that was measured, in the order in which it began."""
         return self.function_events
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:

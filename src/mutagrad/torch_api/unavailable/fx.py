@@ -58,7 +58,7 @@ def wrap(fn_or_name: F) -> F:
 
 
 def get_proxy_mode() -> None:
-    """What is being traced: nothing."""
+    """Return what is being traced: nothing."""
 
 
 def symbolic_trace(root: Callable[..., Any], concrete_args: dict[str, Any] | None = None) -> NoReturn:

@@ -14,7 +14,7 @@ __all__ = ["OptimizedModule", "allow_in_graph", "assume_constant_result", "confi
 
 
 def graph_break(msg: str = "") -> None:
-    """Where a compiled program would be cut in two."""
+    """Mark where a compiled program would be cut in two."""
 
 
 def mark_static(t: Tensor, *settings: Any, **more: Any) -> None:

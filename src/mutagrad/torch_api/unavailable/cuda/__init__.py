@@ -20,7 +20,7 @@ def set_rng_state_all(new_states: Iterable[Any]) -> None:
 
 
 def set_device(device: Any) -> None:
-    """A negative number means no device, as in PyTorch."""
+    """Raise, unless it is a negative number, which means no device as in PyTorch."""
     if not isinstance(device, int) or device >= 0:
         raise no_device("cuda", "set_device")
 
@@ -53,7 +53,7 @@ class graph(_OfADevice):
 
 
 def __getattr__(name: str) -> Any:
-    """Functions that need a device exist, and say so when they are called."""
+    """Find a function that needs a device: it says so when it is called."""
     if name.endswith("Tensor"):
         raise NotSupported(f"cuda.{name}: this build computes on the CPU only", fix=f"mutagrad.{name}")
     return _needs_a_device(name)
