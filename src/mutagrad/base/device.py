@@ -17,7 +17,7 @@ class device(Block):
     __module__ = "mutagrad"
     __slots__ = ("type", "index")
 
-    def __init__(self, type: str | device, index: int | None = None) -> None:
+    def __init__(self, type: str | int | device, index: int | None = None) -> None:
         if isinstance(type, int) and not isinstance(type, bool):
             raise NoDevice(f"device {type}: there is no accelerator that a number could mean", fix='device("cpu")')
         if not isinstance(type, (str, device)):
@@ -59,13 +59,13 @@ class device(Block):
 CPU, META = device("cpu"), device("meta")
 
 
-def check_device(wanted: device | str | None) -> None:
+def check_device(wanted: device | str | int | None) -> None:
     """Raise unless `wanted` is None or the CPU."""
     if wanted is not None and (wanted if isinstance(wanted, device) else device(wanted)).type != "cpu":
         raise NoDevice(f"device {wanted}: only the CPU is supported", fix='device="cpu", or leave it out')
 
 
-def names_meta(wanted: device | str | None) -> bool:
+def names_meta(wanted: device | str | int | None) -> bool:
     """Whether this names the device of tensors without data; raises unless it does, or is None or the CPU."""
     if wanted is not None and (wanted if isinstance(wanted, device) else device(wanted)).type == "meta":
         return True

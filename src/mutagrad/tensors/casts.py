@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, SupportsFloat
 
 from ..base.device import device as device_class, names_meta
 from ..base.errors import NoDevice
@@ -35,8 +35,9 @@ from ..ops.math.elementwise import cast
 from ..ops.shape.shape import contiguous, tensor_argument
 
 
-def to(tensor: TensorBase, *targets: Any, dtype: dtype | None = None, device: device_class | str | None = None,
-       non_blocking: bool = False, copy: bool = False, memory_format: memory_format | None = None) -> Any:
+def to(tensor: TensorBase, *targets: Any, dtype: dtype | type | None = None,
+       device: device_class | str | int | None = None, non_blocking: bool = False, copy: bool = False,
+       memory_format: memory_format | None = None) -> Any:
     """Return the tensor in another element type (or on the same device): itself where nothing changes."""
     for target in targets:
         if isinstance(target, TensorBase):
@@ -64,12 +65,12 @@ def type_as(tensor: TensorBase, other: TensorBase) -> Any:
     return tensor.to(tensor_argument(other, "type_as").dtype)
 
 
-def to_device(tensor: TensorBase, device: device_class | str, /, *, stream: Any = None) -> Any:
+def to_device(tensor: TensorBase, device: device_class | str | int, /, *, stream: Any = None) -> Any:
     """Do `to(device)`, under the array API standard's name."""
     return tensor.to(device=device)
 
 
-def cuda(tensor: TensorBase, *arguments: Any, **settings: Any) -> NoReturn:
+def cuda(tensor: TensorBase, *arguments: Any, **settings: Any) -> Any:
     """Raise: there is no such device."""
     raise NoDevice("cuda: this build computes on the CPU only", fix="x.cpu(), or leave the device out")
 
@@ -100,6 +101,7 @@ def is_complex(input: TensorBase) -> bool:
     return tensor_argument(input, "is_complex").is_complex()  # type: ignore[no-any-return]
 
 
-def result_type(tensor: TensorBase | complex, other: TensorBase | complex) -> dtype:
+def result_type(tensor: TensorBase | complex | SupportsFloat,
+                other: TensorBase | complex | SupportsFloat) -> dtype:
     """Return the type in which an operation on these two computes."""
     return operand_dtype([as_operand(tensor, "result_type"), as_operand(other, "result_type")])

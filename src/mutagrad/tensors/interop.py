@@ -17,7 +17,7 @@ from .typed_storage import UntypedStorage
 FUNCTIONS = "asarray from_dlpack frombuffer"
 
 
-def from_dlpack(ext_tensor: Any, *, device: device_class | str | None = None, copy: bool | None = None) -> Any:
+def from_dlpack(ext_tensor: Any, *, device: device_class | str | int | None = None, copy: bool | None = None) -> Any:
     """Return a tensor over the memory of another library's array.
 
     >>> import numpy as np, mutagrad as mg
@@ -34,7 +34,7 @@ def from_dlpack(ext_tensor: Any, *, device: device_class | str | None = None, co
     return clone(shared) if copy else shared
 
 
-def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Any:
+def frombuffer(buffer: Any, *, dtype: dtype | type, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Any:
     """Return a tensor over the memory of a bytes-like object; read-only memory is copied."""
     kind = as_dtype(dtype).array_type
     try:
@@ -50,7 +50,7 @@ def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, r
     return from_numpy(np.frombuffer(buffer, kind, count, offset)).requires_grad_(requires_grad)
 
 
-def asarray(obj: Any, *, dtype: dtype | None = None, device: device_class | str | None = None,
+def asarray(obj: Any, *, dtype: dtype | type | None = None, device: device_class | str | int | None = None,
             copy: bool | None = None, requires_grad: bool | None = None) -> Any:
     """Return a tensor of anything: it shares memory where the type allows, unless `copy` says otherwise.
 
@@ -70,7 +70,7 @@ def asarray(obj: Any, *, dtype: dtype | None = None, device: device_class | str 
     return result.detach().requires_grad_(requires_grad)
 
 
-def _shared(obj: Any, dtype: dtype | None) -> Any:
+def _shared(obj: Any, dtype: dtype | type | None) -> Any:
     """A tensor over the memory of an object, or None for one that has none to share."""
     if isinstance(obj, TensorBase):
         return obj

@@ -5,9 +5,9 @@ tells of its history and its types, and what Python and NumPy may do with it. No
 """
 from __future__ import annotations
 
-import builtins
+from builtins import int as integer  # Tensor has a method `int`
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NoReturn, TypeVar, Union
+from typing import Any, NoReturn, SupportsFloat, TypeVar
 
 from ..arrays import np
 from ..base.device import CPU, check_device, device
@@ -15,7 +15,7 @@ from ..base.errors import BadArgument, BadData, NotSupported
 from ..base.layout import layout, memory_format, strided
 from ..base.operands import Array
 from ..base.sockets import socket
-from ..core import dtypes, indexing, leaf as history
+from ..core import indexing, leaf as history
 from ..core.backward import RemovableHandle, backward, register_after, register_hook, retain_grad, retains_grad
 from ..core.codegen import in_place
 from ..core.dtypes import dtype, float32, get_default_dtype, of_array
@@ -32,7 +32,6 @@ from ..ops.shape import shape as shapes
 from . import casts as element_types, copying, printing, protocols
 
 AnyTensor = TypeVar("AnyTensor", bound="Tensor")
-Value = Union["Tensor", complex]  # an operand: a tensor, or a number that stands for one
 _new_tuple = tuple.__new__
 
 
@@ -66,7 +65,7 @@ class Tensor(TensorBase):
     __slots__ = ()
     __array_priority__ = 1000
 
-    def __new__(cls, *data: Any, device: device | str | None = None) -> Any:
+    def __new__(cls, *data: Any, device: device | str | int | None = None) -> Any:
         """PyTorch's oldest constructor: `Tensor(2, 3)` is uninitialised, `Tensor([1, 2])` holds floats."""
         check_device(device)
         if len(data) == 1 and not isinstance(data[0], (int, Size)):
@@ -107,7 +106,7 @@ class Tensor(TensorBase):
                            why="nothing asks __torch_dispatch__, by which it would compute",
                            fix="data.as_subclass(cls), and __torch_function__")
 
-    def new(self, *data: Any, size: Sequence[int] | None = None, device: device | str | None = None) -> Any:
+    def new(self, *data: Any, size: Sequence[int] | None = None, device: device | str | int | None = None) -> Any:
         """PyTorch's oldest constructor, with this type: `x.new(2, 3)` is uninitialised, `x.new([1, 2])` has values."""
         check_device(device)
         data = data if size is None else tuple(size)
@@ -415,7 +414,7 @@ class Tensor(TensorBase):
     isnan, isinf, isfinite, signbit = elementwise.isnan, elementwise.isinf, elementwise.isfinite, elementwise.signbit
     isclose, allclose, equal = elementwise.isclose, elementwise.allclose, elementwise.equal
 
-    def where(self, condition: Tensor, other: Value) -> Tensor:
+    def where(self, condition: Tensor, other: Tensor | complex | SupportsFloat) -> Tensor:
         return elementwise.where(condition, self, other)  # type: ignore[no-any-return,return-value]
 
     # -------------------------------------------------------------------------------------------- elementwise, in place
@@ -447,16 +446,16 @@ class Tensor(TensorBase):
     arcsinh_, arccosh_, arctanh_ = asinh_, acosh_, atanh_
     not_equal_, less_, less_equal_, greater_, greater_equal_, fix_ = ne_, lt_, le_, gt_, ge_, trunc_
 
-    def clamp_min(self, min: Value) -> Tensor:
+    def clamp_min(self, min: Tensor | complex | SupportsFloat) -> Tensor:
         return elementwise.clamp(self, as_operand(min, "clamp_min"))  # type: ignore[no-any-return,return-value]
 
-    def clamp_max(self, max: Value) -> Tensor:
+    def clamp_max(self, max: Tensor | complex | SupportsFloat) -> Tensor:
         return elementwise.clamp(self, None, as_operand(max, "clamp_max"))  # type: ignore[no-any-return,return-value]
 
-    def clamp_min_(self, min: Value) -> Tensor:
+    def clamp_min_(self, min: Tensor | complex | SupportsFloat) -> Tensor:
         return elementwise.clamp_(self, as_operand(min, "clamp_min_"))  # type: ignore[no-any-return,return-value]
 
-    def clamp_max_(self, max: Value) -> Tensor:
+    def clamp_max_(self, max: Tensor | complex | SupportsFloat) -> Tensor:
         return elementwise.clamp_(self, None, as_operand(max, "clamp_max_"))  # type: ignore[no-any-return,return-value]
 
     copy_, fill_, zero_ = indexing.copy_, indexing.fill_, indexing.zero_
@@ -472,10 +471,10 @@ class Tensor(TensorBase):
     softmax, log_softmax, logsumexp = softmaxes.softmax, softmaxes.log_softmax, softmaxes.logsumexp
     sort, argsort, topk = sorting.sort, sorting.argsort, sorting.topk
 
-    def cumsum_(self, dim: builtins.int, *, dtype: dtypes.dtype | None = None) -> Tensor:
+    def cumsum_(self, dim: integer, *, dtype: Any = None) -> Tensor:
         return self.copy_(self.cumsum(dim, dtype=dtype))  # type: ignore[no-any-return,return-value]
 
-    def cumprod_(self, dim: builtins.int, *, dtype: dtypes.dtype | None = None) -> Tensor:
+    def cumprod_(self, dim: integer, *, dtype: Any = None) -> Tensor:
         return self.copy_(self.cumprod(dim, dtype=dtype))  # type: ignore[no-any-return,return-value]
 
     # --------------------------------------------------------------------------------------------------------- products
@@ -501,8 +500,7 @@ class Tensor(TensorBase):
             return shapes.copied(self, memory_format=memory_format)  # type: ignore[no-any-return,return-value]
         return shapes.clone(self)  # type: ignore[no-any-return,return-value]
 
-    def view(self, *shape_or_dtype: Any, size: Sequence[builtins.int] | None = None,
-             dtype: dtypes.dtype | None = None) -> Tensor:
+    def view(self, *shape_or_dtype: Any, size: Sequence[integer] | None = None, dtype: Any = None) -> Tensor:
         """Return a view of another shape, or of the same bytes as elements of another type; never a copy."""
         if not shape_or_dtype and (size is not None or dtype is not None):
             shape_or_dtype = (dtype if size is None else size,)
@@ -529,7 +527,7 @@ class Tensor(TensorBase):
         return complexes.real(self)  # type: ignore[no-any-return,return-value]
 
     @real.setter
-    def real(self, value: Value) -> None:
+    def real(self, value: Tensor | complex | SupportsFloat) -> None:
         self.real.copy_(value)
 
     @property
@@ -538,7 +536,7 @@ class Tensor(TensorBase):
         return complexes.imag(self)  # type: ignore[no-any-return,return-value]
 
     @imag.setter
-    def imag(self, value: Value) -> None:
+    def imag(self, value: Tensor | complex | SupportsFloat) -> None:
         self.imag.copy_(value)
 
     T = property(shapes.reverse_dims)
@@ -547,17 +545,17 @@ class Tensor(TensorBase):
     def mT(self) -> Tensor:
         return shapes.transpose(self, -2, -1)  # type: ignore[no-any-return,return-value]
 
-    def squeeze_(self, dim: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
+    def squeeze_(self, dim: integer | Sequence[integer] | None = None) -> Tensor:
         return become(self, lambda x: shapes.squeeze(x, dim))
 
-    def unsqueeze_(self, dim: builtins.int) -> Tensor:
+    def unsqueeze_(self, dim: integer) -> Tensor:
         return become(self, lambda x: shapes.unsqueeze(x, dim))
 
     def t_(self) -> Tensor:
         return become(self, shapes.t)
 
-    def transpose_(self, dim0: builtins.int | None = None, dim1: builtins.int | None = None, *,
-                   axis0: builtins.int | None = None, axis1: builtins.int | None = None) -> Tensor:
+    def transpose_(self, dim0: integer | None = None, dim1: integer | None = None, *,
+                   axis0: integer | None = None, axis1: integer | None = None) -> Tensor:
         return become(self, lambda x: shapes.transpose(x, dim0, dim1, axis0=axis0, axis1=axis1))
 
     swapaxes_ = swapdims_ = transpose_

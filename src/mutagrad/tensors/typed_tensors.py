@@ -38,7 +38,7 @@ class _TypedTensor(type):
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Tensor) and instance.dtype is cls.dtype
 
-    def __call__(cls, *data: Any, device: device_class | str | None = None) -> Any:
+    def __call__(cls, *data: Any, device: device_class | str | int | None = None) -> Any:
         """Make an uninitialised tensor from sizes, one of values from anything else."""
         check_device(device)
         if len(data) != 1 or isinstance(data[0], (int, Size)):

@@ -57,7 +57,7 @@ def get_float32_matmul_precision() -> str:
     return _precision
 
 
-def set_default_device(device: device | str | None) -> None:
+def set_default_device(device: device | str | int | None) -> None:
     """Set where new tensors live: on the CPU, which None stands for, or on the device "meta"."""
     amend(device=META if names_meta(device) else None)
 

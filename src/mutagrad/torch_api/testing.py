@@ -187,7 +187,7 @@ def assert_allclose(actual: Any, expected: Any, rtol: float | None = None, atol:
     assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)
 
 
-def make_tensor(*shape: int | Sequence[int], dtype: dtype, device: device_class | str = "cpu",
+def make_tensor(*shape: int | Sequence[int], dtype: dtype | type, device: device_class | str = "cpu",
                 low: float | None = None, high: float | None = None, requires_grad: bool = False,
                 noncontiguous: bool = False, exclude_zero: bool = False,
                 memory_format: memory_format | None = None) -> Any:
