@@ -34,7 +34,8 @@ def from_dlpack(ext_tensor: Any, *, device: device_class | str | int | None = No
     return clone(shared) if copy else shared
 
 
-def frombuffer(buffer: Any, *, dtype: dtype | type, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Any:
+def frombuffer(buffer: Any, *, dtype: dtype | type, count: int = -1, offset: int = 0,
+               requires_grad: bool = False) -> Any:
     """Return a tensor over the memory of a bytes-like object; read-only memory is copied."""
     kind = as_dtype(dtype).array_type
     try:
