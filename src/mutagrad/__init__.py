@@ -17,7 +17,16 @@ from .base import sockets as _sockets
 from .base.counters import stats
 from .base.device import device
 from .base.errors import MutagradError
-from .base.layout import channels_last, channels_last_3d, contiguous_format, layout, memory_format, preserve_format, sparse_coo, strided
+from .base.layout import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    layout,
+    memory_format,
+    preserve_format,
+    sparse_coo,
+    strided,
+)
 from .core.dtypes import (
     bfloat16,
     bool_ as bool,
@@ -162,7 +171,15 @@ from .ops.math.elementwise import (
     trunc,
     where,
 )
-from .ops.random.generator import Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from .ops.random.generator import (
+    Generator,
+    default_generator,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+)
 from .ops.reduce.reductions import (
     all,
     amax,

@@ -1,25 +1,29 @@
 """Names that are loaded when they are first asked for, and modules that are reached under another path than their own.
 
-`import mutagrad` loads what nearly every program uses; loading the rest with it would double the time that it takes. A module
-of operations says itself which of its names are functions of `mutagrad` and which are methods of `Tensor`:
+`import mutagrad` loads what nearly every program uses; loading the rest with it would double the time that it takes. A
+module of operations says itself which of its names are functions of `mutagrad` and which are methods of `Tensor`:
 
     FUNCTIONS = "cholesky cholesky_solve"
     METHODS = "cholesky cholesky_solve"
 
-Both are read from its text, without running it. Everything else that has a public name and no file of that name is a row of a
-table here.
+Both are read from its text, without running it. Everything else that has a public name and no file of that name is a
+row of a table here.
 """
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from .base.alias import AliasLoader
 from .base.provenance import OURS
+
+if TYPE_CHECKING:
+    from .tensors.tensor import Tensor
 
 HOME = os.path.dirname(__file__)
 ROOMS = ("ops", "sparse", "tensors")  # where operations are declared
@@ -27,12 +31,15 @@ ROOMS = ("ops", "sparse", "tensors")  # where operations are declared
 # Public paths of modules that are in another room.
 ALIASES = {
     **{name: f"torch_api.{name}" for name in (
-        "__config__", "_utils", "amp", "compiler", "control", "fft", "futures", "hub", "library", "linalg", "masked", "meta", "multiprocessing",
-        "overrides", "profiler", "quasirandom", "settings", "signal", "special", "testing", "types", "version")},
+        "__config__", "_utils", "amp", "compiler", "control", "fft", "futures", "hub", "library", "linalg", "masked",
+        "meta", "multiprocessing", "overrides", "profiler", "quasirandom", "settings", "signal", "special", "testing",
+        "types", "version")},
     **{name: f"torch_api.unavailable.{name}" for name in (
-        "_C", "_dynamo", "_inductor", "accelerator", "backends", "cpu", "cuda", "export", "fx", "jit", "mps", "onnx", "quantization", "xpu")},
+        "_C", "_dynamo", "_inductor", "accelerator", "backends", "cpu", "cuda", "export", "fx", "jit", "mps", "onnx",
+        "quantization", "xpu")},
     **{f"nn.modules.{name}": f"nn.{name}" for name in ("adaptive", "lazy", "module")},
-    **{f"nn.modules.{name}": "nn.shapes" for name in ("channelshuffle", "distance", "flatten", "fold", "padding", "pixelshuffle", "upsampling")},
+    **{f"nn.modules.{name}": "nn.shapes" for name in (
+        "channelshuffle", "distance", "flatten", "fold", "padding", "pixelshuffle", "upsampling")},
     "__future__": "nn.future",
     "_tensor": "tensors.tensor",
     "autograd.anomaly_mode": "autograd.modes",
@@ -58,11 +65,13 @@ ALIASES |= {
     "ops.resample": "ops.nn.resample", "ops.sparse": "sparse.matrix", "pickled": "files.safe_unpickler"}
 
 # In-place methods of `Tensor` that are functions of `mutagrad`, too: `mutagrad.exp_(x)`.
-WRITES = frozenset(name for names in (
-    "abs_ acos_ acosh_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ asin_ asinh_ atan_ atanh_ ceil_ clamp_ clamp_max_",
-    "clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ exp_ expm1_ fill_ fix_ floor_ frac_ gcd_ i0_",
-    "lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ relu_ round_ rsqrt_ sigmoid_",
-    "sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ zero_ addmv_ as_strided_ resize_as_") for name in names.split())
+_WRITES = """
+    abs_ acos_ acosh_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ asin_ asinh_ atan_ atanh_ ceil_ clamp_
+    clamp_max_ clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ exp_ expm1_ fill_ fix_
+    floor_ frac_ gcd_ i0_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ rad2deg_ reciprocal_
+    relu_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ zero_ addmv_ as_strided_
+    resize_as_"""
+WRITES = frozenset(_WRITES.split())
 
 # Names of `mutagrad` that are no operations, and the module that has them.
 OTHERS = {name: module for module, names in {
@@ -72,21 +81,23 @@ OTHERS = {name: module for module, names in {
     "files": "load save",
     "func": "vmap",
     "tensors.typed_tensors": """
-        BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor ShortTensor BFloat16Storage BoolStorage
-        ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage DoubleStorage FloatStorage HalfStorage IntStorage LongStorage ShortStorage
-        is_storage typename""",
+        BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor
+        ShortTensor BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage
+        DoubleStorage FloatStorage HalfStorage IntStorage LongStorage ShortStorage is_storage typename""",
     "torch_api.amp": """
-        autocast clear_autocast_cache get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_cache_enabled is_autocast_cpu_enabled
-        is_autocast_enabled set_autocast_dtype set_autocast_enabled""",
+        autocast clear_autocast_cache get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype
+        is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled set_autocast_dtype
+        set_autocast_enabled""",
     "torch_api.compiler": "compile",
     "torch_api.control": "cond while_loop",
     "torch_api.futures": "Future",
     "torch_api.import_hook": "as_torch",
     "torch_api.settings": """
-        are_deterministic_algorithms_enabled get_default_device get_deterministic_debug_mode get_float32_matmul_precision
-        get_num_interop_threads is_deterministic_algorithms_warn_only_enabled
-        is_warn_always_enabled set_default_device set_default_tensor_type set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal
-        set_num_interop_threads set_warn_always use_deterministic_algorithms""",
+        are_deterministic_algorithms_enabled get_default_device get_deterministic_debug_mode
+        get_float32_matmul_precision get_num_interop_threads is_deterministic_algorithms_warn_only_enabled
+        is_warn_always_enabled set_default_device set_default_tensor_type set_deterministic_debug_mode
+        set_float32_matmul_precision set_flush_denormal set_num_interop_threads set_warn_always
+        use_deterministic_algorithms""",
     "torch_api.unavailable._C": "PyTorchFileReader",
     "torch_api.unavailable.cuda": "Event Stream",
     "torch_api.unavailable.fx": "SymBool SymFloat SymInt",
@@ -96,7 +107,8 @@ OTHERS = {name: module for module, names in {
 
 # What rooms ask of rooms above them, by the names in base/sockets.py.
 SOCKETS = {name: f"mutagrad.{module}".rstrip(".") for name, module in {
-    "array_api": "array_api", "top": "", "meta": "torch_api.meta", "norms": "ops.linalg.norms", "torch_function": "torch_api.torch_function",
+    "array_api": "array_api", "top": "", "meta": "torch_api.meta", "norms": "ops.linalg.norms",
+    "torch_function": "torch_api.torch_function",
 }.items()}
 
 
@@ -147,7 +159,7 @@ class LazyMethod:
     def __init__(self, module: str, name: str) -> None:
         self.module, self.name = module, name
 
-    def __get__(self, tensor: Any, owner: type) -> Any:
+    def __get__(self, tensor: Tensor | None, owner: type) -> Any:
         found = getattr(import_module(f"mutagrad.{self.module}"), self.name)
         for base in owner.__mro__:
             if base.__dict__.get(self.name) is self:
@@ -163,7 +175,8 @@ def install_lazy_methods(tensor_class: type) -> None:
 class AliasFinder:
     """Answers the import system for public paths of modules that are elsewhere."""
 
-    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+    def find_spec(self, fullname: str, path: Sequence[str] | None = None,
+                  target: ModuleType | None = None) -> ModuleSpec | None:
         if not fullname.startswith("mutagrad."):
             return None
         head, below = fullname.removeprefix("mutagrad."), ""
@@ -172,7 +185,8 @@ class AliasFinder:
             if not dot:
                 return None
             below = f".{last}{below}"
-        return ModuleSpec(fullname, AliasLoader(import_module(f"mutagrad.{ALIASES[head]}{below}")))  # type: ignore[arg-type]
+        module = import_module(f"mutagrad.{ALIASES[head]}{below}")
+        return ModuleSpec(fullname, AliasLoader(module))  # type: ignore[arg-type]
 
 
 def install_aliases() -> None:

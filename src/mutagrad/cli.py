@@ -26,7 +26,7 @@ COMMANDS = {
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line, built from the table."""
+    """Return the parser of the whole command line, built from the table."""
     top = argparse.ArgumentParser(
         prog="mutagrad",
         description="Tensors with PyTorch's API in which mutation is an ordinary differentiable operation.",

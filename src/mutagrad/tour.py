@@ -17,11 +17,13 @@ import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import mutagrad
 
 from .arrays import np
+from .base.operands import Array
+from .tensors.tensor import Tensor
 
 SUMMARY = "differentiate short programs that mutate, and judge each by finite differences"
 STEP = 1e-6
@@ -42,9 +44,9 @@ class Program:
     name: str
     source: str
     summary: str
-    start: Any
-    run: Callable[[Any, Any], Any]
-    reference: Callable[[Any, Any], Any]
+    start: list[Any]
+    run: Callable[[Any, Tensor], Tensor]
+    reference: Callable[[Any, Array], float]
 
     @property
     def fingerprint(self) -> str:
@@ -62,7 +64,7 @@ def load(path: Path) -> Program:
 
 
 def find_programs() -> list[Program]:
-    """Every program of the tour, shortest first: they build up without anyone keeping an order."""
+    """Return every program of the tour, shortest first: they build up without anyone keeping an order."""
     for place in _PLACES:
         programs = [load(path) for path in sorted(place.glob("*.py"))]
         if programs:
@@ -78,8 +80,8 @@ class Verdict:
     """What became of a program: its gradient and the one by finite differences, or why there is none."""
 
     program: Program
-    expected: Any
-    gradient: Any = None
+    expected: Array
+    gradient: Array | None = None
     deviation: float = float("inf")
     trouble: str = ""
 
@@ -88,8 +90,8 @@ class Verdict:
         return self.deviation <= TOLERANCE
 
 
-def gradient(program: Program, library: Any) -> tuple[float, Any]:
-    """The loss and the leaf's gradient (an array) by a library with PyTorch's API."""
+def gradient(program: Program, library: Any) -> tuple[float, Array]:
+    """Return the loss and the leaf's gradient (an array) by a library with PyTorch's API."""
     x = library.tensor(program.start, dtype=library.float64, requires_grad=True)
     loss = program.run(library, x)
     loss.backward()
@@ -98,8 +100,8 @@ def gradient(program: Program, library: Any) -> tuple[float, Any]:
     return loss.item(), np.array(x.grad.tolist())
 
 
-def finite_differences(program: Program) -> tuple[float, Any]:
-    """The loss and its gradient by central differences of the program's statements on NumPy arrays."""
+def finite_differences(program: Program) -> tuple[float, Array]:
+    """Return the loss and its gradient by central differences of the program's statements on NumPy arrays."""
     start = np.array(program.start, dtype=np.float64)
     loss = _loss_at(program, start)
     slopes = np.empty_like(start)
@@ -110,7 +112,7 @@ def finite_differences(program: Program) -> tuple[float, Any]:
     return loss, slopes
 
 
-def _loss_at(program: Program, x: Any) -> float:
+def _loss_at(program: Program, x: Array) -> float:
     return float(program.reference(np, x.copy()))
 
 
@@ -127,8 +129,8 @@ def judge(program: Program, library: Any) -> Verdict:
     return Verdict(program, expected, got, deviation, "" if deviation <= TOLERANCE else f"off by {deviation:.1e}")
 
 
-def _deviation(got: Any, expected: Any) -> float:
-    """The largest difference as a part of the largest entry; NaN counts as infinitely wrong."""
+def _deviation(got: Array, expected: Array) -> float:
+    """Return the largest difference as a part of the largest entry; NaN counts as infinitely wrong."""
     difference = float(np.abs(got - expected).max()) / (float(np.abs(expected).max()) or 1.0)
     return difference if difference == difference else float("inf")
 
@@ -144,7 +146,7 @@ class Ink:
     ascii_only: bool
 
     @classmethod
-    def of(cls, stream: Any) -> Ink:
+    def of(cls, stream: TextIO) -> Ink:
         try:
             "✓✗─…".encode(stream.encoding or "ascii")
             ascii_only = False
@@ -163,7 +165,7 @@ _STYLES = {"title": "1", "dim": "2", "right": "32", "wrong": "31", "error": "33"
 
 
 def numbers(array: Any, width: int = 10**6) -> str:
-    """A (nested) list with 4 digits to each number, cut after a whole number to fit the width.
+    """Return a (nested) list with 4 digits to each number, cut after a whole number to fit the width.
 
     >>> numbers([[1.0, 0.25], [1 / 3, 2.0]])
     '[[1, 0.25], [0.3333, 2]]'
@@ -184,7 +186,7 @@ def _brackets(value: Any) -> str:
 
 
 def recorded() -> dict[str, Any]:
-    """What PyTorch did with each program, from the recording."""
+    """Return what PyTorch did with each program, from the recording."""
     record: dict[str, Any] = json.loads(_RECORD.read_text(encoding="utf-8"))
     return record
 
@@ -193,7 +195,7 @@ _UNRECORDED = {"outcome": "unrecorded"}
 
 
 def torch_in_short(entry: dict[str, Any], width: int) -> tuple[str, str]:
-    """PyTorch's outcome as a cell of the table, and its style."""
+    """Return PyTorch's outcome as a cell of the table, and its style."""
     match entry["outcome"]:
         case "right":
             return "right", "right"
@@ -206,7 +208,7 @@ def torch_in_short(entry: dict[str, Any], width: int) -> tuple[str, str]:
 
 
 def torch_in_full(entry: dict[str, Any]) -> str:
-    """PyTorch's outcome as a sentence."""
+    """Return PyTorch's outcome as a sentence."""
     if entry["outcome"] == "error":
         return f"{entry['class']} at {entry['where']}: {entry['message']}"
     if entry["outcome"] == "wrong":
@@ -215,7 +217,7 @@ def torch_in_full(entry: dict[str, Any]) -> str:
 
 
 def print_table(verdicts: Sequence[Verdict], record: dict[str, Any], ink: Ink) -> None:
-    """All programs: two lines each, the figures and what it is about."""
+    """Print all programs: two lines each, the figures and what it is about."""
     width = min(100, max(80, shutil.get_terminal_size((100, 24)).columns - 1))
     name_width, torch_width = max(len(verdict.program.name) for verdict in verdicts), 24
     cell = (width - 3 - name_width - torch_width - 3 * 2) // 2
@@ -241,7 +243,7 @@ def print_table(verdicts: Sequence[Verdict], record: dict[str, Any], ink: Ink) -
 
 
 def print_details(verdicts: Sequence[Verdict], record: dict[str, Any], ink: Ink) -> None:
-    """A few programs: everything there is to say about each."""
+    """Print a few programs: everything there is to say about each."""
     for verdict in verdicts:
         entry = record["programs"].get(verdict.program.name, _UNRECORDED)
         print(f"{_mark(verdict, ink)} {ink(verdict.program.name, 'title')}")
@@ -262,7 +264,7 @@ def _mark(verdict: Verdict, ink: Ink) -> str:
 
 
 def print_summary(verdicts: Sequence[Verdict], record: dict[str, Any], ink: Ink) -> None:
-    """How many are right, here and there."""
+    """Print how many are right, here and there."""
     right, worst = sum(verdict.right for verdict in verdicts), max(verdict.deviation for verdict in verdicts)
     outcomes = [record["programs"].get(verdict.program.name, _UNRECORDED)["outcome"] for verdict in verdicts]
     if right == len(verdicts):
@@ -287,7 +289,7 @@ def _counts(outcomes: list[str]) -> str:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `mutagrad tour`."""
+    """Add the options of `mutagrad tour`."""
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument("--list", action="store_true", help="name the programs, and run none")
     choice.add_argument("--source", metavar="NAME", help="print a program, and run none")

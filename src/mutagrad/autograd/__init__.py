@@ -1,6 +1,8 @@
 """Differentiation: `grad`, `backward`, `Function`, the modes that switch recording, and what is made of these."""
+from __future__ import annotations
+
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.backward import backward, grad
 from . import function, nodes
@@ -21,6 +23,10 @@ from .modes import (
     strong_zeros,
 )
 from .versions import _force_original_view_tracking, _unsafe_preserve_version_counter, is_view_replay_enabled
+
+if TYPE_CHECKING:
+    from ..core.size import Size
+    from ..core.storage import TensorBase
 
 __all__ = [
     "Function",
@@ -47,14 +53,15 @@ __all__ = [
     "strong_zeros",
 ]
 
-# What is loaded when first asked for, and from where. (`gradcheck` is PyTorch's name for a module and for the function in it.)
-_LATER = {"functional": ("functional",), "forward_ad": ("forward_ad",), "graph": ("graph",), "variable": ("Variable", "variable"),
-          "gradcheck": ("gradcheck", "gradgradcheck", "GradcheckError"), "profiler": ("profiler",), "grad_mode": ("grad_mode",),
-          "anomaly_mode": ("anomaly_mode",), "_functions": ("_functions",)}
+# What is loaded when first asked for, and from where. (`gradcheck` is PyTorch's name for a module and for a function.)
+_LATER = {"functional": ("functional",), "forward_ad": ("forward_ad",), "graph": ("graph",),
+          "variable": ("Variable", "variable"), "gradcheck": ("gradcheck", "gradgradcheck", "GradcheckError"),
+          "profiler": ("profiler",), "grad_mode": ("grad_mode",), "anomaly_mode": ("anomaly_mode",),
+          "_functions": ("_functions",)}
 
 
-def _calculate_shape(output: Any, grad: Any, is_grads_batched: bool) -> tuple[Any, Any]:
-    """The shapes that must agree: of an output, and of the gradient that is given for it."""
+def _calculate_shape(output: TensorBase, grad: TensorBase, is_grads_batched: bool) -> tuple[Size, Size]:
+    """Return the shapes that must agree: of an output, and of the gradient that is given for it."""
     return output.shape, grad.shape[1:] if is_grads_batched else grad.shape
 
 

@@ -20,7 +20,7 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import ref
 
 from ..arrays import np
@@ -28,7 +28,7 @@ from ..arrays.kinds import IN_USE
 from ..base.errors import BadArgument, GradientError, ShapeError
 from ..base.modes import UNRECORDED, call_with, mode
 from ..core.factory import detached, linked_alias, make, window_or_none
-from ..core.graph import UNSEEN, Node
+from ..core.graph import UNSEEN, Node, Writer
 from ..core.saved import snapshot, source_of, with_history
 from ..core.storage import TensorBase, histories, memory_of, save
 from ..core.sweep import OUTPUT
@@ -44,24 +44,29 @@ class Context:
     """What `forward` leaves for `backward`: `ctx`. Anything else may be kept as an attribute."""
 
     def __init__(self) -> None:
-        self._to_save: tuple[Any, ...] = ()
-        self._for_jvp: tuple[Any, ...] = ()
+        self._to_save: tuple[TensorBase | None, ...] = ()
+        self._for_jvp: tuple[TensorBase | None, ...] = ()
         self._in_jvp = False
-        self._dirty: tuple[Any, ...] = ()
-        self._constant: tuple[Any, ...] = ()
+        self._dirty: tuple[TensorBase, ...] = ()
+        self._constant: tuple[TensorBase, ...] = ()
         self._materialize = self._materialize_non_diff_grads = True
-        self._node: Any = None
+        self._node: ref[Node] | None = None
         self._sources: list[Any] = []  # of what is saved: writer and window; of an output, its number
         self._input_shapes: list[Any] = []
         self._metadata: dict[Any, Any] = {}
         self.needs_input_grad: tuple[bool, ...] = ()
 
-    def save_for_backward(self, *tensors: Any) -> None:
-        """Keeps tensors as they are now: a later write to them does not change what backward sees."""
+    if TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any: ...
+
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
+    def save_for_backward(self, *tensors: TensorBase | None) -> None:
+        """Keep tensors as they are now: a later write to them does not change what backward sees."""
         self._to_save = _only_tensors(tensors, "save_for_backward")
 
-    def save_for_forward(self, *tensors: Any) -> None:
-        """Keeps tensors for `jvp`."""
+    def save_for_forward(self, *tensors: TensorBase | None) -> None:
+        """Keep tensors for `jvp`."""
         self._for_jvp = _only_tensors(tensors, "save_for_forward")
 
     @property
@@ -82,20 +87,20 @@ class Context:
         warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
         return self.saved_tensors
 
-    def mark_dirty(self, *tensors: Any) -> None:
-        """Says that forward changed these inputs. (It is noticed anyway.)"""
+    def mark_dirty(self, *tensors: TensorBase) -> None:
+        """Say that forward changed these inputs. (It is noticed anyway.)"""
         self._dirty = tensors
 
-    def mark_non_differentiable(self, *tensors: Any) -> None:
-        """Says that these outputs have no gradient."""
+    def mark_non_differentiable(self, *tensors: TensorBase) -> None:
+        """Say that these outputs have no gradient."""
         self._constant = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether backward gets zeros (the default) or None for outputs that nothing depends on."""
+        """Set whether backward gets zeros (the default) or None for outputs that nothing depends on."""
         self._materialize = value
 
 
-def _only_tensors(values: tuple[Any, ...], what: str) -> tuple[Any, ...]:
+def _only_tensors(values: tuple[TensorBase | None, ...], what: str) -> tuple[TensorBase | None, ...]:
     for t in values:
         if t is not None and not isinstance(t, TensorBase):
             raise BadArgument(f"{what}: can only save tensors, not {type(t).__name__}", fix="ctx.value = value")
@@ -131,7 +136,7 @@ class Applied:
         self.shapes: list[Any] = []
         self.outputs: list[Any] = []
 
-    def reverse(self, xp: Any, g: Any, saved: Any, links: Any) -> list[Any]:
+    def reverse(self, xp: Any, g: Any, saved: Any, links: Sequence[Writer | None]) -> list[Any]:
         given = g if isinstance(g, dict) else {0: g}
         incoming = [self._incoming(given.get(i), shape, self.outputs[i] is None) for i, shape in enumerate(self.shapes)]
         function = self.function
@@ -147,18 +152,19 @@ class Applied:
             return make(np.zeros(*shape))
         return g if isinstance(g, TensorBase) else make(np.array(g))
 
-    def _outgoing(self, answers: Sequence[Any], links: Any) -> list[Any]:
+    def _outgoing(self, answers: Sequence[Any], links: Sequence[Writer | None]) -> list[Any]:
         links = links[: len(self.ctx.needs_input_grad)]  # the writer before, if any, comes after the inputs
         if len(answers) > len(links) and all(a is None for a in answers[len(links):]):
             answers = answers[: len(links)]
         if len(answers) != len(links):
-            raise GradientError(f"{self.name}.backward returned {len(answers)} gradients for {len(links)} inputs of forward",
-                                fix="return one for each input, None for those without")
+            raise GradientError(f"{self.name}.backward returned {len(answers)} gradients for {len(links)} inputs "
+                                "of forward", fix="return one for each input, None for those without")
         return [None if k is None or a is None else self._checked(a, i) for i, (k, a) in enumerate(zip(links, answers))]
 
     def _checked(self, answer: Any, i: int) -> Any:
         if not isinstance(answer, TensorBase):
-            raise BadArgument(f"{self.name}.backward returned {type(answer).__name__} as gradient {i}", fix="return a tensor or None")
+            raise BadArgument(f"{self.name}.backward returned {type(answer).__name__} as gradient {i}",
+                              fix="return a tensor or None")
         shape, dtype = self.ctx._input_shapes[i]
         if answer._array.shape != shape:
             answer = self._fitted(answer, shape, i)
@@ -166,7 +172,7 @@ class Applied:
             answer = cast(answer, dtype)
         return answer if mode.grad else answer._array
 
-    def _fitted(self, answer: Any, shape: tuple[int, ...], i: int) -> Any:
+    def _fitted(self, answer: TensorBase, shape: tuple[int, ...], i: int) -> Any:
         """A gradient in the input's shape: summed over the dimensions that the input was broadcast along."""
         given = answer._array.shape
         try:
@@ -179,21 +185,22 @@ class Applied:
             return reshape(answer, *shape)
         if common == given:
             return answer.sum_to_size(*shape)
-        raise ShapeError(f"{self.name}.backward returned an invalid gradient for input {i}: got shape {given} but expected shape {shape}")
+        raise ShapeError(f"{self.name}.backward returned an invalid gradient for input {i}: "
+                         f"got shape {given} but expected shape {shape}")
 
 
 def _backward_of(function: type[Function]) -> Callable[..., Any]:
-    """What the user has called backward, or vjp, which is the same."""
+    """Return what the user has called backward, or vjp, which is the same."""
     own = [f for f, base in ((function.backward, Function.backward), (function.vjp, Function.vjp)) if f is not base]
     if len(own) != 1:
-        raise GradientError(f"{function.__name__}: Implementing both 'backward' and 'vjp' leaves open which is meant" if own else
-                            f"{function.__name__}: must implement either the backward or the vjp method to be differentiated",
-                            fix="@staticmethod def backward(ctx, *grads): ...")
+        said = ("Implementing both 'backward' and 'vjp' leaves open which is meant" if own else
+                "must implement either the backward or the vjp method to be differentiated")
+        raise GradientError(f"{function.__name__}: {said}", fix="@staticmethod def backward(ctx, *grads): ...")
     return own[0]
 
 
 class FunctionNode(Node):
-    """The node of one call of a Function, under the Function's name; what `forward` kept in `ctx` can be read from it."""
+    """The node of one call of a Function, under the Function's name; what `ctx` keeps can be read from it."""
 
     __slots__ = ()
 
@@ -201,7 +208,7 @@ class FunctionNode(Node):
         return type(self).__name__
 
     @property
-    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+    def next_functions(self) -> tuple[tuple[Writer | None, int], ...]:
         """The writers of the arguments that are tensors, with the number of the output."""
         writers = [writer for writer, kind in zip(self, self.op.ctx._input_shapes) if kind is not None]
         return tuple((w[0], w.saved) if isinstance(w, Node) and w.op is OUTPUT else (w, 0) for w in writers)
@@ -228,33 +235,37 @@ class _Named(type):
 class Function(metaclass=_Named):
     """Base class: define `forward(ctx, ...)` and `backward(ctx, *grads)` as static methods and call `apply`.
 
-    `jvp(ctx, *tangents)`, if there is one, is what `forward_ad` uses; without it, tangents are found by way of `backward`. `vmap`
-    is not called: under `func.vmap`, forward sees one slice at a time, or all at once if the class says `generate_vmap_rule = True`.
+    `jvp(ctx, *tangents)`, if there is one, is what `forward_ad` uses; without it, tangents are found by way of
+    `backward`. `vmap` is not called: under `func.vmap`, forward sees one slice at a time, or all at once if the class
+    says `generate_vmap_rule = True`.
     """
 
     generate_vmap_rule = False
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
-        warnings.warn(f"{type(self).__name__} should not be instantiated: its methods are static", DeprecationWarning, stacklevel=2)
+        warnings.warn(f"{type(self).__name__} should not be instantiated: its methods are static",
+                      DeprecationWarning, stacklevel=2)
 
     def __call__(self, *arguments: Any, **settings: Any) -> Any:
-        raise GradientError(f"{type(self).__name__}: Legacy autograd function with non-static forward method is deprecated",
-                            fix=f"{type(self).__name__}.apply(...), with static methods forward(ctx, ...) and backward(ctx, *grads)")
+        name = type(self).__name__
+        raise GradientError(f"{name}: Legacy autograd function with non-static forward method is deprecated",
+                            fix=f"{name}.apply(...), with static methods forward(ctx, ...) and backward(ctx, *grads)")
 
     @staticmethod
     def forward(*arguments: Any, **settings: Any) -> Any:
-        raise NotImplementedError("you must implement the forward function: define forward(ctx, ...) as a static method")
+        raise NotImplementedError("you must implement the forward function: define forward(ctx, ...) "
+                                  "as a static method")
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Context, *grads: Any) -> Any:
         raise NotImplementedError("define backward(ctx, *grads) as a static method")
 
     @staticmethod
-    def vjp(ctx: Any, *grads: Any) -> Any:
+    def vjp(ctx: Context, *grads: Any) -> Any:
         raise NotImplementedError("define backward(ctx, *grads) as a static method")
 
     @staticmethod
-    def jvp(ctx: Any, *tangents: Any) -> Any:
+    def jvp(ctx: Context, *tangents: Any) -> Any:
         raise NotImplementedError("define jvp(ctx, *tangents) as a static method")
 
     @staticmethod
@@ -262,12 +273,12 @@ class Function(metaclass=_Named):
         raise NotImplementedError("define vmap(info, in_dims, ...) as a static method")
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    def setup_context(ctx: Context, inputs: tuple[Any, ...], output: Any) -> None:
         raise NotImplementedError
 
     @classmethod
     def apply(cls, *arguments: Any) -> Any:
-        """Runs forward without recording, then records the call as one operation."""
+        """Run forward without recording, then record the call as one operation."""
         if IN_USE and mode.now.kind is not None and not cls.generate_vmap_rule:
             mode.now.kind.before_user_code(cls.__name__, [a._array for a in arguments if isinstance(a, TensorBase)])
         ctx = Context()
@@ -286,7 +297,7 @@ class Function(metaclass=_Named):
         versions = [None if t is None else memory_of(t).version for t in tensors]
         result = call_with(UNRECORDED, _call_forward, cls, ctx, arguments)
         changed = [t for t, v in zip(tensors, versions) if t is not None and memory_of(t).version != v]
-        for storage, writer in writers:  # what forward has written is no write of theirs: it is recorded below, as the Function's
+        for storage, writer in writers:  # what forward has written is recorded below, as the Function's
             storage.writer = writer
         outputs = result if isinstance(result, tuple) else (result,)
         if recording:
@@ -304,19 +315,23 @@ def _call_forward(cls: type[Function], ctx: Context, arguments: tuple[Any, ...])
     return result
 
 
-def _tangents(cls: type[Function], tensors: list[Any]) -> list[Any] | None:
+def _tangents(cls: type[Function], tensors: Sequence[Any]) -> list[TensorBase | None] | None:
     """Of the inputs, for `jvp`: zeros where a tensor has none. None if there is nothing to carry on, or no `jvp`."""
     if not forward_ad.is_open() or cls.jvp is Function.jvp:
         return None
     found = [None if t is None else forward_ad.unpack_dual(t).tangent for t in tensors]
     if all(tangent is None for tangent in found):
         return None
-    return [make(np.zeros_like(t._array)) if tangent is None and t is not None and t._array.dtype.kind in "fcV" else tangent
+    return [make(np.zeros_like(t._array)) if tangent is None and t is not None and _is_float(t) else tangent
             for t, tangent in zip(tensors, found)]
 
 
-def _carry_on(cls: type[Function], ctx: Context, tangents: list[Any], outputs: tuple[Any, ...]) -> None:
-    """Gives the outputs the tangents that `jvp` says."""
+def _is_float(tensor: TensorBase) -> bool:
+    return tensor._array.dtype.kind in "fcV"
+
+
+def _carry_on(cls: type[Function], ctx: Context, tangents: list[TensorBase | None], outputs: tuple[Any, ...]) -> None:
+    """Give the outputs the tangents that `jvp` says."""
     ctx._in_jvp = True
     try:
         answers = cls.jvp(ctx, *tangents)
@@ -324,23 +339,24 @@ def _carry_on(cls: type[Function], ctx: Context, tangents: list[Any], outputs: t
         ctx._in_jvp = False
     answers = answers if isinstance(answers, tuple) else (answers,)
     if len(answers) != len(outputs):
-        raise GradientError(f"{cls.__name__}.jvp returned {len(answers)} tangents for {len(outputs)} outputs of forward",
-                            fix="return one for each output, None for those without")
+        raise GradientError(f"{cls.__name__}.jvp returned {len(answers)} tangents for {len(outputs)} outputs "
+                            "of forward", fix="return one for each output, None for those without")
     for i, (output, tangent) in enumerate(zip(outputs, answers)):
         if tangent is not None and (not isinstance(output, TensorBase) or output._storage.writer is None):
             raise GradientError(f"{cls.__name__}.jvp returned a tangent for output {i}, which has no derivative",
                                 fix="You should return None at that position instead")
         if tangent is not None and tangent._array.shape != output._array.shape:
-            raise ShapeError(f"{cls.__name__}.jvp returned a tangent of shape {tangent._array.shape} for output {i} of shape {output._array.shape}")
+            raise ShapeError(f"{cls.__name__}.jvp returned a tangent of shape {tangent._array.shape} "
+                             f"for output {i} of shape {output._array.shape}")
         if isinstance(output, TensorBase) and output._storage.writer is not None:
             forward_ad.attach(output, tangent)
 
 
-def _is(tensor: Any, tensors: Sequence[Any]) -> bool:
-    return any(tensor is t for t in tensors)
+def _is(one: object, others: Sequence[object]) -> bool:
+    return any(one is other for other in others)
 
 
-def _dirty(changed: list[Any], ctx: Context, outputs: tuple[Any, ...]) -> list[Any]:
+def _dirty(changed: list[TensorBase], ctx: Context, outputs: tuple[Any, ...]) -> list[TensorBase]:
     """The inputs that forward changed: marked ones, and those whose memory has a new version.
 
     Versions are the memory's, so an input that only shares memory with a changed one that is marked or returned is not.
@@ -350,30 +366,36 @@ def _dirty(changed: list[Any], ctx: Context, outputs: tuple[Any, ...]) -> list[A
     return known + [t for t in changed if not _is(t, known) and not _is(memory_of(t), explained)]
 
 
-def _check_dirty(cls: type[Function], ctx: Context, tensors: list[Any], outputs: tuple[Any, ...], dirty: list[Any]) -> None:
+def _check_dirty(cls: type[Function], ctx: Context, tensors: Sequence[Any], outputs: tuple[Any, ...],
+                 dirty: list[TensorBase]) -> None:
     for t in dirty:
         if t._storage.writer is not None and _is(t, tensors) and not _is(t, outputs):
-            raise GradientError(f"{cls.__name__}: forward changed an input that it does not return", why="its gradient could not reach backward: "
-                                "Some elements marked as dirty during the forward method were not returned as output.",
+            raise GradientError(f"{cls.__name__}: forward changed an input that it does not return",
+                                why="its gradient could not reach backward: Some elements marked as dirty "
+                                "during the forward method were not returned as output.",
                                 fix="return the changed input, too")
     if any(not _is(t, tensors) for t in ctx._dirty):
         warnings.warn(f"{cls.__name__}: mark_dirty received a tensor that was not an input", stacklevel=3)
 
 
-def _record(cls: type[Function], ctx: Context, outputs: tuple[Any, ...], tensors: list[Any], links: tuple[Any, ...], dirty: list[Any]) -> tuple[Any, ...]:
+def _record(cls: type[Function], ctx: Context, outputs: tuple[Any, ...], tensors: Sequence[Any], links: tuple[Any, ...],
+            dirty: list[TensorBase]) -> tuple[Any, ...]:
     if dirty:
         _check_dirty(cls, ctx, tensors, outputs, dirty)
         dirty = [t for t in dirty if _is(t, tensors)]
     op = Applied(cls, ctx, len(outputs))
     node = new_node(op, *links)
     node.__class__ = cls._backward_cls
-    differentiable = [isinstance(o, TensorBase) and o._array.dtype.kind in "fcV" and not _is(o, ctx._constant) for o in outputs]
+    differentiable = [isinstance(o, TensorBase) and _is_float(o) and not _is(o, ctx._constant) for o in outputs]
     several = sum(differentiable) > 1 or len(outputs) > 1
     results: list[Any] = []
     for i, (o, yes) in enumerate(zip(outputs, differentiable)):
         op.shapes.append((o._array.shape, o._array.dtype) if isinstance(o, TensorBase) else None)
         first = next((j for j in range(i) if outputs[j] is o), i) if i else 0
-        results.append(results[first] if first < i else _attach(o, node, i, several, _is(o, dirty), _is(o, tensors)) if yes else o)
+        if first < i:
+            results.append(results[first])
+        else:
+            results.append(_attach(o, node, i, several, _is(o, dirty), _is(o, tensors)) if yes else o)
     ctx._sources = [_source(t, outputs, tensors, dirty) for t in ctx._to_save]
     node.saved = tuple(None if t is None else save(t, node, slot) for slot, t in enumerate(ctx._to_save))
     pack_function(node)
@@ -383,16 +405,16 @@ def _record(cls: type[Function], ctx: Context, outputs: tuple[Any, ...], tensors
     return tuple(results)
 
 
-def ref_or_none(result: Any, yes: bool) -> Any:
+def ref_or_none(result: Any, yes: bool) -> ref[Node] | None:
     return _weak(result._storage.writer) if yes else None
 
 
-def _weak(node: Any) -> Any:
+def _weak(node: Node) -> ref[Node]:
     return ref(node)
 
 
-def _source(t: Any, outputs: Sequence[Any], tensors: Sequence[Any], dirty: Sequence[Any]) -> Any:
-    """Where a saved tensor came from: the number of the output that it is, or else its writer and the window through which it was seen.
+def _source(t: TensorBase | None, outputs: Sequence[Any], tensors: Sequence[Any], dirty: Sequence[TensorBase]) -> Any:
+    """Return where a saved tensor came from: the number of the output that it is, or else its writer and window.
 
     An input that forward changed is saved as the output that it became.
     """
@@ -402,18 +424,18 @@ def _source(t: Any, outputs: Sequence[Any], tensors: Sequence[Any], dirty: Seque
     if number is not None and (_is(t, dirty) or not _is(t, tensors)):
         return number
     writer, origin = t._storage.writer, t._storage.origin
-    if origin is not None and memory_of(t).version == origin[1]:  # a view that forward made, in which nothing is recorded
+    if origin is not None and memory_of(t).version == origin[1]:  # a view that forward made, unrecorded
         writer = origin[0]()
         if writer is not None and writer.whole is UNSEEN:
             writer.whole = t._storage.buffer.shape, t._storage.buffer.dtype
     return writer, None if writer is None else window_or_none(t)
 
 
-def _attach(output: Any, node: Node, number: int, several: bool, dirty: bool, is_input: bool) -> Any:
-    """Makes `node` the writer of an output: of its storage, if it is new or was changed; else of a history of its own.
+def _attach(output: TensorBase, node: Node, number: int, several: bool, dirty: bool, is_input: bool) -> TensorBase:
+    """Make `node` the writer of an output: of its storage, if it is new or was changed; else of a history of its own.
 
-    One over memory that others see is linked to theirs: a write to either is part of both. Elements that are the same memory have
-    gradients of their own to come, so such an output is copied.
+    One over memory that others see is linked to theirs: a write to either is part of both. Elements that are the same
+    memory have gradients of their own to come, so such an output is copied.
     """
     array = output._array
     if overlaps_itself(array.shape, array.strides, array.itemsize):
@@ -441,7 +463,7 @@ class _Once:
     adds = frees = False
     saves: tuple[Any, ...] = ()
 
-    def reverse(self, xp: Any, g: Any, saved: Any, links: Any) -> Any:
+    def reverse(self, xp: Any, g: Any, saved: Any, links: Sequence[Writer | None]) -> NoReturn:
         raise GradientError("once_differentiable: this Function's backward was declared not to be differentiable",
                             why="trying to differentiate twice a function that was marked with @once_differentiable",
                             fix="leave the decorator out, if backward computes with tensors alone")
@@ -451,10 +473,10 @@ _ONCE = _Once()
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """For a backward that is not differentiable itself: differentiating what it gave is an error, not a zero."""
+    """Decorate a backward that is not differentiable itself: differentiating what it gave is an error, not a zero."""
 
     @functools.wraps(backward)
-    def wrapped(ctx: Any, *grads: Any) -> Any:
+    def wrapped(ctx: Context, *grads: Any) -> Any:
         answers = call_with(UNRECORDED, backward, ctx, *grads)
         if not mode.grad:
             return answers
@@ -467,11 +489,11 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def _only_once(answer: Any, writers: list[Any]) -> Any:
+def _only_once(answer: TensorBase, writers: list[Any]) -> Any:
     found = detached(answer).clone()
     found._storage.writer = new_node(_ONCE, writers)
     return found
 
 
 class InplaceFunction(Function):
-    """PyTorch's old base class for a Function that changes its input: `Function` with `ctx.mark_dirty` does the same."""
+    """PyTorch's old base class for a Function that changes its input: here, as `Function` with `ctx.mark_dirty`."""

@@ -9,7 +9,7 @@ tensor([[2., 0.],
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Union
 
 from ..base.errors import BadArgument, BadValue, GradientError, Mismatch, NotSupported, ShapeError
 from ..base.modes import FORWARD, call_with, keeps_modes
@@ -21,44 +21,51 @@ from .modes import enable_grad
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
+OneOrMore = Union[TensorBase, tuple[TensorBase, ...]]  # as a function takes them, or returns them
 
-def _tuple(values: Any, what: str, name: str) -> tuple[Any, ...]:
-    found: tuple[Any, ...] = values if isinstance(values, tuple) else (values,)
+
+def _tuple(values: OneOrMore, what: str, name: str) -> tuple[TensorBase, ...]:
+    found = values if isinstance(values, tuple) else (values,)
     for v in found:
         if not isinstance(v, TensorBase):
-            raise BadArgument(f"{name}: {what} given to {name} must be either a Tensor or a tuple of Tensors, not {type(v).__name__}")
+            raise BadArgument(f"{name}: {what} given to {name} must be either a Tensor or a tuple of Tensors, "
+                              f"not {type(v).__name__}")
     return found
 
 
 @keeps_modes
-def _fresh(inputs: tuple[Any, ...], create_graph: bool) -> tuple[Any, ...]:
-    """The inputs as tensors of their own, so that only what `func` does with them counts. (A view has the history of what it views.)"""
+def _fresh(inputs: tuple[TensorBase, ...], create_graph: bool) -> tuple[TensorBase, ...]:
+    """The inputs as tensors of their own, so that only what `func` does with them counts."""
     with enable_grad():
         return tuple(x.clone() if create_graph and x.requires_grad else x.detach().requires_grad_() for x in inputs)
 
 
 @keeps_modes
-def _call(func: Callable[..., Any], inputs: Any, create_graph: bool, name: str) -> tuple[tuple[Any, ...], tuple[Any, ...], bool]:
+def _call(func: Callable[..., OneOrMore], inputs: OneOrMore, create_graph: bool,
+          name: str) -> tuple[tuple[TensorBase, ...], tuple[TensorBase, ...], bool]:
     xs = _fresh(_tuple(inputs, "The inputs", name), create_graph)
     with enable_grad():
         result = func(*(x.clone() for x in xs))  # `func` may write to what it is given
     return xs, _tuple(result, "The outputs of the user-provided function", name), isinstance(result, tuple)
 
 
-def _direction(v: Any, like: tuple[Any, ...], what: str, name: str) -> tuple[Any, ...]:
+def _direction(v: OneOrMore | None, like: tuple[TensorBase, ...], what: str, name: str) -> tuple[TensorBase, ...]:
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
-            raise ShapeError(f"{name}: The vector v can only be None if {what} has one element", fix=f"{name}(func, inputs, v)")
+            raise ShapeError(f"{name}: The vector v can only be None if {what} has one element",
+                             fix=f"{name}(func, inputs, v)")
         return (ones_like(like[0]),)
     found = _tuple(v, "The v", name)
-    if [tuple(t.shape) for t in found] != [tuple(t.shape) for t in like]:
-        raise ShapeError(f"{name}: v has invalid size: {[tuple(t.shape) for t in found]}, and {what} {[tuple(t.shape) for t in like]}",
+    given, wanted = [tuple(t.shape) for t in found], [tuple(t.shape) for t in like]
+    if given != wanted:
+        raise ShapeError(f"{name}: v has invalid size: {given}, and {what} {wanted}",
                          why="v must have the shape of what it is multiplied with")
     return found
 
 
-def _gradients(outputs: Sequence[Any], inputs: Sequence[Any], weights: Sequence[Any], create_graph: bool, strict: bool, name: str) -> tuple[Any, ...]:
-    """Zeros where there is no influence, or an error where `strict`."""
+def _gradients(outputs: Sequence[TensorBase], inputs: Sequence[TensorBase], weights: Sequence[TensorBase],
+               create_graph: bool, strict: bool, name: str) -> tuple[TensorBase, ...]:
+    """Return zeros where there is no influence, or raise where `strict`."""
     for k, o in enumerate(outputs):
         if strict and not o.requires_grad:
             raise GradientError(f"{name}: Output {k} of the user-provided function does not require gradients",
@@ -66,30 +73,34 @@ def _gradients(outputs: Sequence[Any], inputs: Sequence[Any], weights: Sequence[
     pairs = [(o, w) for o, w in zip(outputs, weights) if o.requires_grad]
     found: Sequence[Any] = [None] * len(inputs)
     if pairs:
-        found = grad([o for o, _ in pairs], list(inputs), [w for _, w in pairs], create_graph=create_graph, retain_graph=True, allow_unused=True)
+        found = grad([o for o, _ in pairs], list(inputs), [w for _, w in pairs],
+                     create_graph=create_graph, retain_graph=True, allow_unused=True)
     for i, g in enumerate(found):
         if strict and (g is None or create_graph and not g.requires_grad):
-            raise GradientError(f"{name}: The {'output' if g is None else 'Jacobian'} of the user-provided function is independent of input {i}",
+            raise GradientError(f"{name}: The {'output' if g is None else 'Jacobian'} of the user-provided function "
+                                f"is independent of input {i}",
                                 why="strict=True asks that it depends on all", fix="strict=False gives zeros")
     return tuple(zeros_like(x) if g is None else g for g, x in zip(found, inputs))
 
 
-def _plain(values: tuple[Any, ...], create_graph: bool, several: bool) -> Any:
+def _plain(values: tuple[TensorBase, ...], create_graph: bool, several: bool) -> OneOrMore:
     values = values if create_graph else tuple(v.detach() for v in values)
     return values if several else values[0]
 
 
 @keeps_modes
-def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
-    """The outputs, and v (of their shape) times the Jacobian."""
+def vjp(func: Callable[..., OneOrMore], inputs: OneOrMore, v: OneOrMore | None = None, create_graph: bool = False,
+        strict: bool = False) -> tuple[OneOrMore, OneOrMore]:
+    """Return the outputs, and v (of their shape) times the Jacobian."""
     xs, outputs, several = _call(func, inputs, create_graph, "vjp")
     found = _gradients(outputs, xs, _direction(v, outputs, "the output", "vjp"), create_graph, strict, "vjp")
     return _plain(outputs, create_graph, several), _plain(found, create_graph, isinstance(inputs, tuple))
 
 
 @keeps_modes
-def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
-    """The outputs, and the Jacobian times v (of the inputs' shape): forward mode, by differentiating the reverse twice.
+def jvp(func: Callable[..., OneOrMore], inputs: OneOrMore, v: OneOrMore | None = None, create_graph: bool = False,
+        strict: bool = False) -> tuple[OneOrMore, OneOrMore]:
+    """Return the outputs, and the Jacobian times v (of the inputs' shape), by differentiating the reverse twice.
 
     The reverse is linear in what it starts from, and its derivative with respect to that is the Jacobian itself.
     """
@@ -102,56 +113,65 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 
 @keeps_modes
-def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
-             strategy: str = "reverse-mode") -> Any:
-    """All derivatives of all outputs: of shape output + input, for each pair of them. They are found one row at a time, `vectorize` or not."""
+def jacobian(func: Callable[..., OneOrMore], inputs: OneOrMore, create_graph: bool = False, strict: bool = False,
+             vectorize: bool = False, strategy: str = "reverse-mode") -> Any:
+    """Return all derivatives of all outputs: of shape output + input, for each pair of them.
+
+    They are found one row at a time, `vectorize` or not.
+    """
     _check_strategy("jacobian", strategy, strict, vectorize, create_graph)
     xs, outputs, several = _call(func, inputs, create_graph, "jacobian")
     table = []
     for out in outputs:
         flat = reshape(out, -1)
-        rows = [_gradients((flat[i],), xs, (ones_like(flat[i]),), create_graph, strict, "jacobian") for i in range(flat.numel())]
-        blocks = tuple(reshape(stack([r[k] for r in rows]), *out.shape, *x.shape) if rows else zeros_like(x).new_zeros((*out.shape, *x.shape))
-                       for k, x in enumerate(xs))
+        rows = [_gradients((flat[i],), xs, (ones_like(flat[i]),), create_graph, strict, "jacobian")
+                for i in range(flat.numel())]
+        blocks = tuple(reshape(stack([r[k] for r in rows]), *out.shape, *x.shape) if rows
+                       else zeros_like(x).new_zeros((*out.shape, *x.shape)) for k, x in enumerate(xs))
         table.append(_plain(blocks, create_graph, isinstance(inputs, tuple)))
     return tuple(table) if several else table[0]
 
 
 def _check_strategy(name: str, strategy: str, strict: bool, vectorize: bool, create_graph: bool) -> None:
-    """PyTorch's forward mode has restrictions that programs may count on; the derivatives are the same."""
+    """Raise as PyTorch does: its forward mode has restrictions that programs may count on."""
     if strategy not in ("forward-mode", "reverse-mode"):
-        raise Mismatch(f"{name}: the strategy must be 'forward-mode' or 'reverse-mode', not {strategy!r}", fix="leave it out")
+        raise Mismatch(f"{name}: the strategy must be 'forward-mode' or 'reverse-mode', not {strategy!r}",
+                       fix="leave it out")
     if strategy == "forward-mode" and (create_graph or not vectorize):
-        raise NotSupported(f"{name}: strategy='forward-mode' needs vectorize=True, and cannot be differentiated", fix="strategy='reverse-mode'")
+        raise NotSupported(f"{name}: strategy='forward-mode' needs vectorize=True, and cannot be differentiated",
+                           fix="strategy='reverse-mode'")
     if vectorize and strict:
         raise BadValue(f"{name}: strict=True and vectorize=True are not supported together", fix="vectorize=False")
 
 
 @keeps_modes
-def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
-            outer_jacobian_strategy: str = "reverse-mode") -> Any:
-    """All second derivatives of a function with one number as its result."""
+def hessian(func: Callable[..., OneOrMore], inputs: OneOrMore, create_graph: bool = False, strict: bool = False,
+            vectorize: bool = False, outer_jacobian_strategy: str = "reverse-mode") -> Any:
+    """Return all second derivatives of a function with one number as its result."""
     _check_strategy("hessian", outer_jacobian_strategy, strict, vectorize, create_graph)
     _tuple(inputs, "The inputs", "hessian")
 
-    def gradient(*xs: Any) -> Any:
+    def gradient(*xs: TensorBase) -> OneOrMore:
         outputs = _tuple(func(*(x.clone() for x in xs)), "The outputs of the user-provided function", "hessian")
-        found = _gradients((_number(outputs, "hessian"),), xs, (ones_like(xs[0]).new_ones(()),), True, strict, "hessian")
+        one = ones_like(xs[0]).new_ones(())
+        found = _gradients((_number(outputs, "hessian"),), xs, (one,), True, strict, "hessian")
         return found if isinstance(inputs, tuple) else found[0]
 
     return jacobian(gradient, inputs, create_graph, strict)
 
 
-def _number(outputs: tuple[Any, ...], name: str) -> Any:
+def _number(outputs: tuple[TensorBase, ...], name: str) -> Any:
     if len(outputs) != 1:
-        raise ShapeError(f"{name}: The function given to {name} should return a single Tensor, not {len(outputs)}", fix="return loss.sum()")
-    if outputs[0]._array.size != 1:
-        raise ShapeError(f"{name}: The Tensor returned by the function given to {name} should contain a single element, not {outputs[0]._array.size}",
+        raise ShapeError(f"{name}: The function given to {name} should return a single Tensor, not {len(outputs)}",
                          fix="return loss.sum()")
+    if outputs[0]._array.size != 1:
+        raise ShapeError(f"{name}: The Tensor returned by the function given to {name} should contain a single "
+                         f"element, not {outputs[0]._array.size}", fix="return loss.sum()")
     return reshape(outputs[0], ())
 
 
-def _gradient_product(func: Callable[..., Any], inputs: Any, v: Any, create_graph: bool, strict: bool, name: str) -> tuple[Any, Any]:
+def _gradient_product(func: Callable[..., OneOrMore], inputs: OneOrMore, v: OneOrMore | None, create_graph: bool,
+                      strict: bool, name: str) -> tuple[OneOrMore, OneOrMore]:
     xs, outputs, _ = _call(func, inputs, create_graph, name)
     out = _number(outputs, name)
     first = _gradients((out,), xs, (ones_like(out),), True, strict, name)
@@ -160,12 +180,14 @@ def _gradient_product(func: Callable[..., Any], inputs: Any, v: Any, create_grap
 
 
 @keeps_modes
-def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
-    """The result, and v times the Hessian."""
+def vhp(func: Callable[..., OneOrMore], inputs: OneOrMore, v: OneOrMore | None = None, create_graph: bool = False,
+        strict: bool = False) -> tuple[OneOrMore, OneOrMore]:
+    """Return the result, and v times the Hessian."""
     return _gradient_product(func, inputs, v, create_graph, strict, "vhp")
 
 
 @keeps_modes
-def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
-    """The result, and the Hessian times v: the same, because a Hessian is symmetric."""
+def hvp(func: Callable[..., OneOrMore], inputs: OneOrMore, v: OneOrMore | None = None, create_graph: bool = False,
+        strict: bool = False) -> tuple[OneOrMore, OneOrMore]:
+    """Return the result, and the Hessian times v: the same, because a Hessian is symmetric."""
     return _gradient_product(func, inputs, v, create_graph, strict, "hvp")

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -11,9 +11,11 @@ from ..arrays import np
 from ..arrays.numpy import silently
 from ..base.errors import GradientError, Mismatch
 from ..base.modes import keeps_modes
+from ..base.operands import Array
 from ..core.backward import check_separate, grad
 from ..core.factory import detached, make
 from ..core.storage import TensorBase
+from ..tensors.tensor import Tensor
 from .forward_ad import dual_level, make_dual, unpack_dual
 from .modes import enable_grad
 
@@ -30,27 +32,30 @@ def _wants_grad(x: Any) -> bool:
 
 def _outputs(func: Callable[..., Any], inputs: tuple[Any, ...]) -> list[Any]:
     result = func(*inputs)
-    return [o for o in (result if isinstance(result, (tuple, list)) else (result,)) if isinstance(o, TensorBase) and o._array.dtype.kind in "fcV"]
+    given = result if isinstance(result, (tuple, list)) else (result,)
+    return [o for o in given if isinstance(o, TensorBase) and o._array.dtype.kind in "fcV"]
 
 
-def _same_kind(ends: list[list[Any]]) -> None:
-    """Raises where the outputs' shapes or types change with the values of the inputs."""
+def _same_kind(ends: list[list[Array]]) -> None:
+    """Raise where the outputs' shapes or types change with the values of the inputs."""
     for what in ("shape", "dtype"):
         kinds = [[getattr(a, what) for a in arrays] for arrays in ends]
         if any(kind != kinds[0] for kind in kinds):
-            raise Mismatch(f"gradcheck: func must return outputs with the same {what} when inputs are perturbed", why=f"they have {kinds[0]} and {kinds[-1]}",
+            raise Mismatch(f"gradcheck: func must return outputs with the same {what} when inputs are perturbed",
+                           why=f"they have {kinds[0]} and {kinds[-1]}",
                            fix="check it at values where nothing is decided by a small difference")
 
 
-def _units(array: Any) -> tuple[complex, ...]:
+def _units(array: Array) -> tuple[complex, ...]:
     return (1.0, 1j) if array.dtype.kind == "c" else (1.0,)
 
 
 @keeps_modes
-def _numeric(func: Callable[..., Any], inputs: tuple[Any, ...], which: int, eps: float, at: list[Any]) -> list[Any]:
-    """For each output the derivatives by the real and, for complex inputs, the imaginary parts of one input, by differences."""
+def _numeric(func: Callable[..., Any], inputs: tuple[Any, ...], which: int, eps: float,
+             at: list[TensorBase]) -> list[Array]:
+    """For each output the derivatives by the real (and imaginary) parts of one input, by differences."""
     array = inputs[which]._array
-    columns: list[list[Any]] = []
+    columns: list[list[Array]] = []
     for place in np.ndindex(array.shape):
         for unit in _units(array):
             ends = []
@@ -65,7 +70,7 @@ def _numeric(func: Callable[..., Any], inputs: tuple[Any, ...], which: int, eps:
     return [np.stack([c[k] for c in columns]) for k in range(len(columns[0]) if columns else 0)]
 
 
-def _by_rules(output: Any, x: Any) -> Any:
+def _by_rules(output: TensorBase, x: TensorBase) -> Any:
     """The same by the rules: a row for each real (and imaginary) part of x, a column for each element of the output."""
     columns = []
     for place in np.ndindex(output._array.shape):
@@ -80,12 +85,14 @@ def _by_rules(output: Any, x: Any) -> Any:
     return np.stack(columns, 1) if columns else np.zeros((x._array.size, 0))
 
 
-def _gradient(output: Any, x: Any, seed: Any) -> Any:
-    found, = grad([output], [x], [make(seed)], retain_graph=True, allow_unused=True) if output.requires_grad else (None,)
+def _gradient(output: TensorBase, x: TensorBase, seed: Array) -> Any:
+    if not output.requires_grad:
+        return np.zeros_like(x._array)
+    found, = grad([output], [x], [make(seed)], retain_graph=True, allow_unused=True)
     return np.zeros_like(x._array) if found is None else found._array
 
 
-def _by_tangents(func: Callable[..., Any], inputs: tuple[Any, ...], which: int) -> list[Any]:
+def _by_tangents(func: Callable[..., Any], inputs: tuple[Any, ...], which: int) -> list[Array]:
     """The same in forward mode: a row for each direction."""
     array = inputs[which]._array
     rows = []
@@ -97,51 +104,57 @@ def _by_tangents(func: Callable[..., Any], inputs: tuple[Any, ...], which: int) 
                 given = [detached(x) if isinstance(x, TensorBase) else x for x in inputs]
                 given[which] = make_dual(given[which], make(direction))
                 found = [(o, unpack_dual(o).tangent) for o in _outputs(func, tuple(given))]
-            rows.append([np.zeros(o._array.size, o._array.dtype) if t is None else t._array.reshape(-1) for o, t in found])
+            rows.append([np.zeros(o._array.size, o._array.dtype) if t is None else t._array.reshape(-1)
+                         for o, t in found])
     return [np.stack([row[k] for row in rows]) for k in range(len(rows[0]) if rows else 0)]
 
 
-def _compare(found: Any, expected: Any, what: str, rtol: float, atol: float) -> None:
+def _compare(found: Array, expected: Array, what: str, rtol: float, atol: float) -> None:
     if not silently(np.allclose, found, expected, rtol, atol):
         raise GradcheckError(f"gradcheck: {what}", why=f"by the rules\n{found}\nby differences\n{expected}",
                              fix="inputs must be float64 for differences to be exact enough")
 
 
-def _check_reverse(outputs: list[Any], x: Any, i: int, expected: list[Any], rtol: float, atol: float, nondet_tol: float) -> None:
+def _check_reverse(outputs: list[TensorBase], x: TensorBase, i: int, expected: list[Array],
+                   rtol: float, atol: float, nondet_tol: float) -> None:
     for k, (output, e) in enumerate(zip(outputs, expected)):
         found = _by_rules(output, x)
         _compare(found, e, f"Jacobian mismatch for output {k} with respect to input {i}" if output.requires_grad else
                  "Numerical gradient for function expected to be zero, because its output has no history", rtol, atol)
         if output.requires_grad and found.size and np.abs(found - _by_rules(output, x)).max() > nondet_tol:
-            raise GradcheckError(f"gradcheck: Backward is not reentrant: run twice, it gives different gradients for input {i}",
-                                 why="a rule draws random numbers, or changes what it computes with", fix="nondet_tol=1e-5, if that is meant")
+            raise GradcheckError("gradcheck: Backward is not reentrant: run twice, it gives different gradients "
+                                 f"for input {i}", why="a rule draws random numbers, or changes what it computes with",
+                                 fix="nondet_tol=1e-5, if that is meant")
         if np.any(_gradient(output, x, np.zeros_like(output._array))):
-            raise GradcheckError("gradcheck: backward not multiplied by grad_output", why="a gradient of zero at the output must be zero at the input, too",
+            raise GradcheckError("gradcheck: backward not multiplied by grad_output",
+                                 why="a gradient of zero at the output must be zero at the input, too",
                                  fix="look at hooks, and at what backward() adds")
 
 
 def _check_inputs(inputs: tuple[Any, ...]) -> list[int]:
     wanted = [i for i, x in enumerate(inputs) if _wants_grad(x)]
     if not wanted:
-        raise Mismatch("gradcheck: expects at least one input tensor to require gradient, but none of them have requires_grad=True",
-                        fix="mutagrad.rand(3, dtype=mutagrad.float64, requires_grad=True)")
+        raise Mismatch("gradcheck: expects at least one input tensor to require gradient, but none of them have "
+                       "requires_grad=True", fix="mutagrad.rand(3, dtype=mutagrad.float64, requires_grad=True)")
     for i in wanted:
-        check_separate(inputs[i], f"gradcheck: The {i}th input has a dimension with stride 0, or overlaps itself otherwise")
+        check_separate(inputs[i], f"gradcheck: The {i}th input has a dimension with stride 0, "
+                                  "or overlaps itself otherwise")
         if inputs[i]._array.dtype.itemsize < (16 if inputs[i]._array.dtype.kind == "c" else 8):
-            warnings.warn(f"gradcheck: Input #{i} requires gradient and is not a double precision floating point or complex: differences will not be exact "
-                          "enough", stacklevel=3)
+            warnings.warn(f"gradcheck: Input #{i} requires gradient and is not a double precision floating point "
+                          "or complex: differences will not be exact enough", stacklevel=3)
     return wanted
 
 
 @keeps_modes
-def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, raise_exception: bool = True,
-              nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_grad_dtypes: bool = False, check_batched_grad: bool = False,
-              check_batched_forward_grad: bool = False, check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False,
-              masked: bool | None = None) -> bool:
+def gradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any], *, eps: float = 1e-6, atol: float = 1e-5,
+              rtol: float = 1e-3, raise_exception: bool = True, nondet_tol: float = 0.0,
+              check_undefined_grad: bool = True, check_grad_dtypes: bool = False, check_batched_grad: bool = False,
+              check_batched_forward_grad: bool = False, check_forward_ad: bool = False, check_backward_ad: bool = True,
+              fast_mode: bool = False, masked: bool | None = None) -> bool:
     """Whether the gradients of `func` are those by differences.
 
-    Every element is checked, `fast_mode` or not. Batches of gradients are computed one by one, and gradients are always of their
-    input's type, so that there is no more to check for `check_batched_grad` and `check_grad_dtypes`.
+    Every element is checked, `fast_mode` or not. Batches of gradients are computed one by one, and gradients are
+    always of their input's type, so that there is no more to check for `check_batched_grad` and `check_grad_dtypes`.
 
     >>> import mutagrad as mg
     >>> x = mg.rand(3, dtype=mg.float64, requires_grad=True)
@@ -149,8 +162,8 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
     True
     """
     if not (check_forward_ad or check_backward_ad) or check_batched_forward_grad and not check_forward_ad:
-        raise Mismatch("gradcheck: Expected at least one of check_forward_ad and check_backward_ad to be True, and check_forward_ad with "
-                        "check_batched_forward_grad", fix="check_backward_ad=True")
+        raise Mismatch("gradcheck: Expected at least one of check_forward_ad and check_backward_ad to be True, and "
+                       "check_forward_ad with check_batched_forward_grad", fix="check_backward_ad=True")
     inputs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     wanted = _check_inputs(inputs)
     with enable_grad():
@@ -161,7 +174,8 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
             if check_backward_ad:
                 _check_reverse(outputs, inputs[i], i, expected, rtol, atol, nondet_tol)
             for k, (found, e) in enumerate(zip(_by_tangents(func, inputs, i), expected) if check_forward_ad else ()):
-                _compare(found, e, f"Jacobian computed with forward mode mismatch for output {k} with respect to input {i}", rtol, atol)
+                what = f"Jacobian computed with forward mode mismatch for output {k} with respect to input {i}"
+                _compare(found, e, what, rtol, atol)
     except GradcheckError:
         if raise_exception:
             raise
@@ -170,9 +184,11 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
 
 
 @keeps_modes
-def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
-                  gen_non_contig_grad_outputs: bool = False, raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True,
-                  check_grad_dtypes: bool = False, check_batched_grad: bool = False, check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True,
+def gradgradcheck(func: Callable[..., Any], inputs: Tensor | Sequence[Any],
+                  grad_outputs: Tensor | Sequence[Tensor] | None = None, *, eps: float = 1e-6, atol: float = 1e-5,
+                  rtol: float = 1e-3, gen_non_contig_grad_outputs: bool = False, raise_exception: bool = True,
+                  nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_grad_dtypes: bool = False,
+                  check_batched_grad: bool = False, check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True,
                   fast_mode: bool = False, masked: bool = False) -> bool:
     """Whether the second derivatives of `func` are those by differences of the first."""
     inputs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
@@ -180,22 +196,23 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
         outputs = [o for o in _outputs(func, inputs) if o.requires_grad]
     if grad_outputs is None:
         grad_outputs = [_drawn(o, gen_non_contig_grad_outputs) for o in outputs]
-    grad_outputs = tuple(grad_outputs) if isinstance(grad_outputs, (tuple, list)) else (grad_outputs,)
+    seeds = tuple(grad_outputs) if isinstance(grad_outputs, (tuple, list)) else (grad_outputs,)
     count = len(inputs)
 
     @keeps_modes
     def first(*values: Any) -> Any:
-        xs = tuple(x.requires_grad_() if _wants_grad(old) and not _wants_grad(x) else x for x, old in zip(values[:count], inputs))
+        xs = tuple(x.requires_grad_() if _wants_grad(old) and not _wants_grad(x) else x
+                   for x, old in zip(values[:count], inputs))
         with enable_grad():
             results = [o for o in _outputs(func, xs) if o.requires_grad]
             wanted = [x for x in xs if _wants_grad(x)]
             return grad(results, wanted, list(values[count:]), create_graph=True, materialize_grads=True)
 
-    return gradcheck(first, (*inputs, *grad_outputs), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
-                     check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev)
+    return gradcheck(first, (*inputs, *seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
+                     nondet_tol=nondet_tol, check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev)
 
 
-def _drawn(output: Any, scattered: bool) -> Any:
+def _drawn(output: TensorBase, scattered: bool) -> Any:
     """A gradient to start from, of the output's shape; every other element of its memory, if asked."""
     size = (*output._array.shape, 2) if scattered else output._array.shape
     drawn = make(np.random.default_rng(0).normal(size=size).astype(output._array.dtype))

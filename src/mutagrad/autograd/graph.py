@@ -1,7 +1,7 @@
 """The recorded operations: places in their graph, hooks on several of them, and where their saved values are kept."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
@@ -14,11 +14,12 @@ from ..core.backward import GradientEdge, get_gradient_edge, running
 from ..core.graph import Leaf, Node as Recorded, next_order
 from ..core.leaf import ViewOfLeaf
 from ..core.storage import TensorBase, memory_of
+from ..tensors.tensor import Tensor
 from .function import Context
-from .packing import pack_since
+from .packing import Hooks, pack_since
 
-__all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
-           "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
+           "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
 
 
 class _Any(type):
@@ -30,7 +31,7 @@ class _Any(type):
 
 
 class Node(metaclass=_Any):
-    """Of which everything that `grad_fn` can be is an instance: recorded operations and the ends of the graph at leaves."""
+    """What every `grad_fn` is an instance of: recorded operations, and the ends of the graph at leaves."""
 
 
 class save_on_cpu(nullcontext[None]):
@@ -51,11 +52,11 @@ class saved_tensors_hooks(Block):
     tensor([2., 4.])
     """
 
-    def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
     @property
-    def hooks(self) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    def hooks(self) -> Hooks:
         return self.pack_hook, self.unpack_hook
 
     def changes(self) -> dict[str, Any]:
@@ -67,7 +68,8 @@ class saved_tensors_hooks(Block):
         socket("torch_function").watch()
         self.enter()
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (),
+                           kwargs: dict[str, Any] | None = None) -> Any:
         since = next_order()
         result = func(*args, **(kwargs or {}))
         hooks = mode.now.saved_hooks
@@ -98,8 +100,8 @@ class allow_mutation_on_saved_tensors(nullcontext[None]):
         super().__init__()
 
 
-def increment_version(tensor: Any) -> None:
-    """Counts a write that somebody else has made to the memory of a tensor, or of several."""
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Count a write that somebody else has made to the memory of a tensor, or of several."""
     for t in [tensor] if isinstance(tensor, TensorBase) else tensor:
         memory_of(t).version += 1
 
@@ -107,11 +109,11 @@ def increment_version(tensor: Any) -> None:
 class _Together:
     """A hook on several tensors that is called once in a sweep."""
 
-    def __init__(self, tensors: Sequence[Any], hook: Callable[..., Any], name: str) -> None:
+    def __init__(self, tensors: Sequence[TensorBase], hook: Callable[..., Any], name: str) -> None:
         self.writers, self.hook, self.first = [t._storage.writer for t in tensors], hook, name == "any"
         self.handles = [t.register_hook(partial(self.arrived, i)) for i, t in enumerate(tensors)]
 
-    def arrived(self, i: int, g: Any) -> None:
+    def arrived(self, i: int, g: Tensor) -> None:
         run = running()
         note = run.note(self)
         if not note:
@@ -134,8 +136,9 @@ class _Together:
         self.remove()
 
 
-def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., Any], *, mode: str = "all") -> _Together:
-    """Calls `fn` once in a sweep: with a list of gradients when all are there that will be (None for the rest), or with the first."""
+def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], *, mode: str = "all") -> _Together:
+    """Call `fn` once in a sweep: with the first gradient, or with all (None: never comes) when they are there."""
     if mode not in ("all", "any"):
-        raise BadValue(f"register_multi_grad_hook: Expects mode to be one of ('all', 'any') but got {mode}", fix="mode='all'")
+        raise BadValue(f"register_multi_grad_hook: Expects mode to be one of ('all', 'any') but got {mode}",
+                       fix="mode='all'")
     return _Together(tensors, fn, mode)

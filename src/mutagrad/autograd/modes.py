@@ -5,11 +5,14 @@ import functools
 import sys
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..base.errors import BadArgument, BadValue, NotSupported
-from ..base.modes import Block, amend, call_with, mode as current
+from ..base.modes import Block, Modes, amend, call_with, mode as current
 from ..base.provenance import OURS
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 F = TypeVar("F", bound=Callable[..., Any])
 _GENERATOR = 0x20  # the flag of a generator's code object, as inspect names it
@@ -41,9 +44,10 @@ class _Mode(Block):
         return {"recorded": self.grad}
 
     def check(self) -> None:
-        """Raises where the mode cannot be entered."""
+        """Raise where the mode cannot be entered."""
         if current.now.dual is not None and not self.grad and _called_by_user():
-            raise NotSupported(f"{type(self).__name__}: not supported inside dual_level", why="what is not recorded has no tangent",
+            raise NotSupported(f"{type(self).__name__}: not supported inside dual_level",
+                               why="what is not recorded has no tangent",
                                fix="open dual_level inside the block, or detach() what shall have no derivative")
 
     def __enter__(self) -> None:
@@ -65,7 +69,8 @@ class _Mode(Block):
 
     def _around_making(self, made: Any) -> Any:
         """A class: the mode holds while an instance is made."""
-        warnings.warn("Decorating classes is deprecated: it acts on __init__ alone; decorate that", FutureWarning, stacklevel=3)
+        warnings.warn("Decorating classes is deprecated: it acts on __init__ alone; decorate that",
+                      FutureWarning, stacklevel=3)
         made.__init__ = self(made.__init__)
         return made
 
@@ -117,10 +122,10 @@ class enable_grad(_Mode):
 class _Setting(_Mode):
     """Sets a mode at once; as a context manager, for the block alone; as a decorator, inside the function."""
 
-    def __new__(cls, *arguments: Any, **settings: Any) -> Any:
+    def __new__(cls, *arguments: Any, **settings: Any) -> Self:
         return object.__new__(cls)
 
-    _at: Any = None
+    _at: Modes | None = None
 
     def _set(self) -> None:
         self._found = {name: getattr(current.now, name) for name in self.changes()}
@@ -128,7 +133,7 @@ class _Setting(_Mode):
         self._at = current.now
 
     def _unset(self) -> None:
-        """Takes back what making this object has set: it is for a block or a function only."""
+        """Take back what making this object has set: it is for a block or a function only."""
         if current.now is self._at:
             amend(**self._found)
         self._at = None
@@ -154,7 +159,8 @@ class set_grad_enabled(_Setting):
 
     def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
-            raise BadArgument(f"set_grad_enabled: mode must be True or False, not {type(mode).__name__}", fix="set_grad_enabled(True)")
+            raise BadArgument(f"set_grad_enabled: mode must be True or False, not {type(mode).__name__}",
+                              fix="set_grad_enabled(True)")
         self.grad = bool(mode)
         self._set()
 
@@ -163,7 +169,7 @@ class set_grad_enabled(_Setting):
 
 
 class inference_mode(_Mode):
-    """As no_grad here: saved values are protected all the same, so there is no more to switch off. `mode=False` is enable_grad."""
+    """As no_grad: saved values are protected all the same, so there is no more to switch off; off, as enable_grad."""
 
     def __new__(cls, mode: Any = True) -> Any:
         if callable(mode):
@@ -209,8 +215,8 @@ class strong_zeros(_Setting):
 class set_nan_policy(_Setting):
     """What `backward()` does about a loss, or a gradient to start from, that is nan: "ignore", "warn" or "raise".
 
-    Sets it at once; as a context manager, for the block alone. A warning comes once for each line of the program, and says where the
-    first nan was made.
+    Sets it at once; as a context manager, for the block alone. A warning comes once for each line of the program, and
+    says where the first nan was made.
 
     >>> import mutagrad as mg
     >>> x = mg.tensor([-1., 4.], requires_grad=True)
@@ -224,7 +230,8 @@ class set_nan_policy(_Setting):
 
     def __init__(self, policy: str) -> None:
         if policy not in ("ignore", "warn", "raise"):
-            raise BadValue(f"set_nan_policy: {policy!r} is none of 'ignore', 'warn', 'raise'", fix="set_nan_policy('warn')")
+            raise BadValue(f"set_nan_policy: {policy!r} is none of 'ignore', 'warn', 'raise'",
+                           fix="set_nan_policy('warn')")
         self.wanted = policy
         self._set()
 
@@ -236,7 +243,7 @@ class set_nan_policy(_Setting):
 
 
 def get_nan_policy() -> str:
-    """What `set_nan_policy` was last told."""
+    """Return what `set_nan_policy` was last told."""
     return current.now.nan_policy
 
 
@@ -253,7 +260,7 @@ class detect_anomaly(_Mode):
     detect_anomaly: Function 'MulBackward0' returned nan values in its 0th output
     """
 
-    def __new__(cls, check_nan: bool = True) -> Any:
+    def __new__(cls, check_nan: bool = True) -> Self:
         return object.__new__(cls)
 
     def __init__(self, check_nan: bool = True) -> None:
@@ -294,7 +301,7 @@ def is_inference_mode_enabled() -> bool:
 class set_multithreading_enabled(_Mode):
     """Accepted as PyTorch's: a sweep runs on the thread that asked for it, either way."""
 
-    def __new__(cls, mode: bool) -> Any:
+    def __new__(cls, mode: bool) -> Self:
         return object.__new__(cls)
 
     def __init__(self, mode: bool) -> None:

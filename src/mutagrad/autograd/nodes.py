@@ -1,7 +1,8 @@
-"""What a program may ask of a recorded operation, `y.grad_fn`, and of the end of the graph at a leaf: hooks, saved values, a call.
+"""What a program may ask of a recorded operation, `y.grad_fn`, and of the end of the graph at a leaf.
 
-A hook on a node sees what comes in, before its rules run, or what comes in and out, after. To that end the operation of that one
-node is exchanged for one that calls the hooks around it, so that nodes without hooks cost nothing.
+These are hooks, saved values, a call. A hook on a node sees what comes in, before its rules run, or what comes in and
+out, after. To that end the operation of that one node is exchanged for one that calls the hooks around it, so that
+nodes without hooks cost nothing.
 """
 from __future__ import annotations
 
@@ -13,14 +14,17 @@ from ..base.errors import BadArgument, GradientError
 from ..base.modes import mode
 from ..core.arithmetic import ON_ARRAYS, ON_TENSORS
 from ..core.backward import RemovableHandle, enter_after, enter_hook
-from ..core.dtypes import of_array
+from ..core.dtypes import dtype as ElementType, of_array
 from ..core.factory import make, window_or_none
-from ..core.graph import Freed, Hooks, Leaf, Node
+from ..core.graph import Freed, Hooks, Leaf, Node, Writer
 from ..core.op import RAW
 from ..core.saved import snapshot, source_of, with_history
 from ..core.storage import TensorBase
 from ..core.sweep import OUTPUT, already_freed
-from ..core.window import shape_of
+from ..core.window import Window, shape_of
+from ..tensors.tensor import Tensor
+
+Grads = tuple["Tensor | None", ...]
 
 
 def _shown(g: Any) -> Any:
@@ -34,10 +38,13 @@ def _answer(found: Any, given: tuple[Any, ...], what: str) -> Any:
         return given
     found = (found,) if isinstance(found, TensorBase) else tuple(found)
     if len(found) != len(given):
-        raise BadArgument(f"{what}: must return None or {len(given)} gradients, not {len(found)}", fix="return None where nothing shall change")
+        raise BadArgument(f"{what}: must return None or {len(given)} gradients, not {len(found)}",
+                          fix="return None where nothing shall change")
     for old, new in zip(given, found):
-        if new is not None and (not isinstance(new, TensorBase) or old is not None and new._array.shape != old._array.shape):
-            raise BadArgument(f"{what}: must return gradients of the shapes that it was given, not {getattr(new, 'shape', type(new).__name__)}")
+        fits = isinstance(new, TensorBase) and (old is None or new._array.shape == old._array.shape)
+        if new is not None and not fits:
+            raise BadArgument(f"{what}: must return gradients of the shapes that it was given, "
+                              f"not {getattr(new, 'shape', type(new).__name__)}")
     return found
 
 
@@ -54,7 +61,7 @@ class Hooked:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.op, name)
 
-    def reverse(self, xp: Any, g: Any, saved: Any, links: Any) -> Any:
+    def reverse(self, xp: Any, g: Any, saved: Any, links: Sequence[Writer | None]) -> Any:
         given = tuple(_shown(gx) for gx in self._incoming(g))
         for hook, in self.before.in_order():
             given = _answer(hook(given), given, "register_prehook")
@@ -76,7 +83,7 @@ class Hooked:
         context = getattr(self.op, "ctx", None)
         return [i for i in range(count) if context is None or context._input_shapes[i] is not None]
 
-    def _incoming(self, g: Any) -> Sequence[Any]:
+    def _incoming(self, g: Any) -> list[Any]:
         return [g.get(i) for i in range(self.op.count)] if isinstance(g, dict) else [g]
 
     def _outgoing(self, i: int, g: Any) -> Any:
@@ -101,13 +108,13 @@ def _registered(hooks: Hooks, hook: Callable[..., Any]) -> RemovableHandle:
     return RemovableHandle(hooks, hooks.enter((hook,)))
 
 
-def register_hook(node: Node, hook: Callable[[Any, Any], Any]) -> RemovableHandle:
-    """Calls `hook(grad_inputs, grad_outputs)` after this operation was differentiated; what it returns replaces `grad_inputs`."""
+def register_hook(node: Node, hook: Callable[[Grads, Grads], Any]) -> RemovableHandle:
+    """Call `hook(grad_inputs, grad_outputs)` after this operation was differentiated; its answer replaces the first."""
     return _registered(_hooked(node).after, hook)
 
 
-def register_prehook(node: Node, hook: Callable[[Any], Any]) -> RemovableHandle:
-    """Calls `hook(grad_outputs)` before this operation is differentiated; what it returns replaces them."""
+def register_prehook(node: Node, hook: Callable[[Grads], Any]) -> RemovableHandle:
+    """Call `hook(grad_outputs)` before this operation is differentiated; what it returns replaces them."""
     return _registered(_hooked(node).before, hook)
 
 
@@ -116,22 +123,23 @@ class _Before:
 
     rank = 2
 
-    def __init__(self, hook: Callable[[Any], Any]) -> None:
+    def __init__(self, hook: Callable[[Grads], Any]) -> None:
         self.hook = hook
 
-    def __call__(self, g: Any) -> Any:
+    def __call__(self, g: Tensor) -> Any:
         return _answer(self.hook((g,)), (g,), "register_prehook")[0]
 
 
 class _After:
-    """A hook on the end of the graph at a leaf that is called when the gradient has been added: remembers the gradient until then."""
+    """A hook on the end of the graph at a leaf, called once the gradient has been added: remembers it until then."""
 
     rank = 3
 
-    def __init__(self, hook: Callable[[Any, Any], Any]) -> None:
-        self.hook, self.arrived = hook, None
+    def __init__(self, hook: Callable[[Grads, Grads], Any]) -> None:
+        self.hook = hook
+        self.arrived: Tensor | None = None
 
-    def __call__(self, g: Any) -> None:
+    def __call__(self, g: Tensor) -> None:
         self.arrived = g
 
 
@@ -143,7 +151,7 @@ class _Added:
     def __init__(self, late: _After) -> None:
         self.late = late
 
-    def __call__(self, tensor: Any) -> None:
+    def __call__(self, tensor: Tensor) -> None:
         self.late.hook((), (self.late.arrived,))
         self.late.arrived = None
 
@@ -159,24 +167,24 @@ class _Handles(RemovableHandle):
             handle.remove()
 
 
-def _window(leaf: Leaf) -> Any:
+def _window(leaf: Leaf) -> Window | None:
     tensor = leaf.tensor()
     return None if tensor is None else window_or_none(tensor)
 
 
-def _register_leaf_hook(leaf: Leaf, hook: Callable[[Any, Any], Any]) -> RemovableHandle:
-    """Calls `hook((), grad_outputs)` after a gradient has been added to the leaf's `.grad`."""
+def _register_leaf_hook(leaf: Leaf, hook: Callable[[Grads, Grads], Any]) -> RemovableHandle:
+    """Call `hook((), grad_outputs)` after a gradient has been added to the leaf's `.grad`."""
     late = _After(hook)
     return _Handles(enter_hook(leaf, late, _window(leaf)), enter_after(leaf, _Added(late)))
 
 
-def _register_leaf_prehook(leaf: Leaf, hook: Callable[[Any], Any]) -> RemovableHandle:
-    """Calls `hook(grad_outputs)` before a gradient is added to the leaf's `.grad`; what it returns replaces it."""
+def _register_leaf_prehook(leaf: Leaf, hook: Callable[[Grads], Any]) -> RemovableHandle:
+    """Call `hook(grad_outputs)` before a gradient is added to the leaf's `.grad`; what it returns replaces it."""
     return enter_hook(leaf, _Before(hook), _window(leaf))
 
 
-def call(node: Node, *grads: Any) -> Any:
-    """The gradients of the operation's inputs for one of its output, as PyTorch's `y.grad_fn(g)`."""
+def call(node: Node, *grads: Tensor) -> Any:
+    """Return the gradients of the operation's inputs for one of its output, as PyTorch's `y.grad_fn(g)`."""
     if len(grads) != 1:
         raise BadArgument(f"{node.name()}: expected 1 arguments, got {len(grads)} instead", fix="y.grad_fn(g)")
     if isinstance(node.saved, Freed):
@@ -189,15 +197,15 @@ class InputMetadata(NamedTuple):
     """Shape and type of what comes in to a node."""
 
     shape: tuple[int, ...]
-    dtype: Any
+    dtype: ElementType
     is_nested_tensor: bool = False
 
 
 def _saved(node: Node, kind: str, number: int) -> Any:
     """A value that a node has saved, as the tensor that it was."""
     if isinstance(node.saved, Freed):
-        raise GradientError(f"{node.name()}: saved tensors were asked for after they have already been freed", why="an earlier backward() freed them",
-                            fix="call that backward() with retain_graph=True")
+        raise GradientError(f"{node.name()}: saved tensors were asked for after they have already been freed",
+                            why="an earlier backward() freed them", fix="call that backward() with retain_graph=True")
     kinds = list(getattr(node.op, "kinds", node.op.saves))
     if (kind, number) not in kinds:
         raise AttributeError(f"{node.name()} has not saved that")
@@ -217,8 +225,9 @@ def _metadata(node: Node) -> tuple[InputMetadata, ...]:
     return tuple(InputMetadata(shape, of_array(dtype)) for shape, dtype in shapes)
 
 
-# Methods and properties that need tensors, which the layer of nodes does not know. They are written into its classes from here, and
-# nowhere else is this done: nodes of a subclass would have to be made down there, too, where operations are recorded.
+# Methods and properties that need tensors, which the layer of nodes does not know. They are written into its classes
+# from here, and nowhere else is this done: nodes of a subclass would have to be made down there, too, where operations
+# are recorded.
 Node.register_hook, Node.register_prehook = register_hook, register_prehook  # type: ignore[attr-defined]
 Leaf.register_hook, Leaf.register_prehook = _register_leaf_hook, _register_leaf_prehook  # type: ignore[attr-defined]
 Node.__call__, Node._input_metadata = call, property(_metadata)  # type: ignore[attr-defined, method-assign]

@@ -1,40 +1,44 @@
 """Saved values that the user keeps: in another form, or another place, than memory.
 
-Inside `saved_tensors_hooks`, what an operation has saved is handed to a function of the user's, and what that returns is kept
-instead; when the operation is differentiated, another function brings the value back.
+Inside `saved_tensors_hooks`, what an operation has saved is handed to a function of the user's, and what that returns
+is kept instead; when the operation is differentiated, another function brings the value back.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from weakref import ref
 
 from ..arrays import np
 from ..base.errors import BadArgument, GradientError
 from ..base.modes import UNRECORDED, call_with, mode
+from ..base.operands import Array
 from ..core.factory import make
-from ..core.graph import Node
+from ..core.graph import Node, Writer
 from ..core.saved import source_of, with_history
 from ..core.storage import TensorBase, memory_of
+from ..tensors.tensor import Tensor
 
-Hooks = tuple[Callable[[Any], Any], Callable[[Any], Any]]
+Hooks = tuple[Callable[[Tensor], Any], Callable[[Any], Tensor]]
 
 
 class Packed:
     """A value in the user's form."""
 
-    def __init__(self, value: Any, hooks: Hooks) -> None:
+    def __init__(self, value: Array, hooks: Hooks) -> None:
         pack, self.unpack_hook = hooks
         given = make(np.array(value))
         self.kept = call_with(UNRECORDED, pack, given)
         if memory_of(given).version:
-            raise GradientError("saved_tensors_hooks: A saved tensor pack hook is modifying its input in place.", fix="return x * 2 instead of x.mul_(2)")
+            raise GradientError("saved_tensors_hooks: A saved tensor pack hook is modifying its input in place.",
+                                fix="return x * 2 instead of x.mul_(2)")
 
-    def unpack(self) -> Any:
-        """The value again, as an array."""
+    def unpack(self) -> Array:
+        """Return the value again, as an array."""
         found = call_with(UNRECORDED, self.unpack_hook, self.kept)
         if not isinstance(found, TensorBase):
-            raise BadArgument(f"saved_tensors_hooks: Output of saved tensor unpack_hook expected to be a Tensor, not {type(found).__name__}")
+            raise BadArgument("saved_tensors_hooks: Output of saved tensor unpack_hook expected to be a Tensor, "
+                              f"not {type(found).__name__}")
         return found._array
 
 
@@ -52,7 +56,7 @@ class Packing:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.op, name)
 
-    def reverse(self, xp: Any, g: Any, saved: Any, links: Any) -> Any:
+    def reverse(self, xp: Any, g: Any, saved: Iterable[Any], links: Sequence[Writer | None]) -> Any:
         return self.op.reverse(xp, g, [self._restored(kind, value) for kind, value in zip(self.kinds, saved)], links)
 
     def _restored(self, kind: tuple[str, int], value: Any) -> Any:
@@ -66,14 +70,14 @@ class Packing:
 
 
 def pack_function(node: Node) -> None:
-    """Packs what a custom Function has saved, inside a block."""
+    """Pack what a custom Function has saved, inside a block."""
     hooks = mode.now.saved_hooks
     if hooks and node.saved:
         node.saved = Values(None if value is None else Packed(value, hooks[-1].hooks) for value in node.saved)
 
 
-def pack_since(tensors: Iterable[Any], since: int, hooks: Hooks) -> None:
-    """Packs what operations newer than `since`, of which these tensors are the results, have saved."""
+def pack_since(tensors: Iterable[TensorBase], since: int, hooks: Hooks) -> None:
+    """Pack what operations newer than `since`, of which these tensors are the results, have saved."""
     stack, seen = [t._storage.writer for t in tensors], set()
     while stack:
         node = stack.pop()
@@ -89,7 +93,8 @@ def _pack(node: Node, hooks: Hooks) -> None:
     kinds = list(node.op.saves) or [*(("input", i) for i in range(len(node.saved) - 1)), ("setting", 0)]
     if not any(_is_value(node, kind, value) for kind, value in zip(kinds, node.saved)):
         return
-    values = Values(Packed(value, hooks) if _is_value(node, kind, value) else value for kind, value in zip(kinds, node.saved))
+    values = Values(Packed(value, hooks) if _is_value(node, kind, value) else value
+                    for kind, value in zip(kinds, node.saved))
     node.op, node.saved = Packing(node, kinds), values
 
 

@@ -11,7 +11,7 @@ __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg"]
 
 
 def _format_time(microseconds: float) -> str:
-    """A duration with its unit."""
+    """Return a duration with its unit."""
     for unit, size in (("s", 1e6), ("ms", 1e3)):
         if microseconds >= size:
             return f"{microseconds / size:.3f}{unit}"
@@ -26,6 +26,12 @@ class Interval:
 
     def elapsed_us(self) -> float:
         return self.end - self.start
+
+
+def _lasts_within(event: FunctionEvent, outer: FunctionEvent) -> bool:
+    """Whether one event begins before another ends, and does not outlast it."""
+    inside, around = event.time_range, outer.time_range
+    return inside.start < around.end and inside.end <= around.end
 
 
 class _Times:
@@ -59,7 +65,8 @@ class _Times:
 class FunctionEvent(_Times):
     """One call, or one named block."""
 
-    def __init__(self, id: int, name: str, thread: int, start_us: float, end_us: float, node_id: int = 0, input_shapes: Any = None) -> None:
+    def __init__(self, id: int, name: str, thread: int, start_us: float, end_us: float, node_id: int = 0,
+                 input_shapes: list[list[int]] | None = None) -> None:
         self.id, self.node_id, self.name, self.key, self.thread, self.count = id, node_id, name, name, thread, 1
         self.time_range = Interval(start_us, end_us)
         self.input_shapes = input_shapes if input_shapes is not None else []
@@ -75,7 +82,8 @@ class FunctionEvent(_Times):
         return self.cpu_time_total - sum(child.cpu_time_total for child in self.cpu_children)
 
     def __repr__(self) -> str:
-        return f"<FunctionEvent id={self.id} name={self.name} cpu_time={self.cpu_time_str} thread={self.thread} input_shapes={self.input_shapes}>"
+        return (f"<FunctionEvent id={self.id} name={self.name} cpu_time={self.cpu_time_str} thread={self.thread} "
+                f"input_shapes={self.input_shapes}>")
 
 
 class FunctionEventAvg(_Times):
@@ -84,10 +92,10 @@ class FunctionEventAvg(_Times):
     def __init__(self) -> None:
         self.key: str | None = None
         self.count, self.cpu_time_total, self.self_cpu_time_total = 0, 0.0, 0.0
-        self.input_shapes: Any = None
+        self.input_shapes: list[list[int]] | None = None
 
-    def add(self, other: Any) -> FunctionEventAvg:
-        """Counts one more call, or all of another sum."""
+    def add(self, other: FunctionEvent | FunctionEventAvg) -> FunctionEventAvg:
+        """Count one more call, or all of another sum."""
         self.key = other.key if self.key is None else self.key
         if other.key != self.key:
             raise BadValue(f"FunctionEventAvg: calls of {other.key!r} cannot be added to those of {self.key!r}")
@@ -100,20 +108,22 @@ class FunctionEventAvg(_Times):
     __iadd__ = add
 
     def __repr__(self) -> str:
-        return f"<FunctionEventAvg key={self.key} calls={self.count} self_cpu_time={self.self_cpu_time_total_str} cpu_time={self.cpu_time_str}>"
+        return (f"<FunctionEventAvg key={self.key} calls={self.count} self_cpu_time={self.self_cpu_time_total_str} "
+                f"cpu_time={self.cpu_time_str}>")
 
 
 class EventList(list[Any]):
     """Calls in the order in which they began, or their sums."""
 
     def _populate_cpu_children(self) -> None:
-        """Makes each event the child of the shortest one on its thread that lasts as long."""
+        """Make each event the child of the shortest one on its thread that lasts as long."""
         for event in self:
             event.cpu_children, event.cpu_parent = [], None
         for thread in {event.thread for event in self}:
             open_events: list[FunctionEvent] = []
-            for event in sorted((e for e in self if e.thread == thread), key=lambda e: (e.time_range.start, -e.time_range.end)):
-                while open_events and (event.time_range.start >= open_events[-1].time_range.end or event.time_range.end > open_events[-1].time_range.end):
+            of_thread = (e for e in self if e.thread == thread)
+            for event in sorted(of_thread, key=lambda e: (e.time_range.start, -e.time_range.end)):
+                while open_events and not _lasts_within(event, open_events[-1]):
                     open_events.pop()
                 if open_events:
                     open_events[-1].cpu_children.append(event)
@@ -125,14 +135,15 @@ class EventList(list[Any]):
         return float(sum(event.self_cpu_time_total for event in self))
 
     def key_averages(self, group_by_input_shapes: bool = False) -> EventList:
-        """The calls summed by name, or by name and the shapes of their arguments."""
+        """Return the calls summed by name, or by name and the shapes of their arguments."""
         found: dict[Any, FunctionEventAvg] = {}
         for event in self:
-            found.setdefault((event.key, str(event.input_shapes) if group_by_input_shapes else ""), FunctionEventAvg()).add(event)
+            shapes = str(event.input_shapes) if group_by_input_shapes else ""
+            found.setdefault((event.key, shapes), FunctionEventAvg()).add(event)
         return EventList(found.values())
 
     def total_average(self) -> FunctionEventAvg:
-        """All of them together."""
+        """Return all of them together."""
         total = FunctionEventAvg()
         for event in self:
             total.count += event.count
@@ -141,9 +152,10 @@ class EventList(list[Any]):
         total.key = "Total"
         return total
 
-    def table(self, sort_by: str | None = None, row_limit: int = 100, max_src_column_width: int = 75, max_name_column_width: int = 55,
-              max_shapes_column_width: int = 80, header: str | None = None, top_level_events_only: bool = False) -> str:
-        """The events as text, one a line."""
+    def table(self, sort_by: str | None = None, row_limit: int = 100, max_src_column_width: int = 75,
+              max_name_column_width: int = 55, max_shapes_column_width: int = 80, header: str | None = None,
+              top_level_events_only: bool = False) -> str:
+        """Return the events as text, one a line."""
         events = [e for e in self if not top_level_events_only or getattr(e, "cpu_parent", None) is None]
         if sort_by is not None:
             if not hasattr(FunctionEventAvg(), sort_by):
@@ -152,16 +164,18 @@ class EventList(list[Any]):
         total = self.self_cpu_time_total
         shown = events if row_limit < 0 else events[:row_limit]
         rows = [("Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "# of Calls")]
-        rows += [(str(e.key)[:max_name_column_width], _share(e.self_cpu_time_total, total), e.self_cpu_time_total_str, _share(e.cpu_time_total, total),
-                  e.cpu_time_total_str, e.cpu_time_str, str(e.count)) for e in shown]
-        return "\n".join([*([header] if header else []), *_aligned(rows), f"Self CPU time total: {_format_time(total)}", ""])
+        rows += [(str(e.key)[:max_name_column_width], _share(e.self_cpu_time_total, total), e.self_cpu_time_total_str,
+                  _share(e.cpu_time_total, total), e.cpu_time_total_str, e.cpu_time_str, str(e.count)) for e in shown]
+        title = [header] if header else []
+        return "\n".join([*title, *_aligned(rows), f"Self CPU time total: {_format_time(total)}", ""])
 
     def __str__(self) -> str:
         return self.table()
 
     def export_chrome_trace(self, path: str) -> None:
-        """Writes the events for Chrome's viewer of traces."""
-        events = [{"name": e.name, "ph": "X", "ts": e.time_range.start, "dur": e.cpu_time_total, "tid": e.thread, "pid": "CPU", "args": {}} for e in self]
+        """Write the events for Chrome's viewer of traces."""
+        events = [{"name": e.name, "ph": "X", "ts": e.time_range.start, "dur": e.cpu_time_total, "tid": e.thread,
+                   "pid": "CPU", "args": {}} for e in self]
         with open(path, "w") as file:
             json.dump(events, file)
 

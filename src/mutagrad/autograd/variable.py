@@ -8,6 +8,7 @@ from ..base.errors import BadArgument, NotSupported
 from ..core.backward import running
 from ..core.factory import detached
 from ..core.storage import TensorBase
+from ..tensors.tensor import Tensor
 
 
 class _IsTensor(type):
@@ -19,7 +20,7 @@ class _Engine:
     """What runs a sweep, by PyTorch's name for it."""
 
     def queue_callback(self, callback: Callable[[], None]) -> None:
-        """Calls a function when the sweep that is running is over."""
+        """Call a function when the sweep that is running is over."""
         running().call_later(callback)
 
 
@@ -28,9 +29,11 @@ class Variable(metaclass=_IsTensor):
 
     _execution_engine = _Engine()
 
-    def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
+    def __new__(cls, data: Tensor, requires_grad: bool = False, volatile: bool = False) -> Any:
         if volatile:
-            raise NotSupported("Variable: volatile is no longer a property of tensors", fix="with mutagrad.no_grad(): ...")
+            raise NotSupported("Variable: volatile is no longer a property of tensors",
+                               fix="with mutagrad.no_grad(): ...")
         if not isinstance(data, TensorBase):
-            raise BadArgument(f"Variable: expects a tensor, got {type(data).__name__}", fix="mutagrad.tensor(data, requires_grad=True)")
+            raise BadArgument(f"Variable: expects a tensor, got {type(data).__name__}",
+                              fix="mutagrad.tensor(data, requires_grad=True)")
         return detached(data).requires_grad_(requires_grad)

@@ -1,6 +1,7 @@
 """What PyTorch's own programs do to versions and views behind the back of its rules."""
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from ..core.storage import TensorBase, memory_of
@@ -9,8 +10,9 @@ from ..core.storage import TensorBase, memory_of
 class _unsafe_preserve_version_counter:
     """A block whose writes to these tensors are not counted. Saved values are protected from them all the same."""
 
-    def __init__(self, tensors: Any) -> None:
-        self.memories = [memory_of(t) for t in ((tensors,) if isinstance(tensors, TensorBase) else tensors)]
+    def __init__(self, tensors: TensorBase | Iterable[TensorBase]) -> None:
+        several: Iterable[TensorBase] = (tensors,) if isinstance(tensors, TensorBase) else tensors
+        self.memories = [memory_of(t) for t in several]
         self.versions = [memory.version for memory in self.memories]
 
     def __enter__(self) -> None:
@@ -33,7 +35,7 @@ def is_view_replay_enabled() -> bool:
 
 
 class _force_original_view_tracking:
-    """Accepted as PyTorch's: how a written view finds its base. Here a view needs no way back: it is a window on the same storage."""
+    """Accepted as PyTorch's: how a written view finds its base. Here it needs no way back: it is a window on it."""
 
     def __init__(self, mode: bool) -> None:
         self.before, _Views.replayed = _Views.replayed, bool(mode)

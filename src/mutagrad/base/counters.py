@@ -44,5 +44,5 @@ counters.nodes = counters.protected = counters.allocated = counters.touched = co
 
 
 def stats() -> Stats:
-    """The counters as they stand: `mutagrad.stats() - before`."""
+    """Return the counters as they stand: `mutagrad.stats() - before`."""
     return Stats(*(getattr(counters, name) for name in Stats._fields))

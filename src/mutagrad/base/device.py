@@ -7,8 +7,8 @@ from .errors import BadArgument, BadValue, NoDevice
 from .modes import Block
 
 # What PyTorch knows a name for. That there is such a device is another matter.
-TYPES = frozenset(["cpu", "cuda", "fpga", "hip", "hpu", "ideep", "ipu", "lazy", "maia", "meta", "mkldnn", "mps", "mtia", "opencl", "opengl", "privateuseone",
-                   "ve", "vulkan", "xla", "xpu"])
+TYPES = frozenset(["cpu", "cuda", "fpga", "hip", "hpu", "ideep", "ipu", "lazy", "maia", "meta", "mkldnn", "mps", "mtia",
+                   "opencl", "opengl", "privateuseone", "ve", "vulkan", "xla", "xpu"])
 
 
 class device(Block):
@@ -17,17 +17,18 @@ class device(Block):
     __module__ = "mutagrad"
     __slots__ = ("type", "index")
 
-    def __init__(self, type: Any, index: int | None = None) -> None:
+    def __init__(self, type: str | int | device, index: int | None = None) -> None:
         if isinstance(type, int) and not isinstance(type, bool):
             raise NoDevice(f"device {type}: there is no accelerator that a number could mean", fix='device("cpu")')
         if not isinstance(type, (str, device)):
             raise BadArgument(f"device: expects a name, got {type.__class__.__name__}", fix='device("cpu")')
         name, colon, number = str(type).partition(":")
         if name not in TYPES:
-            raise BadValue(f"device: {name!r} is no type of device", why="known are " + ", ".join(sorted(TYPES)), fix='device("cpu")')
+            raise BadValue(f"device: {name!r} is no type of device", why="known are " + ", ".join(sorted(TYPES)),
+                           fix='device("cpu")')
         if colon and not (number.isdecimal() and index is None) or index is not None and index < 0:
-            raise BadValue(f"device: {str(type)!r} with index {index} names no device", why="an index is a number from 0, given once",
-                           fix=f'device("{name}:0")')
+            raise BadValue(f"device: {str(type)!r} with index {index} names no device",
+                           why="an index is a number from 0, given once", fix=f'device("{name}:0")')
         self.type, self.index = name, int(number) if number else index
 
     def __eq__(self, other: object) -> bool:
@@ -42,7 +43,7 @@ class device(Block):
     def __repr__(self) -> str:
         return f"device(type='{self.type}'" + (")" if self.index is None else f", index={self.index})")
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return device, (self.type, self.index)
 
     def __enter__(self) -> device:
@@ -58,13 +59,13 @@ class device(Block):
 CPU, META = device("cpu"), device("meta")
 
 
-def check_device(wanted: Any) -> None:
-    """Raises unless `wanted` is None or the CPU."""
+def check_device(wanted: device | str | int | None) -> None:
+    """Raise unless `wanted` is None or the CPU."""
     if wanted is not None and (wanted if isinstance(wanted, device) else device(wanted)).type != "cpu":
         raise NoDevice(f"device {wanted}: only the CPU is supported", fix='device="cpu", or leave it out')
 
 
-def names_meta(wanted: Any) -> bool:
+def names_meta(wanted: device | str | int | None) -> bool:
     """Whether this names the device of tensors without data; raises unless it does, or is None or the CPU."""
     if wanted is not None and (wanted if isinstance(wanted, device) else device(wanted)).type == "meta":
         return True

@@ -45,18 +45,21 @@ class OutOfMemory(MutagradError, RuntimeError, MemoryError):
 
     @classmethod
     def found_by(cls, name: str, error: BaseException) -> OutOfMemory:
-        """Of an operation, from what NumPy raised: it says how much was asked for."""
-        return cls(f"{name}: not enough memory", why=str(error), fix="smaller sizes, a smaller type such as mutagrad.float16, or a part at a time")
+        """Return the error of an operation, from what NumPy raised: it says how much was asked for."""
+        return cls(f"{name}: not enough memory", why=str(error),
+                   fix="smaller sizes, a smaller type such as mutagrad.float16, or a part at a time")
 
 
 def may_need_much(function: F) -> F:
-    """Decorates a function that allocates as much as its arguments say: NumPy's error becomes ours. (Declared operations do that themselves.)"""
+    """Make NumPy's error ours in a function that allocates as its arguments say. (Declared operations do so anyway.)"""
     @wraps(function)
     def allocating(*arguments: Any, **settings: Any) -> Any:
         try:
             return function(*arguments, **settings)
         except MemoryError as error:
-            raise error if isinstance(error, OutOfMemory) else OutOfMemory.found_by(called_function() or function.__name__, error) from None
+            if isinstance(error, OutOfMemory):
+                raise error from None
+            raise OutOfMemory.found_by(called_function() or function.__name__, error) from None
 
     return allocating  # type: ignore[return-value]
 
@@ -90,7 +93,7 @@ class WriteError(MutagradError, RuntimeError):
 
 
 class BadIndex(MutagradError, IndexError, RuntimeError):
-    """An index out of range, of the wrong type or of the wrong shape. PyTorch's functions raise now one class, now the other."""
+    """An index out of range, of the wrong type or of the wrong shape. PyTorch raises now one class, now the other."""
 
 
 class BadIndexType(BadIndex, TypeError):
@@ -110,11 +113,11 @@ class CannotPickle(BadArgument, PicklingError, AttributeError):
 
 
 class BadValue(MutagradError, ValueError, RuntimeError):
-    """An argument of the right kind with an impossible value. PyTorch's functions raise now one class, now the other."""
+    """An argument of the right kind with an impossible value. PyTorch raises now one class, now the other."""
 
 
 def bad_choice(value: Any, kind: type | tuple[type, ...], what: str, *, why: str = "", fix: str = "") -> MutagradError:
-    """For a value that is none of those to choose from: of their kind it is a bad value, else an argument of the wrong kind."""
+    """Return the error for a value that is none of those to choose from: a bad value if it is of their kind."""
     return (BadValue if isinstance(value, kind) else BadArgument)(what, why=why, fix=fix)
 
 
@@ -123,11 +126,11 @@ class BadSetting(BadArgument, BadValue, AssertionError):
 
 
 class BadData(BadArgument, BadValue):
-    """Data that no tensor can hold. PyTorch raises one of three classes, depending on how far into the data it had got."""
+    """Data that no tensor can hold. PyTorch raises one of three classes, depending on how far into it it had got."""
 
 
 class Mismatch(ShapeError, BadValue, AssertionError):
-    """Parts that do not fit each other, such as columns of different lengths. PyTorch asserts now and then that they do."""
+    """Parts that do not fit each other, such as columns of different lengths. PyTorch asserts some of this."""
 
 
 class NoSuchItem(BadIndex, ValueError):
@@ -143,7 +146,7 @@ class WorkerError(MutagradError, RuntimeError):
 
 
 class BadFile(BadValue, UnpicklingError, EOFError):
-    """A file that is damaged, of another format, or asks for what is not allowed. PyTorch's class depends on how far into it it had got."""
+    """A file that is damaged, of another format, or asks for what is not allowed. PyTorch's class depends on where."""
 
 
 class NotSupported(MutagradError, NotImplementedError):

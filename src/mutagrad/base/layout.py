@@ -1,14 +1,12 @@
 """How elements lie in memory. A fresh tensor's are in order, row by row; other orders exist as views only."""
 from __future__ import annotations
 
-from typing import Any
-
 from .errors import BadArgument, NotSupported
 from .package_name import called
 
 
 class layout:
-    """How a tensor keeps its elements: all of them, `mutagrad.strided`. (A sparse matrix, of layout `sparse_coo`, is no tensor here.)"""
+    """How a tensor keeps its elements: all of them, `mutagrad.strided`. (A sparse matrix is no tensor here.)"""
 
     __slots__ = ("name",)
 
@@ -29,27 +27,32 @@ class memory_format(layout):
 
 
 strided, sparse_coo = layout("strided"), layout("sparse_coo")
-sparse_csr, sparse_csc, sparse_bsr, sparse_bsc = map(layout, ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"))  # which nothing here has
+sparse_csr, sparse_csc, sparse_bsr, sparse_bsc = map(  # which nothing here has
+    layout, ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"))
 contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
 channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
 
 
-def check_format(name: str, wanted: Any) -> None:
-    """Raises unless the order asked for is that of every fresh storage."""
+def check_format(name: str, wanted: memory_format | None) -> None:
+    """Raise unless the order asked for is that of every fresh storage."""
     if wanted is None or wanted is contiguous_format or wanted is preserve_format:
         return
     if isinstance(wanted, memory_format):
-        raise NotSupported(f"{name}: memory_format={wanted} is not supported", why="a storage is always contiguous, row by row",
-                           fix=f"leave memory_format out; x.contiguous(memory_format={wanted}) puts the channels of a tensor last")
+        raise NotSupported(f"{name}: memory_format={wanted} is not supported",
+                           why="a storage is always contiguous, row by row",
+                           fix=f"leave memory_format out; x.contiguous(memory_format={wanted}) puts the channels "
+                           "of a tensor last")
     raise BadArgument(f"{name}: {wanted!r} is not a memory format", fix="memory_format=mutagrad.contiguous_format")
 
 
-def check_layout(name: str, wanted: Any, pin_memory: Any = False) -> None:
-    """Raises unless memory is asked to be what it is here."""
+def check_layout(name: str, wanted: layout | None, pin_memory: bool = False) -> None:
+    """Raise unless memory is asked to be what it is here."""
     if wanted is not None and wanted is not strided:
         if isinstance(wanted, layout):
-            raise NotSupported(f"{name}: layout={wanted} is not supported", fix="layout=mutagrad.strided, or leave it out")
+            raise NotSupported(f"{name}: layout={wanted} is not supported",
+                               fix="layout=mutagrad.strided, or leave it out")
         raise BadArgument(f"{name}: {wanted!r} is not a layout", fix="layout=mutagrad.strided, or leave it out")
     if pin_memory:
-        raise NotSupported(f"{name}: pin_memory=True is not supported", why="memory is pinned for copies to a GPU, and this build has none",
+        raise NotSupported(f"{name}: pin_memory=True is not supported",
+                           why="memory is pinned for copies to a GPU, and this build has none",
                            fix="leave pin_memory out")

@@ -1,4 +1,4 @@
-"""Locks for the life of the process, which are free again in a forked child: the thread that held one does not live there."""
+"""Locks for the life of the process, free again in a forked child: the thread that held one does not live there."""
 from __future__ import annotations
 
 import os

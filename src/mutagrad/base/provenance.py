@@ -14,11 +14,12 @@ Where = tuple[CodeType, int]
 _ROOT = os.path.dirname(os.path.dirname(__file__))
 # Every source file of this package (generated call paths add their own names). Membership of a file name in a set costs
 # half of what comparing prefixes does, and it is asked for every recorded operation.
-OURS: set[str] = {os.path.join(folder, name) for folder, _, names in os.walk(_ROOT) for name in names if name.endswith(".py")}
+OURS: set[str] = {os.path.join(folder, name) for folder, _, names in os.walk(_ROOT)
+                  for name in names if name.endswith(".py")}
 
 
 def user_frame() -> FrameType:
-    """The innermost frame that is not in this package (the outermost of all, if every frame is)."""
+    """Return the innermost frame that is not in this package (the outermost of all, if every frame is)."""
     frame = sys._getframe(1)
     while frame.f_code.co_filename in OURS and frame.f_back is not None:
         frame = frame.f_back
@@ -26,7 +27,7 @@ def user_frame() -> FrameType:
 
 
 def to_user() -> int:
-    """The `stacklevel` of a warning that shall name the user's line, given by the function that calls this one."""
+    """Return the `stacklevel` of a warning that shall name the user's line, for the function that calls this one."""
     frame, level = sys._getframe(1), 1
     while frame.f_code.co_filename in OURS and frame.f_back is not None:
         frame, level = frame.f_back, level + 1
@@ -34,7 +35,7 @@ def to_user() -> int:
 
 
 def called_function() -> str:
-    """The name of the function of this package that the user has called."""
+    """Return the name of the function of this package that the user has called."""
     frame, name = sys._getframe(1), ""
     while frame.f_code.co_filename in OURS and frame.f_back is not None:
         frame, name = frame.f_back, name if frame.f_code.co_name == "allocating" else frame.f_code.co_name
@@ -55,7 +56,7 @@ def line_number(where: Where) -> int:
 
 
 def describe(where: Where) -> str:
-    """`train.py:12: y = a * b`, the source part only where it can be read."""
+    """Return `train.py:12: y = a * b`, the source part only where it can be read."""
     code, line = where[0], line_number(where)
     source = linecache.getline(code.co_filename, line).strip()
     place = f"{_short(code.co_filename)}:{line}"

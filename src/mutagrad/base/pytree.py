@@ -12,26 +12,29 @@
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from .errors import BadValue
 
-Predicate = Callable[[Any], bool]
+PyTree = Any
+Predicate = Callable[[PyTree], bool]
+Flatten = Callable[[Any], tuple[list[Any], Any]]  # a container's children, and a context
+Unflatten = Callable[[list[Any], Any], Any]  # the container again, from these
 
 
 class NodeDef(NamedTuple):
     """How a container is taken apart into children and a context, and put together again."""
 
-    flatten: Callable[[Any], tuple[list[Any], Any]]
-    unflatten: Callable[[list[Any], Any], Any]
+    flatten: Flatten
+    unflatten: Unflatten
 
     @property
-    def flatten_fn(self) -> Callable[[Any], tuple[list[Any], Any]]:
+    def flatten_fn(self) -> Flatten:
         return self.flatten
 
     @property
-    def unflatten_fn(self) -> Callable[[list[Any], Any], Any]:
+    def unflatten_fn(self) -> Unflatten:
         return self.unflatten
 
 
@@ -51,8 +54,8 @@ SUPPORTED_NODES: dict[type, NodeDef] = {
 _NAMED_TUPLE = NodeDef(lambda v: (list(v), type(v)), lambda children, kind: kind(*children))
 
 
-def register_pytree_node(cls: type, flatten_fn: Callable[[Any], tuple[list[Any], Any]], unflatten_fn: Callable[[list[Any], Any], Any], **settings: Any) -> None:
-    """Makes a class a container: `flatten_fn` gives its children and a context, from which `unflatten_fn` makes it again."""
+def register_pytree_node(cls: type, flatten_fn: Flatten, unflatten_fn: Unflatten, **settings: Any) -> None:
+    """Make a class a container: `flatten_fn` gives children and a context, of which `unflatten_fn` makes it again."""
     if cls in SUPPORTED_NODES:
         raise BadValue(f"register_pytree_node: {cls.__name__} is registered already", fix="register a class once")
     SUPPORTED_NODES[cls] = NodeDef(flatten_fn, unflatten_fn)
@@ -78,16 +81,16 @@ def _dict_unflatten(values: Iterable[Any], context: list[Any]) -> dict[Any, Any]
     return dict(zip(context, values))
 
 
-def _definition(tree: Any) -> NodeDef | None:
+def _definition(tree: PyTree) -> NodeDef | None:
     if isinstance(tree, tuple) and hasattr(tree, "_fields"):
         return _NAMED_TUPLE
     return SUPPORTED_NODES.get(type(tree))
 
 
 class TreeSpec(NamedTuple):
-    """A tree without its leaves: the type of its container (None for a leaf), what that needs besides, and its children."""
+    """A tree without its leaves: the type of its container (None for a leaf), its context, and its children."""
 
-    type: Any
+    type: type | None
     context: Any
     children_specs: tuple[TreeSpec, ...]
 
@@ -100,26 +103,25 @@ class TreeSpec(NamedTuple):
 
 
 LEAF = TreeSpec(None, None, ())
-PyTree = Any
 
 
 def LeafSpec() -> TreeSpec:
-    """The shape of a tree that is one leaf."""
+    """Return the shape of a tree that is one leaf."""
     return LEAF
 
 
-def _get_node_type(tree: Any) -> Any:
-    """The class by which a tree is found among the containers."""
+def _get_node_type(tree: PyTree) -> type:
+    """Return the class by which a tree is found among the containers."""
     return type(tree)
 
 
-def tree_flatten(tree: Any, is_leaf: Predicate | None = None) -> tuple[list[Any], TreeSpec]:
-    """The leaves of a tree from left to right, and its shape."""
+def tree_flatten(tree: PyTree, is_leaf: Predicate | None = None) -> tuple[list[Any], TreeSpec]:
+    """Return the leaves of a tree from left to right, and its shape."""
     leaves: list[Any] = []
     return leaves, _flatten(tree, leaves, is_leaf)
 
 
-def _flatten(tree: Any, leaves: list[Any], is_leaf: Predicate | None) -> TreeSpec:
+def _flatten(tree: PyTree, leaves: list[Any], is_leaf: Predicate | None) -> TreeSpec:
     definition = None if is_leaf is not None and is_leaf(tree) else _definition(tree)
     if definition is None:
         leaves.append(tree)
@@ -128,15 +130,16 @@ def _flatten(tree: Any, leaves: list[Any], is_leaf: Predicate | None) -> TreeSpe
     return TreeSpec(type(tree), context, tuple(_flatten(child, leaves, is_leaf) for child in children))
 
 
-def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
-    """A tree of this shape with these leaves."""
+def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
+    """Return a tree of this shape with these leaves."""
     given = list(leaves)
     if len(given) != treespec.num_leaves:
-        raise BadValue(f"tree_unflatten: {len(given)} leaves for a tree with {treespec.num_leaves}", fix="leaves, spec = tree_flatten(tree)")
+        raise BadValue(f"tree_unflatten: {len(given)} leaves for a tree with {treespec.num_leaves}",
+                       fix="leaves, spec = tree_flatten(tree)")
     return _unflatten(iter(given), treespec)
 
 
-def _unflatten(leaves: Any, spec: TreeSpec) -> Any:
+def _unflatten(leaves: Iterator[Any], spec: TreeSpec) -> PyTree:
     if spec.type is None:
         return next(leaves)
     children = [_unflatten(leaves, child) for child in spec.children_specs]
@@ -144,19 +147,19 @@ def _unflatten(leaves: Any, spec: TreeSpec) -> Any:
     return definition.unflatten(children, spec.context)
 
 
-def tree_leaves(tree: Any, is_leaf: Predicate | None = None) -> list[Any]:
+def tree_leaves(tree: PyTree, is_leaf: Predicate | None = None) -> list[Any]:
     return tree_flatten(tree, is_leaf)[0]
 
 
 tree_iter = tree_leaves
 
 
-def tree_structure(tree: Any, is_leaf: Predicate | None = None) -> TreeSpec:
+def tree_structure(tree: PyTree, is_leaf: Predicate | None = None) -> TreeSpec:
     return tree_flatten(tree, is_leaf)[1]
 
 
-def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Predicate | None = None) -> Any:
-    """A tree of the same shape with `func` of every leaf, and of the leaves in the same place of the other trees."""
+def tree_map(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Predicate | None = None) -> PyTree:
+    """Return a tree of the same shape with `func` of every leaf, and of those in the same place of the other trees."""
     leaves, spec = tree_flatten(tree, is_leaf)
     others = [tree_flatten(rest, is_leaf) for rest in rests]
     if any(other != spec for _, other in others):
@@ -164,23 +167,24 @@ def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Predicat
     return tree_unflatten(map(func, leaves, *(other for other, _ in others)), spec)
 
 
-def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Predicate | None = None) -> Any:
-    """Calls `func` with every leaf; the tree itself."""
+def tree_map_(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Predicate | None = None) -> PyTree:
+    """Call `func` with every leaf; return the tree itself."""
     tree_map(func, tree, *rests, is_leaf=is_leaf)
     return tree
 
 
-def tree_map_only(type_or_types_or_pred: Any, func: Callable[[Any], Any], tree: Any, is_leaf: Predicate | None = None) -> Any:
-    """Changes only leaves of a type, or of several, or those that a predicate chooses."""
+def tree_map_only(type_or_types_or_pred: Any, func: Callable[[Any], Any], tree: PyTree,
+                  is_leaf: Predicate | None = None) -> PyTree:
+    """Change only leaves of a type, or of several, or those that a predicate chooses."""
     chosen = type_or_types_or_pred
     if isinstance(chosen, (type, tuple)):
         return tree_map(lambda x: func(x) if isinstance(x, chosen) else x, tree, is_leaf=is_leaf)
     return tree_map(lambda x: func(x) if chosen(x) else x, tree, is_leaf=is_leaf)
 
 
-def tree_all(pred: Predicate, tree: Any, is_leaf: Predicate | None = None) -> bool:
+def tree_all(pred: Predicate, tree: PyTree, is_leaf: Predicate | None = None) -> bool:
     return all(map(pred, tree_leaves(tree, is_leaf)))
 
 
-def tree_any(pred: Predicate, tree: Any, is_leaf: Predicate | None = None) -> bool:
+def tree_any(pred: Predicate, tree: PyTree, is_leaf: Predicate | None = None) -> bool:
     return any(map(pred, tree_leaves(tree, is_leaf)))

@@ -9,13 +9,12 @@ indices=tensor([1, 0]))
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .package_name import called
 
-
-def _fields(count: int) -> tuple[Any, ...]:
-    return tuple(property(itemgetter(place)) for place in range(count))
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class Results(tuple[Any, ...]):
@@ -31,148 +30,60 @@ class Results(tuple[Any, ...]):
         cls._fields = tuple(name for name, value in vars(cls).items() if isinstance(value, property))
         cls.n_fields = cls.n_sequence_fields = len(cls._fields)
 
-    def __new__(cls, *results: Any) -> Any:
+    def __new__(cls, *results: Any) -> Self:
         given = results[0] if len(results) == 1 else results
         if len(given) != cls.n_fields:
             raise TypeError(f"{called(f'return_types.{cls.__name__}')} takes {cls.n_fields} results, got {len(given)}")
         return tuple.__new__(cls, given)
+
+    if TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any: ...  # a result by its name
 
     def __repr__(self) -> str:
         lines = ",\n".join(f"{name}={value!r}" for name, value in zip(self._fields, self))
         return f"{called(f'return_types.{type(self).__name__}')}(\n{lines})"
 
 
-class aminmax(Results):
-    min, max = _fields(2)
-
-
-class cummax(Results):
-    values, indices = _fields(2)
-
-
-class cummin(Results):
-    values, indices = _fields(2)
-
-
-class frexp(Results):
-    mantissa, exponent = _fields(2)
-
-
-class geqrf(Results):
-    a, tau = _fields(2)
-
-
-class histogram(Results):
-    hist, bin_edges = _fields(2)
-
-
-class histogramdd(Results):
-    hist, bin_edges = _fields(2)
-
-
-class kthvalue(Results):
-    values, indices = _fields(2)
-
-
-class linalg_cholesky_ex(Results):
-    L, info = _fields(2)
-
-
-class linalg_eig(Results):
-    eigenvalues, eigenvectors = _fields(2)
-
-
-class linalg_eigh(Results):
-    eigenvalues, eigenvectors = _fields(2)
-
-
-class linalg_inv_ex(Results):
-    inverse, info = _fields(2)
-
-
-class linalg_ldl_factor(Results):
-    LD, pivots = _fields(2)
-
-
-class linalg_ldl_factor_ex(Results):
-    LD, pivots, info = _fields(3)
-
-
-class linalg_lstsq(Results):
-    solution, residuals, rank, singular_values = _fields(4)
-
-
-class linalg_lu(Results):
-    P, L, U = _fields(3)
-
-
-class linalg_lu_factor(Results):
-    LU, pivots = _fields(2)
-
-
-class linalg_lu_factor_ex(Results):
-    LU, pivots, info = _fields(3)
-
-
-class linalg_qr(Results):
-    Q, R = _fields(2)
-
-
-class linalg_slogdet(Results):
-    sign, logabsdet = _fields(2)
-
-
-class linalg_solve_ex(Results):
-    result, info = _fields(2)
-
-
-class linalg_svd(Results):
-    U, S, Vh = _fields(3)
-
-
-class lu_unpack(Results):
-    P, L, U = _fields(3)
-
-
-class max(Results):
-    values, indices = _fields(2)
-
-
-class median(Results):
-    values, indices = _fields(2)
-
-
-class min(Results):
-    values, indices = _fields(2)
-
-
-class mode(Results):
-    values, indices = _fields(2)
-
-
-class nanmedian(Results):
-    values, indices = _fields(2)
-
-
-class qr(Results):
-    Q, R = _fields(2)
-
-
-class slogdet(Results):
-    sign, logabsdet = _fields(2)
-
-
-class sort(Results):
-    values, indices = _fields(2)
-
-
-class svd(Results):
-    U, S, V = _fields(3)
-
-
-class topk(Results):
-    values, indices = _fields(2)
-
-
-class triangular_solve(Results):
-    solution, cloned_coefficient = _fields(2)
+_FIELDS = {
+    "aminmax": "min max",
+    "cummax": "values indices",
+    "cummin": "values indices",
+    "frexp": "mantissa exponent",
+    "geqrf": "a tau",
+    "histogram": "hist bin_edges",
+    "histogramdd": "hist bin_edges",
+    "kthvalue": "values indices",
+    "linalg_cholesky_ex": "L info",
+    "linalg_eig": "eigenvalues eigenvectors",
+    "linalg_eigh": "eigenvalues eigenvectors",
+    "linalg_inv_ex": "inverse info",
+    "linalg_ldl_factor": "LD pivots",
+    "linalg_ldl_factor_ex": "LD pivots info",
+    "linalg_lstsq": "solution residuals rank singular_values",
+    "linalg_lu": "P L U",
+    "linalg_lu_factor": "LU pivots",
+    "linalg_lu_factor_ex": "LU pivots info",
+    "linalg_qr": "Q R",
+    "linalg_slogdet": "sign logabsdet",
+    "linalg_solve_ex": "result info",
+    "linalg_svd": "U S Vh",
+    "lu_unpack": "P L U",
+    "max": "values indices",
+    "median": "values indices",
+    "min": "values indices",
+    "mode": "values indices",
+    "nanmedian": "values indices",
+    "qr": "Q R",
+    "slogdet": "sign logabsdet",
+    "sort": "values indices",
+    "svd": "U S V",
+    "topk": "values indices",
+    "triangular_solve": "solution cloned_coefficient",
+}
+
+for _name, _results in _FIELDS.items():
+    _properties = {field: property(itemgetter(place)) for place, field in enumerate(_results.split())}
+    globals()[_name] = type(_name, (Results,), _properties)
+
+if TYPE_CHECKING:
+    def __getattr__(name: str) -> type[Results]: ...

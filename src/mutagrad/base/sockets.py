@@ -1,7 +1,7 @@
 """Sockets: what a room asks of a room above it, which it must not import. The top of the package plugs them in.
 
-Each is needed rarely (a subclass with `__torch_function__`, a tensor without data), so the module behind it is loaded when it
-is first asked.
+Each is needed rarely (a subclass with `__torch_function__`, a tensor without data), so the module behind it is loaded
+when it is first asked.
 """
 from __future__ import annotations
 

@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, SupportsFloat
 
 from ..base.device import device as device_class, names_meta
 from ..base.errors import NoDevice
-from ..base.layout import preserve_format
+from ..base.layout import memory_format, preserve_format
 from ..base.package_name import called
 from ..base.sockets import socket
 from ..core.dtypes import (
@@ -35,11 +35,13 @@ from ..ops.math.elementwise import cast
 from ..ops.shape.shape import contiguous, tensor_argument
 
 
-def to(tensor: Any, *targets: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False, memory_format: Any = None) -> Any:
-    """Another element type (or the same device): itself where nothing changes."""
+def to(tensor: TensorBase, *targets: Any, dtype: dtype | type | None = None,
+       device: device_class | str | int | None = None, non_blocking: bool = False, copy: bool = False,
+       memory_format: memory_format | None = None) -> Any:
+    """Return the tensor in another element type (or on the same device): itself where nothing changes."""
     for target in targets:
         if isinstance(target, TensorBase):
-            dtype = target.dtype  # type: ignore[attr-defined]
+            dtype = target.dtype
         elif isinstance(target, (str, device_class)):
             device = target
         elif not isinstance(target, bool):
@@ -51,31 +53,31 @@ def to(tensor: Any, *targets: Any, dtype: Any = None, device: Any = None, non_bl
     return found if memory_format is None or memory_format is preserve_format else contiguous(found, memory_format)
 
 
-def to_type(tensor: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """The name of the tensor's class in PyTorch's older way, `'torch.FloatTensor'`; the tensor in another type if one is given."""
+def to_type(tensor: TensorBase, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """Return the name of the tensor's class in PyTorch's older way, `'torch.FloatTensor'`; given a type, `to` that."""
     if dtype is None:
         return called(CLASS_NAMES.get(tensor.dtype, tensor.dtype.name + "Tensor"))
     return tensor.to(get_default_dtype() if dtype is SCOPE["Tensor"] else dtype_of_class(dtype))
 
 
-def type_as(tensor: Any, other: Any) -> Any:
-    """In the element type of another tensor."""
+def type_as(tensor: TensorBase, other: TensorBase) -> Any:
+    """Return the tensor in the element type of another."""
     return tensor.to(tensor_argument(other, "type_as").dtype)
 
 
-def to_device(tensor: Any, device: Any, /, *, stream: Any = None) -> Any:
-    """The array API standard's name for `to(device)`."""
+def to_device(tensor: TensorBase, device: device_class | str | int, /, *, stream: Any = None) -> Any:
+    """Do `to(device)`, under the array API standard's name."""
     return tensor.to(device=device)
 
 
-def cuda(tensor: Any, *arguments: Any, **settings: Any) -> Any:
-    """Raises: there is no such device."""
+def cuda(tensor: TensorBase, *arguments: Any, **settings: Any) -> Any:
+    """Raise: there is no such device."""
     raise NoDevice("cuda: this build computes on the CPU only", fix="x.cpu(), or leave the device out")
 
 
 def _caster(name: str, kind: dtype) -> Callable[..., Any]:
     """The method for one element type: `x.double()`."""
-    def to_kind(tensor: Any, memory_format: Any = None) -> Any:
+    def to_kind(tensor: TensorBase, memory_format: memory_format | None = None) -> Any:
         return tensor.to(kind, memory_format=memory_format)
 
     to_kind.__name__ = to_kind.__qualname__ = name
@@ -89,16 +91,17 @@ to_char, to_byte, to_bool = _caster("char", int8), _caster("byte", uint8), _cast
 to_cfloat, to_cdouble = _caster("cfloat", complex64), _caster("cdouble", complex128)
 
 
-def is_floating_point(input: Any) -> bool:
+def is_floating_point(input: TensorBase) -> bool:
     """Whether the elements are floats."""
     return tensor_argument(input, "is_floating_point").is_floating_point()  # type: ignore[no-any-return]
 
 
-def is_complex(input: Any) -> bool:
+def is_complex(input: TensorBase) -> bool:
     """Whether the elements are complex numbers."""
     return tensor_argument(input, "is_complex").is_complex()  # type: ignore[no-any-return]
 
 
-def result_type(tensor: Any, other: Any) -> dtype:
-    """The type in which an operation on these two computes."""
+def result_type(tensor: TensorBase | complex | SupportsFloat,
+                other: TensorBase | complex | SupportsFloat) -> dtype:
+    """Return the type in which an operation on these two computes."""
     return operand_dtype([as_operand(tensor, "result_type"), as_operand(other, "result_type")])

@@ -1,7 +1,7 @@
 """Deep copies and pickles of tensors, in which those that share memory go on sharing it."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, SupportsIndex
 
 from ..arrays import np
 from ..base.errors import GradientError
@@ -9,17 +9,19 @@ from ..core.factory import SCOPE
 from ..core.storage import Storage, TensorBase, memory_of, memory_offset, new_storage
 
 
-def deep_copy(tensor: Any, memo: dict[int, Any]) -> Any:
-    """Tensors that share memory share it in the copy, too."""
+def deep_copy(tensor: TensorBase, memo: dict[int, Any]) -> Any:
+    """Copy a tensor; those that share memory share it in the copy, too."""
     if id(tensor) in memo:
         return memo[id(tensor)]
     if not tensor.is_leaf:
-        raise GradientError("deepcopy: this tensor was computed, and a copy of it would have no history", fix="x.detach().clone()")
+        raise GradientError("deepcopy: this tensor was computed, and a copy of it would have no history",
+                            fix="x.detach().clone()")
     root = memory_of(tensor)
     if id(root) not in memo:
         memo[id(root)] = new_storage(root.buffer.copy())
     array = tensor._array
-    copied = rebuild(type(tensor), memo[id(root)], array.shape, array.strides, _place(tensor), tensor.requires_grad, array.dtype)
+    copied = rebuild(type(tensor), memo[id(root)], array.shape, array.strides, _place(tensor),
+                     tensor.requires_grad, array.dtype)
     copied._grad = None if tensor._grad is None else tensor._grad.__deepcopy__(memo)
     if tensor.__dict__:
         copied.__dict__.update(tensor.__dict__)
@@ -28,27 +30,32 @@ def deep_copy(tensor: Any, memo: dict[int, Any]) -> Any:
 
 
 def _place(tensor: TensorBase) -> int | None:
-    """At which byte of its memory a tensor begins; None where it is all of that."""
-    return None if tensor._offset is None and tensor._array.size == memory_of(tensor).buffer.size else memory_offset(tensor)
+    """Return at which byte of its memory a tensor begins; None where it is all of that."""
+    whole = tensor._offset is None and tensor._array.size == memory_of(tensor).buffer.size
+    return None if whole else memory_offset(tensor)
 
 
-def reduced(tensor: Any, protocol: Any) -> Any:
-    """What a pickle holds: a tensor that was computed comes back without its history, as a leaf."""
+def reduced(tensor: TensorBase, protocol: SupportsIndex) -> tuple[Any, ...]:
+    """Return what a pickle holds: a tensor that was computed comes back without its history, as a leaf."""
     window = tensor._array.shape, tensor._array.strides, _place(tensor)
-    kind = None if type(tensor) is SCOPE["Tensor"] else type(tensor)  # which is found under another path where this package stands for torch
+    kind = None if type(tensor) is SCOPE["Tensor"] else type(tensor)  # whose path is another where this is torch
     return rebuild, (kind, memory_of(tensor), *window, tensor.requires_grad, tensor._array.dtype), attributes_of(tensor)
 
 
 def attributes_of(tensor: TensorBase) -> Any:
-    """What a pickle keeps beside the elements: attributes that the program has given it, or what its class says."""
+    """Return what a pickle keeps beside the elements: attributes given by the program, or what its class says."""
     own = getattr(type(tensor), "__getstate__", None)
-    return tensor.__dict__ or None if own is getattr(object, "__getstate__", None) else own(tensor)  # type: ignore[misc]
+    if own is getattr(object, "__getstate__", None):
+        return tensor.__dict__ or None
+    return own(tensor)  # type: ignore[misc]
 
 
-def rebuild(cls: type[Any] | None, storage: Storage, size: Any, strides: Any, offset: int | None, requires_grad: bool, dtype: Any) -> Any:
-    """A tensor of this class (None: Tensor) as a window on a storage; all of it where `offset` is None."""
+def rebuild(cls: type[Any] | None, storage: Storage, size: tuple[int, ...] | None,
+            strides: tuple[int, ...] | None, offset: int | None, requires_grad: bool, dtype: Any) -> Any:
+    """Return a tensor of this class (None: Tensor) as a window on a storage; all of it where `offset` is None."""
     made = object.__new__(cls or SCOPE["Tensor"])
     made._storage = storage if offset is None and storage.writer is None else new_storage(storage.buffer, storage)
-    made._array = storage.buffer if offset is None else np.ndarray(size, np.dtype(dtype.type), storage.buffer, offset, strides)
+    buffer = storage.buffer
+    made._array = buffer if offset is None else np.ndarray(size, np.dtype(dtype.type), buffer, offset, strides)
     made._offset, made._grad = offset, None
     return made.requires_grad_(requires_grad)

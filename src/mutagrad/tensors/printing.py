@@ -6,9 +6,9 @@
 tensor([[ 1.0000,  2.5000],
         [-3.0000,  4.0000]])
 
-An array passes through four steps: cut to its edges when it is long, choose how its elements are written (its cell), lay the
-cells out in brackets, append the suffixes. Only what survives the cut is ever formatted, so a huge tensor prints at once, and
-the elements that do not show have no say in the notation.
+An array passes through four steps: cut to its edges when it is long, choose how its elements are written (its cell),
+lay the cells out in brackets, append the suffixes. Only what survives the cut is ever formatted, so a huge tensor
+prints at once, and the elements that do not show have no say in the notation.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..arrays import np
+from ..core.storage import TensorBase
 
 
 class PrintOptions(NamedTuple):
@@ -47,8 +48,8 @@ def set_printoptions(
 ) -> None:
     """Set how tensors print, as `torch.set_printoptions` does: a profile first, then the options given beside it.
 
-    As in PyTorch, an unknown profile changes nothing, and `sci_mode` goes back to None (choose by the values) on every call
-    that does not name it.
+    As in PyTorch, an unknown profile changes nothing, and `sci_mode` goes back to None (choose by the values) on every
+    call that does not name it.
     """
     global _options
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
@@ -58,13 +59,13 @@ def set_printoptions(
 
 
 def format_tensor(array: np.ndarray, *, suffixes: Sequence[str] = (), prefix: str = "tensor(") -> str:
-    """The printed form of `array`, with `suffixes` (such as "requires_grad=True") after the elements."""
+    """Return the printed form of `array`, with `suffixes` (such as "requires_grad=True") after the elements."""
     indent = len(prefix)
     return _with_suffixes(prefix + _elements(array, indent), suffixes, indent) + ")"
 
 
 def format_scalar(array: np.ndarray, spec: str) -> str:
-    """`f"{t:.3f}"` of a 0-d tensor formats the Python number; tensors of other ranks take `object.__format__`."""
+    """Format the number in a 0-d tensor, as `f"{t:.3f}"` does; tensors of other ranks take `object.__format__`."""
     assert array.ndim == 0, "only a 0-d tensor formats as a number"
     return format(array.item(), spec)
 
@@ -78,7 +79,7 @@ def dtype_suffix_needed(array: np.ndarray, default_float: str) -> bool:
 
 
 def size_suffix_needed(array: np.ndarray) -> bool:
-    """Whether PyTorch names the size: `[]` alone means shape (0,), and with no edge items little shape is left to see."""
+    """Whether PyTorch names the size: `[]` alone means (0,), and without edge items little shape is left to see."""
     return array.ndim != 1 if array.size == 0 else _options.edgeitems == 0
 
 
@@ -95,7 +96,7 @@ def _elements(array: np.ndarray, indent: int) -> str:
 
 
 def _edges(array: np.ndarray, cut: tuple[bool, ...]) -> np.ndarray:
-    # One gather over all axes: cutting axis by axis would copy almost all of an array that is short first and long last.
+    # One gather over all axes: axis by axis, almost all of an array that is short first and long last would be copied.
     ends = np.r_[: _options.edgeitems, -_options.edgeitems : 0]
     kept = [ends if is_cut else np.arange(size) for is_cut, size in zip(cut, array.shape, strict=True)]
     edges: np.ndarray = array[np.ix_(*kept)]
@@ -123,7 +124,7 @@ def _aligned(write: Callable[[Any], str], measured: np.ndarray) -> _Cell:
 
 
 def _float_cell(array: np.ndarray) -> _Cell:
-    # Zeros, infinities and nans have no say in the notation or the width, so a column of only these is one wide to PyTorch.
+    # Zeros, infinities and nans have no say in notation or width: a column of only these is one wide to PyTorch.
     telling = array[np.isfinite(array) & (array != 0)]
     return _aligned(_float_writer(telling), telling) if telling.size else _Cell(_write_whole, 1)
 
@@ -194,7 +195,7 @@ def _with_suffixes(text: str, suffixes: Sequence[str], indent: int) -> str:
     return text
 
 
-# ------------------------------------------------------------------------------------- PyTorch's names for some of the above
+# -------------------------------------------------------------------------------- PyTorch's names for some of the above
 
 class _Current:
     """The settings as they are now."""
@@ -206,8 +207,8 @@ class _Current:
 PRINT_OPTS = _Current()
 
 
-def _tensor_str(self: Any, indent: int) -> str:
-    """The elements of a tensor as text, for a place so far from the left."""
+def _tensor_str(self: TensorBase, indent: int) -> str:
+    """Return the elements of a tensor as text, for a place so far from the left."""
     return _elements(self._array, indent)
 
 

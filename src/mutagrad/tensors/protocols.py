@@ -1,7 +1,7 @@
 """A tensor as Python and NumPy take it: as a number, as a container, as an array."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..arrays import np
@@ -17,17 +17,18 @@ from ..ops.linalg import products as linalg
 from ..ops.math import elementwise
 from ..ops.shape.shape import flip
 
-# --------------------------------------------------------------------------------------------------------------- numbers
+# -------------------------------------------------------------------------------------------------------------- numbers
 
 
 def item(tensor: TensorBase) -> Any:
-    """The only element, as a Python number."""
+    """Return the only element, as a Python number."""
     if tensor._array.size != 1:
-        raise BadValue(f"item: a tensor of shape {tensor._array.shape} has {tensor._array.size} elements, not one", fix="x.tolist()")
+        raise BadValue(f"item: a tensor of shape {tensor._array.shape} has {tensor._array.size} elements, not one",
+                       fix="x.tolist()")
     return tensor._array.item()
 
 
-def _real_item(tensor: Any) -> Any:
+def _real_item(tensor: TensorBase) -> Any:
     value = tensor.item()
     if not isinstance(value, complex):
         return value
@@ -37,93 +38,93 @@ def _real_item(tensor: Any) -> Any:
 
 
 def as_bool(tensor: TensorBase) -> bool:
-    """The truth of the only element."""
+    """Return the truth of the only element."""
     if tensor._array.size != 1:
-        raise BadValue(f"bool: the truth of a tensor of shape {tensor._array.shape} is ambiguous", why=f"it has {tensor._array.size} elements",
-                       fix="x.any() or x.all()")
+        raise BadValue(f"bool: the truth of a tensor of shape {tensor._array.shape} is ambiguous",
+                       why=f"it has {tensor._array.size} elements", fix="x.any() or x.all()")
     return bool(tensor._array.item())
 
 
 def as_int(tensor: TensorBase) -> int:
-    """The only element as an integer, cut towards zero."""
+    """Return the only element as an integer, cut towards zero."""
     check_taken(tensor)
     return int(_real_item(tensor))
 
 
 def as_float(tensor: TensorBase) -> float:
-    """The only element as a float."""
+    """Return the only element as a float."""
     check_taken(tensor)
     return float(_real_item(tensor))
 
 
-def as_complex(tensor: Any) -> complex:
-    """The only element as a complex number."""
+def as_complex(tensor: TensorBase) -> complex:
+    """Return the only element as a complex number."""
     check_taken(tensor)
     return complex(tensor.item())
 
 
 def as_index(tensor: TensorBase) -> int:
-    """The only element, an integer, where Python needs an index."""
+    """Return the only element, an integer, where Python needs an index."""
     if tensor._array.dtype.kind not in "iub" or tensor._array.size != 1:
-        raise BadArgument(f"index: only integer tensors of one element can be an index, not {of_array(tensor._array.dtype).name} of shape "
-                          f"{tensor._array.shape}", fix="int(x)")
+        raise BadArgument("index: only integer tensors of one element can be an index, not "
+                          f"{of_array(tensor._array.dtype).name} of shape {tensor._array.shape}", fix="int(x)")
     return int(tensor._array.item())
 
 
-# ------------------------------------------------------------------------------------------------------------ containers
+# ----------------------------------------------------------------------------------------------------------- containers
 
 def length(tensor: TensorBase) -> int:
-    """The size of the first dimension."""
+    """Return the size of the first dimension."""
     if not tensor._array.ndim:
         raise BadArgument("len: a 0-d tensor has no length", fix="x.numel()")
     return int(tensor._array.shape[0])
 
 
-def iterate(tensor: Any) -> Iterator[Any]:
-    """Views along the first dimension, one after the other."""
+def iterate(tensor: TensorBase) -> Iterator[Any]:
+    """Return views along the first dimension, one after the other."""
     if not tensor._array.ndim:
         raise BadArgument("iteration over a 0-d tensor", fix="x.item()")
     return iter(tensor.unbind(0))
 
 
 def delete(tensor: TensorBase, key: Any) -> None:
-    """Raises: memory has no gaps."""
+    """Raise: memory has no gaps."""
     raise BadArgument("del: elements of a tensor cannot be deleted", fix="mutagrad.cat([x[:i], x[i + 1:]])")
 
 
 def backwards(tensor: TensorBase) -> Any:
-    """Flipped along the first dimension."""
+    """Return the tensor flipped along the first dimension."""
     return flip(tensor, 0) if tensor._array.ndim else tensor
 
 
-def contains(tensor: Any, element: Any) -> bool:
+def contains(tensor: TensorBase, element: Any) -> bool:
     """Whether any element is equal to this number."""
     if not isinstance(element, (TensorBase, bool, int, float, complex, np.generic)):
         raise BadData(f"in: a tensor holds numbers, not {type(element).__name__}")
     return bool((tensor == element)._array.any())
 
 
-# ---------------------------------------------------------------------------------------------------------------- arrays
+# --------------------------------------------------------------------------------------------------------------- arrays
 
-def numpy(tensor: Any, *, force: bool = False) -> Any:
-    """A NumPy array over the same memory."""
+def numpy(tensor: TensorBase, *, force: bool = False) -> Any:
+    """Return a NumPy array over the same memory."""
     if tensor.requires_grad and mode.grad and not force:
-        raise GradientError("numpy: this tensor requires a gradient, which NumPy would lose", why="Can't call numpy() on Tensor that requires grad",
-                            fix="x.detach().numpy()")
+        raise GradientError("numpy: this tensor requires a gradient, which NumPy would lose",
+                            why="Can't call numpy() on Tensor that requires grad", fix="x.detach().numpy()")
     if tensor.dtype is bfloat16:
         raise BadArgument("numpy: got a tensor of bfloat16", why="NumPy has no such type", fix="x.float().numpy()")
     return export(tensor)
 
 
-def as_array(tensor: Any, dtype: Any = None, copy: bool | None = None) -> Any:
-    """What `np.asarray(x)` gives."""
+def as_array(tensor: TensorBase, dtype: Any = None, copy: bool | None = None) -> Any:
+    """Return what `np.asarray(x)` gives."""
     check_taken(tensor)
     array = tensor.numpy()
     return array if dtype is None and not copy else np.array(array, dtype, copy=copy)
 
 
-def apply_ufunc(tensor: TensorBase, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> Any:
-    """NumPy's functions of tensors are ours; those that we lack run on the arrays.
+def apply_ufunc(tensor: TensorBase, ufunc: Callable[..., Any], method: str, *inputs: Any, **settings: Any) -> Any:
+    """Apply a function of NumPy's: of tensors these are ours; those that we lack run on the arrays.
 
     In this package's own arithmetic on arrays, a tensor stands for a number.
     """
@@ -132,7 +133,7 @@ def apply_ufunc(tensor: TensorBase, ufunc: Any, method: str, *inputs: Any, **set
     function = _by_ufunc().get(ufunc)
     if method == "__call__" and function is not None and not settings:
         return function(*inputs)
-    arrays = [x.numpy() if isinstance(x, TensorBase) else x for x in inputs]  # type: ignore[attr-defined]
+    arrays = [x.numpy() if isinstance(x, TensorBase) else x for x in inputs]
     target = settings.get("out", ())
     if any(isinstance(x, TensorBase) for x in target):
         raise NotSupported(f"numpy.{ufunc.__name__}: out= cannot be a tensor", fix="x.copy_(result)")
@@ -148,16 +149,18 @@ def _by_ufunc() -> dict[Any, Any]:
     if _ufuncs.get("of") != len(TABLE):  # rooms are loaded when first used
         _ufuncs["of"] = len(TABLE)
         _ufuncs.update({op.forward: op.function for op in TABLE.values() if isinstance(op.forward, np.ufunc)})
-        _ufuncs.update({np.matmul: linalg.matmul, np.power: elementwise.pow, np.sign: elementwise.sgn, np.conjugate: elementwise.conj,
-                        np.remainder: elementwise.remainder, np.fmod: elementwise.fmod, np.floor_divide: elementwise.floor_divide})
+        _ufuncs.update({np.matmul: linalg.matmul, np.power: elementwise.pow, np.sign: elementwise.sgn,
+                        np.conjugate: elementwise.conj, np.remainder: elementwise.remainder,
+                        np.fmod: elementwise.fmod, np.floor_divide: elementwise.floor_divide})
     return _ufuncs
 
 
-def dlpack(tensor: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
-    """The memory, for another library to read and write."""
+def dlpack(tensor: TensorBase, *, stream: Any = None, max_version: tuple[int, int] | None = None,
+           dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
+    """Return the memory, for another library to read and write."""
     return lend(tensor.numpy(), stream, max_version, dl_device, copy)
 
 
 def dlpack_device(tensor: TensorBase) -> Any:
-    """Where that memory is: on the CPU."""
+    """Return where that memory is: on the CPU."""
     return tensor._array.__dlpack_device__()

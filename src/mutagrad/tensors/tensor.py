@@ -1,20 +1,22 @@
 """The Tensor class: a window on a storage, with PyTorch's methods.
 
-Its methods are functions of `ops/` under their PyTorch names, and of the files beside this one that say what a tensor tells of its
-history and its types, and what Python and NumPy may do with it. Nothing is computed here.
+Its methods are functions of `ops/` under their PyTorch names, and of the files beside this one that say what a tensor
+tells of its history and its types, and what Python and NumPy may do with it. Nothing is computed here.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from builtins import int as integer  # Tensor has a method `int`
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NoReturn, SupportsFloat, TypeVar
 
 from ..arrays import np
 from ..base.device import CPU, check_device, device
 from ..base.errors import BadArgument, BadData, NotSupported
-from ..base.layout import layout, strided
+from ..base.layout import layout, memory_format, strided
+from ..base.operands import Array
 from ..base.sockets import socket
 from ..core import indexing, leaf as history
-from ..core.backward import backward, register_after, register_hook, retain_grad, retains_grad
+from ..core.backward import RemovableHandle, backward, register_after, register_hook, retain_grad, retains_grad
 from ..core.codegen import in_place
 from ..core.dtypes import dtype, float32, get_default_dtype, of_array
 from ..core.factory import become, detached, results_are
@@ -29,19 +31,21 @@ from ..ops.select import selecting, sorting
 from ..ops.shape import shape as shapes
 from . import casts as element_types, copying, printing, protocols
 
+AnyTensor = TypeVar("AnyTensor", bound="Tensor")
 _new_tuple = tuple.__new__
 
 
-def _reflected(operation: Callable[[Any, Any], Any]) -> Any:
-    """The operator that Python asks where the tensor stands on the right: `2 - x`."""
+def _reflected(operation: Callable[..., Any]) -> Any:
+    """Return the operator that Python asks where the tensor stands on the right: `2 - x`."""
     def operator(self: Any, other: Any) -> Any:
         return operation(other, self)
 
     return operator
 
 
-def answers_nothing(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    """The `__torch_function__` of classes that take nothing over, such as Parameter."""
+def answers_nothing(func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (),
+                    kwargs: dict[str, Any] | None = None) -> Any:
+    """Answer as the `__torch_function__` of classes that take nothing over, such as Parameter."""
     return socket("torch_function").untouched(func, args, kwargs)
 
 
@@ -61,7 +65,7 @@ class Tensor(TensorBase):
     __slots__ = ()
     __array_priority__ = 1000
 
-    def __new__(cls, *data: Any, device: Any = None) -> Any:
+    def __new__(cls, *data: Any, device: device | str | int | None = None) -> Any:
         """PyTorch's oldest constructor: `Tensor(2, 3)` is uninitialised, `Tensor([1, 2])` holds floats."""
         check_device(device)
         if len(data) == 1 and not isinstance(data[0], (int, Size)):
@@ -76,32 +80,34 @@ class Tensor(TensorBase):
             socket("torch_function").subclassed(cls)
 
     @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """What becomes of functions called with a subclass, unless it says otherwise: results are of the subclass, too."""
+    def __torch_function__(cls, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (),
+                           kwargs: dict[str, Any] | None = None) -> Any:
+        """Call a function with a subclass, unless that says otherwise: results are of the subclass, too."""
         return socket("torch_function").inherited(cls, func, types, args, kwargs)
 
     @staticmethod
-    def _from_array(array: Any) -> Tensor:
-        return create.from_numpy(array)  # type: ignore[no-any-return]
+    def _from_array(array: Array) -> Tensor:
+        return create.from_numpy(array)  # type: ignore[no-any-return,return-value]
 
-    def as_subclass(self, cls: type[Tensor]) -> Any:
-        """The same window and history as an instance of a subclass."""
+    def as_subclass(self, cls: type[AnyTensor]) -> AnyTensor:
+        """Return the same window and history as an instance of a subclass."""
         result = object.__new__(cls)
         result._array, result._storage, result._offset, result._grad = self._array, self._storage, self._offset, None
         return result
 
     @staticmethod
-    def _make_subclass(cls: type[Tensor], data: Tensor, require_grad: bool = False) -> Any:
-        """The same memory, without history, as an instance of a subclass: how classes of parameters are written."""
+    def _make_subclass(cls: type[AnyTensor], data: Tensor, require_grad: bool = False) -> AnyTensor:
+        """Return the same memory, without history, in a subclass: how classes of parameters are written."""
         return data.detach().as_subclass(cls).requires_grad_(require_grad)
 
     @staticmethod
-    def _make_wrapper_subclass(cls: type[Tensor], size: Any, **settings: Any) -> Any:
+    def _make_wrapper_subclass(cls: type[Tensor], size: Sequence[int], **settings: Any) -> NoReturn:
         raise NotSupported(f"_make_wrapper_subclass: a {cls.__name__} without memory of its own is not supported",
-                           why="nothing asks __torch_dispatch__, by which it would compute", fix="data.as_subclass(cls), and __torch_function__")
+                           why="nothing asks __torch_dispatch__, by which it would compute",
+                           fix="data.as_subclass(cls), and __torch_function__")
 
-    def new(self, *data: Any, size: Any = None, device: Any = None) -> Any:
-        """PyTorch's oldest constructor, with this tensor's type: `x.new(2, 3)` is uninitialised, `x.new([1, 2])` holds values."""
+    def new(self, *data: Any, size: Sequence[int] | None = None, device: device | str | int | None = None) -> Any:
+        """PyTorch's oldest constructor, with this type: `x.new(2, 3)` is uninitialised, `x.new([1, 2])` has values."""
         check_device(device)
         data = data if size is None else tuple(size)
         if len(data) != 1 or isinstance(data[0], (int, Size)):
@@ -109,7 +115,8 @@ class Tensor(TensorBase):
         if isinstance(data[0], Tensor) and data[0].dtype is self.dtype:
             return data[0].detach()
         if isinstance(data[0], Tensor):
-            raise BadArgument(f"new: expects a tensor of {self.dtype}, got {data[0].dtype}", fix=f"x.new(y.to({self.dtype}))")
+            raise BadArgument(f"new: expects a tensor of {self.dtype}, got {data[0].dtype}",
+                              fix=f"x.new(y.to({self.dtype}))")
         if hasattr(data[0], "as_tensor"):
             return data[0].as_tensor(self._array.dtype)
         return create.tensor(data[0], dtype=self.dtype)
@@ -163,7 +170,7 @@ class Tensor(TensorBase):
     def is_signed(self) -> bool:
         return self.dtype.is_signed
 
-    def is_contiguous(self, memory_format: Any = None) -> bool:
+    def is_contiguous(self, memory_format: memory_format | None = None) -> bool:
         """Whether the elements lie in memory row by row, or with the channels last."""
         return shapes.has_format(self, memory_format)
 
@@ -175,7 +182,7 @@ class Tensor(TensorBase):
         return memory_offset(self) // self._array.itemsize  # type: ignore[no-any-return]
 
     def data_ptr(self) -> int:
-        """The address of the first element: equal where two tensors begin at the same memory."""
+        """Return the address of the first element: equal where two tensors begin at the same memory."""
         return self._array.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
     is_cuda = is_sparse = is_quantized = is_meta = is_mps = is_xpu = is_mkldnn = is_nested = False
@@ -192,7 +199,8 @@ class Tensor(TensorBase):
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
         if wanted.__class__ is not bool:
-            raise BadData(f"requires_grad must be a bool, not {type(wanted).__name__}", why=f"got {wanted!r}", fix="x.requires_grad = True")
+            raise BadData(f"requires_grad must be a bool, not {type(wanted).__name__}", why=f"got {wanted!r}",
+                          fix="x.requires_grad = True")
         self.requires_grad_(wanted)
 
     requires_grad_ = history.requires_grad_
@@ -215,7 +223,7 @@ class Tensor(TensorBase):
         return memory_of(self).version
 
     def detach(self) -> Tensor:
-        """The same memory without the history: writes are seen in both, gradients do not pass."""
+        """Return the same memory without the history: writes are seen in both, gradients do not pass."""
         return detached(self)  # type: ignore[no-any-return]
 
     detach_ = history.detach_
@@ -229,8 +237,9 @@ class Tensor(TensorBase):
     def data(self, other: Tensor) -> None:
         history.set_data(self, other)
 
-    def backward(self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
-        """Adds the derivative of this tensor (of its sum, if it has several elements) to `.grad` of the leaves.
+    def backward(self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False,
+                 inputs: Tensor | Sequence[Tensor] | None = None) -> None:
+        """Add the derivative of this tensor (of its sum, if it has several elements) to `.grad` of the leaves.
 
         >>> import mutagrad as mg
         >>> x = mg.tensor(3., requires_grad=True)
@@ -240,16 +249,16 @@ class Tensor(TensorBase):
         """
         backward((self,), (gradient,), retain_graph, create_graph, inputs)
 
-    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
-        """Calls `hook` with this tensor's gradient in every sweep; what it returns, if anything, replaces it."""
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
+        """Call `hook` with this tensor's gradient in every sweep; what it returns, if anything, replaces it."""
         return register_hook(self, hook)
 
-    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
-        """Calls `hook` with this leaf after a sweep has added to its `.grad`."""
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
+        """Call `hook` with this leaf after a sweep has added to its `.grad`."""
         return register_after(self, hook)
 
     def retain_grad(self) -> None:
-        """Keeps the gradient of a computed tensor in `.grad`, too."""
+        """Keep the gradient of a computed tensor in `.grad`, too."""
         retain_grad(self)
 
     @property
@@ -275,7 +284,7 @@ class Tensor(TensorBase):
     __deepcopy__, __reduce_ex__ = copying.deep_copy, copying.reduced
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        """The functions of the Python array API standard for tensors, for libraries that compute with any array."""
+        """Return the Python array API standard's functions for tensors, for libraries that compute with any array."""
         return socket("array_api").standard(api_version)
 
     def __hash__(self) -> int:
@@ -290,7 +299,8 @@ class Tensor(TensorBase):
         elif self.requires_grad:
             suffixes.append("requires_grad=True")
         named = type(self).__torch_function__ is not answers_nothing and type(self) is not Tensor
-        return printing.format_tensor(self._array, suffixes=suffixes, prefix=f"{type(self).__name__}(" if named else "tensor(")
+        prefix = f"{type(self).__name__}(" if named else "tensor("
+        return printing.format_tensor(self._array, suffixes=suffixes, prefix=prefix)
 
     def __format__(self, spec: str) -> str:
         return printing.format_scalar(self._array, spec) if not self._array.ndim else object.__format__(self, spec)
@@ -307,7 +317,7 @@ class Tensor(TensorBase):
     def cpu(self) -> Tensor:
         return self
 
-    # --------------------------------------------------------------------------------------------------------- operators
+    # -------------------------------------------------------------------------------------------------------- operators
 
     __add__ = elementwise.add_values
     __sub__ = elementwise.sub_values
@@ -316,7 +326,7 @@ class Tensor(TensorBase):
     __floordiv__ = elementwise.floor_divide
     __mod__ = elementwise.remainder
     __pow__ = elementwise.pow  # type: ignore[assignment]
-    __matmul__ = linalg.matmul
+    __matmul__ = linalg.matmul  # type: ignore[assignment]
     __neg__ = elementwise.neg
     __pos__ = elementwise.positive
     __abs__ = elementwise.abs
@@ -369,7 +379,7 @@ class Tensor(TensorBase):
     __ilshift__ = in_place(elementwise.bitwise_left_shift)
     __irshift__ = in_place(elementwise.bitwise_right_shift)
 
-    # ------------------------------------------------------------------------------------------------------- elementwise
+    # ------------------------------------------------------------------------------------------------------ elementwise
 
     add, sub, mul, div = elementwise.add, elementwise.sub, elementwise.mul, elementwise.div
     subtract, multiply, divide, true_divide = sub, mul, div, div
@@ -388,12 +398,13 @@ class Tensor(TensorBase):
     arcsinh, arccosh, arctanh = asinh, acosh, atanh
     deg2rad, rad2deg, conj = elementwise.deg2rad, elementwise.rad2deg, elementwise.conj
     sigmoid, relu, erf = elementwise.sigmoid, elementwise.relu, elementwise.erf
-    floor, ceil, trunc, round, frac = elementwise.floor, elementwise.ceil, elementwise.trunc, elementwise.round, elementwise.frac
-    fix = trunc
+    floor, ceil, trunc = elementwise.floor, elementwise.ceil, elementwise.trunc
+    round, frac, fix = elementwise.round, elementwise.frac, trunc
     clamp, minimum, maximum = elementwise.clamp, elementwise.minimum, elementwise.maximum
     clip, fmin, fmax = clamp, elementwise.fmin, elementwise.fmax
     lerp, addcmul, addcdiv = elementwise.lerp, elementwise.addcmul, elementwise.addcdiv
-    eq, ne, lt, le, gt, ge = elementwise.eq, elementwise.ne, elementwise.lt, elementwise.le, elementwise.gt, elementwise.ge
+    eq, ne, lt = elementwise.eq, elementwise.ne, elementwise.lt
+    le, gt, ge = elementwise.le, elementwise.gt, elementwise.ge
     not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
     logical_and, logical_or = elementwise.logical_and, elementwise.logical_or
     logical_xor, logical_not = elementwise.logical_xor, elementwise.logical_not
@@ -403,10 +414,10 @@ class Tensor(TensorBase):
     isnan, isinf, isfinite, signbit = elementwise.isnan, elementwise.isinf, elementwise.isfinite, elementwise.signbit
     isclose, allclose, equal = elementwise.isclose, elementwise.allclose, elementwise.equal
 
-    def where(self, condition: Tensor, other: Any) -> Tensor:
-        return elementwise.where(condition, self, other)  # type: ignore[no-any-return]
+    def where(self, condition: Tensor, other: Tensor | complex | SupportsFloat) -> Tensor:
+        return elementwise.where(condition, self, other)  # type: ignore[no-any-return,return-value]
 
-    # ------------------------------------------------------------------------------------------------ elementwise, in place
+    # -------------------------------------------------------------------------------------------- elementwise, in place
 
     add_, sub_, mul_, div_ = elementwise.add_, elementwise.sub_, elementwise.mul_, elementwise.div_
     subtract_, multiply_, divide_, true_divide_ = sub_, mul_, div_, div_
@@ -415,7 +426,8 @@ class Tensor(TensorBase):
     neg_, abs_, sign_, sgn_ = in_place(neg), in_place(abs), in_place(sign), in_place(sgn)
     negative_, absolute_ = neg_, abs_
     remainder_, fmod_, floor_divide_ = in_place(remainder), in_place(fmod), in_place(floor_divide)
-    reciprocal_, square_, sqrt_, rsqrt_ = in_place(reciprocal), in_place(elementwise.square_values), in_place(sqrt), in_place(rsqrt)
+    reciprocal_, square_ = in_place(reciprocal), in_place(elementwise.square_values)
+    sqrt_, rsqrt_ = in_place(sqrt), in_place(rsqrt)
     exp_, exp2_, expm1_ = in_place(exp), in_place(exp2), in_place(expm1)
     log_, log2_, log10_, log1p_ = in_place(log), in_place(log2), in_place(log10), in_place(log1p)
     sin_, cos_, tan_ = in_place(sin), in_place(cos), in_place(tan)
@@ -430,45 +442,47 @@ class Tensor(TensorBase):
     logical_xor_, logical_not_ = in_place(logical_xor), in_place(logical_not)
     bitwise_and_, bitwise_or_ = in_place(bitwise_and), in_place(bitwise_or)
     bitwise_xor_, bitwise_not_ = in_place(bitwise_xor), in_place(bitwise_not)
-    arcsin_, arccos_, arctan_, arctan2_, arcsinh_, arccosh_, arctanh_ = asin_, acos_, atan_, atan2_, asinh_, acosh_, atanh_
+    arcsin_, arccos_, arctan_, arctan2_ = asin_, acos_, atan_, atan2_
+    arcsinh_, arccosh_, arctanh_ = asinh_, acosh_, atanh_
     not_equal_, less_, less_equal_, greater_, greater_equal_, fix_ = ne_, lt_, le_, gt_, ge_, trunc_
 
-    def clamp_min(self, min: Any) -> Tensor:
-        return elementwise.clamp(self, as_operand(min, "clamp_min"))  # type: ignore[no-any-return]
+    def clamp_min(self, min: Tensor | complex | SupportsFloat) -> Tensor:
+        return elementwise.clamp(self, as_operand(min, "clamp_min"))  # type: ignore[no-any-return,return-value]
 
-    def clamp_max(self, max: Any) -> Tensor:
-        return elementwise.clamp(self, None, as_operand(max, "clamp_max"))  # type: ignore[no-any-return]
+    def clamp_max(self, max: Tensor | complex | SupportsFloat) -> Tensor:
+        return elementwise.clamp(self, None, as_operand(max, "clamp_max"))  # type: ignore[no-any-return,return-value]
 
-    def clamp_min_(self, min: Any) -> Tensor:
-        return elementwise.clamp_(self, as_operand(min, "clamp_min_"))  # type: ignore[no-any-return]
+    def clamp_min_(self, min: Tensor | complex | SupportsFloat) -> Tensor:
+        return elementwise.clamp_(self, as_operand(min, "clamp_min_"))  # type: ignore[no-any-return,return-value]
 
-    def clamp_max_(self, max: Any) -> Tensor:
-        return elementwise.clamp_(self, None, as_operand(max, "clamp_max_"))  # type: ignore[no-any-return]
+    def clamp_max_(self, max: Tensor | complex | SupportsFloat) -> Tensor:
+        return elementwise.clamp_(self, None, as_operand(max, "clamp_max_"))  # type: ignore[no-any-return,return-value]
 
     copy_, fill_, zero_ = indexing.copy_, indexing.fill_, indexing.zero_
     uniform_, normal_ = create.uniform_, create.normal_
 
-    # --------------------------------------------------------------------------------------------------------- reductions
+    # ------------------------------------------------------------------------------------------------------- reductions
 
     sum, mean, prod, var, std = reduce.sum, reduce.mean, reduce.prod, reduce.var, reduce.std
     max, min, amax, amin, aminmax = reduce.max, reduce.min, reduce.amax, reduce.amin, reduce.aminmax
     argmax, argmin, any, all = reduce.argmax, reduce.argmin, reduce.any, reduce.all
-    cumsum, cumprod, norm, dist, count_nonzero = reduce.cumsum, reduce.cumprod, reduce.norm, reduce.dist, reduce.count_nonzero
+    cumsum, cumprod, count_nonzero = reduce.cumsum, reduce.cumprod, reduce.count_nonzero
+    norm, dist = reduce.norm, reduce.dist
     softmax, log_softmax, logsumexp = softmaxes.softmax, softmaxes.log_softmax, softmaxes.logsumexp
     sort, argsort, topk = sorting.sort, sorting.argsort, sorting.topk
 
-    def cumsum_(self, dim: Any, *, dtype: Any = None) -> Tensor:
-        return self.copy_(self.cumsum(dim, dtype=dtype))  # type: ignore[no-any-return]
+    def cumsum_(self, dim: integer, *, dtype: Any = None) -> Tensor:
+        return self.copy_(self.cumsum(dim, dtype=dtype))  # type: ignore[no-any-return,return-value]
 
-    def cumprod_(self, dim: Any, *, dtype: Any = None) -> Tensor:
-        return self.copy_(self.cumprod(dim, dtype=dtype))  # type: ignore[no-any-return]
+    def cumprod_(self, dim: integer, *, dtype: Any = None) -> Tensor:
+        return self.copy_(self.cumprod(dim, dtype=dtype))  # type: ignore[no-any-return,return-value]
 
-    # ----------------------------------------------------------------------------------------------------------- products
+    # --------------------------------------------------------------------------------------------------------- products
 
     matmul, mm, bmm, mv, dot, outer = linalg.matmul, linalg.mm, linalg.bmm, linalg.mv, linalg.dot, linalg.outer
     addmm, ger = linalg.addmm, linalg.outer
 
-    # ------------------------------------------------------------------------------------------------------------- shapes
+    # ----------------------------------------------------------------------------------------------------------- shapes
 
     reshape, flatten, unflatten = shapes.reshape, shapes.flatten, shapes.unflatten
     transpose, permute, movedim, t = shapes.transpose, shapes.permute, shapes.movedim, shapes.t
@@ -480,68 +494,73 @@ class Tensor(TensorBase):
     repeat, tile, flip, roll = shapes.repeat, shapes.tile, shapes.flip, shapes.roll
     contiguous = shapes.contiguous
 
-    def clone(self, *, memory_format: Any = None) -> Tensor:
-        """A copy with history: gradients pass through."""
+    def clone(self, *, memory_format: memory_format | None = None) -> Tensor:
+        """Return a copy with history: gradients pass through."""
         if memory_format is not None:
-            return shapes.copied(self, memory_format=memory_format)  # type: ignore[no-any-return]
-        return shapes.clone(self)  # type: ignore[no-any-return]
+            return shapes.copied(self, memory_format=memory_format)  # type: ignore[no-any-return,return-value]
+        return shapes.clone(self)  # type: ignore[no-any-return,return-value]
 
-    def view(self, *shape_or_dtype: Any, size: Any = None, dtype: Any = None) -> Tensor:
-        """A view of another shape, or of the same bytes as elements of another type; never a copy."""
+    def view(self, *shape_or_dtype: Any, size: Sequence[integer] | None = None, dtype: Any = None) -> Tensor:
+        """Return a view of another shape, or of the same bytes as elements of another type; never a copy."""
         if not shape_or_dtype and (size is not None or dtype is not None):
             shape_or_dtype = (dtype if size is None else size,)
         if len(shape_or_dtype) == 1 and isinstance(shape_or_dtype[0], type(float32)):
-            return self if shape_or_dtype[0] is self.dtype else complexes.view_as_dtype(self, shape_or_dtype[0])  # type: ignore[no-any-return]
-        return shapes.view_as_shape(self, *shape_or_dtype)  # type: ignore[no-any-return]
+            if shape_or_dtype[0] is self.dtype:
+                return self
+            return complexes.view_as_dtype(self, shape_or_dtype[0])  # type: ignore[no-any-return,return-value]
+        return shapes.view_as_shape(self, *shape_or_dtype)  # type: ignore[no-any-return,return-value]
 
     def view_as(self, other: Tensor) -> Tensor:
-        return shapes.view_as_shape(self, *shapes.tensor_argument(other, "view_as")._array.shape)  # type: ignore[no-any-return]
+        shape = shapes.tensor_argument(other, "view_as")._array.shape
+        return shapes.view_as_shape(self, *shape)  # type: ignore[no-any-return,return-value]
 
     def reshape_as(self, other: Tensor) -> Tensor:
-        return shapes.reshape(self, *shapes.tensor_argument(other, "reshape_as")._array.shape)  # type: ignore[no-any-return]
+        shape = shapes.tensor_argument(other, "reshape_as")._array.shape
+        return shapes.reshape(self, *shape)  # type: ignore[no-any-return,return-value]
 
     def ravel(self) -> Tensor:
-        return shapes.reshape(self, -1)  # type: ignore[no-any-return]
+        return shapes.reshape(self, -1)  # type: ignore[no-any-return,return-value]
 
     @property
     def real(self) -> Tensor:
         """The real parts: a view that can be written through."""
-        return complexes.real(self)  # type: ignore[no-any-return]
+        return complexes.real(self)  # type: ignore[no-any-return,return-value]
 
     @real.setter
-    def real(self, value: Any) -> None:
+    def real(self, value: Tensor | complex | SupportsFloat) -> None:
         self.real.copy_(value)
 
     @property
     def imag(self) -> Tensor:
         """The imaginary parts: a view that can be written through."""
-        return complexes.imag(self)  # type: ignore[no-any-return]
+        return complexes.imag(self)  # type: ignore[no-any-return,return-value]
 
     @imag.setter
-    def imag(self, value: Any) -> None:
+    def imag(self, value: Tensor | complex | SupportsFloat) -> None:
         self.imag.copy_(value)
 
     T = property(shapes.reverse_dims)
 
     @property
     def mT(self) -> Tensor:
-        return shapes.transpose(self, -2, -1)  # type: ignore[no-any-return]
+        return shapes.transpose(self, -2, -1)  # type: ignore[no-any-return,return-value]
 
-    def squeeze_(self, dim: Any = None) -> Tensor:
+    def squeeze_(self, dim: integer | Sequence[integer] | None = None) -> Tensor:
         return become(self, lambda x: shapes.squeeze(x, dim))
 
-    def unsqueeze_(self, dim: Any) -> Tensor:
+    def unsqueeze_(self, dim: integer) -> Tensor:
         return become(self, lambda x: shapes.unsqueeze(x, dim))
 
     def t_(self) -> Tensor:
         return become(self, shapes.t)
 
-    def transpose_(self, dim0: Any = None, dim1: Any = None, *, axis0: Any = None, axis1: Any = None) -> Tensor:
+    def transpose_(self, dim0: integer | None = None, dim1: integer | None = None, *,
+                   axis0: integer | None = None, axis1: integer | None = None) -> Tensor:
         return become(self, lambda x: shapes.transpose(x, dim0, dim1, axis0=axis0, axis1=axis1))
 
     swapaxes_ = swapdims_ = transpose_
 
-    # ------------------------------------------------------------------------------------------------------------ indexing
+    # --------------------------------------------------------------------------------------------------------- indexing
 
     index_put, index_put_, index_select = selecting.index_put, selecting.index_put_, selecting.index_select
     index_add, index_add_, index_copy = selecting.index_add, selecting.index_add_, selecting.index_copy
@@ -554,7 +573,7 @@ class Tensor(TensorBase):
     take, put, put_, take_along_dim = selecting.take, selecting.put_copy, selecting.put_, selecting.take_along_dim
     nonzero, argwhere = selecting.nonzero, selecting.argwhere
 
-    # ---------------------------------------------------------------------------------------------------------------- new
+    # -------------------------------------------------------------------------------------------------------------- new
 
     new_tensor, new_zeros, new_ones = create.new_tensor, create.new_zeros, create.new_ones
     new_empty, new_full = create.new_empty, create.new_full
@@ -573,4 +592,4 @@ def is_tensor(obj: Any) -> bool:
 
 
 def numel(input: Tensor) -> int:
-    return shapes.tensor_argument(input, "numel").numel()  # type: ignore[no-any-return]
+    return shapes.tensor_argument(input, "numel").numel()  # type: ignore[no-any-return,return-value]

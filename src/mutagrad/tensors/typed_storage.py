@@ -29,7 +29,7 @@ from ..core.dtypes import (
     uint8,
 )
 from ..core.factory import make, view, whole_memory
-from ..core.storage import export_for_good, memory_of
+from ..core.storage import TensorBase, export_for_good, memory_of
 
 FUNCTIONS = "TypedStorage UntypedStorage"
 METHODS = "storage untyped_storage"
@@ -44,7 +44,7 @@ class TypedStorage:
     (True, 6)
     """
 
-    def __init__(self, tensor: Any) -> None:
+    def __init__(self, tensor: TensorBase) -> None:
         self._tensor, self._memory = tensor, memory_of(tensor)
         self._flat = self._memory.buffer.reshape(-1).view(tensor._array.dtype)
 
@@ -93,17 +93,17 @@ class TypedStorage:
         self.as_tensor(self._flat.dtype)[index if isinstance(index, slice) else self._place(index)] = value
 
     def fill_(self, value: Any) -> TypedStorage:
-        """Writes one value everywhere."""
+        """Write one value everywhere."""
         self.as_tensor(self._flat.dtype).fill_(value)
         return self
 
     def copy_(self, source: TypedStorage, non_blocking: bool = False) -> TypedStorage:
-        """Writes the elements of another storage."""
+        """Write the elements of another storage."""
         self.as_tensor(self._flat.dtype).copy_(source.as_tensor(source._flat.dtype))
         return self
 
     def clone(self) -> TypedStorage:
-        """A copy with memory of its own."""
+        """Return a copy with memory of its own."""
         return self.__class__(make(self._flat.copy()))
 
     def __deepcopy__(self, memo: dict[builtins.int, Any]) -> TypedStorage:
@@ -111,7 +111,7 @@ class TypedStorage:
         return self.__class__(deepcopy(self.as_tensor(self._flat.dtype), memo))
 
     def to(self, dtype: Any) -> TypedStorage:
-        """A copy with the elements converted."""
+        """Return a copy with the elements converted."""
         return TypedStorage(self.as_tensor(self._flat.dtype).to(dtype, copy=True))
 
     def bool(self) -> TypedStorage:
@@ -154,7 +154,7 @@ class TypedStorage:
         return self
 
     def type(self) -> str:
-        """The name of the class that PyTorch has for storages of such elements."""
+        """Return the name of the class that PyTorch has for storages of such elements."""
         return called(CLASS_NAMES[self.dtype].replace("Tensor", "Storage"))
 
     @property
@@ -165,9 +165,10 @@ class TypedStorage:
         return object.__sizeof__(self) + self.nbytes()
 
     def as_tensor(self, dtype: Any) -> Any:
-        """All of the memory as a vector of elements of an array's type."""
+        """Return all of the memory as a vector of elements of an array's type."""
         if dtype != self._flat.dtype and self.__class__ is TypedStorage:
-            raise DTypeError(f"storage: elements of {self.dtype.name} cannot be shown as {of_array(dtype).name}", fix="x.untyped_storage()")
+            raise DTypeError(f"storage: elements of {self.dtype.name} cannot be shown as {of_array(dtype).name}",
+                             fix="x.untyped_storage()")
         return view(whole_memory(self._memory), (self.nbytes() // dtype.itemsize,), (dtype.itemsize,), 0, dtype)
 
     def untyped(self) -> TypedStorage:
@@ -175,13 +176,14 @@ class TypedStorage:
 
     def __repr__(self) -> str:
         title = called(f"storage.{self.__class__.__name__}")
-        return "\n".join([*(f" {v}" for v in self.tolist()), f"[{title}(dtype={self.dtype}, device=cpu) of size {self.size()}]"])
+        last = f"[{title}(dtype={self.dtype}, device=cpu) of size {self.size()}]"
+        return "\n".join([*(f" {v}" for v in self.tolist()), last])
 
 
 class UntypedStorage(TypedStorage):
     """The same, byte by byte."""
 
-    def __init__(self, tensor: Any) -> None:
+    def __init__(self, tensor: TensorBase) -> None:
         super().__init__(tensor)
         self._flat = self._flat.view("uint8")
 
@@ -189,11 +191,12 @@ class UntypedStorage(TypedStorage):
     __len__ = TypedStorage.nbytes
 
     @classmethod
-    def from_file(cls, filename: Any, shared: builtins.bool = False, nbytes: builtins.int = 0) -> UntypedStorage:
-        """The bytes of a file, read when they are looked at."""
+    def from_file(cls, filename: str | os.PathLike[str], shared: builtins.bool = False,
+                  nbytes: builtins.int = 0) -> UntypedStorage:
+        """Return the bytes of a file, read when they are looked at."""
         if shared:
-            raise NotSupported("UntypedStorage.from_file: shared=True is not supported", why="writes to the file would not be seen by derivatives",
-                               fix="shared=False")
+            raise NotSupported("UntypedStorage.from_file: shared=True is not supported",
+                               why="writes to the file would not be seen by derivatives", fix="shared=False")
         if not isinstance(nbytes, (builtins.int, np.integer)):
             raise BadArgument(f"UntypedStorage.from_file: nbytes is an integer, not {nbytes.__class__.__name__}",
                               fix="nbytes=os.path.getsize(filename)")
@@ -201,7 +204,9 @@ class UntypedStorage(TypedStorage):
         if not 0 <= nbytes <= held:
             raise BadValue(f"UntypedStorage.from_file: {nbytes} bytes are asked for, and {filename} has {held}",
                            fix="nbytes=os.path.getsize(filename)")
-        return cls(make(np.asarray(np.memmap(filename, np.uint8, "c", 0, (nbytes,))) if nbytes else np.empty(0, np.uint8)))
+        if not nbytes:
+            return cls(make(np.empty(0, np.uint8)))
+        return cls(make(np.asarray(np.memmap(filename, np.uint8, "c", 0, (nbytes,)))))
 
     def __getitem__(self, index: Any) -> Any:
         if not isinstance(index, slice):
@@ -212,13 +217,11 @@ class UntypedStorage(TypedStorage):
         return UntypedStorage(part)
 
 
-def storage(x: Any) -> TypedStorage:
-    """The whole memory that the tensor is a window on."""
+def storage(x: TensorBase) -> TypedStorage:
+    """Return the whole memory that the tensor is a window on."""
     return TypedStorage(x)
 
 
-
-
-def untyped_storage(x: Any) -> UntypedStorage:
-    """The same, byte by byte."""
+def untyped_storage(x: TensorBase) -> UntypedStorage:
+    """Return the same, byte by byte."""
     return UntypedStorage(x)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import np
-from ..base.device import check_device
+from ..base.device import check_device, device as device_class
 from ..base.errors import BadArgument, BadValue
 from ..core import dtypes
 from ..core.factory import make
@@ -31,14 +31,15 @@ class _TypedTensor(type):
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:
         if bases:
-            raise BadArgument(f"{bases[0].__name__}: is not an acceptable base type", why="its instances are those of Tensor", fix=f"class {name}(Tensor)")
+            raise BadArgument(f"{bases[0].__name__}: is not an acceptable base type",
+                              why="its instances are those of Tensor", fix=f"class {name}(Tensor)")
         return super().__new__(mcs, name, bases, namespace)
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Tensor) and instance.dtype is cls.dtype
 
-    def __call__(cls, *data: Any, device: Any = None) -> Any:
-        """From sizes an uninitialised tensor, from anything else one of its values."""
+    def __call__(cls, *data: Any, device: device_class | str | int | None = None) -> Any:
+        """Make an uninitialised tensor from sizes, one of values from anything else."""
         check_device(device)
         if len(data) != 1 or isinstance(data[0], (int, Size)):
             return create.empty(*(data or (0,)), dtype=cls.dtype)
@@ -46,17 +47,20 @@ class _TypedTensor(type):
             return data[0].as_tensor(cls.dtype.array_type)
         if isinstance(data[0], Tensor):
             if data[0].dtype is not cls.dtype:
-                raise BadArgument(f"{cls.__name__}: expects a tensor of {cls.dtype}, got {data[0].dtype}", fix=f"x.to({cls.dtype})")
+                raise BadArgument(f"{cls.__name__}: expects a tensor of {cls.dtype}, got {data[0].dtype}",
+                                  fix=f"x.to({cls.dtype})")
             return data[0].detach()
         made = create.tensor(data[0])
         return made if made.dtype is cls.dtype else made.to(cls.dtype)
 
 
 def _class(of: dtypes.dtype) -> Any:
-    return _TypedTensor(dtypes.CLASS_NAMES[of], (), {"dtype": of, "__module__": "mutagrad", "__doc__": f"Tensors of {of}."})
+    inside = {"dtype": of, "__module__": "mutagrad", "__doc__": f"Tensors of {of}."}
+    return _TypedTensor(dtypes.CLASS_NAMES[of], (), inside)
 
 
-FloatTensor, DoubleTensor, HalfTensor, BFloat16Tensor = map(_class, (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16))
+FloatTensor, DoubleTensor = map(_class, (dtypes.float32, dtypes.float64))
+HalfTensor, BFloat16Tensor = map(_class, (dtypes.float16, dtypes.bfloat16))
 CharTensor, ShortTensor, IntTensor, LongTensor = map(_class, (dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64))
 BoolTensor, ByteTensor = map(_class, (dtypes.bool_, dtypes.uint8))
 
@@ -71,37 +75,42 @@ class _StorageClass(type):
         return type(instance) is TypedStorage and instance.dtype is cls.dtype
 
     def __call__(cls, data: Any = 0) -> TypedStorage:
-        """From a number so many elements, uninitialised; from a sequence its values."""
-        return TypedStorage(create.empty(data, dtype=cls.dtype) if isinstance(data, int) else create.tensor(data, dtype=cls.dtype))
+        """Make so many uninitialised elements from a number, and the values of a sequence from that."""
+        made = create.empty if isinstance(data, int) else create.tensor
+        return TypedStorage(made(data, dtype=cls.dtype))
 
     def from_buffer(cls, buffer: Any, byte_order: str = "native") -> TypedStorage:
-        """The elements that lie in the bytes of a buffer, copied; `byte_order` is "native", "little" or "big"."""
+        """Return the elements in the bytes of a buffer, copied; `byte_order` is "native", "little" or "big"."""
         kind = cls.dtype.array_type
         orders = {"native": "=", "little": "<", "big": ">"}
         if byte_order not in orders:
-            raise BadValue(f"from_buffer: byte_order={byte_order!r} is none of {', '.join(orders)}", fix="byte_order='native'")
-        found = np.frombuffer(bytes(buffer), np.uint8 if cls.dtype is dtypes.bool_ else kind.newbyteorder(orders[byte_order]))
+            raise BadValue(f"from_buffer: byte_order={byte_order!r} is none of {', '.join(orders)}",
+                           fix="byte_order='native'")
+        read = np.uint8 if cls.dtype is dtypes.bool_ else kind.newbyteorder(orders[byte_order])
+        found = np.frombuffer(bytes(buffer), read)
         return TypedStorage(make(found.astype(kind)))
 
 
-def _storage_class(of: dtypes.dtype) -> Any:
+def _storage_class(of: dtypes.dtype) -> _StorageClass:
     name = dtypes.CLASS_NAMES[of].replace("Tensor", "Storage")
     return _StorageClass(name, (), {"dtype": of, "__module__": "mutagrad", "__doc__": f"Storages of {of}."})
 
 
-FloatStorage, DoubleStorage, HalfStorage, BFloat16Storage = map(_storage_class, (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16))
-CharStorage, ShortStorage, IntStorage, LongStorage = map(_storage_class, (dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64))
+FloatStorage, DoubleStorage = map(_storage_class, (dtypes.float32, dtypes.float64))
+HalfStorage, BFloat16Storage = map(_storage_class, (dtypes.float16, dtypes.bfloat16))
+CharStorage, ShortStorage = map(_storage_class, (dtypes.int8, dtypes.int16))
+IntStorage, LongStorage = map(_storage_class, (dtypes.int32, dtypes.int64))
 BoolStorage, ByteStorage = map(_storage_class, (dtypes.bool_, dtypes.uint8))
 ComplexFloatStorage, ComplexDoubleStorage = map(_storage_class, (dtypes.complex64, dtypes.complex128))
 
 
-def storage_type(x: Any) -> Any:
-    """The class of storages of such elements, such as `mutagrad.FloatStorage`."""
+def storage_type(x: Tensor) -> Any:
+    """Return the class of storages of such elements, such as `mutagrad.FloatStorage`."""
     return globals()[dtypes.CLASS_NAMES[x.dtype].replace("Tensor", "Storage")]
 
 
 def typename(obj: Any) -> str:
-    """The full name of an object's type, or of the class or function that it is."""
+    """Return the full name of an object's type, or of the class or function that it is."""
     if isinstance(obj, Tensor):
         return str(obj.type())
     named = obj if hasattr(obj, "__qualname__") else type(obj)

@@ -8,10 +8,11 @@ from ..arrays.threads import get_num_threads
 
 
 def show() -> str:
-    """What it is built on."""
+    """Return what it is built on."""
     return f"mutagrad on NumPy {np.__version__}, CPU only"
 
 
 def parallel_info() -> str:
-    """How many threads share the work on a large array."""
-    return f"threads for large arrays: {get_num_threads()}\ncores: {os.cpu_count()}\nthreads of NumPy's own library for products: see threadpoolctl"
+    """Return how many threads share the work on a large array."""
+    return (f"threads for large arrays: {get_num_threads()}\ncores: {os.cpu_count()}\n"
+            "threads of NumPy's own library for products: see threadpoolctl")

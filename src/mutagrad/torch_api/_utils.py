@@ -9,41 +9,44 @@ from ..base.errors import NotSupported
 from ..files.safe_unpickler import tensor_over
 from ..ops.shape.shape import cat
 from ..tensors.tensor import Tensor
+from ..tensors.typed_storage import TypedStorage
 
 __all__ = ["ExceptionWrapper"]
 
 
 def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Any:
-    """All elements of several tensors in one row."""
+    """Return all elements of several tensors in one row."""
     return cat([t.reshape(-1) for t in tensors])
 
 
 def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[Any, ...]:
-    """Views of a row, with the shapes of these tensors."""
+    """Return views of a row, with the shapes of these tensors."""
     return tuple(part.view(t.shape) for part, t in zip(flat.split([t.numel() for t in tensors]), tensors))
 
 
-def _rebuild_tensor(storage: Any, storage_offset: int, size: Any, stride: Any) -> Tensor:
-    """A tensor over a storage, by its window, counted in elements."""
+def _rebuild_tensor(storage: TypedStorage, storage_offset: int, size: Sequence[int], stride: Sequence[int]) -> Tensor:
+    """Return a tensor over a storage, by its window, counted in elements."""
     return tensor_over(storage._memory, storage.dtype, storage_offset, tuple(size), tuple(stride), False)
 
 
-def _rebuild_tensor_v2(storage: Any, storage_offset: int, size: Any, stride: Any, requires_grad: bool, backward_hooks: Any, metadata: Any = None) -> Tensor:
-    """The same, and whether it is a leaf that gradients are wanted for."""
+def _rebuild_tensor_v2(storage: TypedStorage, storage_offset: int, size: Sequence[int], stride: Sequence[int],
+                       requires_grad: bool, backward_hooks: Any, metadata: Any = None) -> Tensor:
+    """Return the same, as a leaf if gradients are wanted for it."""
     if backward_hooks or metadata:
-        raise NotSupported("_rebuild_tensor_v2: hooks and marks of a tensor are not supported", fix="register them on the tensor")
+        raise NotSupported("_rebuild_tensor_v2: hooks and marks of a tensor are not supported",
+                           fix="register them on the tensor")
     return _rebuild_tensor(storage, storage_offset, size, stride).requires_grad_(requires_grad)
 
 
 class ExceptionWrapper:
     """An exception of another thread or process, with its trace as text, to be raised here."""
 
-    def __init__(self, exc_info: Any, where: str = "in background") -> None:
+    def __init__(self, exc_info: tuple[Any, ...], where: str = "in background") -> None:
         self.exc_type, self.where = exc_info[0], where
         self.exc_msg = "".join(traceback.format_exception(*exc_info))
 
     def reraise(self) -> None:
-        """Raises an exception of the same class, where that can be made of a text, or else a RuntimeError."""
+        """Raise an exception of the same class, where that can be made of a text, or else a RuntimeError."""
         message = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
         try:
             error = self.exc_type(message)

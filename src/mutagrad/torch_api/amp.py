@@ -1,47 +1,55 @@
 """Mixed precision: blocks in which products are computed in bfloat16, and what is sensitive in float32.
 
-`autocast` for the CPU casts as PyTorch's does: the arguments of functions under "lower" to its type, those under "single" to
-float32, those under "widest" to the widest among them, and so those under "first", whose result has the type of the first;
-everything else is computed in the type of its operands. For a device that is not there it does nothing. `GradScaler` scales.
+`autocast` for the CPU casts as PyTorch's does: the arguments of functions under "lower" to its type, those under
+"single" to float32, those under "widest" to the widest among them, and so those under "first", whose result has the
+type of the first; everything else is computed in the type of its operands. For a device that is not there it does
+nothing. `GradScaler` scales.
 """
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import reduce, wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..arrays import np
 from ..base.errors import BadData, BadValue
 from ..base.modes import Block, amend, mode
-from ..core.dtypes import bfloat16, float16, float32, float64, promote_types
+from ..core.dtypes import bfloat16, dtype, float16, float32, float64, promote_types
 from ..ops.nn.recurrent import GRU
 from ..tensors.tensor import Tensor
 from .torch_function import NAMESPACES, watch
+
+if TYPE_CHECKING:
+    from ..optim.optimizer import Optimizer
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
 # What is cast, by where the function is.
 _CASTS = {
     "lower": {
-        "": """addbmm addmm baddbmm bmm chain_matmul conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d einsum inner matmul mm prelu
-               tensordot""",
+        "": """addbmm addmm baddbmm bmm chain_matmul conv1d conv2d conv3d conv_transpose1d conv_transpose2d
+               conv_transpose3d einsum inner matmul mm prelu tensordot""",
         "linalg": "multi_dot vecdot",
         "nn.functional": "linear multi_head_attention_forward scaled_dot_product_attention"},
     "single": {
-        "": """cdist cholesky cholesky_inverse cholesky_solve geqrf grid_sampler grid_sampler_2d grid_sampler_3d inverse lu_solve nanquantile orgqr ormqr
-               pinverse polar prod qr quantile stft svd trace triangular_solve view_as_complex""",
-        "fft": """fft fft2 fftn hfft ifft ifft2 ifftn ihfft irfft irfft2 irfftn rfft rfft2 rfftn""",
-        "linalg": """cholesky cholesky_ex cond eig eigh eigvals eigvalsh householder_product inv inv_ex lstsq matrix_rank qr solve svd svdvals tensorinv
-                     tensorsolve""",
-        "nn.functional": """adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss
-                            cross_entropy ctc_loss fractional_max_pool2d fractional_max_pool3d grid_sample hinge_embedding_loss huber_loss kl_div l1_loss
-                            margin_ranking_loss max_pool3d max_unpool2d max_unpool3d mse_loss multi_margin_loss multilabel_margin_loss nll_loss
-                            poisson_nll_loss smooth_l1_loss soft_margin_loss triplet_margin_loss"""},
+        "": """cdist cholesky cholesky_inverse cholesky_solve geqrf grid_sampler grid_sampler_2d grid_sampler_3d inverse
+               lu_solve nanquantile orgqr ormqr pinverse polar prod qr quantile stft svd trace triangular_solve
+               view_as_complex""",
+        "fft": "fft fft2 fftn hfft ifft ifft2 ifftn ihfft irfft irfft2 irfftn rfft rfft2 rfftn",
+        "linalg": """cholesky cholesky_ex cond eig eigh eigvals eigvalsh householder_product inv inv_ex lstsq
+                     matrix_rank qr solve svd svdvals tensorinv tensorsolve""",
+        "nn.functional": """
+            adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d binary_cross_entropy binary_cross_entropy_with_logits
+            cosine_embedding_loss cross_entropy ctc_loss fractional_max_pool2d fractional_max_pool3d grid_sample
+            hinge_embedding_loss huber_loss kl_div l1_loss margin_ranking_loss max_pool3d max_unpool2d max_unpool3d
+            mse_loss multi_margin_loss multilabel_margin_loss nll_loss poisson_nll_loss smooth_l1_loss soft_margin_loss
+            triplet_margin_loss"""},
     "first": {"nn.functional": "batch_norm group_norm instance_norm layer_norm rms_norm"},
     "pad": {"nn.functional": "pad"},
     "recurrent": {"ops.recurrent": "network padded"},
-    "widest": {"": "cat concat concatenate index_copy stack", "ops.recurrent": "gru_cell lstm_cell rnn_relu_cell rnn_tanh_cell"},
+    "widest": {"": "cat concat concatenate index_copy stack",
+               "ops.recurrent": "gru_cell lstm_cell rnn_relu_cell rnn_tanh_cell"},
 }
 _policies: dict[int, str] = {}  # by the function that computes
 
@@ -61,16 +69,20 @@ class autocast(Block):
     (mutagrad.bfloat16, mutagrad.float32)
     """
 
-    def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None) -> None:
+    def __init__(self, device_type: str, dtype: dtype | None = None, enabled: bool = True,
+                 cache_enabled: bool | None = None) -> None:
         if not isinstance(device_type, str):
-            raise BadData(f"autocast: device_type must be a string, got {type(device_type).__name__}", fix='autocast("cpu", enabled=False)')
+            raise BadData(f"autocast: device_type must be a string, got {type(device_type).__name__}",
+                          fix='autocast("cpu", enabled=False)')
         self.device = device_type
         self.fast_dtype = dtype or (float16 if device_type == "cuda" else _DEFAULTS["cpu"])
         if enabled and device_type != "cpu":
-            warnings.warn(f"autocast: there is no device of type {device_type!r} here; it does nothing", UserWarning, stacklevel=2)
+            warnings.warn(f"autocast: there is no device of type {device_type!r} here; it does nothing",
+                          UserWarning, stacklevel=2)
             enabled = False
         if enabled and self.fast_dtype not in (bfloat16, float16):
-            warnings.warn(f"autocast: operations are cast to bfloat16 or float16, not to {self.fast_dtype}; it does nothing", UserWarning, stacklevel=2)
+            warnings.warn(f"autocast: operations are cast to bfloat16 or float16, not to {self.fast_dtype}; "
+                          "it does nothing", UserWarning, stacklevel=2)
             enabled = False
         self._enabled = enabled
 
@@ -89,8 +101,8 @@ class autocast(Block):
 _DEFAULTS = {"cpu": bfloat16, "cuda": float16}
 
 
-def _casting(lower: Any) -> dict[str, Any]:
-    """The modes in which products are cast to this type; None: to none."""
+def _casting(lower: dtype | None) -> dict[str, Any]:
+    """Return the modes in which products are cast to this type; None: to none."""
     if lower is not None and not _policies:
         watch()
         for policy, places in _CASTS.items():
@@ -99,7 +111,7 @@ def _casting(lower: Any) -> dict[str, Any]:
     return {"autocast_dtype": lower, "cast": None if lower is None else _cast}
 
 
-def _cast(raw: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _cast(raw: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The function of its arguments in the type that it is computed in."""
     policy = _policies.get(id(raw))
     if policy == "pad":  # where it repeats what is there
@@ -114,11 +126,12 @@ def _cast(raw: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return result.to(_tensors(given)[0].dtype) if policy == "first" and _tensors(given) else result
 
 
-def _widest(values: Any) -> Any:
-    return reduce(promote_types, (x.dtype for x in _tensors(values)), mode.now.autocast_dtype)
+def _widest(values: Iterable[Any]) -> dtype:
+    least: dtype = mode.now.autocast_dtype
+    return reduce(promote_types, (x.dtype for x in _tensors(values)), least)
 
 
-def _tensors(values: Any) -> list[Any]:
+def _tensors(values: Iterable[Any]) -> list[Tensor]:
     inside = [_tensors(v) if isinstance(v, (list, tuple)) else [v] * _can_be_cast(v) for v in values]
     return [x for found in inside for x in found]
 
@@ -127,14 +140,15 @@ def _can_be_cast(value: Any) -> bool:
     return isinstance(value, Tensor) and value.is_floating_point() and value.dtype is not float64
 
 
-def _in_type(value: Any, to: Any) -> Any:
+def _in_type(value: Any, to: dtype) -> Any:
     if type(value) in (list, tuple):
         return type(value)(_in_type(v, to) for v in value)
     return value.to(to) if _can_be_cast(value) else value
 
 
-def custom_fwd(fwd: Any = None, *, device_type: str = "cuda", cast_inputs: Any = None) -> Any:
-    """Makes a `forward` of a Function that casts its inputs to a type, and nothing else, where there is autocasting."""
+def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str = "cuda",
+               cast_inputs: dtype | None = None) -> Any:
+    """Make a `forward` of a Function that casts its inputs to a type, and nothing else, where there is autocasting."""
     if fwd is None:
         return lambda function: custom_fwd(function, device_type=device_type, cast_inputs=cast_inputs)
 
@@ -143,17 +157,18 @@ def custom_fwd(fwd: Any = None, *, device_type: str = "cuda", cast_inputs: Any =
         if cast_inputs is None or device_type != "cpu" or mode.now.autocast_dtype is None:
             return fwd(*arguments, **settings)
         with autocast("cpu", enabled=False):
-            return fwd(*_in_type(arguments, cast_inputs), **{name: _in_type(value, cast_inputs) for name, value in settings.items()})
+            cast = {name: _in_type(value, cast_inputs) for name, value in settings.items()}
+            return fwd(*_in_type(arguments, cast_inputs), **cast)
 
     return forward
 
 
-def custom_bwd(bwd: Any = None, *, device_type: str = "cuda") -> Any:
-    """The `backward` of such a Function: its operands have the types that forward gave them."""
+def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str = "cuda") -> Any:
+    """Return the `backward` of such a Function as it is: its operands have the types that forward gave them."""
     return bwd if bwd is not None else lambda function: function
 
 
-# ----------------------------------------------------------------------------------------------------- what is asked about it
+# ----------------------------------------------------------------------------------------------- what is asked about it
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
     """Whether operations are cast in this block, on this device (on a GPU, if none is named)."""
@@ -165,26 +180,26 @@ def is_autocast_cpu_enabled() -> bool:
 
 
 def set_autocast_enabled(device_type: str, enabled: bool) -> None:
-    """Turns casting on or off for what follows, rather than for a block."""
+    """Turn casting on or off for what follows, rather than for a block."""
     if device_type == "cpu":
         amend(**_casting(_DEFAULTS["cpu"] if enabled else None))
 
 
-def get_autocast_dtype(device_type: str) -> Any:
-    """The type that products are cast to on a device, in this block or by default."""
+def get_autocast_dtype(device_type: str) -> dtype:
+    """Return the type that products are cast to on a device, in this block or by default."""
     return mode.now.autocast_dtype or _DEFAULTS["cpu"] if device_type == "cpu" else float16
 
 
-def set_autocast_dtype(device_type: str, dtype: Any) -> None:
-    """The type that products will be cast to where none is given."""
+def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
+    """Set the type that products will be cast to where none is given."""
     _DEFAULTS[device_type] = dtype
 
 
-def get_autocast_cpu_dtype() -> Any:
+def get_autocast_cpu_dtype() -> dtype:
     return get_autocast_dtype("cpu")
 
 
-def get_autocast_gpu_dtype() -> Any:
+def get_autocast_gpu_dtype() -> dtype:
     return get_autocast_dtype("cuda")
 
 
@@ -203,45 +218,49 @@ class GradScaler:
     Steps with infinite or undefined gradients are left out, and the factor shrinks; after many good steps it grows.
     """
 
-    def __init__(self, device: str = "cuda", init_scale: float = 2.0**16, growth_factor: float = 2.0, backoff_factor: float = 0.5,
-                 growth_interval: int = 2000, enabled: bool = True) -> None:
+    def __init__(self, device: str = "cuda", init_scale: float = 2.0**16, growth_factor: float = 2.0,
+                 backoff_factor: float = 0.5, growth_interval: int = 2000, enabled: bool = True) -> None:
         if enabled and device != "cpu":
-            warnings.warn(f"GradScaler: there is no device of type {device!r} here; it does nothing", UserWarning, stacklevel=2)
+            warnings.warn(f"GradScaler: there is no device of type {device!r} here; it does nothing",
+                          UserWarning, stacklevel=2)
             enabled = False
         if enabled and not (growth_factor > 1 and 0 < backoff_factor < 1):
-            raise BadValue(f"GradScaler: growth_factor={growth_factor} must be above 1 and backoff_factor={backoff_factor} below", fix="GradScaler('cpu')")
+            raise BadValue(f"GradScaler: growth_factor={growth_factor} must be above 1 and "
+                           f"backoff_factor={backoff_factor} below", fix="GradScaler('cpu')")
         self._enabled, self._scale, self._good_steps = enabled, float(init_scale), 0
-        self._growth_factor, self._backoff_factor, self._growth_interval = growth_factor, backoff_factor, growth_interval
+        self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
+        self._growth_interval = growth_interval
         self._found: dict[int, bool] = {}  # by optimizer: whether its gradients, divided, have an infinity or a nan
 
     def is_enabled(self) -> bool:
         return self._enabled
 
     def scale(self, outputs: Any) -> Any:
-        """The loss, or several, times the factor."""
+        """Return the loss, or several, times the factor."""
         if not self._enabled:
             return outputs
         return type(outputs)(map(self.scale, outputs)) if isinstance(outputs, (list, tuple)) else outputs * self._scale
 
-    def unscale_(self, optimizer: Any) -> None:
-        """Divides the gradients of an optimizer's parameters by the factor, to clip them for example."""
+    def unscale_(self, optimizer: Optimizer) -> None:
+        """Divide the gradients of an optimizer's parameters by the factor, to clip them for example."""
         if not self._enabled:
             return
         if id(optimizer) in self._found:
-            raise BadValue("unscale_: the gradients of this optimizer are divided already", fix="scaler.update() after each step")
+            raise BadValue("unscale_: the gradients of this optimizer are divided already",
+                           fix="scaler.update() after each step")
         grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
         for grad in grads:
             grad.detach().mul_(1 / self._scale)
         self._found[id(optimizer)] = any(not np.isfinite(grad._array).all() for grad in grads)
 
-    def step(self, optimizer: Any, *arguments: Any, **settings: Any) -> Any:
-        """The optimizer's step, unless a gradient is infinite or undefined."""
+    def step(self, optimizer: Optimizer, *arguments: Any, **settings: Any) -> Any:
+        """Take the optimizer's step, unless a gradient is infinite or undefined."""
         if self._enabled and id(optimizer) not in self._found:
             self.unscale_(optimizer)
         return None if self._found.get(id(optimizer)) else optimizer.step(*arguments, **settings)
 
-    def update(self, new_scale: Any = None) -> None:
-        """Sets the factor for the next step."""
+    def update(self, new_scale: float | Tensor | None = None) -> None:
+        """Set the factor for the next step."""
         if not self._enabled:
             return
         if new_scale is not None:
@@ -285,7 +304,8 @@ class GradScaler:
         if not self._enabled:
             return
         if not state_dict:
-            raise BadValue("load_state_dict: the state is empty", why="it was saved from a scaler that was not enabled", fix="GradScaler(enabled=False)")
+            raise BadValue("load_state_dict: the state is empty",
+                           why="it was saved from a scaler that was not enabled", fix="GradScaler(enabled=False)")
         self._scale, self._good_steps = state_dict["scale"], state_dict["_growth_tracker"]
         self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
         self._growth_interval = state_dict["growth_interval"]

@@ -9,26 +9,32 @@ tensor([2., 2.])
 """
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, TypeVar
 
 from ..base.errors import BadArgument, NotSupported
+
+F = TypeVar("F")
 
 
 class _NotCallable(BadArgument, AssertionError):
     """PyTorch asserts that it is given something to call."""
 
 
-def compile(model: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: Any = "inductor", mode: str | None = None,
-            options: Any = None, disable: bool = False, recompile_limit: int | None = None, **settings: Any) -> Any:
-    """The function or module itself: its results are those that the compiled one would have. A decorator, too."""
+def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False, dynamic: bool | None = None,
+            backend: str | Callable[..., Any] = "inductor", mode: str | None = None,
+            options: dict[str, Any] | None = None, disable: bool = False, recompile_limit: int | None = None,
+            **settings: Any) -> Any:
+    """Return the function or module itself: its results are those that a compiled one would have. A decorator, too."""
     if fullgraph and not disable:
-        raise NotSupported("compile: fullgraph=True asks for a proof that all of it was compiled", why="there is no compiler; programs run as they are",
-                           fix="mutagrad.compile(function)")
+        raise NotSupported("compile: fullgraph=True asks for a proof that all of it was compiled",
+                           why="there is no compiler; programs run as they are", fix="mutagrad.compile(function)")
     if model is None:
         return lambda function: compile(function)
     if not callable(model):
-        raise _NotCallable(f"compile: expects something to call, got {type(model).__name__}", fix="mutagrad.compile(function)")
+        raise _NotCallable(f"compile: expects something to call, got {type(model).__name__}",
+                           fix="mutagrad.compile(function)")
     return model
 
 
@@ -39,11 +45,11 @@ def is_compiling() -> bool:
 is_dynamo_compiling = is_exporting = is_compiling
 
 
-def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
+def disable(fn: Callable[..., Any] | None = None, recursive: bool = True, *, reason: str | None = None) -> Any:
     return fn if fn is not None else lambda function: function
 
 
-def allow_in_graph(fn: Any) -> Any:
+def allow_in_graph(fn: F) -> F:
     return fn
 
 
@@ -63,7 +69,7 @@ def cudagraph_mark_step_begin() -> None:
     return None
 
 
-def list_backends(exclude_tags: Any = ()) -> list[str]:
+def list_backends(exclude_tags: Iterable[str] = ()) -> list[str]:
     return []
 
 

@@ -6,41 +6,45 @@ tensor([2., 2.])
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..base.pytree import tree_flatten, tree_map, tree_unflatten
+from ..base.pytree import PyTree, tree_flatten, tree_map, tree_unflatten
 from ..ops.shape.shape import flip, stack
+from ..tensors.tensor import Tensor
 
 
-def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()) -> Any:
-    """One of two functions of the operands."""
+def cond(pred: Tensor | bool, true_fn: Callable[..., Any], false_fn: Callable[..., Any],
+         operands: Sequence[Any] = ()) -> Any:
+    """Call one of two functions with the operands."""
     return (true_fn if bool(pred) else false_fn)(*operands)
 
 
-def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any) -> Any:
-    """What the body makes of the inputs, and of its own results, as long as the condition holds for them."""
+def while_loop(cond_fn: Callable[..., Tensor | bool], body_fn: Callable[..., Sequence[Any]],
+               carried_inputs: Sequence[Any]) -> Sequence[Any]:
+    """Return what the body makes of the inputs, and of its own results, as long as the condition holds for them."""
     while bool(cond_fn(*carried_inputs)):
         carried_inputs = body_fn(*carried_inputs)
     return carried_inputs
 
 
-def _steps(xs: Any, dim: int, reverse: bool) -> list[Any]:
-    """A tree of tensors as trees of their slices along a dimension."""
+def _steps(xs: PyTree, dim: int, reverse: bool) -> list[PyTree]:
+    """Return a tree of tensors as trees of their slices along a dimension."""
     leaves, shape = tree_flatten(xs)
     slices = [x.unbind(dim) for x in leaves]
     steps = [tree_unflatten(step, shape) for step in zip(*slices, strict=True)]
     return steps[::-1] if reverse else steps
 
 
-def _stacked(steps: list[Any], dim: int, reverse: bool) -> Any:
-    """Trees of slices as one tree of tensors."""
+def _stacked(steps: list[PyTree], dim: int, reverse: bool) -> PyTree:
+    """Return trees of slices as one tree of tensors."""
     made = tree_map(lambda *slices: stack(slices, dim), *steps)
     return tree_map(lambda x: flip(x, [dim]), made) if reverse else made
 
 
-def scan(combine_fn: Callable[..., Any], init: Any, xs: Any, *, dim: int = 0, reverse: bool = False) -> tuple[Any, Any]:
-    """A loop over slices: combine_fn(carried, slice) gives what is carried on, and a result; the last carried, and all results."""
+def scan(combine_fn: Callable[..., tuple[PyTree, PyTree]], init: PyTree, xs: PyTree, *, dim: int = 0,
+         reverse: bool = False) -> tuple[PyTree, PyTree]:
+    """Loop over slices: combine_fn(carried, slice) gives what is carried on, and a result; return the last, and all."""
     results = []
     for step in _steps(xs, dim, reverse):
         init, result = combine_fn(init, step)
@@ -48,8 +52,9 @@ def scan(combine_fn: Callable[..., Any], init: Any, xs: Any, *, dim: int = 0, re
     return init, _stacked(results, 0, reverse)
 
 
-def associative_scan(combine_fn: Callable[..., Any], xs: Any, dim: int, reverse: bool = False, combine_mode: str = "pointwise") -> Any:
-    """For each position along a dimension, all slices up to it combined: cumsum with another operation than the sum."""
+def associative_scan(combine_fn: Callable[..., PyTree], xs: PyTree, dim: int, reverse: bool = False,
+                     combine_mode: str = "pointwise") -> PyTree:
+    """Return, for each position along a dimension, all slices up to it combined: cumsum with another operation."""
     first, *rest = _steps(xs, dim, reverse)
     results = [first]
     for step in rest:

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -18,11 +19,12 @@ from .overrides import TorchFunctionMode
 
 __all__ = ["FlopCounterMode"]
 
-_FACTORS = {"matmul": 0, "mm": 0, "bmm": 0, "mv": 0, "dot": 0, "linear": 0, "addmm": 1, "baddbmm": 1, "addmv": 1}  # and where the first of them stands
+# The products, and where the first of their factors stands.
+_FACTORS = {"matmul": 0, "mm": 0, "bmm": 0, "mv": 0, "dot": 0, "linear": 0, "addmm": 1, "baddbmm": 1, "addmv": 1}
 
 
 def _cost(name: str, args: tuple[Any, ...], out: Any) -> tuple[int, tuple[Any, ...]]:
-    """The operations of a call, and the factors whose derivatives cost as many each."""
+    """Return the operations of a call, and the factors whose derivatives cost as many each."""
     if name in _FACTORS:
         x, y = args[_FACTORS[name]:][:2]
         return 2 * out.numel() * x.shape[-1], (x, y)
@@ -37,11 +39,13 @@ def _cost(name: str, args: tuple[Any, ...], out: Any) -> tuple[int, tuple[Any, .
 
 
 class FlopCounterMode(TorchFunctionMode):
-    """A block whose products are counted: those of its calls, and those of the derivatives that `backward()` computes in it."""
+    """A block whose products are counted: those of its calls, and those that `backward()` computes in it."""
 
-    def __init__(self, mods: Any = None, depth: int = 2, display: bool = True, custom_mapping: Any = None) -> None:
+    def __init__(self, mods: Module | Sequence[Module] | None = None, depth: int = 2, display: bool = True,
+                 custom_mapping: Mapping[Any, Any] | None = None) -> None:
         if custom_mapping:
-            raise NotSupported("FlopCounterMode: custom_mapping is not supported", why="operations have no numbers by which it could find them",
+            raise NotSupported("FlopCounterMode: custom_mapping is not supported",
+                               why="operations have no numbers by which it could find them",
                                fix="leave custom_mapping out")
         self.depth, self.display = depth, display
         self.flop_counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
@@ -51,7 +55,8 @@ class FlopCounterMode(TorchFunctionMode):
 
     def __enter__(self) -> FlopCounterMode:
         self.flop_counts.clear()
-        self._hooks = register_module_forward_pre_hook(self._enter), register_module_forward_hook(self._leave, always_call=True)
+        self._hooks = (register_module_forward_pre_hook(self._enter),
+                       register_module_forward_hook(self._leave, always_call=True))
         super().__enter__()
         return self
 
@@ -62,15 +67,17 @@ class FlopCounterMode(TorchFunctionMode):
         if self.display:
             print(self.get_table())
 
-    def _enter(self, module: Module, inputs: Any) -> None:
+    def _enter(self, module: Module, inputs: tuple[Any, ...]) -> None:
         if module not in self._names:
-            self._names.update({inner: ".".join(filter(None, (type(module).__name__, path))) for path, inner in module.named_modules()})
+            top = type(module).__name__
+            self._names.update({inner: ".".join(filter(None, (top, path))) for path, inner in module.named_modules()})
         self._inside.append(self._names[module])
 
-    def _leave(self, module: Module, inputs: Any, output: Any) -> None:
+    def _leave(self, module: Module, inputs: tuple[Any, ...], output: Any) -> None:
         self._inside.pop()
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (),
+                           kwargs: dict[str, Any] | None = None) -> Any:
         out = func(*args, **(kwargs or {}))
         name = getattr(func, "__name__", "")
         count, factors = _cost(name, (*args, *(kwargs or {}).values()), out)
@@ -91,12 +98,13 @@ class FlopCounterMode(TorchFunctionMode):
         return sum(self.flop_counts["Global"].values())
 
     def get_flop_counts(self) -> dict[str, dict[str, int]]:
-        """Operations by module and by the name of the function."""
+        """Return operations by module and by the name of the function."""
         return {place: dict(counts) for place, counts in self.flop_counts.items()}
 
     def get_table(self, depth: int | None = None) -> str:
-        """The same as text, of modules down to a depth."""
+        """Return the same as text, of modules down to a depth."""
         deepest = self.depth if depth is None else depth
-        rows = [(place, sum(counts.values())) for place, counts in self.flop_counts.items() if place.count(".") <= deepest]
+        rows = [(place, sum(counts.values())) for place, counts in self.flop_counts.items()
+                if place.count(".") <= deepest]
         width = max((len(place) for place, _ in rows), default=0)
         return "\n".join(f"{place:<{width}}  {total:>16,}" for place, total in rows)

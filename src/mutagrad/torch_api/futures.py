@@ -21,18 +21,18 @@ T = TypeVar("T")
 class Future(Generic[T]):
     """One result, or one exception, that is there when somebody sets it."""
 
-    def __init__(self, *, devices: Any = None) -> None:
+    def __init__(self, *, devices: Sequence[Any] | None = None) -> None:
         self._future: concurrent.futures.Future[T] = concurrent.futures.Future()
 
     def done(self) -> bool:
         return self._future.done()
 
     def wait(self) -> T:
-        """The result as soon as it is there; raises the exception if there is one instead."""
+        """Return the result as soon as it is there; raise the exception if there is one instead."""
         return self._future.result()
 
     def value(self) -> T:
-        """The result, which must be there."""
+        """Return the result, which must be there."""
         return self._future.result(timeout=0)
 
     def set_result(self, result: T) -> None:
@@ -42,11 +42,11 @@ class Future(Generic[T]):
         self._future.set_exception(result)
 
     def add_done_callback(self, callback: Callable[[Future[T]], Any]) -> None:
-        """Calls with this future once it is done, at once if it is."""
+        """Call with this future once it is done, at once if it is."""
         self._future.add_done_callback(lambda _: callback(self))
 
     def then(self, callback: Callable[[Future[T]], Any]) -> Future[Any]:
-        """A future of what the callback returns."""
+        """Return a future of what the callback returns."""
         following: Future[Any] = Future()
 
         def finish(done: Future[T]) -> None:
@@ -60,7 +60,7 @@ class Future(Generic[T]):
 
 
 def collect_all(futures: Sequence[Future[Any]]) -> Future[list[Future[Any]]]:
-    """A future of the list itself, done when all are."""
+    """Return a future of the list itself, done when all are."""
     all_of: Future[list[Future[Any]]] = Future()
     waiting = list(futures)
 
@@ -77,5 +77,5 @@ def collect_all(futures: Sequence[Future[Any]]) -> Future[list[Future[Any]]]:
 
 
 def wait_all(futures: Sequence[Future[Any]]) -> list[Any]:
-    """The results of all, in their order."""
+    """Return the results of all, in their order."""
     return [future.wait() for future in futures]

@@ -4,8 +4,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import urlparse
 
 from ..base.errors import BadFile, MissingExtra, NotSupported
@@ -18,13 +19,13 @@ _directory: dict[str, str] = {}
 
 
 def _get_torch_home() -> str:
-    """Where PyTorch keeps its files: $TORCH_HOME, or ~/.cache/torch."""
+    """Return where PyTorch keeps its files: $TORCH_HOME, or ~/.cache/torch."""
     cache = os.getenv("XDG_CACHE_HOME", "~/.cache")
     return os.path.expanduser(os.getenv("TORCH_HOME", os.path.join(cache, "torch")))
 
 
 def get_dir() -> str:
-    """Where the cache is: $TORCH_HOME/hub, or ~/.cache/torch/hub."""
+    """Return where the cache is: $TORCH_HOME/hub, or ~/.cache/torch/hub."""
     return _directory.get("set") or os.path.join(_get_torch_home(), "hub")
 
 
@@ -32,9 +33,10 @@ def set_dir(d: str | os.PathLike[str]) -> None:
     _directory["set"] = os.path.expanduser(d)
 
 
-def load_state_dict_from_url(url: str, model_dir: str | None = None, map_location: Any = None, progress: bool = True, check_hash: bool = False,
-                             file_name: str | None = None, weights_only: bool | None = None) -> Any:
-    """What `load` reads from the file of that name, if it is in the cache.
+def load_state_dict_from_url(url: str, model_dir: str | None = None, map_location: Any = None, progress: bool = True,
+                             check_hash: bool = False, file_name: str | None = None,
+                             weights_only: bool | None = None) -> Any:
+    """Return what `load` reads from the file of that name, if it is in the cache.
 
     `check_hash=True` compares it with its name, which has the first digits of its SHA-256 (`resnet18-f37072fd.pth`),
     and removes a file that differs. A name without digits has nothing to compare with, as in PyTorch.
@@ -49,7 +51,7 @@ def load_state_dict_from_url(url: str, model_dir: str | None = None, map_locatio
 
 
 def _check_hash(path: str, name: str) -> None:
-    """Removes a file and raises, unless its digest begins as its name says."""
+    """Remove a file and raise, unless its digest begins as its name says."""
     wanted = HASH_REGEX.search(name)
     if wanted is None:
         return
@@ -68,9 +70,10 @@ def _check_hash(path: str, name: str) -> None:
 load_url = load_state_dict_from_url  # torch.utils.model_zoo's name for it
 
 
-def _refuse(name: str) -> Any:
-    def refused(source: Any = "", *arguments: Any, **settings: Any) -> Any:
-        raise NotSupported(f"hub.{name}: {source} is not downloaded", fix="import the model's code, and mutagrad.load its weights from a file")
+def _refuse(name: str) -> Callable[..., NoReturn]:
+    def refused(source: Any = "", *arguments: Any, **settings: Any) -> NoReturn:
+        raise NotSupported(f"hub.{name}: {source} is not downloaded",
+                           fix="import the model's code, and mutagrad.load its weights from a file")
 
     return refused
 

@@ -7,8 +7,8 @@
 >>> torch.Tensor is mg.Tensor, F is mg.nn.functional
 (True, True)
 
-`torch.nn` is `mutagrad.nn` itself, so classes and identities agree whichever name they were reached by. Only the top, which
-has a version of its own, is another module, with the same attributes.
+`torch.nn` is `mutagrad.nn` itself, so classes and identities agree whichever name they were reached by. Only the top,
+which has a version of its own, is another module, with the same attributes.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from importlib import metadata
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 from ..base.alias import AliasLoader
 from ..base.package_name import call_package
@@ -38,8 +38,9 @@ __all__ = ["VERSION", "as_torch", "install"]
 class TorchVersion(str):
     """A version that can be compared with text and with numbers: `torch.__version__ >= (2, 0)`."""
 
-    def _numbers(self, other: Any = None) -> tuple[int, ...]:
-        parts = str(self if other is None else other).partition("+")[0].split(".") if not isinstance(other, tuple) else other
+    def _numbers(self, other: str | tuple[Any, ...] | None = None) -> tuple[int, ...]:
+        text = str(self if other is None else other)
+        parts = other if isinstance(other, tuple) else text.partition("+")[0].split(".")
         digits = ("".join(c for c in str(part) if c.isdigit()) for part in parts)
         return (*(int(d) for d in digits if d), 0, 0, 0)[:3]
 
@@ -91,7 +92,7 @@ REASONS = {
 
 
 def _missing(parent: str, name: str, known: Sequence[str]) -> str:
-    """What to say about a name that is not there: why it cannot be, or what is most like it."""
+    """Return what to say about a name that is not there: why it cannot be, or what is most like it."""
     path = f"{parent}.{name}"
     said = f"{path} is not in mutagrad, which stands in for torch here"
     parts = path.split(".")
@@ -114,8 +115,8 @@ def _importing(depth: int) -> bool:
     return frame.f_code.co_code[frame.f_lasti] == opcode.opmap["IMPORT_FROM"]
 
 
-def _refuse(path: str, name: str, module: ModuleType, importing: bool) -> None:
-    """Raises what Python raises for a missing name, with more to say unless Python itself has asked, or torch is torch again."""
+def _refuse(path: str, name: str, module: ModuleType, importing: bool) -> NoReturn:
+    """Raise as Python does for a missing name, with more to say unless Python itself has asked, or torch is back."""
     plain = name.startswith("__") or not any(isinstance(f, Finder) for f in sys.meta_path)
     said = f"module {module.__name__!r} has no attribute {name!r}" if plain else _missing(path, name, _public(module))
     error = ImportError(said, name=path) if importing else AttributeError(said)
@@ -123,7 +124,7 @@ def _refuse(path: str, name: str, module: ModuleType, importing: bool) -> None:
 
 
 def _explain(module: ModuleType, path: str) -> None:
-    """Makes a module say more about names that it does not have."""
+    """Make a module say more about names that it does not have."""
     own: Callable[[str], Any] | None = module.__dict__.get("__getattr__")
     if getattr(own, "explains", False):
         return
@@ -141,7 +142,7 @@ def _explain(module: ModuleType, path: str) -> None:
 
 
 def _front(path: str, behind: ModuleType, **own: Any) -> ModuleType:
-    """A module whose attributes are another's, but for its own."""
+    """Return a module whose attributes are another's, but for its own."""
     front = ModuleType(path, behind.__doc__)
     front.__dict__.update(own)
 
@@ -177,15 +178,15 @@ class _Operations:
         return getattr(mutagrad.library.ops, name)
 
 
-def _notice(name: str, path: Any) -> None:
-    """Looks at the source of a module before it runs: whether it defines classes that take over functions of torch."""
+def _notice(name: str, path: Sequence[str] | None) -> None:
+    """Look at the source of a module before it runs: whether it defines classes that take over functions of torch."""
     spec = PathFinder.find_spec(name, path)
     if spec is not None and spec.origin is not None and spec.origin.endswith(".py"):
         watch_for(Path(spec.origin).read_bytes())
 
 
 def watch_for(source: bytes) -> None:
-    """Has functions ask the classes of their arguments if a program speaks of the method by which these answer."""
+    """Have functions ask the classes of their arguments if a program speaks of the method by which these answer."""
     if b"__torch_function__" in source:
         Finder.watching = True
         socket("torch_function").watch()
@@ -199,11 +200,13 @@ class Finder:
     def __init__(self) -> None:
         version = _front("torch.version", mutagrad.version, __version__=VERSION)
         self.fronts = {"torch.version": version, "torch.functional": _front("torch.functional", mutagrad),
-                       "torch": _front("torch", mutagrad, __version__=VERSION, __path__=[], __package__="torch", version=version)}
+                       "torch": _front("torch", mutagrad, __version__=VERSION, __path__=[], __package__="torch",
+                                       version=version)}
         self.fronts["torch"].__dict__["ops"] = _Operations()
         self.fronts["torch"].__dict__["torch"] = self.fronts["torch"]  # torch.torch, as in PyTorch
 
-    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+    def find_spec(self, fullname: str, path: Sequence[str] | None = None,
+                  target: ModuleType | None = None) -> ModuleSpec | None:
         if not _is_torch(fullname):
             if not self.watching and not fullname.startswith("mutagrad"):
                 _notice(fullname, path)
@@ -227,10 +230,12 @@ class Finder:
                 raise  # one of ours needs something that is not installed
             parent, _, name = path.rpartition(".")
             known = sys.modules.get(parent)
-            raise ModuleNotFoundError(_missing(parent, name, [] if known is None else _public(known)), name=path) from None
+            near = [] if known is None else _public(known)
+            raise ModuleNotFoundError(_missing(parent, name, near), name=path) from None
         _explain(module, path)
         if any(longer.startswith(f"{path}.") and our_path(longer) == ours for longer in ELSEWHERE):
-            front = self.fronts[path] = _front(path, module, __path__=[])  # the import system notes what is below it there, not in the module of both
+            # The import system notes what is below it there, not in the module of both.
+            front = self.fronts[path] = _front(path, module, __path__=[])
             return front
         if any(longer.startswith(f"{path}.") for longer in (*ELSEWHERE, *REASONS)):
             module.__dict__.setdefault("__path__", [])  # a package, as in PyTorch: what is below it is asked for here
@@ -241,7 +246,7 @@ _finder: list[Finder] = []
 
 
 def forget_functions() -> None:
-    """Fronts look up again the functions that they have noted."""
+    """Have fronts look up again the functions that they have noted."""
     for front in _finder[0].fronts.values() if _finder else ():
         for name, value in list(vars(front).items()):
             if isinstance(value, FunctionType) and not name.startswith("__"):
@@ -253,12 +258,12 @@ def _is_torch(name: str) -> bool:
 
 
 def _without_torch() -> dict[str, ModuleType]:
-    """Takes everything called torch out of the loaded modules."""
+    """Take everything called torch out of the loaded modules."""
     return {name: sys.modules.pop(name) for name in list(sys.modules) if _is_torch(name)}
 
 
 def install() -> ModuleType:
-    """From now on `import torch` means mutagrad, in this process; the module that it gives."""
+    """Make `import torch` mean mutagrad from now on, in this process; return the module that it gives."""
     _without_torch()
     if not _finder:
         _finder.append(Finder())
@@ -270,7 +275,7 @@ def install() -> ModuleType:
 
 @contextmanager
 def as_torch() -> Iterator[ModuleType]:
-    """A block, or a decorated function, in which `import torch` means mutagrad; a PyTorch that is installed is not touched.
+    """A block, or a decorated function, in which `import torch` means mutagrad; an installed PyTorch is not touched.
 
     What was imported inside goes on working afterwards. An `import torch` that runs later means what it did before.
 

@@ -10,7 +10,8 @@ tensor([2., 2.])
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..autograd import Function
@@ -38,8 +39,9 @@ class CustomOp:
         given.apply_defaults()
         return self._differentiable.apply(*given.arguments.values())
 
-    def register_autograd(self, backward: Callable[..., Any], /, *, setup_context: Callable[..., None] | None = None) -> None:
-        """Gives it a derivative: `backward(ctx, *grads)`, from what `setup_context(ctx, inputs, output)` saved."""
+    def register_autograd(self, backward: Callable[..., Any], /, *,
+                          setup_context: Callable[..., None] | None = None) -> None:
+        """Give it a derivative: `backward(ctx, *grads)`, from what `setup_context(ctx, inputs, output)` saved."""
         function, prepare = self._function, setup_context
 
         class Derived(Function):
@@ -54,37 +56,40 @@ class CustomOp:
         self._differentiable = Derived
 
     def register_fake(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
-        """What a compiler would call for shapes alone; nothing does."""
+        """Take what a compiler would call for shapes alone; nothing does."""
         return fn
 
 
 _declared: dict[str, CustomOp] = {}
 
 
-def custom_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: Any = (), device_types: Any = None, schema: str | None = None,
-              tags: Any = None) -> Any:
-    """Declares an operation; a decorator, too."""
+def custom_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: str | Iterable[str] = (),
+              device_types: str | Sequence[str] | None = None, schema: str | None = None, tags: Any = None) -> Any:
+    """Declare an operation; a decorator, too."""
     if fn is None:
         return lambda function: custom_op(name, function, mutates_args=mutates_args)
     made = _declared[name] = CustomOp(name, fn)
     return made
 
 
-def _find(op: Any) -> CustomOp:
-    """An operation, or the one that was declared under this name."""
+def _find(op: CustomOp | str) -> CustomOp:
+    """Return an operation, or the one that was declared under this name."""
     found = op if isinstance(op, CustomOp) else _declared.get(op)
     if found is None:
-        raise BadValue(f"library: no operation {op!r} is declared", fix="mutagrad.library.custom_op(name, function, mutates_args=())")
+        raise BadValue(f"library: no operation {op!r} is declared",
+                       fix="mutagrad.library.custom_op(name, function, mutates_args=())")
     return found
 
 
-def register_autograd(op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., None] | None = None, lib: Any = None) -> None:
-    """Gives a declared operation a derivative."""
+def register_autograd(op: CustomOp | str, backward: Callable[..., Any], /, *,
+                      setup_context: Callable[..., None] | None = None, lib: Library | None = None) -> None:
+    """Give a declared operation a derivative."""
     _find(op).register_autograd(backward, setup_context=setup_context)
 
 
-def register_fake(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None, allow_override: bool = False) -> Any:
-    """What a compiler would call for shapes alone; nothing does."""
+def register_fake(op: CustomOp | str, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None,
+                  allow_override: bool = False) -> Any:
+    """Take what a compiler would call for shapes alone; nothing does."""
     return func if func is not None else lambda function: function
 
 
@@ -98,14 +103,16 @@ class Library:
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
-        """Notes the name in front of the schema's parenthesis, and gives it back."""
+        """Note the name in front of the schema's parenthesis, and give it back."""
         return schema.partition("(")[0]
 
-    def impl(self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False, allow_override: bool = False) -> None:
-        """Says what computes an operation; what is for other devices or for shapes alone is left."""
+    def impl(self, op_name: NamedOp | str, fn: Callable[..., Any], dispatch_key: str = "", *,
+             with_keyset: bool = False, allow_override: bool = False) -> None:
+        """Say what computes an operation; what is for other devices or for shapes alone is left."""
         key = dispatch_key or self.dispatch_key
         if key.startswith("Autograd"):
-            raise NotSupported(f"library: {op_name} for the key {key}", why="nothing is dispatched by keys, and the derivative would be lost",
+            raise NotSupported(f"library: {op_name} for the key {key}",
+                               why="nothing is dispatched by keys, and the derivative would be lost",
                                fix="mutagrad.library.register_autograd(name, backward, setup_context=...)")
         if key in ("", "CPU", "CompositeImplicitAutograd", "CompositeExplicitAutograd"):
             name = str(getattr(op_name, "name", op_name)).rpartition("::")[2]
@@ -117,12 +124,13 @@ class Library:
 
 
 def define(qualname: str, schema: str | None = None, *, lib: Library | None = None, tags: Any = ()) -> Any:
-    """Names an operation, for `impl` to say what computes it."""
+    """Name an operation, for `impl` to say what computes it."""
     return None if schema is not None else lambda function: function
 
 
-def impl(qualname: Any, types: Any = "", func: Callable[..., Any] | None = None, *, lib: Library | None = None) -> Any:
-    """Says what computes an operation that is named; a decorator, too."""
+def impl(qualname: Library | str, types: Any = "", func: Callable[..., Any] | None = None, *,
+         lib: Library | None = None) -> Any:
+    """Say what computes an operation that is named; a decorator, too."""
     if func is None:
         return lambda function: impl(qualname, types, function, lib=lib) or function
     if isinstance(qualname, Library):
@@ -134,7 +142,7 @@ def impl(qualname: Any, types: Any = "", func: Callable[..., Any] | None = None,
     return None
 
 
-# ------------------------------------------------------------------------------------------------------- operations by name
+# --------------------------------------------------------------------------------------------------- operations by name
 
 class NamedOp:
     """`ops.aten.add`, and its overloads `ops.aten.add.Tensor`: all of them are the function of that name."""
@@ -152,7 +160,8 @@ class NamedOp:
     def __call__(self, *arguments: Any, **settings: Any) -> Any:
         function = _declared.get(self._name) or _of_torch(self._name)
         if function is None:
-            raise NotSupported(f"ops: {self._name} is not an operation here", why="operations are functions of Python; there is no C++ library behind them",
+            raise NotSupported(f"ops: {self._name} is not an operation here",
+                               why="operations are functions of Python; there is no C++ library behind them",
                                fix="mutagrad.library.custom_op(name, function, mutates_args=())")
         return function(*arguments, **settings)
 
@@ -161,7 +170,7 @@ class NamedOp:
 
 
 def _of_torch(name: str) -> Any:
-    """The function of ours that PyTorch's own operation of a name is."""
+    """Return the function of ours that PyTorch's own operation of a name is."""
     space, _, plain = name.partition("::")
     places = {"linalg_": linalg, "fft_": fft, "special_": special}
     for start, module in places.items():
@@ -197,8 +206,9 @@ class _Ops:
         made = self.__dict__[name] = _Space(name)
         return made
 
-    def load_library(self, path: Any) -> None:
-        raise NoLibrary(f"ops.load_library: cannot load {path}", why="there is no C++ library behind it", fix="mutagrad.library.custom_op")
+    def load_library(self, path: str | os.PathLike[str]) -> None:
+        raise NoLibrary(f"ops.load_library: cannot load {path}", why="there is no C++ library behind it",
+                        fix="mutagrad.library.custom_op")
 
 
 ops = _Ops()

@@ -3,7 +3,15 @@ from __future__ import annotations
 
 from ..base.errors import LinAlgError
 from ..ops.linalg.cholesky import cholesky_ex, linalg_cholesky as cholesky
-from ..ops.linalg.lu import ldl_factor, ldl_factor_ex, ldl_solve, linalg_lu as lu, linalg_lu_solve as lu_solve, lu_factor, lu_factor_ex
+from ..ops.linalg.lu import (
+    ldl_factor,
+    ldl_factor_ex,
+    ldl_solve,
+    linalg_lu as lu,
+    linalg_lu_solve as lu_solve,
+    lu_factor,
+    lu_factor_ex,
+)
 from ..ops.linalg.matrices import linalg_diagonal as diagonal, linalg_vander as vander
 from ..ops.linalg.more_products import linalg_cross as cross, multi_dot, vecdot
 from ..ops.linalg.norms import cond, linalg_norm as norm, lstsq, matrix_norm, matrix_rank, pinv, vector_norm

@@ -8,156 +8,185 @@ What is masked out is replaced by what changes nothing: 0 for a sum, 1 for a pro
 """
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Union
 
 from ..arrays import np
 from ..base.errors import BadIndex, BadValue, DTypeError, ShapeError, may_need_much
 from ..core import dtypes
-from ..core.dtypes import of_array
+from ..core.dtypes import dtype, of_array
 from ..core.factory import make
+from ..core.storage import TensorBase
 from ..ops.math import elementwise
 from ..ops.reduce import reductions as reduce, softmax as softmaxes
 from ..ops.reduce.reductions import to_dtype
 from ..ops.reduce.statistics import nanmedian
 from ..ops.shape.shape import expand, tensor_argument, whole_dim, whole_dims
+from ..tensors.tensor import Tensor
 
-__all__ = ["amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median", "norm", "normalize", "prod",
-           "softmax", "softmin", "std", "sum", "var"]
+__all__ = ["amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean",
+           "median", "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var"]
+
+Dims = Union[int, Sequence[int], None]  # None: all of them
 
 
-def _as_mask(x: Any, mask: Any, name: str) -> Any:
-    """The mask as booleans of the input's shape."""
+def _as_mask(x: TensorBase, mask: TensorBase, name: str) -> Any:
+    """Return the mask as booleans of the input's shape."""
     mask = to_dtype(tensor_argument(mask, name), dtypes.bool_)
     shape = x._array.shape
     if mask._array.ndim > len(shape):
-        raise BadIndex(f"{name}: a mask of shape {mask._array.shape} has more dimensions than the input of shape {shape}", fix="mask of the input's shape")
+        raise BadIndex(f"{name}: a mask of shape {mask._array.shape} has more dimensions than the input "
+                       f"of shape {shape}", fix="mask of the input's shape")
     try:
         return expand(mask, *shape)
     except ShapeError:
-        raise ShapeError(f"{name}: a mask of shape {mask._array.shape} does not broadcast to shape {shape}", fix="mask[:, None] where it is for rows") from None
+        raise ShapeError(f"{name}: a mask of shape {mask._array.shape} does not broadcast to shape {shape}",
+                         fix="mask[:, None] where it is for rows") from None
 
 
-def _filled(x: Any, mask: Any, value: Any, name: str) -> Any:
-    """The input with `value` where the mask does not hold."""
+def _filled(x: TensorBase, mask: TensorBase | None, value: float, name: str) -> Any:
+    """Return the input with `value` where the mask does not hold."""
     tensor_argument(x, name)
     return x if mask is None else elementwise.where(_as_mask(x, mask, name), x, make(np.array(value, x._array.dtype)))
 
 
-def _lowest(x: Any, name: str) -> Any:
+def _lowest(x: TensorBase, name: str) -> Any:
     kind = tensor_argument(x, name)._array.dtype.kind
     if kind not in "fiuV":
         raise DTypeError(f"masked.{name}: {of_array(x._array.dtype).name} has no smallest number", fix="x.int()")
     return -np.inf if kind in "fV" else np.iinfo(x._array.dtype).min
 
 
-def _highest(x: Any, name: str) -> Any:
+def _filled_low(x: TensorBase, mask: TensorBase | None, name: str) -> Any:
+    """Return the input with the lowest number where the mask does not hold."""
+    return _filled(x, mask, 0 if mask is None else _lowest(x, name), name)
+
+
+def _highest(x: TensorBase, name: str) -> Any:
     _lowest(x, name)
     return np.inf if x._array.dtype.kind in "fV" else np.iinfo(x._array.dtype).max
 
 
-def sum(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
-    """The sum of what the mask holds for."""
+def sum(input: Tensor, dim: Dims = None, *, keepdim: bool = False,
+        dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
+    """Return the sum of what the mask holds for."""
     return reduce.sum(_filled(input, mask, 0, "sum"), dim, keepdim, dtype=dtype)
 
 
-def prod(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
-    """The product of what the mask holds for."""
+def prod(input: Tensor, dim: Dims = None, *, keepdim: bool = False,
+         dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
+    """Return the product of what the mask holds for."""
     return reduce.prod(_filled(input, mask, 1, "prod"), dim, keepdim, dtype=dtype)
 
 
-def _running(operation: Any, name: str, x: Any, dim: int, dtype: Any, mask: Any, neutral: int) -> Any:
+def _running(operation: Callable[..., Any], name: str, x: TensorBase, dim: int, dtype: dtype | None,
+             mask: TensorBase | None, neutral: int) -> Any:
     dtype = tensor_argument(x, name).dtype if dtype is None else dtype
     return to_dtype(operation(_filled(x, mask, neutral, name), dim, dtype=dtype), dtype)
 
 
-def cumsum(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
-    """Running sums of what the mask holds for."""
+def cumsum(input: Tensor, dim: int, *, dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
+    """Return running sums of what the mask holds for."""
     return _running(reduce.cumsum, "cumsum", input, dim, dtype, mask, 0)
 
 
-def cumprod(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
-    """Running products of what the mask holds for."""
+def cumprod(input: Tensor, dim: int, *, dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
+    """Return running products of what the mask holds for."""
     return _running(reduce.cumprod, "cumprod", input, dim, dtype, mask, 1)
 
 
-def _chosen(operation: Any, name: str, neutral: Any, x: Any, dim: Any, keepdim: bool, dtype: Any, mask: Any) -> Any:
-    """PyTorch gives positions, too, in the input's type unless told otherwise."""
+def _chosen(operation: Callable[..., Any], name: str, neutral: Callable[[TensorBase, str], Any], x: TensorBase,
+            dim: Dims, keepdim: bool, dtype: dtype | None, mask: TensorBase | None) -> Any:
+    """Return what is chosen; PyTorch gives positions, too, in the input's type unless told otherwise."""
     filled = _filled(x, mask, 0 if mask is None else neutral(x, name), name)
     return to_dtype(operation(filled, dim, keepdim), x.dtype if dtype is None else dtype)
 
 
-def amax(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
-    """The largest of what the mask holds for."""
+def amax(input: Tensor, dim: Dims = None, *, keepdim: bool = False,
+         dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
+    """Return the largest of what the mask holds for."""
     return _chosen(reduce.amax, "amax", _lowest, input, dim, keepdim, dtype, mask)
 
 
-def amin(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
-    """The smallest of what the mask holds for."""
+def amin(input: Tensor, dim: Dims = None, *, keepdim: bool = False,
+         dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
+    """Return the smallest of what the mask holds for."""
     return _chosen(reduce.amin, "amin", _highest, input, dim, keepdim, dtype, mask)
 
 
-def argmax(input: Any, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
-    """Where the largest is of what the mask holds for."""
+def argmax(input: Tensor, dim: int | None = None, *, keepdim: bool = False,
+           dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
+    """Return where the largest is of what the mask holds for."""
     return _chosen(reduce.argmax, "argmax", _lowest, input, dim, keepdim, dtype, mask)
 
 
-def argmin(input: Any, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
-    """Where the smallest is of what the mask holds for."""
+def argmin(input: Tensor, dim: int | None = None, *, keepdim: bool = False,
+           dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
+    """Return where the smallest is of what the mask holds for."""
     return _chosen(reduce.argmin, "argmin", _highest, input, dim, keepdim, dtype, mask)
 
 
 @may_need_much
-def _count(x: Any, dim: Any, keepdim: bool, mask: Any, name: str) -> Any:
-    """How many elements the mask holds for."""
+def _count(x: TensorBase, dim: Dims, keepdim: bool, mask: TensorBase | None, name: str) -> Any:
+    """Return how many elements the mask holds for."""
     dims = whole_dims(dim, x._array.ndim, name)
     held = np.ones(x._array.shape, bool) if mask is None else _as_mask(x, mask, name)._array
     return make(np.asarray(np.add.reduce(held, dims, np.int64, keepdims=keepdim)))
 
 
-def mean(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
-    """The average of what the mask holds for; nan where it holds for nothing."""
+def mean(input: Tensor, dim: Dims = None, *, keepdim: bool = False,
+         dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
+    """Return the average of what the mask holds for; nan where it holds for nothing."""
     dtype = tensor_argument(input, "mean").dtype if dtype is None else dtypes.as_dtype(dtype)
     if not (dtype.is_floating_point or dtype.is_complex):
-        raise BadValue(f"mean: expects a floating point or complex type, got {dtype.name}", fix="mutagrad.masked.mean(x.float(), mask=mask)")
+        raise BadValue(f"mean: expects a floating point or complex type, got {dtype.name}",
+                       fix="mutagrad.masked.mean(x.float(), mask=mask)")
     return sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask) / _count(input, dim, keepdim, mask, "mean")
 
 
-def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
-    """The median along a dimension of what the mask holds for; nan where it holds for nothing."""
+def median(input: Tensor, dim: int = -1, *, keepdim: bool = False,
+           dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
+    """Return the median along a dimension of what the mask holds for; nan where it holds for nothing."""
     floating = tensor_argument(input, "median")._array.dtype.kind in "fV"
     x = input if floating else to_dtype(input, dtypes.float32)
     found = nanmedian(_filled(x, mask, np.nan, "median"), whole_dim(dim, x._array.ndim, "median"), keepdim).values
     if floating:
         return found
     if np.isnan(found._array).any():
-        raise BadValue("median: a row is masked out, and integers have no nan to say so", fix="mutagrad.masked.median(x.float(), mask=mask)")
+        raise BadValue("median: a row is masked out, and integers have no nan to say so",
+                       fix="mutagrad.masked.median(x.float(), mask=mask)")
     return to_dtype(found, input.dtype if dtype is None else dtype)
 
 
-def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
-    """log(sum(exp(x))) of what the mask holds for."""
+def logsumexp(input: Tensor, dim: Dims = None, *, keepdim: bool = False,
+              dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
+    """Return log(sum(exp(x))) of what the mask holds for."""
     tensor_argument(input, "logsumexp")
     neutral = 0 if mask is None else -np.inf if input._array.dtype.kind == "c" else _lowest(input, "logsumexp")
     found = softmaxes.logsumexp(_filled(input, mask, neutral, "logsumexp"), () if dim is None else dim, keepdim)
     return to_dtype(found, input.dtype if dtype is None else dtype)
 
 
-def logaddexp(input: Any, other: Any, *, dtype: Any = None, input_mask: Any = None, other_mask: Any = None) -> Any:
-    """log(exp(x) + exp(y)), with a mask for each: what it does not hold for adds nothing."""
-    x, y = (_filled(v, mask, 0 if mask is None else _lowest(v, "logaddexp"), "logaddexp") for v, mask in ((input, input_mask), (other, other_mask)))
+def logaddexp(input: Tensor, other: Tensor, *, dtype: dtype | None = None, input_mask: Tensor | None = None,
+              other_mask: Tensor | None = None) -> Any:
+    """Return log(exp(x) + exp(y)), with a mask for each: what it does not hold for adds nothing."""
+    x, y = _filled_low(input, input_mask, "logaddexp"), _filled_low(other, other_mask, "logaddexp")
     return to_dtype(elementwise.logaddexp(x, y), input.dtype if dtype is None else dtype)
 
 
-def norm(input: Any, ord: float | None = 2.0, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
-    """The norm, as of a vector, of what the mask holds for."""
+def norm(input: Tensor, ord: float | None = 2.0, dim: Dims = None, *, keepdim: bool = False, dtype: Any = None,
+         mask: Any = None) -> Any:
+    """Return the norm, as of a vector, of what the mask holds for."""
     x = _filled(input, mask, np.inf if ord == -np.inf else 0, "norm")
     return reduce.norm(x, 2 if ord is None else ord, dim, keepdim, dtype)
 
 
-def _variance(x: Any, dim: Any, unbiased: Any, correction: Any, keepdim: bool, dtype: Any, mask: Any, name: str) -> Any:
-    """Computed in the type of the result; integers in float32, which is theirs unless told otherwise."""
+def _variance(x: Tensor, dim: Dims, unbiased: bool | None, correction: float | None, keepdim: bool,
+              dtype: dtype | None, mask: Tensor | None, name: str) -> Any:
+    """Return the variance, computed in the type of the result; by default, integers in float32."""
     if unbiased is not None and correction is not None:
-        raise BadValue(f"{name}: unbiased and correction say the same thing, and cannot both be given", fix="correction=1")
+        raise BadValue(f"{name}: unbiased and correction say the same thing, and cannot both be given",
+                       fix="correction=1")
     correction = correction if correction is not None else 1 if unbiased is None else int(unbiased)
     given = tensor_argument(x, name).dtype if dtype is None else dtypes.as_dtype(dtype)
     floating = given if given.is_floating_point or given.is_complex else dtypes.float32
@@ -168,34 +197,36 @@ def _variance(x: Any, dim: Any, unbiased: Any, correction: Any, keepdim: bool, d
     return to_dtype(total / make(degrees), floating if dtype is None else given)
 
 
-def var(input: Any, dim: Any = None, unbiased: bool | None = None, *, correction: float | None = None, keepdim: bool = False, dtype: Any = None,
-        mask: Any = None) -> Any:
-    """The variance of what the mask holds for; nan where it holds for too little."""
+def var(input: Tensor, dim: Dims = None, unbiased: bool | None = None, *, correction: float | None = None,
+        keepdim: bool = False, dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
+    """Return the variance of what the mask holds for; nan where it holds for too little."""
     return _variance(input, dim, unbiased, correction, keepdim, dtype, mask, "var")
 
 
-def std(input: Any, dim: Any = None, unbiased: bool | None = None, *, correction: float | None = None, keepdim: bool = False, dtype: Any = None,
-        mask: Any = None) -> Any:
-    """The standard deviation of what the mask holds for; nan where it holds for too little."""
+def std(input: Tensor, dim: Dims = None, unbiased: bool | None = None, *, correction: float | None = None,
+        keepdim: bool = False, dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
+    """Return the standard deviation of what the mask holds for; nan where it holds for too little."""
     return elementwise.sqrt(_variance(input, dim, unbiased, correction, keepdim, dtype, mask, "std"))
 
 
-def softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
-    """exp(x), normalised to sum to one over what the mask holds for, and 0 elsewhere."""
-    return softmaxes.softmax(_filled(input, mask, 0 if mask is None else _lowest(input, "softmax"), "softmax"), dim, dtype)
+def softmax(input: Tensor, dim: int, *, dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
+    """Return exp(x), normalised to sum to one over what the mask holds for, and 0 elsewhere."""
+    return softmaxes.softmax(_filled_low(input, mask, "softmax"), dim, dtype)
 
 
-def log_softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
-    """The logarithm of softmax over what the mask holds for, and -inf elsewhere."""
-    return softmaxes.log_softmax(_filled(input, mask, 0 if mask is None else _lowest(input, "log_softmax"), "log_softmax"), dim, dtype)
+def log_softmax(input: Tensor, dim: int, *, dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
+    """Return the logarithm of softmax over what the mask holds for, and -inf elsewhere."""
+    return softmaxes.log_softmax(_filled_low(input, mask, "log_softmax"), dim, dtype)
 
 
-def softmin(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
-    """The softmax of -x over what the mask holds for, and 0 elsewhere."""
-    return softmaxes.softmax(-_filled(input, mask, 0 if mask is None else _highest(input, "softmin"), "softmin"), dim, dtype)
+def softmin(input: Tensor, dim: int, *, dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
+    """Return the softmax of -x over what the mask holds for, and 0 elsewhere."""
+    filled = _filled(input, mask, 0 if mask is None else _highest(input, "softmin"), "softmin")
+    return softmaxes.softmax(-filled, dim, dtype)
 
 
-def normalize(input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Any = None) -> Any:
-    """Rows divided by the norm of what the mask holds for in them, and 0 elsewhere."""
+def normalize(input: Tensor, ord: float, dim: int, *, eps: float = 1e-12,
+              dtype: dtype | None = None, mask: Tensor | None = None) -> Any:
+    """Return rows divided by the norm of what the mask holds for in them, and 0 elsewhere."""
     length = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
     return _filled(input, mask, 0, "normalize") / elementwise.clamp(length, eps)

@@ -1,7 +1,7 @@
 """Tensors of which there is a shape and a type, and no data: the device "meta".
 
-A model that is made there costs no memory: its tensors have zeros that are never touched, and so never become real. Writes do
-nothing, functions give tensors of the same kind, and asking for values is an error.
+A model that is made there costs no memory: its tensors have zeros that are never touched, and so never become real.
+Writes do nothing, functions give tensors of the same kind, and asking for values is an error.
 
 >>> import mutagrad as mg
 >>> with mg.device("meta"):
@@ -11,6 +11,7 @@ nothing, functions give tensors of the same kind, and asking for values is an er
 """
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..arrays import np
@@ -21,10 +22,12 @@ from ..tensors.tensor import Tensor
 from .torch_function import untouched
 
 # Functions that need values.
-_READS = frozenset(["__array__", "__bool__", "__complex__", "__contains__", "__float__", "__index__", "__int__", "allclose", "cpu", "data_ptr", "equal", "item",
-                    "masked_select", "nonzero", "numpy", "tolist", "unique", "unique_consecutive"])
+_READS = frozenset(["__array__", "__bool__", "__complex__", "__contains__", "__float__", "__index__", "__int__",
+                    "allclose", "cpu", "data_ptr", "equal", "item", "masked_select", "nonzero", "numpy", "tolist",
+                    "unique", "unique_consecutive"])
 # Methods in place that write no values.
-_RESHAPING = frozenset(["detach_", "requires_grad_", "resize_", "squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_"])
+_RESHAPING = frozenset(["detach_", "requires_grad_", "resize_", "squeeze_", "swapaxes_", "swapdims_", "t_",
+                        "transpose_", "unsqueeze_"])
 
 
 class Meta(Tensor):
@@ -41,7 +44,7 @@ class Meta(Tensor):
         return META
 
     def as_subclass(self, cls: type[Any]) -> Any:
-        """The same as an instance of a subclass: one without data, too."""
+        """Return the same as an instance of a subclass: one without data, too."""
         return Tensor.as_subclass(self, without_data(cls))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
@@ -51,10 +54,12 @@ class Meta(Tensor):
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override,unused-ignore]
         kind = "Parameter containing:\n" if real_class(type(self)).__name__ == "Parameter" else ""
-        return f"{kind}tensor(..., device='meta', size={tuple(self._array.shape)}" + (", requires_grad=True)" if self.requires_grad else ")")
+        last = ", requires_grad=True)" if self.requires_grad else ")"
+        return f"{kind}tensor(..., device='meta', size={tuple(self._array.shape)}{last}"
 
     @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(cls, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (),
+                           kwargs: dict[str, Any] | None = None) -> Any:
         kwargs = kwargs or {}
         if not all(issubclass(kind, Meta) for kind in types):
             return NotImplemented
@@ -62,30 +67,33 @@ class Meta(Tensor):
         if name == "__set__":
             return _set(func, args)
         if name in _READS or name == "to" and _leaves(args[1:], kwargs):
-            raise NotSupported(f"{name}: Cannot copy out of meta tensor; no data!", why="a tensor on the device 'meta' has a shape and a type only",
+            raise NotSupported(f"{name}: Cannot copy out of meta tensor; no data!",
+                               why="a tensor on the device 'meta' has a shape and a type only",
                                fix="model.to_empty(device='cpu'), or load_state_dict(state, assign=True)")
-        if name == "__setitem__" or name == "setitem" or name.endswith("_") and not name.endswith("__") and name not in _RESHAPING:
+        in_place = name.endswith("_") and not name.endswith("__") and name not in _RESHAPING
+        if name in ("__setitem__", "setitem") or in_place:
             return _written(name, args[0])
         result = untouched(func, args, kwargs)
-        return result if kwargs.get("device") is not None and device(kwargs["device"]).type != "meta" else emptied(result)
+        elsewhere = kwargs.get("device") is not None and device(kwargs["device"]).type != "meta"
+        return result if elsewhere else emptied(result)
 
 
-def _leaves(targets: Any, settings: Any) -> bool:
+def _leaves(targets: tuple[Any, ...], settings: dict[str, Any]) -> bool:
     """Whether `x.to(...)` asks for another device."""
     wanted = [t for t in (*targets, settings.get("device")) if isinstance(t, (str, device))]
     return any(device(t).type != "meta" for t in wanted)
 
 
 def _written(name: str, target: Any) -> Any:
-    """What a write gives that has nothing to write."""
+    """Return what a write gives that has nothing to write."""
     if not isinstance(target, Meta):
-        raise NotSupported(f"{name}: Cannot copy out of meta tensor; no data!", why="the target has data, and the source has none",
-                           fix="write the other way round")
+        raise NotSupported(f"{name}: Cannot copy out of meta tensor; no data!",
+                           why="the target has data, and the source has none", fix="write the other way round")
     return None if name in ("__setitem__", "setitem") else target
 
 
-def _set(func: Any, args: Any) -> None:
-    """`x.data = y` makes x a tensor with or without data, as y is."""
+def _set(func: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    """Carry out `x.data = y`, which makes x a tensor with or without data, as y is."""
     target, value = args
     if func == Tensor.data.__set__:  # type: ignore[attr-defined]
         kind = real_class(type(target))
@@ -94,7 +102,7 @@ def _set(func: Any, args: Any) -> None:
 
 
 def emptied(result: Any) -> Any:
-    """Tensors without data of the shapes and types of these."""
+    """Return tensors without data of the shapes and types of these."""
     if isinstance(result, Tensor):
         return result if isinstance(result, Meta) else Tensor.as_subclass(result, Meta)
     if isinstance(result, (list, tuple)) and any(isinstance(one, Tensor) for one in result):
@@ -105,20 +113,21 @@ def emptied(result: Any) -> Any:
 _classes: dict[type, Any] = {Tensor: Meta}
 
 
-def without_data(kind: Any) -> Any:
-    """The class of the tensors of a class that have no data."""
+def without_data(kind: type[Tensor]) -> Any:
+    """Return the class of the tensors of a class that have no data."""
     if issubclass(kind, Meta):
         return kind
     if kind not in _classes:
-        _classes[kind] = type(kind.__name__, (Meta, kind), {"__torch_function__": Meta.__torch_function__, "stands_for": Meta})
+        inside = {"__torch_function__": Meta.__torch_function__, "stands_for": Meta}
+        _classes[kind] = type(kind.__name__, (Meta, kind), inside)
     return _classes[kind]
 
 
 def real_class(kind: type) -> Any:
-    """The class of such tensors if they had data."""
+    """Return the class of such tensors if they had data."""
     return next(base for base in kind.__mro__ if not issubclass(base, Meta))
 
 
 def blank(x: Tensor) -> Any:
-    """A tensor without data of the shape and type of x."""
+    """Return a tensor without data of the shape and type of x."""
     return Tensor.as_subclass(make(np.zeros(x._array.shape, x._array.dtype)), Meta)

@@ -8,7 +8,8 @@ from typing import Any
 
 from ..base.errors import BadValue
 
-__all__ = [*_python.__all__, "ProcessExitedException", "get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy", "spawn"]
+__all__ = [*_python.__all__, "ProcessExitedException", "get_all_sharing_strategies", "get_sharing_strategy",
+           "set_sharing_strategy", "spawn"]
 
 
 class ProcessExitedException(Exception):
@@ -28,17 +29,19 @@ def get_sharing_strategy() -> str:
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """Remembered, without effect: tensors are copied between processes, and nothing is shared."""
+    """Remember it, without effect: tensors are copied between processes, and nothing is shared."""
     global _strategy
     if new_strategy not in _strategies:
-        raise BadValue(f"set_sharing_strategy: {new_strategy!r} is none of {sorted(_strategies)}", fix="set_sharing_strategy('file_system')")
+        raise BadValue(f"set_sharing_strategy: {new_strategy!r} is none of {sorted(_strategies)}",
+                       fix="set_sharing_strategy('file_system')")
     _strategy = new_strategy
 
 
-def spawn(fn: Callable[..., None], args: tuple[Any, ...] = (), nprocs: int = 1, join: bool = True, daemon: bool = False, start_method: str = "spawn") -> Any:
-    """Calls `fn(number, *args)` in so many new processes, and waits for them unless told not to."""
-    context = _python.get_context(start_method)
-    processes = [context.Process(target=fn, args=(k, *args), daemon=daemon) for k in range(nprocs)]  # type: ignore[attr-defined]
+def spawn(fn: Callable[..., None], args: tuple[Any, ...] = (), nprocs: int = 1, join: bool = True,
+          daemon: bool = False, start_method: str = "spawn") -> Any:
+    """Call `fn(number, *args)` in so many new processes, and wait for them unless told not to."""
+    make: Any = _python.get_context(start_method).Process  # type: ignore[attr-defined]
+    processes = [make(target=fn, args=(k, *args), daemon=daemon) for k in range(nprocs)]
     for process in processes:
         process.start()
     if not join:

@@ -14,9 +14,10 @@ from ..base.modes import Block, mode, push
 from ..tensors.tensor import Tensor
 from .torch_function import MAKERS, NAMES, NAMESPACES, answer, foreign, takes_over, unchanged, watch
 
-__all__ = ["BaseTorchFunctionMode", "TorchFunctionMode", "get_default_nowrap_functions", "get_ignored_functions", "get_overridable_functions",
-           "get_testing_overrides", "handle_torch_function", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic",
-           "is_tensor_like", "is_tensor_method_or_property", "resolve_name", "wrap_torch_function"]
+__all__ = ["BaseTorchFunctionMode", "TorchFunctionMode", "get_default_nowrap_functions", "get_ignored_functions",
+           "get_overridable_functions", "get_testing_overrides", "handle_torch_function", "has_torch_function",
+           "has_torch_function_unary", "has_torch_function_variadic", "is_tensor_like",
+           "is_tensor_method_or_property", "resolve_name", "wrap_torch_function"]
 
 watch()
 
@@ -24,31 +25,36 @@ watch()
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Whether a mode, or the class of one of these, takes over functions that are called with it."""
     now = mode.now
-    return now.dispatch_off < 2 and bool(now.function_modes) or now.dispatch_off == 0 and any(takes_over(type(value)) for value in relevant_args)
+    if now.dispatch_off < 2 and now.function_modes:
+        return True
+    return now.dispatch_off == 0 and any(takes_over(type(value)) for value in relevant_args)
 
 
 def has_torch_function_unary(obj: Any) -> bool:
-    """The same for one argument."""
+    """Do as `has_torch_function` for one argument."""
     return has_torch_function((obj,))
 
 
 def has_torch_function_variadic(*objs: Any) -> bool:
-    """The same for arguments one by one."""
+    """Do as `has_torch_function` for arguments one by one."""
     return has_torch_function(objs)
 
 
-def handle_torch_function(public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-    """What the classes of the relevant arguments make of a call of `public_api`."""
+def handle_torch_function(public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any,
+                          **kwargs: Any) -> Any:
+    """Return what the classes of the relevant arguments make of a call of `public_api`."""
     return answer(public_api, foreign(relevant_args), args, kwargs)
 
 
 def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator for functions that classes can take over; `dispatcher` gives, of the arguments, those that are asked."""
+    """Return a decorator for functions that classes can take over; `dispatcher` gives the arguments that are asked."""
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             relevant = tuple(dispatcher(*args, **kwargs))
-            return answer(call, foreign(relevant), args, kwargs) if has_torch_function(relevant) else function(*args, **kwargs)
+            if not has_torch_function(relevant):
+                return function(*args, **kwargs)
+            return answer(call, foreign(relevant), args, kwargs)
 
         return call
 
@@ -70,7 +76,8 @@ class TorchFunctionMode(Block):
     2
     """
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (),
+                           kwargs: dict[str, Any] | None = None) -> Any:
         raise NotImplementedError
 
     def changes(self) -> dict[str, Any]:
@@ -80,7 +87,8 @@ class TorchFunctionMode(Block):
 class BaseTorchFunctionMode(TorchFunctionMode):
     """A mode that lets everything happen as it would."""
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (),
+                           kwargs: dict[str, Any] | None = None) -> Any:
         return func(*args, **(kwargs or {}))
 
 
@@ -92,48 +100,53 @@ def _get_current_function_mode_stack() -> list[Any]:
     return list(mode.now.function_modes)
 
 
-# --------------------------------------------------------------------------------------------------------- what there is
+# -------------------------------------------------------------------------------------------------------- what there is
 
 def is_tensor_like(inp: Any) -> bool:
     """Whether it is a tensor, or of a class with `__torch_function__`."""
     return type(inp) is Tensor or hasattr(inp, "__torch_function__")
 
 
-def resolve_name(f: Any) -> str | None:
-    """The name of a function that `__torch_function__` was given."""
+def resolve_name(f: Callable[..., Any]) -> str | None:
+    """Return the name of a function that `__torch_function__` was given."""
     return NAMES.get(f)
 
 
-def get_overridable_functions() -> dict[Any, list[Any]]:
-    """The functions that classes can take over, by where they are."""
-    found: dict[Any, list[Any]] = {}
+def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
+    """Return the functions that classes can take over, by where they are."""
+    found: dict[Any, list[Callable[..., Any]]] = {}
     for space in (*(module for path, module in NAMESPACES.items() if path != "ops.recurrent"), Tensor):
-        inside = (vars(space)[name] for name in vars(space) if space is Tensor or not name.startswith("_") and not name.endswith("_") and name not in MAKERS)
+        inside = (value for name, value in vars(space).items() if space is Tensor or _is_overridable(name))
         reachable = (value.__get__ if isinstance(value, property) else value for value in inside)
         found[space] = [value for value in reachable if _hashable(value) and value in NAMES]
     return found
+
+
+def _is_overridable(name: str) -> bool:
+    return not name.startswith("_") and not name.endswith("_") and name not in MAKERS
 
 
 def _hashable(value: Any) -> bool:
     return type(value).__hash__ is not None
 
 
-def get_ignored_functions() -> set[Any]:
-    """The functions that make tensors of data, which no class can take over."""
-    return {vars(space)[name] for space in NAMESPACES.values() for name in MAKERS if name in vars(space)} | {Tensor.as_subclass}
+def get_ignored_functions() -> set[Callable[..., Any]]:
+    """Return the functions that make tensors of data, which no class can take over."""
+    makers = {vars(space)[name] for space in NAMESPACES.values() for name in MAKERS if name in vars(space)}
+    return makers | {Tensor.as_subclass}
 
 
 def get_default_nowrap_functions() -> set[Any]:
-    """Functions whose results `Tensor.__torch_function__` does not turn into tensors of the subclass."""
+    """Return the functions whose results `Tensor.__torch_function__` does not turn into tensors of the subclass."""
     return unchanged()
 
 
-def get_testing_overrides() -> dict[Any, Callable[..., Any]]:
-    """For each function that classes can take over, one with the same parameters that returns -1."""
+def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., int]]:
+    """Return, for each function that classes can take over, one with the same parameters that returns -1."""
     return {function: _stub(function) for functions in get_overridable_functions().values() for function in functions}
 
 
-def _stub(function: Any) -> Callable[..., Any]:
+def _stub(function: Callable[..., Any]) -> Callable[..., int]:
     def stub(*args: Any, **kwargs: Any) -> int:
         return -1
 
@@ -142,6 +155,6 @@ def _stub(function: Any) -> Callable[..., Any]:
     return stub
 
 
-def is_tensor_method_or_property(func: Any) -> bool:
+def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
     """Whether it is a method of Tensor, or the reader of one of its properties."""
     return func in get_overridable_functions()[Tensor] or getattr(func, "__name__", "") == "__get__"

@@ -17,13 +17,13 @@ from enum import Enum
 from time import perf_counter_ns
 from typing import Any
 
-from ..autograd.profiler_util import EventList, FunctionEvent
+from ..autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg
 from ..base.errors import BadArgument, ModeError, NotSupported
 from ..base.modes import Block, mode, push
 from . import torch_function
 
-__all__ = ["ProfilerAction", "ProfilerActivity", "emit_itt", "emit_nvtx", "profile", "record_function", "schedule", "supported_activities",
-           "tensorboard_trace_handler"]
+__all__ = ["ProfilerAction", "ProfilerActivity", "emit_itt", "emit_nvtx", "profile", "record_function", "schedule",
+           "supported_activities", "tensorboard_trace_handler"]
 
 
 class ProfilerActivity(Enum):
@@ -39,7 +39,7 @@ class ProfilerAction(Enum):
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """What can be measured."""
+    """Return what can be measured."""
     return {ProfilerActivity.CPU}
 
 
@@ -65,8 +65,10 @@ class record_function(ContextDecorator):
 def _check(arguments: dict[str, Any]) -> None:
     for name in ("profile_memory", "with_stack", "with_flops", "with_modules", "execution_trace_observer"):
         if arguments.pop(name, None):
-            raise NotSupported(f"profile: {name} is not supported", why="calls and their times are all that is measured", fix=f"leave {name} out")
-    unknown = set(arguments) - {"use_cuda", "use_device", "use_kineto", "use_cpu", "experimental_config", "acc_events", "post_processing_timeout_s"}
+            raise NotSupported(f"profile: {name} is not supported",
+                               why="calls and their times are all that is measured", fix=f"leave {name} out")
+    unknown = set(arguments) - {"use_cuda", "use_device", "use_kineto", "use_cpu", "experimental_config", "acc_events",
+                                "post_processing_timeout_s"}
     if unknown:
         raise BadArgument(f"profile: unexpected arguments {sorted(unknown)}")
     if arguments.get("use_cuda") or arguments.get("use_device"):
@@ -76,12 +78,14 @@ def _check(arguments: dict[str, Any]) -> None:
 class profile(ContextDecorator, Block):
     """Measures the calls of public functions on this thread, in a block or from `start()` to `stop()`."""
 
-    def __init__(self, enabled: bool = True, *, activities: Iterable[ProfilerActivity] | None = None, record_shapes: bool = False,
-                 schedule: Callable[[int], ProfilerAction] | None = None, on_trace_ready: Callable[[profile], Any] | None = None, **settings: Any) -> None:
+    def __init__(self, enabled: bool = True, *, activities: Iterable[ProfilerActivity] | None = None,
+                 record_shapes: bool = False, schedule: Callable[[int], ProfilerAction] | None = None,
+                 on_trace_ready: Callable[[profile], Any] | None = None, **settings: Any) -> None:
         _check(settings)
         if activities is not None and set(activities) - supported_activities():
             warnings.warn("profile: there is no device to measure; only the CPU is", stacklevel=2)
-        self.enabled, self.record_shapes, self.schedule, self.on_trace_ready = enabled, record_shapes, schedule, on_trace_ready
+        self.enabled, self.record_shapes = enabled, record_shapes
+        self.schedule, self.on_trace_ready = schedule, on_trace_ready
         self.step_num = 0
         self._events: list[FunctionEvent] = []
         self._measuring = False
@@ -99,19 +103,19 @@ class profile(ContextDecorator, Block):
         self.stop()
 
     def start(self) -> None:
-        """Begins to measure, if the schedule does not say otherwise."""
+        """Begin to measure, if the schedule does not say otherwise."""
         if self.enabled and self._action() in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE):
             self._begin()
 
     def stop(self) -> None:
-        """Ends it, and hands over what was measured."""
+        """End it, and hand over what was measured."""
         if self._measuring:
             self._end()
             if self.on_trace_ready is not None:
                 self.on_trace_ready(self)
 
     def step(self) -> None:
-        """Says that the next step of the program begins."""
+        """Say that the next step of the program begins."""
         before = self._action()
         self.step_num += 1
         now = self._action() in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
@@ -136,18 +140,22 @@ class profile(ContextDecorator, Block):
         finally:
             self.function_events._populate_cpu_children()
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (),
+                           kwargs: dict[str, Any] | None = None) -> Any:
         name = torch_function.NAMES.get(func, "").rpartition(".")[2]
         began = perf_counter_ns()
         result = func(*args, **(kwargs or {}))
         if name and not name.startswith("__"):
-            self._saw(f"aten::{name}", began, [list(getattr(x, "shape", ())) for x in args] if self.record_shapes else None)
+            shapes = [list(getattr(x, "shape", ())) for x in args] if self.record_shapes else None
+            self._saw(f"aten::{name}", began, shapes)
         return result
 
-    def _saw(self, name: str, began: int, shapes: Any = None) -> None:
-        self._events.append(FunctionEvent(len(self._events), name, threading.get_ident(), began / 1000, perf_counter_ns() / 1000, input_shapes=shapes))
+    def _saw(self, name: str, began: int, shapes: list[list[int]] | None = None) -> None:
+        number, now = len(self._events), perf_counter_ns()
+        self._events.append(FunctionEvent(number, name, threading.get_ident(), began / 1000, now / 1000,
+                                          input_shapes=shapes))
 
-    # ------------------------------------------------------------------------------------------------------- the answers
+    # ------------------------------------------------------------------------------------------------------ the answers
 
     @property
     def function_events(self) -> EventList:
@@ -155,19 +163,19 @@ class profile(ContextDecorator, Block):
         return EventList(sorted(self._events, key=lambda event: event.time_range.start))
 
     def events(self) -> EventList:
-        """All that was measured, in the order in which it began."""
+        """Return all that was measured, in the order in which it began."""
         return self.function_events
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
-        """The calls summed by name, or by name and the shapes of their arguments."""
+        """Return the calls summed by name, or by name and the shapes of their arguments."""
         return self.function_events.key_averages(group_by_input_shape)
 
-    def total_average(self) -> Any:
-        """All calls together."""
+    def total_average(self) -> FunctionEventAvg:
+        """Return all calls together."""
         return self.function_events.total_average()
 
     def table(self, *arguments: Any, **settings: Any) -> str:
-        """The calls as text, one a line."""
+        """Return the calls as text, one a line."""
         return self.function_events.table(*arguments, **settings)
 
     def __str__(self) -> str:
@@ -178,7 +186,7 @@ class profile(ContextDecorator, Block):
         return self.function_events.self_cpu_time_total
 
     def export_chrome_trace(self, path: str) -> None:
-        """Writes what was measured for Chrome's viewer of traces."""
+        """Write what was measured for Chrome's viewer of traces."""
         self.function_events.export_chrome_trace(path)
 
 
@@ -204,8 +212,9 @@ def kineto_available() -> bool:
     return False
 
 
-def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0) -> Callable[[int], ProfilerAction]:
-    """When to measure, by the number of the step: after `wait` and `warmup` steps, `active` ones, and so on, `repeat` times if given."""
+def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0,
+             skip_first_wait: int = 0) -> Callable[[int], ProfilerAction]:
+    """Return when to measure, by the step: `active` ones after `wait` and `warmup`, and so on, or `repeat` times."""
     cycle = wait + warmup + active
 
     def action(step: int) -> ProfilerAction:
@@ -224,13 +233,15 @@ def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first
     return action
 
 
-def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use_gzip: bool = False) -> Callable[[profile], None]:
-    """An `on_trace_ready` that writes what was measured into a folder."""
+def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None,
+                              use_gzip: bool = False) -> Callable[[profile], None]:
+    """Return an `on_trace_ready` that writes what was measured into a folder."""
     if use_gzip:
         raise NotSupported("tensorboard_trace_handler: use_gzip is not supported", fix="gzip the files afterwards")
 
     def handle(profiler: profile) -> None:
         os.makedirs(dir_name, exist_ok=True)
-        profiler.export_chrome_trace(os.path.join(dir_name, f"{worker_name or os.getpid()}.{perf_counter_ns()}.pt.trace.json"))
+        name = f"{worker_name or os.getpid()}.{perf_counter_ns()}.pt.trace.json"
+        profiler.export_chrome_trace(os.path.join(dir_name, name))
 
     return handle

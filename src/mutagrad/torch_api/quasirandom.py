@@ -6,10 +6,11 @@ from typing import Any
 
 from ..arrays.scipy import scipy
 from ..base.errors import BadValue
-from ..core.dtypes import as_dtype, get_default_dtype
+from ..core.dtypes import as_dtype, dtype, get_default_dtype
 from ..core.factory import make
 from ..core.out_arg import write_out
 from ..ops.random.generator import default_generator
+from ..tensors.tensor import Tensor
 
 
 class SobolEngine:
@@ -27,38 +28,42 @@ class SobolEngine:
 
     def __init__(self, dimension: int, scramble: bool = False, seed: int | None = None) -> None:
         if not 1 <= dimension <= self.MAXDIM:
-            raise BadValue(f"SobolEngine: the dimension must be from 1 to {self.MAXDIM}, got {dimension}", fix="SobolEngine(2)")
+            raise BadValue(f"SobolEngine: the dimension must be from 1 to {self.MAXDIM}, got {dimension}",
+                           fix="SobolEngine(2)")
         self.dimension, self.scramble, self.seed = dimension, scramble, seed
         drawn = int(default_generator.source.integers(2**31)) if seed is None else seed
-        self._sequence = scipy("stats", "SobolEngine").qmc.Sobol(dimension, scramble=scramble, bits=self.MAXBIT, seed=drawn)
+        qmc = scipy("stats", "SobolEngine").qmc
+        self._sequence = qmc.Sobol(dimension, scramble=scramble, bits=self.MAXBIT, seed=drawn)
 
     @property
     def num_generated(self) -> int:
         """How many points have been drawn or passed over."""
         return self._sequence.num_generated  # type: ignore[no-any-return]
 
-    def draw(self, n: int = 1, out: Any = None, dtype: Any = None) -> Any:
-        """The next n points, a row each."""
+    def draw(self, n: int = 1, out: Tensor | None = None, dtype: dtype | None = None) -> Any:
+        """Return the next n points, a row each."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # SciPy advises to draw a power of two at once
             points = self._sequence.random(n)
-        return write_out("draw", make(points.astype((get_default_dtype() if dtype is None else as_dtype(dtype)).array_type)), out)
+        kind = get_default_dtype() if dtype is None else as_dtype(dtype)
+        return write_out("draw", make(points.astype(kind.array_type)), out)
 
-    def draw_base2(self, m: int, out: Any = None, dtype: Any = None) -> Any:
-        """The next 2^m points; altogether there must be a power of two of them, for only so many are evenly spread."""
+    def draw_base2(self, m: int, out: Tensor | None = None, dtype: dtype | None = None) -> Any:
+        """Return the next 2^m points; of all points there must be a power of two, as only so many are evenly spread."""
         n = 2**m
         total = self.num_generated + n
         if total & (total - 1):
-            raise BadValue(f"draw_base2: {total} points altogether are no power of two", fix="engine.draw(n), or engine.reset() first")
+            raise BadValue(f"draw_base2: {total} points altogether are no power of two",
+                           fix="engine.draw(n), or engine.reset() first")
         return self.draw(n, out, dtype)
 
     def reset(self) -> SobolEngine:
-        """Begins anew."""
+        """Begin anew."""
         self._sequence.reset()
         return self
 
     def fast_forward(self, n: int) -> SobolEngine:
-        """Passes over n points."""
+        """Pass over n points."""
         self._sequence.fast_forward(n)
         return self
 

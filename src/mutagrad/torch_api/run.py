@@ -7,6 +7,7 @@ import io
 import os
 import runpy
 import sys
+from collections.abc import Callable
 from importlib.machinery import SourceFileLoader
 from types import ModuleType, TracebackType
 from typing import Any
@@ -20,12 +21,14 @@ _INTERRUPTED = 130  # what a shell reports for a program that was interrupted fr
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "mutagrad run SCRIPT [ARGUMENT ...]\n       mutagrad run -m MODULE [ARGUMENT ...]"
-    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE", help="run a module, as `python -m` does")
-    parser.add_argument("script", nargs=argparse.REMAINDER, metavar="SCRIPT [ARGUMENT ...]", help="the program, and what it is given")
+    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE",
+                        help="run a module, as `python -m` does")
+    parser.add_argument("script", nargs=argparse.REMAINDER, metavar="SCRIPT [ARGUMENT ...]",
+                        help="the program, and what it is given")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs a script or a module as Python itself would, and returns its exit status."""
+    """Run a script or a module as Python itself would, and return its exit status."""
     given = options.module if options.module is not None else options.script
     if not given:
         print("mutagrad run: give a script, or -m and a module", file=sys.stderr)
@@ -36,14 +39,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def for_children() -> None:
-    """Processes that the program starts find `torch_api/startup/sitecustomize.py`, so that `torch` is mutagrad there, too."""
+    """Have child processes find `torch_api/startup/sitecustomize.py`, so that `torch` is mutagrad there, too."""
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if _STARTUP not in paths:
         os.environ["PYTHONPATH"] = os.pathsep.join([_STARTUP, *filter(None, paths)])
 
 
 def _first_on_path(folder: str) -> None:
-    """Python puts the folder of what it runs first; ours stands there now. With -P it puts nothing."""
+    """Put a folder first, as Python does with that of what it runs; ours stands there now. With -P it does not."""
     if not getattr(sys.flags, "safe_path", False):
         sys.path[0] = folder
 
@@ -63,7 +66,8 @@ def run_script(given: list[str]) -> int:
     sys.argv = list(given)
     _first_on_path(folder)
     main = ModuleType("__main__")
-    main.__dict__.update(__file__=path, __cached__=None, __builtins__=__builtins__, __loader__=SourceFileLoader("__main__", path))
+    main.__dict__.update(__file__=path, __cached__=None, __builtins__=__builtins__,
+                         __loader__=SourceFileLoader("__main__", path))
     sys.modules["__main__"] = main  # for good: what the program leaves to be done at exit still needs it
     return _guarded(lambda: exec(compile(source, path, "exec", dont_inherit=True), main.__dict__))
 
@@ -81,8 +85,8 @@ def run_module(given: list[str]) -> int:
     return _guarded(lambda: runpy.run_module(given[0], run_name="__main__", alter_sys=True))
 
 
-def _guarded(program: Any) -> int:
-    """The exit status of a program; what it does not catch is reported without the frames above its own."""
+def _guarded(program: Callable[[], Any]) -> int:
+    """Return the exit status of a program; what it does not catch is reported without the frames above its own."""
     try:
         program()
     except SystemExit:
@@ -95,7 +99,7 @@ def _guarded(program: Any) -> int:
 
 
 def _below(frames: TracebackType | None) -> TracebackType | None:
-    """A traceback from the program's first frame on."""
+    """Return a traceback from the program's first frame on."""
     while frames is not None and frames.tb_frame.f_code.co_filename in (__file__, runpy.__file__, "<frozen runpy>"):
         frames = frames.tb_next
     return frames

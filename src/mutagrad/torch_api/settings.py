@@ -2,26 +2,26 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 from ..base.device import CPU, META, device, names_meta
 from ..base.errors import BadArgument, BadValue
 from ..base.modes import amend, mode
-from ..core.dtypes import dtype_of_class, set_default_dtype
+from ..core.dtypes import dtype, dtype_of_class, set_default_dtype
 
 _deterministic, _warn_only, _precision, _warn_always = False, False, "highest", False
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Remembered: every operation here gives the same result each time anyway."""
+    """Remember it: every operation here gives the same result each time anyway."""
     global _deterministic, _warn_only
     if not isinstance(mode, bool) or not isinstance(warn_only, bool):
-        raise BadArgument(f"use_deterministic_algorithms: takes True or False, got {mode!r} and warn_only={warn_only!r}", fix="bool(mode)")
+        raise BadArgument("use_deterministic_algorithms: takes True or False, "
+                          f"got {mode!r} and warn_only={warn_only!r}", fix="bool(mode)")
     _deterministic, _warn_only = mode, warn_only
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """What `use_deterministic_algorithms` was last told."""
+    """Return what `use_deterministic_algorithms` was last told."""
     return _deterministic
 
 
@@ -30,10 +30,12 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
-    """The same as a number or word: 0 or "default", 1 or "warn", 2 or "error"."""
-    level = {"default": 0, "warn": 1, "error": 2}.get(debug_mode, debug_mode) if isinstance(debug_mode, str) else debug_mode
+    """Set the same as a number or word: 0 or "default", 1 or "warn", 2 or "error"."""
+    levels = {"default": 0, "warn": 1, "error": 2}
+    level = levels.get(debug_mode, debug_mode) if isinstance(debug_mode, str) else debug_mode
     if level not in (0, 1, 2):
-        raise BadValue(f"set_deterministic_debug_mode: {debug_mode!r} is none of default, warn, error", fix='set_deterministic_debug_mode("error")')
+        raise BadValue(f"set_deterministic_debug_mode: {debug_mode!r} is none of default, warn, error",
+                       fix='set_deterministic_debug_mode("error")')
     use_deterministic_algorithms(level != 0, warn_only=level == 1)
 
 
@@ -42,10 +44,11 @@ def get_deterministic_debug_mode() -> int:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Remembered: products of float32 are computed in float32, which is what "highest" means and more than the others ask."""
+    """Remember it: products of float32 are computed in float32, which is what "highest" means."""
     global _precision
     if precision not in ("highest", "high", "medium"):
-        warnings.warn(f"set_float32_matmul_precision: {precision!r} is none of highest, high, medium; nothing is changed", UserWarning, stacklevel=2)
+        warnings.warn(f"set_float32_matmul_precision: {precision!r} is none of highest, high, medium; "
+                      "nothing is changed", UserWarning, stacklevel=2)
         return
     _precision = precision
 
@@ -54,8 +57,8 @@ def get_float32_matmul_precision() -> str:
     return _precision
 
 
-def set_default_device(device: Any) -> None:
-    """Where new tensors live: on the CPU, which None stands for, or on the device "meta"."""
+def set_default_device(device: device | str | int | None) -> None:
+    """Set where new tensors live: on the CPU, which None stands for, or on the device "meta"."""
     amend(device=META if names_meta(device) else None)
 
 
@@ -63,16 +66,17 @@ def get_default_device() -> device:
     return mode.now.device or CPU
 
 
-def set_default_tensor_type(t: Any) -> None:
-    """The type of new float tensors by the name of its class: `set_default_tensor_type(mutagrad.DoubleTensor)`."""
+def set_default_tensor_type(t: type | str | dtype) -> None:
+    """Set the type of new float tensors by the name of its class: `set_default_tensor_type(mutagrad.DoubleTensor)`."""
     wanted = dtype_of_class(t)
     if not wanted.is_floating_point:
-        raise BadArgument(f"set_default_tensor_type: {wanted.name} is not a floating point type", fix="mutagrad.set_default_tensor_type(mutagrad.DoubleTensor)")
+        raise BadArgument(f"set_default_tensor_type: {wanted.name} is not a floating point type",
+                          fix="mutagrad.set_default_tensor_type(mutagrad.DoubleTensor)")
     set_default_dtype(wanted)
 
 
 def set_warn_always(b: bool) -> None:
-    """Remembered: which warnings are shown more than once is for Python's filters to say."""
+    """Remember it: which warnings are shown more than once is for Python's filters to say."""
     global _warn_always
     _warn_always = bool(b)
 
@@ -82,15 +86,16 @@ def is_warn_always_enabled() -> bool:
 
 
 def get_num_interop_threads() -> int:
-    """How many operations run at a time: one."""
+    """Return how many operations run at a time: one."""
     return 1
 
 
 def set_num_interop_threads(count: int) -> None:
     if count < 1:
-        raise BadValue(f"set_num_interop_threads: needs at least 1, got {count}", fix="mutagrad.set_num_interop_threads(1)")
+        raise BadValue(f"set_num_interop_threads: needs at least 1, got {count}",
+                       fix="mutagrad.set_num_interop_threads(1)")
 
 
 def set_flush_denormal(mode: bool) -> bool:
-    """False: the processor's treatment of the smallest numbers is left as it is."""
+    """Return False: the processor's treatment of the smallest numbers is left as it is."""
     return False

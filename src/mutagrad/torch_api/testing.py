@@ -10,16 +10,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..arrays import np
+from ..base.device import device as device_class
 from ..base.errors import BadArgument, BadValue
+from ..base.layout import memory_format
+from ..base.operands import Array
 from ..core.dtypes import FLOAT, as_dtype, dtype, finfo, float64, iinfo, of_array
+from ..core.storage import TensorBase
 from ..ops.create import create
 from ..tensors.tensor import Tensor
 
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
 # Relative and absolute tolerance by the type of the elements; whole numbers and booleans must be equal.
-_TOLERANCES = {"float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "complex64": (1.3e-6, 1e-5),
-               "float64": (1e-7, 1e-7), "complex128": (1e-7, 1e-7)}
+_TOLERANCES = {"float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5),
+               "complex64": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7), "complex128": (1e-7, 1e-7)}
 
 
 class _Mismatch(Exception):
@@ -30,12 +34,13 @@ class _Mismatch(Exception):
         self.text, self.place = text, place
 
 
-def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True, rtol: float | None = None, atol: float | None = None,
-                 equal_nan: bool = False, check_device: bool = True, check_dtype: bool = True, check_layout: bool = True,
-                 check_stride: bool = False, msg: str | Callable[[str], str] | None = None) -> None:
-    """Raises AssertionError unless the two are close: tensors, arrays, numbers, None, and sequences and mappings of these.
+def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True, rtol: float | None = None,
+                 atol: float | None = None, equal_nan: bool = False, check_device: bool = True,
+                 check_dtype: bool = True, check_layout: bool = True, check_stride: bool = False,
+                 msg: str | Callable[[str], str] | None = None) -> None:
+    """Raise AssertionError unless the two are close: tensors, arrays, numbers, None, or containers of these.
 
-    Close is |actual - expected| <= atol + rtol * |expected|; the tolerances follow from the types if they are not given.
+    Close is |actual - expected| <= atol + rtol * |expected|; the tolerances follow from the types if not given.
     """
     if (rtol is None) != (atol is None):
         raise BadValue("assert_close: rtol and atol must both be given or both be left out", fix="rtol=1e-5, atol=1e-8")
@@ -50,9 +55,11 @@ def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True, r
 class _Pair:
     """The settings of one comparison."""
 
-    def __init__(self, rtol: float | None, atol: float | None, equal_nan: bool, check_dtype: bool, check_stride: bool, subclasses: bool) -> None:
+    def __init__(self, rtol: float | None, atol: float | None, equal_nan: bool, check_dtype: bool, check_stride: bool,
+                 subclasses: bool) -> None:
         self.given = None if rtol is None or atol is None else (rtol, atol)
-        self.equal_nan, self.check_dtype, self.check_stride, self.subclasses = equal_nan, check_dtype, check_stride, subclasses
+        self.equal_nan, self.subclasses = equal_nan, subclasses
+        self.check_dtype, self.check_stride = check_dtype, check_stride
 
     def compare(self, actual: Any, expected: Any) -> None:
         if isinstance(actual, Tensor) and isinstance(expected, Tensor) and self._related(actual, expected):
@@ -73,10 +80,13 @@ class _Pair:
             self._sequences(actual, expected)
         else:
             raise BadArgument(f"assert_close: cannot compare {type(actual).__name__} with {type(expected).__name__}",
-                              why="both must be tensors, arrays, numbers, or containers of these", fix="mutagrad.tensor(value) on both sides")
+                              why="both must be tensors, arrays, numbers, or containers of these",
+                              fix="mutagrad.tensor(value) on both sides")
 
-    def _related(self, actual: Any, expected: Any) -> bool:
-        return type(actual) is type(expected) or self.subclasses and (isinstance(actual, type(expected)) or isinstance(expected, type(actual)))
+    def _related(self, actual: Tensor, expected: Tensor) -> bool:
+        if type(actual) is type(expected):
+            return True
+        return self.subclasses and (isinstance(actual, type(expected)) or isinstance(expected, type(actual)))
 
     def _mappings(self, actual: Mapping[Any, Any], expected: Mapping[Any, Any]) -> None:
         missing, additional = (sorted(set(a) - set(b), key=str) for a, b in ((expected, actual), (actual, expected)))
@@ -108,34 +118,36 @@ class _Pair:
         if not (same or gap <= atol + rtol * size and gap != float("inf")):
             raise _Mismatch(_number_text(actual, expected, gap, gap / size if size else float("inf"), rtol, atol))
 
-    def _tensors(self, actual: Any, expected: Any) -> None:
-        for name, a, e in (("shape", actual.shape, expected.shape), ("dtype", actual.dtype, expected.dtype), ("stride()", actual.stride(), expected.stride())):
+    def _tensors(self, actual: TensorBase, expected: TensorBase) -> None:
+        for name, a, e in (("shape", actual.shape, expected.shape), ("dtype", actual.dtype, expected.dtype),
+                           ("stride()", actual.stride(), expected.stride())):
             asked = {"dtype": self.check_dtype, "stride()": self.check_stride}.get(name, True)
             if asked and a != e:
                 raise _Mismatch(f"The values for attribute '{name}' do not match: {a} != {e}.")
         given = [_TOLERANCES.get(t.dtype.name, (0.0, 0.0)) for t in (actual, expected)]
         rtol, atol = self.given or (max(r for r, _ in given), max(a for _, a in given))
-        a, e = (_comparable(t) for t in (actual, expected))
+        found, wanted = _comparable(actual), _comparable(expected)
         with np.errstate(all="ignore"):
-            matches = np.isclose(a, e, rtol, atol, self.equal_nan)
+            matches = np.isclose(found, wanted, rtol, atol, self.equal_nan)
             if not matches.all():
-                gaps = np.where(matches, 0, np.abs(a - e))
-                ratios = np.where(matches, 0, gaps / np.abs(e))
-                raise _Mismatch(_tensor_text(a, e, matches, gaps, ratios.astype(_ratio_type(expected)), rtol, atol))
+                gaps = np.where(matches, 0, np.abs(found - wanted))
+                ratios = np.where(matches, 0, gaps / np.abs(wanted))
+                ratios = ratios.astype(_ratio_type(expected))
+                raise _Mismatch(_tensor_text(found, wanted, matches, gaps, ratios, rtol, atol))
 
 
 def _is_sequence(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 
 
-def _comparable(t: Any) -> Any:
-    """Types whose differences are exact enough: booleans as integers, short floats in single precision."""
+def _comparable(t: TensorBase) -> Array:
+    """Return the elements in a type whose differences are exact enough: not as booleans, nor as short floats."""
     kind = of_array(t._array.dtype)
     wide = {"float16": np.float32, "bfloat16": np.float32}.get(kind.name, None if kind.category >= FLOAT else np.int64)
     return t._array if wide is None else t._array.astype(wide)
 
 
-def _ratio_type(t: Any) -> Any:
+def _ratio_type(t: TensorBase) -> Any:
     return t.dtype.to_real().array_type if t.dtype.category >= FLOAT else np.float32
 
 
@@ -146,24 +158,28 @@ def _allowed(tolerance: float, exact: bool) -> str:
 def _number_text(actual: Any, expected: Any, gap: Any, relative: Any, rtol: float, atol: float) -> str:
     exact = rtol == atol == 0
     return (f"Scalars are not {'equal' if exact else 'close'}!\n\nExpected {expected} but got {actual}.\n"
-            f"Absolute difference: {gap}{_allowed(atol, exact)}\nRelative difference: {relative}{_allowed(rtol, exact)}")
+            f"Absolute difference: {gap}{_allowed(atol, exact)}\n"
+            f"Relative difference: {relative}{_allowed(rtol, exact)}")
 
 
-def _tensor_text(actual: Any, expected: Any, matches: Any, gaps: Any, ratios: Any, rtol: float, atol: float) -> str:
+def _tensor_text(actual: Array, expected: Array, matches: Array, gaps: Array, ratios: Array, rtol: float,
+                 atol: float) -> str:
     if not actual.ndim:
         return _number_text(actual.item(), expected.item(), gaps.item(), ratios.item(), rtol, atol)
     exact, wrong = rtol == atol == 0, int(np.count_nonzero(~matches))
-    lines = [f"Tensor-likes are not {'equal' if exact else 'close'}!", "", f"Mismatched elements: {wrong} / {matches.size} ({wrong / matches.size:.1%})"]
+    lines = [f"Tensor-likes are not {'equal' if exact else 'close'}!", "",
+             f"Mismatched elements: {wrong} / {matches.size} ({wrong / matches.size:.1%})"]
     for name, values, tolerance in (("absolute", gaps, atol), ("relative", ratios, rtol)):
         at = tuple(int(i) for i in np.unravel_index(np.argmax(values), values.shape))
         lines.append(f"Greatest {name} difference: {values[at].item()} at index {at}{_allowed(tolerance, exact)}")
     return "\n".join(lines)
 
 
-# ------------------------------------------------------------------------------------------------------------------- inputs
+# --------------------------------------------------------------------------------------------------------------- inputs
 
-def assert_allclose(actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True, msg: str = "") -> None:
-    """An older form of `assert_close`: types may differ, and nan is close to nan."""
+def assert_allclose(actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None,
+                    equal_nan: bool = True, msg: str = "") -> None:
+    """Do as `assert_close` in an older form: types may differ, and nan is close to nan."""
     if not isinstance(actual, Tensor):
         actual = create.tensor(actual)
     if not isinstance(expected, Tensor):
@@ -171,13 +187,15 @@ def assert_allclose(actual: Any, expected: Any, rtol: float | None = None, atol:
     assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)
 
 
-def make_tensor(*shape: Any, dtype: Any, device: Any = "cpu", low: float | None = None, high: float | None = None, requires_grad: bool = False,
-                noncontiguous: bool = False, exclude_zero: bool = False, memory_format: Any = None) -> Any:
-    """Random values between two bounds that suit the type: -9 to 9 for numbers, 0 to 9 for bytes, 0 or 1 for booleans."""
+def make_tensor(*shape: int | Sequence[int], dtype: dtype | type, device: device_class | str = "cpu",
+                low: float | None = None, high: float | None = None, requires_grad: bool = False,
+                noncontiguous: bool = False, exclude_zero: bool = False,
+                memory_format: memory_format | None = None) -> Any:
+    """Return random values between bounds that suit the type: -9 to 9, 0 to 9 for bytes, 0 or 1 for booleans."""
     to = as_dtype(dtype)
     if requires_grad and to.category < FLOAT or noncontiguous and memory_format is not None:
-        raise BadValue(f"make_tensor: requires_grad needs a floating point type, not {to.name}, and noncontiguous leaves no choice of memory_format",
-                       fix="make_tensor(2, 3, dtype=mutagrad.float32)")
+        raise BadValue(f"make_tensor: requires_grad needs a floating point type, not {to.name}, and noncontiguous "
+                       "leaves no choice of memory_format", fix="make_tensor(2, 3, dtype=mutagrad.float32)")
     low, high = _bounds(to, low, high)
     size = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
     wide = create.rand(*size, dtype=to.to_complex() if to.is_complex else float64, device=device)
@@ -191,11 +209,16 @@ def make_tensor(*shape: Any, dtype: Any, device: Any = "cpu", low: float | None 
         spaced = create.zeros(*made.shape[:-1], 2 * made.shape[-1], dtype=to)
         spaced[..., ::2] = made
         made = spaced[..., ::2]
-    return made.contiguous(memory_format=memory_format).requires_grad_(requires_grad) if memory_format is not None else made.requires_grad_(requires_grad)
+    if memory_format is not None:
+        made = made.contiguous(memory_format=memory_format)
+    return made.requires_grad_(requires_grad)
 
 
 def _bounds(to: dtype, low: float | None, high: float | None) -> tuple[float, float]:
-    least, most = (0, 2) if to.name == "bool" else (0, 10) if to.name == "uint8" else (-9, 10) if to.category < FLOAT else (-9, 9)
+    if to.name in ("bool", "uint8"):
+        least, most = 0, 2 if to.name == "bool" else 10
+    else:
+        least, most = -9, 10 if to.category < FLOAT else 9
     low, high = least if low is None else low, most if high is None else high
     if not low < high:
         raise BadValue(f"make_tensor: low={low} must be less than high={high}", fix="low=-9, high=9")

@@ -1,8 +1,9 @@
 """Functions that first ask the classes of their arguments: `__torch_function__`, modes, and mixed precision.
 
-Nothing asks until somebody could answer: until a subclass of Tensor is defined, `mutagrad.overrides` is loaded, or a mode or
-`autocast` entered. Then `watch` puts functions that ask in the place of the public ones and of Tensor's methods, for good. A
-program without any of these pays nothing; what computes inside this package goes on with the plain functions.
+Nothing asks until somebody could answer: until a subclass of Tensor is defined, `mutagrad.overrides` is loaded, or a
+mode or `autocast` entered. Then `watch` puts functions that ask in the place of the public ones and of Tensor's
+methods, for good. A program without any of these pays nothing; what computes inside this package goes on with the plain
+functions.
 """
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ def takes_over(kind: type) -> bool:
 
 
 def foreign(values: Iterable[Any]) -> list[Any]:
-    """One value of each class that takes over, in the order in which they are asked: subclasses first, else from left to right."""
+    """Return one value of each class that takes over, in the order in which they are asked: subclasses first."""
     found: list[Any] = []
     for value in values:
         kind = type(value)
@@ -62,7 +63,7 @@ def foreign(values: Iterable[Any]) -> list[Any]:
 
 
 def answer(func: Asked, found: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What the mode, or else the first of these values that has an answer, makes of a call; a TypeError if none has."""
+    """Answer a call by the mode, or else by the first of these values that has an answer; raise if none has."""
     types = tuple(getattr(type(value), "stands_for", type(value)) for value in found)
     before = mode.now
     asked: list[Any] = list(found) if before.dispatch_off == 0 else []
@@ -76,12 +77,13 @@ def answer(func: Asked, found: list[Any], args: tuple[Any, ...], kwargs: dict[st
         if result is not NotImplemented:
             return result
     name = getattr(func, "__name__", repr(func))
-    raise NoAnswer(f"no implementation found for {name!r} on types that implement __torch_function__: {[type(a) for a in asked]}",
-                   why="all of them returned NotImplemented", fix=f"handle {name} in __torch_function__, or call super().__torch_function__")
+    raise NoAnswer(f"no implementation found for {name!r} on types that implement __torch_function__: "
+                   f"{[type(a) for a in asked]}", why="all of them returned NotImplemented",
+                   fix=f"handle {name} in __torch_function__, or call super().__torch_function__")
 
 
 def _ask(func: Asked, raw: Asked, args: tuple[Any, ...], kwargs: dict[str, Any], looks: bool = True) -> Any:
-    """The answer of a class or mode to a call of `func`; where none is to be asked, what `raw` computes, cast as autocast says."""
+    """Answer a call of `func` by a class or mode; where none is to be asked, by `raw`, cast as autocast says."""
     now = mode.now
     found = foreign((*args, *kwargs.values())) if looks and now.dispatch_off < 2 else []
     if found and now.dispatch_off == 0 or now.function_modes and now.dispatch_off < 2:
@@ -90,17 +92,17 @@ def _ask(func: Asked, raw: Asked, args: tuple[Any, ...], kwargs: dict[str, Any],
 
 
 def untouched(func: Asked, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
-    """A call that no class is asked about."""
+    """Make a call that no class is asked about."""
     return call_with({"dispatch_off": max(mode.now.dispatch_off, 1)}, func, *args, **(kwargs or {}))
 
 
-# ------------------------------------------------------------------------------------------------------ functions that ask
+# --------------------------------------------------------------------------------------------------- functions that ask
 
 _plain = PLAIN.issuperset
 
 
 def _asking(raw: Asked, name: str, shown: Asked | None = None) -> Asked:
-    """The function `raw` under a public name; `shown` is what classes are told, where an operator is another name of a method."""
+    """The function `raw` under a public name; `shown` is what classes are told, where an operator is a method."""
     def call(*args: Any, **kwargs: Any) -> Any:
         if not DISPATCHING and _plain(map(type, args)) and (not kwargs or _plain(map(type, kwargs.values()))):
             return raw(*args, **kwargs)
@@ -138,7 +140,9 @@ def _named(call: Asked, raw: Asked, name: str) -> Asked:
 
 def _asking_property(known: property) -> property:
     def read(x: Any) -> Any:
-        return known.fget(x) if not DISPATCHING and type(x) in PLAIN else _ask(made.__get__, known.fget, (x,), {})  # type: ignore[misc,arg-type]
+        if not DISPATCHING and type(x) in PLAIN:
+            return known.fget(x)  # type: ignore[misc]
+        return _ask(made.__get__, known.fget, (x,), {})  # type: ignore[arg-type]
 
     def write(x: Any, value: Any) -> None:
         if not DISPATCHING and type(x) in PLAIN and type(value) in PLAIN:
@@ -150,32 +154,35 @@ def _asking_property(known: property) -> property:
     return made
 
 
-# --------------------------------------------------------------------------------------------------------- what is watched
+# ------------------------------------------------------------------------------------------------------ what is watched
 
 _MAKERS = """
-    arange as_tensor asarray bartlett_window blackman_window broadcast_shapes empty empty_permuted empty_strided eye frombuffer from_dlpack from_numpy full
-    hamming_window hann_window kaiser_window linspace logspace ones rand randint randn randperm scalar_tensor sparse_coo_tensor tensor tril_indices
-    triu_indices zeros fftfreq rfftfreq"""
+    arange as_tensor asarray bartlett_window blackman_window broadcast_shapes empty empty_permuted empty_strided eye
+    frombuffer from_dlpack from_numpy full hamming_window hann_window kaiser_window linspace logspace ones rand randint
+    randn randperm scalar_tensor sparse_coo_tensor tensor tril_indices triu_indices zeros fftfreq rfftfreq"""
 _LEFT_ALONE = """
-    __array__ __array_namespace__ __array_ufunc__ __deepcopy__ __dlpack__ __dlpack_device__ __hash__ __iter__ __reduce_ex__ __setitem__ __setstate__
-    as_subclass can_cast calculate_gain is_tensor result_type"""
+    __array__ __array_namespace__ __array_ufunc__ __deepcopy__ __dlpack__ __dlpack_device__ __hash__ __iter__
+    __reduce_ex__ __setitem__ __setstate__ as_subclass can_cast calculate_gain is_tensor result_type"""
 MAKERS, LEFT_ALONE = frozenset(_MAKERS.split()), frozenset(_LEFT_ALONE.split())
 # Which method classes are told of where an operator is used, as in PyTorch.
 _SHOWN = {
-    "__abs__": "abs", "__add__": "add", "__ge__": "ge", "__gt__": "gt", "__iadd__": "add_", "__ifloordiv__": "floor_divide_", "__imod__": "remainder_",
-    "__imul__": "mul_", "__invert__": "bitwise_not", "__isub__": "sub_", "__itruediv__": "div_", "__le__": "le", "__lt__": "lt", "__matmul__": "matmul",
-    "__mod__": "remainder", "__mul__": "mul", "__ne__": "ne", "__neg__": "neg", "__pos__": "positive", "__radd__": "add", "__rand__": "bitwise_and",
-    "__rmul__": "mul", "__ror__": "bitwise_or", "__rxor__": "bitwise_xor", "__sub__": "sub", "__truediv__": "div"}
+    "__abs__": "abs", "__add__": "add", "__ge__": "ge", "__gt__": "gt", "__iadd__": "add_",
+    "__ifloordiv__": "floor_divide_", "__imod__": "remainder_", "__imul__": "mul_", "__invert__": "bitwise_not",
+    "__isub__": "sub_", "__itruediv__": "div_", "__le__": "le", "__lt__": "lt", "__matmul__": "matmul",
+    "__mod__": "remainder", "__mul__": "mul", "__ne__": "ne", "__neg__": "neg", "__pos__": "positive",
+    "__radd__": "add", "__rand__": "bitwise_and", "__rmul__": "mul", "__ror__": "bitwise_or",
+    "__rxor__": "bitwise_xor", "__sub__": "sub", "__truediv__": "div"}
 _BINARY = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
-_OPERATORS = {f"__{form}{name}__" for name in _BINARY.split() for form in ("", "r", "i")} | {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
-NAMESPACES: dict[str, Any] = {"": TOP, "nn.functional": functional, "nn.init": init, "linalg": linalg, "fft": fft, "special": special,
-                              "ops.recurrent": recurrent}
-NAMES: dict[Any, str] = {}  # of every function that asks, and of the readers and writers of properties
+_COMPARING = {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
+_OPERATORS = {f"__{form}{name}__" for name in _BINARY.split() for form in ("", "r", "i")} | _COMPARING
+NAMESPACES: dict[str, ModuleType] = {"": TOP, "nn.functional": functional, "nn.init": init, "linalg": linalg,
+                                     "fft": fft, "special": special, "ops.recurrent": recurrent}
+NAMES: dict[Asked, str] = {}  # of every function that asks, and of the readers and writers of properties
 _lock = new_lock()
 
 
 def watch() -> None:
-    """From now on the public functions, and the methods of Tensor, ask."""
+    """Have the public functions, and the methods of Tensor, ask from now on."""
     with _lock:
         if NAMES:
             return
@@ -190,17 +197,20 @@ def watch() -> None:
 
 
 _HOMES = ("mutagrad", "mutagrad.nn.init")
+_ROOMS = ("mutagrad.ops.", "mutagrad.tensors.", "mutagrad.core.", "mutagrad.sparse.")
 
 
 def _is_operation(value: Any) -> bool:
     home = getattr(value, "__module__", "")
-    return isinstance(value, FunctionType) and (home in _HOMES or home.startswith(("mutagrad.ops.", "mutagrad.tensors.", "mutagrad.core.", "mutagrad.sparse.")))
+    return isinstance(value, FunctionType) and (home in _HOMES or home.startswith(_ROOMS))
 
 
 def _watch_module(path: str, module: ModuleType, by_raw: dict[int, Asked]) -> None:
     """A function that has several names, here or elsewhere, is one and the same under all of them, as it was before."""
-    public = [name for name in dir(module) if not (name.startswith("_") or name in LEFT_ALONE or not path and name in TOP._lazy.MODULES)]
-    found = {name: raw for name in public if _is_operation(raw := getattr(module, name)) and (path != "ops.recurrent" or raw.__module__ == module.__name__)}
+    hidden = LEFT_ALONE if path else LEFT_ALONE | TOP._lazy.MODULES
+    public = [name for name in dir(module) if not name.startswith("_") and name not in hidden]
+    found = {name: raw for name in public if _is_operation(raw := getattr(module, name))
+             and (path != "ops.recurrent" or raw.__module__ == module.__name__)}
     for name, raw in sorted(found.items(), key=lambda item: item[0] != item[1].__name__):
         if id(raw) not in by_raw:
             by_raw[id(raw)] = (_making if name in MAKERS and path != "nn.init" else _asking)(raw, name)
@@ -209,16 +219,24 @@ def _watch_module(path: str, module: ModuleType, by_raw: dict[int, Asked]) -> No
 
 
 def _watch_tensor() -> None:
-    """The methods, operators and properties of Tensor ask from now on; one that has several names stays one under all of them."""
+    """Have the methods, operators and properties of Tensor ask; one that has several names stays one under all."""
     for name in dir(Tensor):
         getattr(Tensor, name, None)  # loads the methods that are not loaded yet
-    methods = {name: value for name, value in vars(Tensor).items() if name not in LEFT_ALONE and (not name.startswith("_") or name.startswith("__"))}
+    methods = {name: value for name, value in vars(Tensor).items()
+               if name not in LEFT_ALONE and (not name.startswith("_") or name.startswith("__"))}
     asking: dict[str, Any] = {}
     by_raw: dict[int, Asked] = {}
-    for name, raw in sorted(methods.items(), key=lambda item: (item[0] in _OPERATORS or item[0] in _SHOWN, item[0] != getattr(item[1], "__name__", ""))):
+
+    def rank(item: tuple[str, Any]) -> tuple[bool, bool]:
+        """Methods before operators, and each under its own name first."""
+        name, raw = item
+        return name in _OPERATORS or name in _SHOWN, name != getattr(raw, "__name__", "")
+
+    for name, raw in sorted(methods.items(), key=rank):
         if isinstance(raw, property):
             made = asking[name] = _asking_property(raw)
-            NAMES[made.__get__], NAMES[made.__set__] = called(f"Tensor.{name}.__get__"), called(f"Tensor.{name}.__set__")
+            NAMES[made.__get__] = called(f"Tensor.{name}.__get__")
+            NAMES[made.__set__] = called(f"Tensor.{name}.__set__")
         elif name in _OPERATORS or name in _SHOWN:
             asking[name] = (_operator if name in _OPERATORS else _asking)(raw, name, asking.get(_SHOWN.get(name, "")))
             NAMES[asking[name]] = called(f"Tensor.{name}")
@@ -232,8 +250,8 @@ def _watch_tensor() -> None:
     NAMES[Tensor.__setitem__] = called("Tensor.__setitem__")
 
 
-def _exchange(owner: Any, by_raw: dict[int, Asked]) -> None:
-    """The layers call what they have imported by name, or hold in a class: these, too, ask."""
+def _exchange(owner: ModuleType | type, by_raw: dict[int, Asked]) -> None:
+    """Have what the layers have imported by name, or hold in a class, ask, too."""
     for name, value in list(vars(owner).items()):
         if isinstance(value, FunctionType) and id(value) in by_raw:
             setattr(owner, name, by_raw[id(value)])
@@ -242,22 +260,24 @@ def _exchange(owner: Any, by_raw: dict[int, Asked]) -> None:
 
 
 def subclassed(kind: type[Tensor]) -> None:
-    """Notices a subclass of Tensor. Its writes `x[i] = y` ask; those of other tensors need not, and see by a reference count what y is."""
+    """Notice a subclass of Tensor. Its writes `x[i] = y` ask; those of others need not: a reference count tells y."""
     watch()
     if kind.__setitem__ is Tensor.__setitem__:
-        kind.__setitem__ = _asking(Tensor.__setitem__, "__setitem__", Tensor.__setitem__)  # type: ignore[method-assign,assignment]
+        asking = _asking(Tensor.__setitem__, "__setitem__", Tensor.__setitem__)
+        kind.__setitem__ = asking  # type: ignore[method-assign,assignment]
 
 
-def inherited(kind: type[Tensor], func: Asked, types: Iterable[type], args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
-    """What `Tensor.__torch_function__` does: the function itself, whose results become tensors of the subclass."""
+def inherited(kind: type[Tensor], func: Asked, types: Iterable[type], args: tuple[Any, ...],
+              kwargs: dict[str, Any] | None) -> Any:
+    """Do what `Tensor.__torch_function__` does: call the function, whose results become tensors of the subclass."""
     if not all(issubclass(kind, other) for other in types):
         return NotImplemented
     result = untouched(func, args, kwargs)
     return result if func in unchanged() else _as_subclass(result, kind)
 
 
-def unchanged() -> set[Any]:
-    """Functions whose results are kept as they are: gradients have a class of their own."""
+def unchanged() -> set[Asked]:
+    """Return the functions whose results are kept as they are: gradients have a class of their own."""
     return {Tensor.grad.__get__}  # type: ignore[attr-defined]
 
 
@@ -270,7 +290,7 @@ def _as_subclass(result: Any, kind: type[Tensor]) -> Any:
 
 
 def asked_late(raw: Asked, args: tuple[Any, ...], error: Exception) -> Any:
-    """The answer of an argument whose class was not known to take over when the function was called; the error, if it has none."""
+    """Answer by an argument whose class was not known to take over at the time of the call; else raise the error."""
     watch()
     found = foreign(args) if mode.now.dispatch_off == 0 else []
     if not found:

@@ -15,4 +15,5 @@ from ...ops.create.windows import (
     nuttall,
 )
 
-__all__ = ["bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann", "kaiser", "nuttall"]
+__all__ = ["bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming",
+           "hann", "kaiser", "nuttall"]

@@ -1,4 +1,4 @@
-"""Run by Python as it starts, where `mutagrad run` has put this folder on PYTHONPATH: child processes mean mutagrad, too.
+"""Run by Python as it starts, where `mutagrad run` has put this folder on PYTHONPATH: torch is mutagrad there, too.
 
 Python runs one module of this name. Where another is hidden behind this one, it is run afterwards.
 """
@@ -8,7 +8,11 @@ import importlib.util
 import os
 import sys
 from importlib.machinery import ModuleSpec, PathFinder
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -16,7 +20,8 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 class _Later:
     """Loads nothing until a program imports torch: most processes that a program starts do not."""
 
-    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+    def find_spec(self, fullname: str, path: Sequence[str] | None = None,
+                  target: ModuleType | None = None) -> ModuleSpec | None:
         if fullname.partition(".")[0] != "torch":
             return None
         sys.meta_path.remove(self)  # type: ignore[arg-type]

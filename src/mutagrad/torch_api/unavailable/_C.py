@@ -1,6 +1,7 @@
-"""Names of PyTorch's C++ library that Python programs ask for, where the answer is known: that there is no such thing here."""
+"""Names of PyTorch's C++ library that Python programs ask for, where it is known that there is no such thing here."""
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 from typing import Any
 from weakref import ref
@@ -8,10 +9,11 @@ from weakref import ref
 from ...autograd import _functions as _functions, is_grad_enabled as is_grad_enabled
 from ...base.device import device as Device
 from ...base.errors import BadValue, NotSupported
+from ...base.layout import memory_format
 from ...base.modes import Block, Relative, mode
 from ...core.backward import running
 from ...core.dtypes import dtype as ElementType
-from ...core.graph import Leaf, Node
+from ...core.graph import Leaf, Node, Writer
 from ...tensors.tensor import Tensor, answers_nothing
 
 
@@ -45,16 +47,16 @@ def _is_torch_function_mode_enabled() -> bool:
 
 # Names of what PyTorch's C++ library could do to an operation. Operations here are not dispatched by them.
 _KEYS = """
-    Undefined CPU CUDA MPS XPU Meta SparseCPU SparseCUDA QuantizedCPU QuantizedCUDA BackendSelect Python Functionalize ADInplaceOrView
-    AutogradOther AutogradCPU AutogradCUDA AutogradMPS AutogradXPU AutogradMeta AutocastCPU AutocastCUDA FuncTorchBatched PreDispatch
-    Autograd CompositeImplicitAutograd CompositeExplicitAutograd"""
+    Undefined CPU CUDA MPS XPU Meta SparseCPU SparseCUDA QuantizedCPU QuantizedCUDA BackendSelect Python Functionalize
+    ADInplaceOrView AutogradOther AutogradCPU AutogradCUDA AutogradMPS AutogradXPU AutogradMeta AutocastCPU AutocastCUDA
+    FuncTorchBatched PreDispatch Autograd CompositeImplicitAutograd CompositeExplicitAutograd"""
 DispatchKey: Any = Enum("DispatchKey", [(name, name) for name in _KEYS.split()], type=str)  # type: ignore[misc]
 
 
 class DispatchKeySet(frozenset[str]):
     """Several of these names."""
 
-    def __new__(cls, keys: Any = ()) -> DispatchKeySet:
+    def __new__(cls, keys: str | Iterable[str] = ()) -> DispatchKeySet:
         return super().__new__(cls, (keys,) if isinstance(keys, str) else keys)
 
     def __or__(self, other: Any) -> DispatchKeySet:
@@ -83,9 +85,10 @@ class _nn:
     """Functions for layers."""
 
     @staticmethod
-    def _parse_to(*targets: Any, device: Any = None, dtype: Any = None, non_blocking: bool = False, copy: bool = False,
-                  memory_format: Any = None) -> tuple[Any, Any, bool, Any]:
-        """The arguments of `to` by what they mean: device, element type, whether not to wait, order in memory."""
+    def _parse_to(*targets: Any, device: Device | str | None = None, dtype: ElementType | None = None,
+                  non_blocking: bool = False, copy: bool = False, memory_format: memory_format | None = None,
+                  ) -> tuple[Device | None, ElementType | None, bool, memory_format | None]:
+        """Return the arguments of `to` by what they mean: device, element type, whether not to wait, memory format."""
         for target in targets:
             if isinstance(target, Tensor):
                 device, dtype = target.device, target.dtype
@@ -100,8 +103,8 @@ def _log_api_usage_once(event: str) -> None:
     """Nothing is logged."""
 
 
-def _get_tracing_state() -> Any:
-    """No program is traced."""
+def _get_tracing_state() -> None:
+    """Return None: no program is traced."""
     return None
 
 
@@ -113,7 +116,7 @@ def _are_functorch_transforms_active() -> bool:
 class _WeakTensorRef:
     """A reference that does not keep a tensor alive."""
 
-    def __init__(self, tensor: Any) -> None:
+    def __init__(self, tensor: Tensor) -> None:
         self._tensor = ref(tensor)
 
     def expired(self) -> bool:
@@ -121,7 +124,7 @@ class _WeakTensorRef:
         return self._tensor() is None
 
 
-def _will_engine_execute_node(node: Any) -> bool:
+def _will_engine_execute_node(node: Writer) -> bool:
     """Whether the sweep that is running visits a node."""
     if not isinstance(node, (Node, Leaf)):
         raise BadValue(f"_will_engine_execute_node: expects an grad_fn, not {type(node).__name__}", fix="x.grad_fn")

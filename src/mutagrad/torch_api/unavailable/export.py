@@ -1,7 +1,7 @@
 """Programs import this to export a model when they are asked to. Nothing is exported here."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from ...base.errors import NotSupported
 
@@ -19,6 +19,7 @@ class Dim:
         self.__name__, self.min, self.max = name, min, max
 
 
-def export(*arguments: Any, **settings: Any) -> Any:
-    """Raises: there is no graph of a whole program."""
-    raise NotSupported("export: models are not exported", why="programs run as they are, line by line", fix="save(model.state_dict(), path)")
+def export(*arguments: Any, **settings: Any) -> NoReturn:
+    """Raise: there is no graph of a whole program."""
+    raise NotSupported("export: models are not exported", why="programs run as they are, line by line",
+                       fix="save(model.state_dict(), path)")

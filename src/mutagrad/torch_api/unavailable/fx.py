@@ -1,19 +1,23 @@
 """Symbolic tracing: there is none, and functions need no marks for it."""
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
 
 from ...base.errors import NotSupported
 from ...nn.module import Module
 
 __all__ = ["Graph", "GraphModule", "Node", "Proxy", "Tracer", "symbolic_trace", "wrap"]
 
+F = TypeVar("F")
+
 
 class _Traced:
     """What tracing would make; nothing is an instance of it."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
-        raise NotSupported(f"fx.{type(self).__name__}: programs are not traced", why="they run as they are", fix="call the module itself")
+        raise NotSupported(f"fx.{type(self).__name__}: programs are not traced", why="they run as they are",
+                           fix="call the module itself")
 
 
 class Graph(_Traced):
@@ -48,17 +52,18 @@ class GraphModule(_Traced, Module):
     """A module made of a traced program."""
 
 
-def wrap(fn_or_name: Any) -> Any:
-    """The function itself: there is no tracing that it could be hidden from."""
+def wrap(fn_or_name: F) -> F:
+    """Return the function itself: there is no tracing that it could be hidden from."""
     return fn_or_name
 
 
 def get_proxy_mode() -> None:
-    """What is being traced: nothing."""
+    """Return what is being traced: nothing."""
 
 
-def symbolic_trace(root: Any, concrete_args: Any = None) -> Any:
-    raise NotSupported("fx.symbolic_trace: programs are not traced", why="they run as they are", fix="call the module itself")
+def symbolic_trace(root: Callable[..., Any], concrete_args: dict[str, Any] | None = None) -> NoReturn:
+    raise NotSupported("fx.symbolic_trace: programs are not traced", why="they run as they are",
+                       fix="call the module itself")
 
 
 class FakeTensor(_Traced):

@@ -1,16 +1,18 @@
 """Scripting and tracing: there is no compiler, and a function runs as Python either way, so each is itself."""
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NoReturn, TypeVar
 
 from ...base.errors import NotSupported
 from ...nn.module import Module
 
-__all__ = ["Attribute", "Final", "RecursiveScriptModule", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate", "export", "fork", "freeze",
-           "ignore", "is_scripting", "is_tracing", "isinstance", "load", "optimize_for_inference", "save", "script", "script_if_tracing",
-           "script_method", "trace", "trace_module", "unused", "wait"]
+__all__ = ["Attribute", "Final", "RecursiveScriptModule", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate",
+           "export", "fork", "freeze", "ignore", "is_scripting", "is_tracing", "isinstance", "load",
+           "optimize_for_inference", "save", "script", "script_if_tracing", "script_method", "trace", "trace_module",
+           "unused", "wait"]
 
+T = TypeVar("T")
 _isinstance = isinstance
 Dict, List, Tuple = dict, list, tuple  # which PyTorch's module happens to have
 
@@ -41,66 +43,67 @@ class TracerWarning(Warning):
     """Told of tracing, which never happens."""
 
 
-def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> Any:
-    """The function, module or class itself."""
+def script(obj: T, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> T:
+    """Return the function, module or class itself."""
     return obj
 
 
-def script_method(fn: Callable[..., Any]) -> Callable[..., Any]:
+def script_method(fn: T) -> T:
     return fn
 
 
-def script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:
+def script_if_tracing(fn: T) -> T:
     return fn
 
 
 _script_if_tracing = script_if_tracing
 
 
-def trace(func: Any = None, example_inputs: Any = None, **settings: Any) -> Any:
-    """The function itself; as a decorator, too. Unlike a trace, it still takes its branches by the values it is given."""
+def trace(func: Callable[..., Any] | None = None, example_inputs: Any = None, **settings: Any) -> Any:
+    """Return the function itself; a decorator, too. Unlike a trace, it still branches by the values it is given."""
     return func if func is not None else lambda f: f
 
 
 def _compiled_only(name: str) -> NotSupported:
-    return NotSupported(f"jit.{name}: there are no compiled modules", why="a module runs as Python, line by line", fix="module.eval(), and call it")
+    return NotSupported(f"jit.{name}: there are no compiled modules", why="a module runs as Python, line by line",
+                        fix="module.eval(), and call it")
 
 
-def trace_module(mod: Any, inputs: Any, **settings: Any) -> Any:
+def trace_module(mod: Module, inputs: dict[str, Any], **settings: Any) -> NoReturn:
     raise _compiled_only("trace_module")
 
 
-def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:
+def freeze(mod: Module, preserved_attrs: Sequence[str] | None = None, optimize_numerics: bool = True) -> NoReturn:
     raise _compiled_only("freeze")
 
 
-def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
+def optimize_for_inference(mod: Module, other_methods: Sequence[str] | None = None) -> NoReturn:
     raise _compiled_only("optimize_for_inference")
 
 
 def ignore(drop: Any = False, **settings: Any) -> Any:
-    """A decorator, with or without arguments, that changes nothing."""
+    """Return a decorator, with or without arguments, that changes nothing."""
     return drop if callable(drop) else lambda fn: fn
 
 
-def unused(fn: Callable[..., Any]) -> Callable[..., Any]:
+def unused(fn: T) -> T:
     return fn
 
 
-def export(fn: Callable[..., Any]) -> Callable[..., Any]:
+def export(fn: T) -> T:
     return fn
 
 
-def _overload(func: Callable[..., Any]) -> Callable[..., Any]:
-    """A mark for compilers: Python runs the last definition of a name."""
+def _overload(func: T) -> T:
+    """Return the function; a mark for compilers: Python runs the last definition of a name."""
     return func
 
 
 _overload_method = _overload
 
 
-def interface(obj: Any) -> Any:
-    """The class itself."""
+def interface(obj: T) -> T:
+    """Return the class itself."""
     return obj
 
 
@@ -112,7 +115,7 @@ def is_tracing() -> bool:
     return False
 
 
-def annotate(the_type: Any, the_value: Any) -> Any:
+def annotate(the_type: Any, the_value: T) -> T:
     return the_value
 
 
@@ -120,22 +123,22 @@ def isinstance(obj: Any, target_type: Any) -> bool:
     return _isinstance(obj, target_type)
 
 
-def Attribute(value: Any, type: Any) -> Any:
+def Attribute(value: T, type: Any) -> T:
     return value
 
 
 def fork(func: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
-    """Runs at once: what is waited for is there already."""
+    """Run at once: what is waited for is there already."""
     return func(*arguments, **settings)
 
 
-def wait(future: Any) -> Any:
+def wait(future: T) -> T:
     return future
 
 
-def save(m: Any, f: Any, _extra_files: Any = None) -> None:
+def save(m: Module, f: Any, _extra_files: Any = None) -> NoReturn:
     raise NotSupported("jit.save: there are no compiled modules to save", fix="mutagrad.save(module.state_dict(), f)")
 
 
-def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> Any:
+def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> NoReturn:
     raise NotSupported("jit.load: compiled modules cannot be loaded", fix="module.load_state_dict(mutagrad.load(f))")

@@ -3,20 +3,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....tensors.tensor import Tensor
 from ...compiler import allow_in_graph, assume_constant_result, disable, is_compiling, reset
 from . import config, eval_frame
 from .eval_frame import OptimizedModule
 
-__all__ = ["OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "eval_frame", "graph_break", "is_compiling", "mark_dynamic",
-           "mark_static", "mark_static_address", "maybe_mark_dynamic", "reset"]
+__all__ = ["OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "eval_frame",
+           "graph_break", "is_compiling", "mark_dynamic", "mark_static", "mark_static_address", "maybe_mark_dynamic",
+           "reset"]
 
 
 def graph_break(msg: str = "") -> None:
-    """Where a compiled program would be cut in two."""
+    """Mark where a compiled program would be cut in two."""
 
 
-def mark_static(t: Any, *settings: Any, **more: Any) -> None:
-    """Tells a compiler about a tensor; there is none to tell."""
+def mark_static(t: Tensor, *settings: Any, **more: Any) -> None:
+    """Tell a compiler about a tensor; there is none to tell."""
 
 
 mark_dynamic = maybe_mark_dynamic = mark_static_address = mark_static

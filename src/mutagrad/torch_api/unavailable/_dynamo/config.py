@@ -1,4 +1,4 @@
-"""Settings of a compiler, which programs write as attributes of this module: `torch._dynamo.config.suppress_errors = True`."""
+"""Settings of a compiler, which programs write as attributes: `torch._dynamo.config.suppress_errors = True`."""
 from __future__ import annotations
 
 suppress_errors = False

@@ -1,4 +1,4 @@
-"""Programs set the code generator of PyTorch's compiler up here. There is none: settings are kept, and change nothing."""
+"""Programs set up the code generator of PyTorch's compiler here. There is none: settings change nothing."""
 from __future__ import annotations
 
 from . import config

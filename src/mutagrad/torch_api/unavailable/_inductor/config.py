@@ -1,1 +1,1 @@
-"""Settings of a code generator, which programs write as attributes: `torch._inductor.config.coordinate_descent_tuning = True`."""
+"""Settings of a code generator, written as attributes: `torch._inductor.config.coordinate_descent_tuning = True`."""

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 
-matmul = SimpleNamespace(allow_tf32=False, allow_fp16_reduced_precision_reduction=True, allow_bf16_reduced_precision_reduction=True,
-                         allow_fp16_accumulation=False)
+matmul = SimpleNamespace(allow_tf32=False, allow_fp16_reduced_precision_reduction=True,
+                         allow_bf16_reduced_precision_reduction=True, allow_fp16_accumulation=False)
 cufft_plan_cache = SimpleNamespace(size=0, max_size=0, clear=lambda: None)
 preferred_linalg = "default"
 _attention = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}
@@ -30,8 +30,9 @@ enable_cudnn_sdp, cudnn_sdp_enabled = _switch("cudnn")
 
 
 @contextmanager
-def sdp_kernel(enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True) -> Iterator[None]:
-    """Chooses kernels of attention for a while."""
+def sdp_kernel(enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True,
+               enable_cudnn: bool = True) -> Iterator[None]:
+    """Choose kernels of attention for a while."""
     before = dict(_attention)
     _attention.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn)
     try:
@@ -41,7 +42,7 @@ def sdp_kernel(enable_flash: bool = True, enable_math: bool = True, enable_mem_e
 
 
 def preferred_linalg_library(backend: str | None = None) -> str:
-    """Which library factorizes on a GPU: remembered."""
+    """Remember which library factorizes on a GPU; return it."""
     global preferred_linalg
     preferred_linalg = backend or preferred_linalg
     return preferred_linalg

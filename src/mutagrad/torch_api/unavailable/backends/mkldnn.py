@@ -13,7 +13,7 @@ def is_available() -> bool:
 
 @contextmanager
 def flags(enabled: bool = False, deterministic: bool = False, allow_tf32: bool = True) -> Iterator[None]:
-    """Sets them for a while."""
+    """Set them for a while."""
     before = {name: globals()[name] for name in ("enabled", "deterministic")}
     globals().update(enabled=enabled, deterministic=deterministic)
     try:
