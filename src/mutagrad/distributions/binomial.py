@@ -9,6 +9,7 @@ from ..base.modes import keeps_modes
 from ..ops.create.create import arange
 from ..ops.math.special import lgamma
 from ..ops.random.sampling import binomial
+from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 from .odds import BinaryOdds
@@ -24,10 +25,12 @@ def _positive_part(x: Any) -> Any:
 class Binomial(BinaryOdds, Distribution):
     """How many of `total_count` trials succeed."""
 
-    arg_constraints = {"total_count": constraints.nonnegative_integer, "probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints = {"total_count": constraints.nonnegative_integer, "probs": constraints.unit_interval,
+                       "logits": constraints.real}
     has_enumerate_support = True
 
-    def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(self, total_count: Tensor | int = 1, probs: Tensor | float | None = None,
+                 logits: Tensor | float | None = None, validate_args: bool | None = None) -> None:
         name = self._set_odds(probs, logits)
         given, counts = numbers_or_tensors(self.__dict__[name], total_count)
         self.__dict__[name], self.total_count = given, counts.to(given.dtype)
@@ -72,6 +75,7 @@ class Binomial(BinaryOdds, Distribution):
     def enumerate_support(self, expand: bool = True) -> Any:
         most = int(self.total_count.max().item())
         if not bool((self.total_count == most).all()):
-            raise NotSupported("Binomial: values can be listed only where total_count is the same everywhere", fix="one distribution for each count")
+            raise NotSupported("Binomial: values can be listed only where total_count is the same everywhere",
+                               fix="one distribution for each count")
         values = arange(1 + most, dtype=self.total_count.dtype).reshape(-1, *(1,) * len(self._batch_shape))
         return values.expand(-1, *self._batch_shape) if expand else values

@@ -17,10 +17,12 @@ from ..ops.linalg.spectral import eigvalsh
 from ..ops.reduce.reductions import all as all_of
 from ..ops.shape.shape import cat as joined, stack as stacked
 
-__all__ = ["Constraint", "MixtureSameFamilyConstraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property", "greater_than",
-           "greater_than_eq", "half_open_interval", "independent", "integer_interval", "interval", "is_dependent", "less_than", "lower_cholesky",
-           "lower_triangular", "multinomial", "nonnegative", "nonnegative_integer", "one_hot", "positive", "positive_definite", "positive_integer",
-           "positive_semidefinite", "real", "real_vector", "simplex", "square", "stack", "symmetric", "unit_interval"]
+__all__ = ["Constraint", "MixtureSameFamilyConstraint", "boolean", "cat", "corr_cholesky", "dependent",
+           "dependent_property", "greater_than", "greater_than_eq", "half_open_interval", "independent",
+           "integer_interval", "interval", "is_dependent", "less_than", "lower_cholesky", "lower_triangular",
+           "multinomial", "nonnegative", "nonnegative_integer", "one_hot", "positive", "positive_definite",
+           "positive_integer", "positive_semidefinite", "real", "real_vector", "simplex", "square", "stack",
+           "symmetric", "unit_interval"]
 
 
 class Constraint:
@@ -38,7 +40,7 @@ class Constraint:
         return f"{type(self).__name__.lstrip('_')}({settings})"
 
 
-# ------------------------------------------------------------------------------------------------- said by other parameters
+# --------------------------------------------------------------------------------------------- said by other parameters
 
 class _Dependent(Constraint):
     """What a value may be depends on other parameters: an instance of the distribution knows."""
@@ -48,7 +50,8 @@ class _Dependent(Constraint):
 
     def _told(self, what: Any) -> Any:
         if what is NotImplemented:
-            raise NotSupported(f"{type(self).__name__}: is_discrete and event_dim are known to an instance only", fix="Uniform(0.0, 1.0).support")
+            raise NotSupported(f"{type(self).__name__}: is_discrete and event_dim are known to an instance only",
+                               fix="Uniform(0.0, 1.0).support")
         return what
 
     @property
@@ -65,16 +68,18 @@ class _Dependent(Constraint):
                           event_dim=self._event_dim if event_dim is NotImplemented else event_dim)
 
     def check(self, value: Any) -> Any:
-        raise BadValue("Cannot determine validity of dependent constraint", why="it depends on the distribution's parameters")
+        raise BadValue("Cannot determine validity of dependent constraint",
+                       why="it depends on the distribution's parameters")
 
     def __repr__(self) -> str:
         return "Dependent()"
 
 
 class dependent_property(property, _Dependent):
-    """A property of a distribution that is a constraint: of the class it is a dependent one, of an instance the one that holds."""
+    """A property of a distribution that is a constraint: dependent for a class, the one that holds for an instance."""
 
-    def __init__(self, fn: Callable[[Any], Any] | None = None, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> None:
+    def __init__(self, fn: Callable[[Any], Any] | None = None, *, is_discrete: Any = NotImplemented,
+                 event_dim: Any = NotImplemented) -> None:
         super().__init__(fn)
         self._is_discrete, self._event_dim = is_discrete, event_dim
 
@@ -88,7 +93,7 @@ def is_dependent(constraint: Any) -> bool:
     return isinstance(constraint, _Dependent)
 
 
-# ---------------------------------------------------------------------------------------------------------------- numbers
+# -------------------------------------------------------------------------------------------------------------- numbers
 
 class _Real(Constraint):
     def check(self, value: Any) -> Any:
@@ -153,7 +158,7 @@ class _IntegerGreaterThan(Constraint):
         return (value % 1 == 0) & (value >= self.lower_bound)
 
 
-# ------------------------------------------------------------------------------------------------------ vectors, matrices
+# ---------------------------------------------------------------------------------------------------- vectors, matrices
 
 class _Simplex(Constraint):
     event_dim = 1
@@ -209,7 +214,9 @@ class _Square(Constraint):
 class _Symmetric(_Square):
     def check(self, value: Any) -> Any:
         square = super().check(value)
-        return square & ((value - value.mT).abs() <= 1e-6 + 1e-5 * value.mT.abs()).flatten(-2).all(-1) if bool(square.all()) else square
+        if not bool(square.all()):
+            return square
+        return square & ((value - value.mT).abs() <= 1e-6 + 1e-5 * value.mT.abs()).flatten(-2).all(-1)
 
 
 class _PositiveSemidefinite(_Symmetric):
@@ -226,7 +233,7 @@ class _PositiveDefinite(_PositiveSemidefinite):
         return eigenvalues > 0
 
 
-# ---------------------------------------------------------------------------------------------------------- made of others
+# ------------------------------------------------------------------------------------------------------- made of others
 
 class _IndependentConstraint(Constraint):
     """The same for all elements of the last dimensions at once."""
@@ -245,7 +252,8 @@ class _IndependentConstraint(Constraint):
     def check(self, value: Any) -> Any:
         found, dims = self.base_constraint.check(value), self.reinterpreted_batch_ndims
         if found.ndim < dims:
-            raise BadValue(f"independent: Expected value.dim() >= {self.event_dim} but got {value.ndim}", why="a value has the dimensions of its event")
+            raise BadValue(f"independent: Expected value.dim() >= {self.event_dim} but got {value.ndim}",
+                           why="a value has the dimensions of its event")
         return all_of(found, tuple(range(-dims, 0))) if dims else found
 
     def __repr__(self) -> str:
@@ -288,7 +296,8 @@ class _Cat(Constraint):
         return max(c.event_dim for c in self.cseq)
 
     def check(self, value: Any) -> Any:
-        return joined([c.check(part) for c, part in zip(self.cseq, value.split(self.lengths, self.dim), strict=True)], self.dim)
+        parts = value.split(self.lengths, self.dim)
+        return joined([c.check(part) for c, part in zip(self.cseq, parts, strict=True)], self.dim)
 
 
 class _Stack(_Cat):
@@ -314,4 +323,5 @@ nonnegative_integer, positive_integer = _IntegerGreaterThan(0), _IntegerGreaterT
 independent, cat, stack = _IndependentConstraint, _Cat, _Stack
 real_vector, simplex, one_hot = independent(real, 1), _Simplex(), _OneHot()
 lower_triangular, lower_cholesky, corr_cholesky = _LowerTriangular(), _LowerCholesky(), _CorrCholesky()
-square, symmetric, positive_semidefinite, positive_definite = _Square(), _Symmetric(), _PositiveSemidefinite(), _PositiveDefinite()
+square, symmetric = _Square(), _Symmetric()
+positive_semidefinite, positive_definite = _PositiveSemidefinite(), _PositiveDefinite()

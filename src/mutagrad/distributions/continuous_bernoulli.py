@@ -10,6 +10,7 @@ from ..nn.functional import binary_cross_entropy_with_logits
 from ..ops.create.create import rand
 from ..ops.math.elementwise import sigmoid, where
 from ..ops.shape.shape import broadcast_tensors
+from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 from .odds import BinaryOdds
@@ -28,7 +29,8 @@ class ContinuousBernoulli(BinaryOdds, Distribution):
     support = constraints.unit_interval
     has_rsample = True
 
-    def __init__(self, probs: Any = None, logits: Any = None, lims: tuple[float, float] = (0.499, 0.501), validate_args: bool | None = None) -> None:
+    def __init__(self, probs: Tensor | float | None = None, logits: Tensor | float | None = None,
+                 lims: tuple[float, float] = (0.499, 0.501), validate_args: bool | None = None) -> None:
         self._lims = lims
         name = self._set_odds(probs, logits)
         given, = numbers_or_tensors(self.__dict__[name])
@@ -55,7 +57,8 @@ class ContinuousBernoulli(BinaryOdds, Distribution):
         """The logarithm of what the density is multiplied by."""
         far, probs = self._far()
         low = probs <= 0.5
-        exact = ((-probs).log1p() - probs.log()).abs().log() - where(low, (-2 * where(low, probs, 0.0)).log1p(), (2 * where(low, 1.0, probs) - 1).log())
+        distance = where(low, (-2 * where(low, probs, 0.0)).log1p(), (2 * where(low, 1.0, probs) - 1).log())
+        exact = ((-probs).log1p() - probs.log()).abs().log() - distance
         x = (self.probs - 0.5) ** 2
         return where(far, exact, math.log(2) + (4 / 3 + 104 / 45 * x) * x)
 
@@ -63,7 +66,8 @@ class ContinuousBernoulli(BinaryOdds, Distribution):
     def mean(self) -> Any:
         far, probs = self._far()
         x = self.probs - 0.5
-        return where(far, probs / (2 * probs - 1) + 1 / ((-probs).log1p() - probs.log()), 0.5 + (1 / 3 + 16 / 45 * x ** 2) * x)
+        exact = probs / (2 * probs - 1) + 1 / ((-probs).log1p() - probs.log())
+        return where(far, exact, 0.5 + (1 / 3 + 16 / 45 * x ** 2) * x)
 
     @property
     def variance(self) -> Any:

@@ -25,7 +25,8 @@ class Dirichlet(Distribution):
 
     def __init__(self, concentration: Any, validate_args: bool | None = None) -> None:
         if concentration.ndim < 1:
-            raise BadValue("Dirichlet: concentration must have at least one dimension", fix="Dirichlet(mutagrad.tensor([1.0, 2.0]))")
+            raise BadValue("Dirichlet: concentration must have at least one dimension",
+                           fix="Dirichlet(mutagrad.tensor([1.0, 2.0]))")
         self.concentration = concentration
         super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args)
 
@@ -37,7 +38,7 @@ class Dirichlet(Distribution):
     def mode(self) -> Any:
         above = (self.concentration - 1).clamp(min=0.0)
         mode = above / above.sum(-1, keepdim=True)
-        corners = (self.concentration < 1).all(-1, keepdim=True)  # the density is infinite at every corner: the first, as in PyTorch
+        corners = (self.concentration < 1).all(-1, keepdim=True)  # infinite at every corner: the first, as in PyTorch
         first = one_hot(zeros_like(mode[..., 0]).long(), mode.shape[-1]).to(mode.dtype)
         return where(corners, first, mode)
 

@@ -22,7 +22,8 @@ def numbers_or_tensors(*values: Any) -> tuple[Any, ...]:
     """Numbers and tensors as tensors of one shape; numbers take the type of the tensors."""
     for v in values:
         if not isinstance(v, (Tensor, Real)):
-            raise BadData(f"a parameter must be a number or a tensor, not {type(v).__name__}", fix="Normal(mutagrad.tensor(loc), 1.0)")
+            raise BadData(f"a parameter must be a number or a tensor, not {type(v).__name__}",
+                          fix="Normal(mutagrad.tensor(loc), 1.0)")
     tensors = [v for v in values if isinstance(v, Tensor)]
     dtype = tensors[0].dtype if tensors else None
     return tuple(broadcast_tensors(*(v if isinstance(v, Tensor) else as_tensor(float(v), dtype=dtype) for v in values)))
@@ -38,27 +39,30 @@ class Distribution:
     has_enumerate_support = False
     _validate_args = True
 
-    def __init__(self, batch_shape: Iterable[int] = (), event_shape: Iterable[int] = (), validate_args: bool | None = None) -> None:
+    def __init__(self, batch_shape: Iterable[int] = (), event_shape: Iterable[int] = (),
+                 validate_args: bool | None = None) -> None:
         self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
         if validate_args is not None:
             self._validate_args = validate_args
         if self._validate_args:
             for name, constraint in self._constraints().items():
-                known = name in self.__dict__ or isinstance(getattr(type(self), name, None), property)  # or else it follows from others
-                if known and not is_dependent(constraint):
+                known = name in self.__dict__ or isinstance(getattr(type(self), name, None), property)
+                if known and not is_dependent(constraint):  # what is not known follows from others
                     self._check(getattr(self, name), constraint, f"parameter {name}")
 
     def _constraints(self) -> Any:
         try:
             return self.arg_constraints
         except NotImplementedError:
-            warnings.warn(f"{type(self).__name__} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or initialize the distribution with "
-                          "`validate_args=False` to turn off validation.", stacklevel=4)
+            warnings.warn(f"{type(self).__name__} does not define `arg_constraints`. Please set "
+                          "`arg_constraints = {}` or initialize the distribution with `validate_args=False` "
+                          "to turn off validation.", stacklevel=4)
             return {}
 
     def _check(self, value: Any, constraint: Constraint, what: str) -> None:
         if not bool(constraint.check(value).all()):
-            raise BadValue(f"{type(self).__name__}: Expected {what}, of shape {tuple(value.shape)}, to satisfy the constraint {constraint}",
+            raise BadValue(f"{type(self).__name__}: Expected {what}, of shape {tuple(value.shape)}, "
+                           f"to satisfy the constraint {constraint}",
                            why=f"it holds\n{value}", fix="validate_args=False leaves it unchecked")
 
     @staticmethod
@@ -75,7 +79,8 @@ class Distribution:
         return self._event_shape
 
     def _unknown(self, what: str) -> NotSupported:
-        return NotSupported(f"{type(self).__name__}.{what}: there is none", why="it has no closed form, or it is not defined for this distribution")
+        return NotSupported(f"{type(self).__name__}.{what}: there is none",
+                            why="it has no closed form, or it is not defined for this distribution")
 
     @property
     def arg_constraints(self) -> Any:
@@ -110,7 +115,8 @@ class Distribution:
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Draws through which gradients reach the parameters."""
-        raise NotSupported(f"{type(self).__name__}.rsample: a draw is not a differentiable function of the parameters", fix="sample()")
+        raise NotSupported(f"{type(self).__name__}.rsample: a draw is not a differentiable function of the parameters",
+                           fix="sample()")
 
     def sample_n(self, n: int) -> Any:
         return self.sample((n,))
@@ -140,7 +146,8 @@ class Distribution:
     def _get_checked_instance(self, cls: type[Any], _instance: Any = None) -> Any:
         """An instance for `expand` to fill, for which the class must be the one that says how to."""
         if _instance is None and type(self).__init__ is not cls.__init__:
-            raise NotSupported(f"{type(self).__name__}.expand: the class has an __init__ of its own, and so must have an expand",
+            raise NotSupported(f"{type(self).__name__}.expand: the class has an __init__ of its own, "
+                               "and so must have an expand",
                                why=f"{cls.__name__}.expand does not know its parameters")
         return object.__new__(type(self)) if _instance is None else _instance
 
@@ -169,21 +176,26 @@ class Distribution:
         if not self._validate_args:
             return
         if not isinstance(value, Tensor):
-            raise BadValue(f"{type(self).__name__}: the value must be a tensor, not {type(value).__name__}", fix="mutagrad.tensor(value)")
+            raise BadValue(f"{type(self).__name__}: the value must be a tensor, not {type(value).__name__}",
+                           fix="mutagrad.tensor(value)")
         ours, given = (*self._batch_shape, *self._event_shape), tuple(value.shape)
         event = len(self._event_shape)
         if event and given[len(given) - event:] != tuple(self._event_shape):
-            raise BadValue(f"{type(self).__name__}: the last dimensions of a value are {tuple(self._event_shape)}, got shape {given}")
+            raise BadValue(f"{type(self).__name__}: the last dimensions of a value are {tuple(self._event_shape)}, "
+                           f"got shape {given}")
         if any(i != j and 1 not in (i, j) for i, j in zip(reversed(given), reversed(ours))):
-            raise BadValue(f"{type(self).__name__}: a value of shape {given} does not broadcast with {ours}", why="batch_shape + event_shape is the latter")
+            raise BadValue(f"{type(self).__name__}: a value of shape {given} does not broadcast with {ours}",
+                           why="batch_shape + event_shape is the latter")
         try:
             support = self.support
         except NotImplementedError:
-            warnings.warn(f"{type(self).__name__} does not define `support` to enable sample validation. Please initialize the distribution with "
-                          "`validate_args=False` to turn off validation.", stacklevel=3)
+            warnings.warn(f"{type(self).__name__} does not define `support` to enable sample validation. Please "
+                          "initialize the distribution with `validate_args=False` to turn off validation.",
+                          stacklevel=3)
             return
         if not bool(support.check(value).all()):
-            raise BadValue(f"{type(self).__name__}: Expected value argument (Tensor of shape {given}) to be within the support ({support})",
+            raise BadValue(f"{type(self).__name__}: Expected value argument (Tensor of shape {given}) "
+                           f"to be within the support ({support})",
                            why=f"it holds\n{value}", fix="validate_args=False leaves it unchecked")
 
     def __repr__(self) -> str:

@@ -17,11 +17,13 @@ class ExponentialFamily(Distribution):
     @property
     def _natural_params(self) -> tuple[Any, ...]:
         """theta."""
-        raise NotSupported(f"{type(self).__name__}: has no _natural_params", why="a distribution of the exponential family says what they are")
+        raise NotSupported(f"{type(self).__name__}: has no _natural_params",
+                           why="a distribution of the exponential family says what they are")
 
     def _log_normalizer(self, *natural_params: Any) -> Any:
         """F(theta)."""
-        raise NotSupported(f"{type(self).__name__}: has no _log_normalizer", why="a distribution of the exponential family says what it is")
+        raise NotSupported(f"{type(self).__name__}: has no _log_normalizer",
+                           why="a distribution of the exponential family says what it is")
 
     @property
     def _mean_carrier_measure(self) -> Any:

@@ -48,4 +48,5 @@ class FisherSnedecor(Distribution):
     def log_prob(self, value: Any) -> Any:
         self._validate_sample(value)
         a, b, ratio = self.df1 / 2, self.df2 / 2, self.df1 / self.df2
-        return lgamma(a + b) - lgamma(a) - lgamma(b) + a * ratio.log() + (a - 1) * value.log() - (a + b) * (ratio * value).log1p()
+        return (lgamma(a + b) - lgamma(a) - lgamma(b) + a * ratio.log() + (a - 1) * value.log()
+                - (a + b) * (ratio * value).log1p())

@@ -26,8 +26,8 @@ class _StandardGamma(Function):
     @staticmethod
     def forward(ctx: Any, concentration: Any) -> Any:
         array = concentration._array
-        drawn = np.maximum(np.asarray(source(None).standard_gamma(array.astype(np.float64)), array.dtype), finfo(concentration.dtype).tiny)
-        result = make(np.asarray(drawn))
+        drawn = np.asarray(source(None).standard_gamma(array.astype(np.float64)), array.dtype)
+        result = make(np.asarray(np.maximum(drawn, finfo(concentration.dtype).tiny)))
         ctx.save_for_backward(concentration, result)
         return result
 
@@ -40,7 +40,7 @@ class _StandardGamma(Function):
 
 @silenced
 def gamma_gradient(concentration: Any, drawn: Any) -> Any:
-    """-(d cdf / d concentration) / density, by the power series of the incomplete gamma function, each term over the density."""
+    """-(d cdf / d concentration) / density, by the power series of the incomplete gamma function over the density."""
     a, x = concentration.astype(np.float64), drawn.astype(np.float64)
     logarithm, psi = np.log(x), _digamma(a + 1)
     term = x / a
@@ -95,14 +95,16 @@ class Gamma(Distribution):
     def log_prob(self, value: Any) -> Any:
         value = as_tensor(value, dtype=self.rate.dtype)
         self._validate_sample(value)
-        return xlogy(self.concentration, self.rate) + xlogy(self.concentration - 1, value) - self.rate * value - lgamma(self.concentration)
+        return (xlogy(self.concentration, self.rate) + xlogy(self.concentration - 1, value)
+                - self.rate * value - lgamma(self.concentration))
 
     def cdf(self, value: Any) -> Any:
         self._validate_sample(value)
         return igamma(self.concentration, self.rate * value)
 
     def entropy(self) -> Any:
-        return (self.concentration - self.rate.log() + lgamma(self.concentration) + (1.0 - self.concentration) * digamma(self.concentration))
+        return (self.concentration - self.rate.log() + lgamma(self.concentration)
+                + (1.0 - self.concentration) * digamma(self.concentration))
 
 
 class Chi2(Gamma):

@@ -25,10 +25,11 @@ class GeneralizedPareto(Distribution):
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Any:
         bounded = self.concentration < 0
-        return constraints.interval(self.loc, where(bounded, self.loc - self.scale / where(bounded, self.concentration, -1.0), math.inf))
+        end = self.loc - self.scale / where(bounded, self.concentration, -1.0)
+        return constraints.interval(self.loc, where(bounded, end, math.inf))
 
     def _without_zeros(self) -> tuple[Any, Any]:
-        """Where the concentration is zero, and so the distribution exponential; and the concentration with something else there."""
+        """Where the concentration is zero, and so the distribution exponential; the concentration with one there."""
         zero = self.concentration.abs() < 1e-12
         return zero, where(zero, 1.0, self.concentration)
 

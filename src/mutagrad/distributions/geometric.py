@@ -47,7 +47,8 @@ class Geometric(BinaryOdds, Distribution):
     @keeps_modes
     def sample(self, sample_shape: Any = ()) -> Any:
         with no_grad():
-            drawn = rand(self._extended_shape(sample_shape), dtype=self.probs.dtype).clamp(min=finfo(self.probs.dtype).tiny)
+            shape, dtype = self._extended_shape(sample_shape), self.probs.dtype
+            drawn = rand(shape, dtype=dtype).clamp(min=finfo(dtype).tiny)
             return (drawn.log() / (-self.probs).log1p()).floor()
 
     def log_prob(self, value: Any) -> Any:

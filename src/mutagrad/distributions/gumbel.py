@@ -34,7 +34,8 @@ class Gumbel(LocationScale):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         limits = finfo(self.loc.dtype)
-        drawn = rand(self._extended_shape(sample_shape), dtype=self.loc.dtype).clamp(min=limits.tiny, max=1 - limits.eps)
+        drawn = rand(self._extended_shape(sample_shape), dtype=self.loc.dtype)
+        drawn = drawn.clamp(min=limits.tiny, max=1 - limits.eps)
         return self.loc - self.scale * (-drawn.log()).log()
 
     def log_prob(self, value: Any) -> Any:

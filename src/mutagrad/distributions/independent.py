@@ -22,10 +22,12 @@ class Independent(Distribution):
     arg_constraints: Any = {}
     base_dist: Distribution
 
-    def __init__(self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None) -> None:
+    def __init__(self, base_distribution: Distribution, reinterpreted_batch_ndims: int,
+                 validate_args: bool | None = None) -> None:
         batch = base_distribution.batch_shape
         if reinterpreted_batch_ndims > len(batch):
-            raise BadValue(f"Independent: {reinterpreted_batch_ndims} dimensions of a batch that has {len(batch)}", fix="reinterpreted_batch_ndims=1")
+            raise BadValue(f"Independent: {reinterpreted_batch_ndims} dimensions of a batch that has {len(batch)}",
+                           fix="reinterpreted_batch_ndims=1")
         kept = len(batch) - reinterpreted_batch_ndims
         self.base_dist, self.reinterpreted_batch_ndims = base_distribution, reinterpreted_batch_ndims
         super().__init__(batch[:kept], (*batch[kept:], *base_distribution.event_shape), validate_args)
@@ -72,8 +74,8 @@ class Independent(Distribution):
 
     def enumerate_support(self, expand: bool = True) -> Any:
         if self.reinterpreted_batch_ndims:
-            raise NotSupported("Independent.enumerate_support: not for dimensions that were taken from the batch", why="they have all combinations of values",
-                               fix="base_dist.enumerate_support()")
+            raise NotSupported("Independent.enumerate_support: not for dimensions that were taken from the batch",
+                               why="they have all combinations of values", fix="base_dist.enumerate_support()")
         return self.base_dist.enumerate_support(expand)
 
     def entropy(self) -> Any:

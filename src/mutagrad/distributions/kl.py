@@ -81,7 +81,8 @@ def _normal(p: Normal, q: Normal) -> Any:
 @register_kl(TransformedDistribution, TransformedDistribution)
 def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Any:
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
-        raise NotSupported("kl_divergence: of distributions that are transformed in different ways", fix="the same transforms")
+        raise NotSupported("kl_divergence: of distributions that are transformed in different ways",
+                           fix="the same transforms")
     return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), len(p.event_shape) - len(p.base_dist.event_shape))
 
 
@@ -94,7 +95,8 @@ def _pareto(p: Pareto, q: Pareto) -> Any:
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)
 def _continuous_bernoulli(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Any:
-    return p.mean * (p.logits - q.logits) + p._cont_bern_log_norm() - q._cont_bern_log_norm() + softplus(q.logits) - softplus(p.logits)
+    return (p.mean * (p.logits - q.logits) + p._cont_bern_log_norm() - q._cont_bern_log_norm()
+            + softplus(q.logits) - softplus(p.logits))
 
 
 @register_kl(Wishart, Wishart)
@@ -108,7 +110,8 @@ def _wishart(p: Wishart, q: Wishart) -> Any:
 @register_kl(ExponentialFamily, ExponentialFamily)
 def _exponential_family(p: ExponentialFamily, q: ExponentialFamily) -> Any:
     if type(p) is not type(q):
-        raise NotSupported("kl_divergence: of two different members of the exponential family is not known", fix="register_kl")
+        raise NotSupported("kl_divergence: of two different members of the exponential family is not known",
+                           fix="register_kl")
     theta, normalizer, means = slopes(p)
     found = q._log_normalizer(*q._natural_params) - normalizer
     for mine, yours, mean in zip(theta, q._natural_params, means):
@@ -146,8 +149,10 @@ def _multivariate_normal(p: MultivariateNormal, q: MultivariateNormal) -> Any:
         raise BadArgument(f"kl_divergence: vectors of {p.event_shape[0]} and of {q.event_shape[0]} elements")
     n = p.event_shape[0]
     batch = (p.loc[..., 0] + q.loc[..., 0]).shape
-    spread = solve_triangular(q.scale_tril.expand(*batch, n, n), p.scale_tril.expand(*batch, n, n), upper=False).pow(2).sum((-2, -1))
-    return half_log_det(q.scale_tril) - half_log_det(p.scale_tril) + 0.5 * (spread + squared_distance(q.scale_tril, q.loc - p.loc) - n)
+    ours, theirs = p.scale_tril.expand(*batch, n, n), q.scale_tril.expand(*batch, n, n)
+    spread = solve_triangular(theirs, ours, upper=False).pow(2).sum((-2, -1))
+    return (half_log_det(q.scale_tril) - half_log_det(p.scale_tril)
+            + 0.5 * (spread + squared_distance(q.scale_tril, q.loc - p.loc) - n))
 
 
 @register_kl(Laplace, Laplace)
@@ -165,7 +170,8 @@ def _exponential(p: Exponential, q: Exponential) -> Any:
 @register_kl(Gamma, Gamma)
 def _gamma(p: Gamma, q: Gamma) -> Any:
     return (q.concentration * (p.rate / q.rate).log() + lgamma(q.concentration) - lgamma(p.concentration)
-            + (p.concentration - q.concentration) * digamma(p.concentration) + (q.rate - p.rate) * (p.concentration / p.rate))
+            + (p.concentration - q.concentration) * digamma(p.concentration)
+            + (q.rate - p.rate) * (p.concentration / p.rate))
 
 
 @register_kl(Dirichlet, Dirichlet)
@@ -232,5 +238,6 @@ def _uniform_normal(p: Uniform, q: Normal) -> Any:
 @register_kl(Independent, Independent)
 def _independent(p: Independent, q: Independent) -> Any:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
-        raise NotSupported("kl_divergence: of Independent with different numbers of dimensions", fix="the same reinterpreted_batch_ndims")
+        raise NotSupported("kl_divergence: of Independent with different numbers of dimensions",
+                           fix="the same reinterpreted_batch_ndims")
     return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)

@@ -1,7 +1,7 @@
 """Divergences between distributions of different kinds, from what the second one's density is an expectation of.
 
-The divergence is -entropy(p) - E log q(x). For an exponential q that takes the mean of p, for a normal one the variance, too, for
-a gamma one the mean of log x, and for a Gumbel one that of exp(-x / scale).
+The divergence is -entropy(p) - E log q(x). For an exponential q that takes the mean of p, for a normal one the
+variance, too, for a gamma one the mean of log x, and for a Gumbel one that of exp(-x / scale).
 """
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .uniform import Uniform
 _INFINITE = float("inf")
 
 
-# ------------------------------------------------------------------------------------------------ expectations under the first
+# ----------------------------------------------------------------------------------------- expectations under the first
 
 def _x_log_x(x: Any) -> Any:
     return xlogy(x, x)
@@ -51,19 +51,21 @@ MEAN_EXP: dict[type, Callable[[Any, Any], Any]] = {  # of exp(-x / scale)
 }
 
 
-# ------------------------------------------------------------------------------------------------- where the second is finite
+# ------------------------------------------------------------------------------------------- where the second is finite
 
 def _to_exponential(p: Any, q: Exponential) -> Any:
     return -p.entropy() - q.rate.log() + q.rate * p.mean
 
 
 def _to_normal(p: Any, q: Normal) -> Any:
-    return -p.entropy() + 0.5 * (2 * math.pi * q.variance).log() + 0.5 * (p.variance + (p.mean - q.loc) ** 2) / q.variance
+    return (-p.entropy() + 0.5 * (2 * math.pi * q.variance).log()
+            + 0.5 * (p.variance + (p.mean - q.loc) ** 2) / q.variance)
 
 
 def _to_gamma(p: Any, q: Gamma) -> Any:
     mean_log = MEAN_LOG[_kind(p, MEAN_LOG)](p)
-    return -p.entropy() + lgamma(q.concentration) - q.concentration * q.rate.log() - (q.concentration - 1) * mean_log + q.rate * p.mean
+    return (-p.entropy() + lgamma(q.concentration) - q.concentration * q.rate.log()
+            - (q.concentration - 1) * mean_log + q.rate * p.mean)
 
 
 def _to_gumbel(p: Any, q: Gumbel) -> Any:

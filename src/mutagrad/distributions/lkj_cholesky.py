@@ -28,7 +28,10 @@ class LKJCholesky(Distribution):
         super().__init__(self.concentration.shape, (dim, dim), validate_args)
 
     def sample(self, sample_shape: Any = ()) -> Any:
-        """Rows are points on spheres: how far each goes from the last axis is beta distributed, its direction uniform (the onion method)."""
+        """Draw by the onion method.
+
+        Rows are points on spheres: how far each goes from the last axis is beta distributed, its direction uniform.
+        """
         offsets = arange(self.dim - 1, dtype=self.concentration.dtype)
         top = self.concentration.detach().unsqueeze(-1) + 0.5 * (self.dim - 2)
         length = Beta(offsets + 0.5, top - 0.5 * offsets, validate_args=False).sample(sample_shape).unsqueeze(-1)

@@ -18,7 +18,7 @@ __all__ = ["LowRankMultivariateNormal"]
 
 
 class LowRankMultivariateNormal(WithCovariance):
-    """With the covariance cov_factor @ cov_factor.T + diag(cov_diag). What is solved is as small as cov_factor is narrow."""
+    """With the covariance cov_factor @ cov_factor.T + diag(cov_diag); systems are solved of cov_factor's width."""
 
     arg_constraints = {"loc": constraints.real_vector, "cov_factor": constraints.independent(constraints.real, 2),
                        "cov_diag": constraints.independent(constraints.positive, 1)}
@@ -28,8 +28,9 @@ class LowRankMultivariateNormal(WithCovariance):
     def __init__(self, loc: Any, cov_factor: Any, cov_diag: Any, validate_args: bool | None = None) -> None:
         n = loc.shape[-1] if loc.ndim else 0
         if not n or cov_factor.ndim < 2 or cov_factor.shape[-2] != n or cov_diag.ndim < 1 or cov_diag.shape[-1] != n:
-            raise BadValue(f"LowRankMultivariateNormal: loc must be a vector, cov_factor must be a batch of matrices with shape {n} x m and cov_diag "
-                           f"of {n} elements, got shapes {tuple(loc.shape)}, {tuple(cov_factor.shape)} and {tuple(cov_diag.shape)}")
+            raise BadValue("LowRankMultivariateNormal: loc must be a vector, cov_factor must be a batch of matrices "
+                           f"with shape {n} x m and cov_diag of {n} elements, got shapes {tuple(loc.shape)}, "
+                           f"{tuple(cov_factor.shape)} and {tuple(cov_diag.shape)}")
         batch = broadcast_shapes(loc.shape[:-1], cov_factor.shape[:-2], cov_diag.shape[:-1])
         self.loc, self.cov_diag = loc.expand(*batch, n), cov_diag.expand(*batch, n)
         self.cov_factor = cov_factor.expand(*batch, *cov_factor.shape[-2:])
@@ -66,7 +67,8 @@ class LowRankMultivariateNormal(WithCovariance):
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
         along = randn((*shape[:-1], self.cov_factor.shape[-1], 1), dtype=self.loc.dtype)
-        return self.loc + (self.cov_factor @ along).squeeze(-1) + self.cov_diag.sqrt() * randn(shape, dtype=self.loc.dtype)
+        apart = randn(shape, dtype=self.loc.dtype)
+        return self.loc + (self.cov_factor @ along).squeeze(-1) + self.cov_diag.sqrt() * apart
 
     def _log_det(self) -> Any:
         return 2 * half_log_det(self._capacitance) + self.cov_diag.log().sum(-1)

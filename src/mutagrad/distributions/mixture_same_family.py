@@ -19,13 +19,16 @@ class MixtureSameFamily(Distribution):
 
     arg_constraints: Any = {}
 
-    def __init__(self, mixture_distribution: Categorical, component_distribution: Distribution, validate_args: bool | None = None) -> None:
+    def __init__(self, mixture_distribution: Categorical, component_distribution: Distribution,
+                 validate_args: bool | None = None) -> None:
         if not isinstance(mixture_distribution, Categorical):
-            raise BadArgument("MixtureSameFamily: the first distribution chooses, and must be a Categorical", fix="Categorical(logits=weights)")
+            raise BadArgument("MixtureSameFamily: the first distribution chooses, and must be a Categorical",
+                              fix="Categorical(logits=weights)")
         self.mixture_distribution, self.component_distribution = mixture_distribution, component_distribution
         if component_distribution.batch_shape[-1:] != mixture_distribution.param_shape[-1:]:
-            raise BadArgument(f"MixtureSameFamily: {mixture_distribution.param_shape[-1]} weights for components of batch "
-                              f"{tuple(component_distribution.batch_shape)}", why="the last dimension of the batch is chosen from")
+            raise BadArgument(f"MixtureSameFamily: {mixture_distribution.param_shape[-1]} weights for components "
+                              f"of batch {tuple(component_distribution.batch_shape)}",
+                              why="the last dimension of the batch is chosen from")
         super().__init__(component_distribution.batch_shape[:-1], component_distribution.event_shape, validate_args)
 
     @constraints.dependent_property
@@ -35,7 +38,8 @@ class MixtureSameFamily(Distribution):
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         made = self._with_tensors_expanded(batch_shape, _instance)
         made.mixture_distribution = self.mixture_distribution.expand(batch_shape)
-        made.component_distribution = self.component_distribution.expand((*batch_shape, self.component_distribution.batch_shape[-1]))
+        components = self.component_distribution
+        made.component_distribution = components.expand((*batch_shape, components.batch_shape[-1]))
         return made
 
     def _weights(self) -> Any:

@@ -8,6 +8,7 @@ from ..ops.create.create import ones_like, tensor, zeros
 from ..ops.math.elementwise import where
 from ..ops.math.special import lgamma
 from ..ops.shape.shape import broadcast_tensors
+from ..tensors.tensor import Tensor
 from . import constraints
 from .binomial import Binomial
 from .counts import Counts
@@ -18,9 +19,11 @@ __all__ = ["Multinomial"]
 class Multinomial(Counts):
     """How often each position comes up in `total_count` draws."""
 
-    def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(self, total_count: int = 1, probs: Tensor | None = None, logits: Tensor | None = None,
+                 validate_args: bool | None = None) -> None:
         if not isinstance(total_count, int):
-            raise NotSupported("Multinomial: inhomogeneous total_count is not supported: it must be one whole number for all", fix="total_count=10")
+            raise NotSupported("Multinomial: inhomogeneous total_count is not supported: it must be one whole number "
+                               "for all", fix="total_count=10")
         self.total_count = total_count
         super().__init__(probs, logits, validate_args)
 

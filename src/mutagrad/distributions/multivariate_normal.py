@@ -22,7 +22,8 @@ def factor_of_precision(precision: Any) -> Any:
     """The Cholesky factor of a matrix that is given by its inverse."""
     flipped = cholesky(precision.flip((-2, -1)))
     inverse = flipped.flip((-2, -1)).mT
-    return solve_triangular(inverse, eye(precision.shape[-1], dtype=precision.dtype).expand(precision.shape), upper=False)
+    identity = eye(precision.shape[-1], dtype=precision.dtype).expand(precision.shape)
+    return solve_triangular(inverse, identity, upper=False)
 
 
 def half_log_det(factor: Any) -> Any:
@@ -33,7 +34,8 @@ def squared_distance(factor: Any, away: Any) -> Any:
     """How far a vector is from zero, in standard deviations, squared."""
     batch = broadcast_shapes(factor.shape[:-2], away.shape[:-1])
     n = away.shape[-1]
-    return solve_triangular(factor.expand(*batch, n, n), away.expand(*batch, n).unsqueeze(-1), upper=False).squeeze(-1).pow(2).sum(-1)
+    columns = away.expand(*batch, n).unsqueeze(-1)
+    return solve_triangular(factor.expand(*batch, n, n), columns, upper=False).squeeze(-1).pow(2).sum(-1)
 
 
 class WithCovariance(Distribution):
@@ -57,7 +59,8 @@ class WithCovariance(Distribution):
     def _factorize(self, given: str) -> None:
         """Makes the Cholesky factor out of the matrix of this name."""
         if given != "scale_tril":
-            self.__dict__["scale_tril"] = (cholesky if given == "covariance_matrix" else factor_of_precision)(self.__dict__[given])
+            factorize = cholesky if given == "covariance_matrix" else factor_of_precision
+            self.__dict__["scale_tril"] = factorize(self.__dict__[given])
 
 
 class MultivariateNormal(WithCovariance):
@@ -70,9 +73,11 @@ class MultivariateNormal(WithCovariance):
 
     def __init__(self, loc: Any, covariance_matrix: Any = None, precision_matrix: Any = None, scale_tril: Any = None,
                  validate_args: bool | None = None) -> None:
-        name, matrix = one_of(self, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril)
+        name, matrix = one_of(self, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix,
+                              scale_tril=scale_tril)
         if loc.ndim < 1 or matrix.ndim < 2:
-            raise BadValue(f"MultivariateNormal: loc must be a vector and {name} a matrix, got shapes {tuple(loc.shape)} and {tuple(matrix.shape)}")
+            raise BadValue(f"MultivariateNormal: loc must be a vector and {name} a matrix, "
+                           f"got shapes {tuple(loc.shape)} and {tuple(matrix.shape)}")
         batch, n = broadcast_shapes(matrix.shape[:-2], loc.shape[:-1]), loc.shape[-1]
         self.loc = loc.expand(*batch, n)
         self.__dict__[name] = matrix.expand(*batch, *matrix.shape[-2:])

@@ -8,6 +8,7 @@ from ..base.modes import keeps_modes
 from ..nn.functional import logsigmoid
 from ..ops.math.special import lgamma, xlogy
 from ..ops.random.sampling import poisson
+from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 from .gamma import Gamma
@@ -19,10 +20,12 @@ __all__ = ["NegativeBinomial"]
 class NegativeBinomial(BinaryOdds, Distribution):
     """How many successes there are before `total_count` failures."""
 
-    arg_constraints = {"total_count": constraints.greater_than_eq(0), "probs": constraints.half_open_interval(0.0, 1.0), "logits": constraints.real}
+    arg_constraints = {"total_count": constraints.greater_than_eq(0), "probs": constraints.half_open_interval(0.0, 1.0),
+                       "logits": constraints.real}
     support = constraints.nonnegative_integer
 
-    def __init__(self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(self, total_count: Tensor | float, probs: Tensor | float | None = None,
+                 logits: Tensor | float | None = None, validate_args: bool | None = None) -> None:
         name = self._set_odds(probs, logits)
         self.total_count, self.__dict__[name] = numbers_or_tensors(total_count, self.__dict__[name])
         self.total_count = self.total_count.type_as(self.__dict__[name])

@@ -13,8 +13,8 @@ from ..tensors.tensor import Tensor
 from . import constraints
 from .transform import Transform
 
-__all__ = ["AbsTransform", "AffineTransform", "CumulativeDistributionTransform", "ExpTransform", "PowerTransform", "SigmoidTransform",
-           "SoftplusTransform", "TanhTransform"]
+__all__ = ["AbsTransform", "AffineTransform", "CumulativeDistributionTransform", "ExpTransform", "PowerTransform",
+           "SigmoidTransform", "SoftplusTransform", "TanhTransform"]
 
 
 class _Rising(Transform):
@@ -174,7 +174,9 @@ class AffineTransform(Transform):
         return self.scale.sign() if isinstance(self.scale, Tensor) else (self.scale > 0) - (self.scale < 0)
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        return self if self._cache_size == cache_size else AffineTransform(self.loc, self.scale, self._event_dim, cache_size)
+        if self._cache_size == cache_size:
+            return self
+        return AffineTransform(self.loc, self.scale, self._event_dim, cache_size)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AffineTransform) and _same(self.loc, other.loc) and _same(self.scale, other.scale)
@@ -216,7 +218,9 @@ class CumulativeDistributionTransform(Transform):
         return self.distribution.support
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        return self if self._cache_size == cache_size else CumulativeDistributionTransform(self.distribution, cache_size)
+        if self._cache_size == cache_size:
+            return self
+        return CumulativeDistributionTransform(self.distribution, cache_size)
 
     def _call(self, x: Any) -> Any:
         return self.distribution.cdf(x)

@@ -21,7 +21,8 @@ def one_of(owner: Any, **named: Any) -> tuple[str, Any]:
     """The name and the value of the one parameter that is given."""
     given = [(name, value) for name, value in named.items() if value is not None]
     if len(given) != 1:
-        raise BadValue(f"{type(owner).__name__}: give one of {' and '.join(named)}, but not {'both' if given else 'neither'}")
+        raise BadValue(f"{type(owner).__name__}: give one of {' and '.join(named)}, "
+                       f"but not {'both' if given else 'neither'}")
     return given[0]
 
 
@@ -72,6 +73,11 @@ class Odds:
     def _set_odds(self, probs: Any, logits: Any) -> Any:
         name, value = one_of(self, probs=probs, logits=logits)
         if not isinstance(value, Tensor) or value.ndim < 1:
-            raise BadValue(f"{type(self).__name__}: {name} must be a tensor of at least one dimension", fix=f"{name}=mutagrad.tensor([...])")
-        self.__dict__[name] = value / value.sum(-1, keepdim=True) if name == "probs" else value - logsumexp(value, -1, keepdim=True)
-        return self.__dict__[name]
+            raise BadValue(f"{type(self).__name__}: {name} must be a tensor of at least one dimension",
+                           fix=f"{name}=mutagrad.tensor([...])")
+        if name == "probs":
+            normalised = value / value.sum(-1, keepdim=True)
+        else:
+            normalised = value - logsumexp(value, -1, keepdim=True)
+        self.__dict__[name] = normalised
+        return normalised

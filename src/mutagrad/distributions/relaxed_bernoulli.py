@@ -5,6 +5,7 @@ from typing import Any
 
 from ..nn.functional import softplus
 from ..ops.create.create import rand
+from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 from .odds import BinaryOdds
@@ -22,7 +23,8 @@ class LogitRelaxedBernoulli(BinaryOdds, Distribution):
     support = constraints.real
     has_rsample = True
 
-    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(self, temperature: Tensor | float, probs: Tensor | float | None = None,
+                 logits: Tensor | float | None = None, validate_args: bool | None = None) -> None:
         self._temperature = (temperature,)  # not one for each place of the batch
         name = self._set_odds(probs, logits)
         given, = numbers_or_tensors(self.__dict__[name])
@@ -70,5 +72,7 @@ class RelaxedBernoulli(Softened):
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
 
-    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        super().__init__(LogitRelaxedBernoulli(temperature, probs, logits, validate_args), SigmoidTransform(), validate_args)
+    def __init__(self, temperature: Tensor | float, probs: Tensor | float | None = None,
+                 logits: Tensor | float | None = None, validate_args: bool | None = None) -> None:
+        base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args)
+        super().__init__(base, SigmoidTransform(), validate_args)

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..ops.create.create import rand
 from ..ops.reduce.softmax import log_softmax
+from ..tensors.tensor import Tensor
 from . import constraints
 from .categorical import Categorical
 from .distribution import Distribution, numbers_or_tensors
@@ -17,13 +18,14 @@ __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 
 
 class ExpRelaxedCategorical(Distribution):
-    """The logarithms of RelaxedOneHotCategorical: Gumbel numbers around `logits`, divided by the temperature, normalised."""
+    """The logarithms of RelaxedOneHotCategorical: Gumbel numbers around `logits`, over the temperature, normalised."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.real_vector  # a submanifold of it, in fact
     has_rsample = True
 
-    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(self, temperature: Tensor | float, probs: Tensor | None = None, logits: Tensor | None = None,
+                 validate_args: bool | None = None) -> None:
         self._temperature = (temperature,)  # not one for each place of the batch
         self._categorical = Categorical(probs, logits)
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
@@ -69,5 +71,7 @@ class RelaxedOneHotCategorical(Softened):
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex
 
-    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        super().__init__(ExpRelaxedCategorical(temperature, probs, logits, validate_args), ExpTransform(), validate_args)
+    def __init__(self, temperature: Tensor | float, probs: Tensor | None = None, logits: Tensor | None = None,
+                 validate_args: bool | None = None) -> None:
+        base = ExpRelaxedCategorical(temperature, probs, logits, validate_args)
+        super().__init__(base, ExpTransform(), validate_args)

@@ -44,7 +44,8 @@ class StudentT(Distribution):
         return self.loc + self.scale * randn(shape, dtype=self.df.dtype) * (squares / self.df).rsqrt()
 
     def _log_scale(self) -> Any:
-        return self.scale.log() + 0.5 * self.df.log() + 0.5 * math.log(math.pi) + lgamma(0.5 * self.df) - lgamma(0.5 * (self.df + 1.0))
+        return (self.scale.log() + 0.5 * self.df.log() + 0.5 * math.log(math.pi)
+                + lgamma(0.5 * self.df) - lgamma(0.5 * (self.df + 1.0)))
 
     def log_prob(self, value: Any) -> Any:
         self._validate_sample(value)

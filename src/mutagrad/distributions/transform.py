@@ -17,7 +17,7 @@ __all__ = ["ComposeTransform", "IndependentTransform", "ReshapeTransform", "Tran
 
 
 class Transform:
-    """Called, it maps; `inv` maps back. With `cache_size=1` the last value is mapped back to exactly what it came from."""
+    """Called, it maps; `inv` maps back. With `cache_size=1` the last value is mapped back to just what it came from."""
 
     domain: Any
     codomain: Any
@@ -25,7 +25,8 @@ class Transform:
 
     def __init__(self, cache_size: int = 0) -> None:
         if cache_size not in (0, 1):
-            raise BadValue(f"{type(self).__name__}: cache_size must be 0 or 1, not {cache_size}", why="one value is remembered, or none")
+            raise BadValue(f"{type(self).__name__}: cache_size must be 0 or 1, not {cache_size}",
+                           why="one value is remembered, or none")
         self._cache_size = cache_size
         self._last: tuple[Any, Any] = (None, None)
         self._inv: Any = None
@@ -37,7 +38,8 @@ class Transform:
     def event_dim(self) -> Any:
         """How many dimensions are mapped at once."""
         if self.domain.event_dim != self.codomain.event_dim:
-            raise BadValue(f"{type(self).__name__}: takes values of {self.domain.event_dim} dimensions and gives {self.codomain.event_dim}",
+            raise BadValue(f"{type(self).__name__}: takes values of {self.domain.event_dim} dimensions "
+                           f"and gives {self.codomain.event_dim}",
                            fix="use either .domain.event_dim or .codomain.event_dim")
         return self.domain.event_dim
 
@@ -60,7 +62,8 @@ class Transform:
         if self._cache_size == cache_size:
             return self
         if type(self).__init__ is not Transform.__init__:
-            raise NotSupported(f"{type(self).__name__}.with_cache: the class has an __init__ of its own, and so must have a with_cache")
+            raise NotSupported(f"{type(self).__name__}.with_cache: the class has an __init__ of its own, "
+                               "and so must have a with_cache")
         return type(self)(cache_size)
 
     def __call__(self, x: Any) -> Any:
@@ -255,7 +258,8 @@ class IndependentTransform(Transform):
 
     def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None:
         super().__init__(cache_size)
-        self.base_transform, self.reinterpreted_batch_ndims = base_transform.with_cache(cache_size), reinterpreted_batch_ndims
+        self.base_transform = base_transform.with_cache(cache_size)
+        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
     @property
     def domain(self) -> Any:  # type: ignore[override]
@@ -274,7 +278,9 @@ class IndependentTransform(Transform):
         return self.base_transform.sign
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        return self if self._cache_size == cache_size else IndependentTransform(self.base_transform, self.reinterpreted_batch_ndims, cache_size)
+        if self._cache_size == cache_size:
+            return self
+        return IndependentTransform(self.base_transform, self.reinterpreted_batch_ndims, cache_size)
 
     def _call(self, x: Any) -> Any:
         self._check(x, self.domain)
@@ -309,7 +315,8 @@ class ReshapeTransform(Transform):
     def __init__(self, in_shape: Any, out_shape: Any, cache_size: int = 0) -> None:
         self.in_shape, self.out_shape = Size(in_shape), Size(out_shape)
         if math.prod(self.in_shape) != math.prod(self.out_shape):
-            raise BadValue(f"ReshapeTransform: in_shape, out_shape have different numbers of elements: {tuple(in_shape)} and {tuple(out_shape)}")
+            raise BadValue("ReshapeTransform: in_shape, out_shape have different numbers of elements: "
+                           f"{tuple(in_shape)} and {tuple(out_shape)}")
         super().__init__(cache_size)
 
     @property
@@ -342,5 +349,6 @@ class ReshapeTransform(Transform):
 def _exchanged(shape: Any, old: Size, new: Size) -> Size:
     cut = len(shape) - len(old)
     if cut < 0 or tuple(shape[cut:]) != tuple(old):
-        raise BadValue(f"ReshapeTransform: Shape mismatch or Too few dimensions on input: expected a shape that ends in {tuple(old)}, got {tuple(shape)}")
+        raise BadValue("ReshapeTransform: Shape mismatch or Too few dimensions on input: expected a shape that ends in "
+                       f"{tuple(old)}, got {tuple(shape)}")
     return Size((*shape[:cut], *new))

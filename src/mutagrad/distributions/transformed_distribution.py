@@ -28,16 +28,19 @@ class TransformedDistribution(Distribution):
     arg_constraints: Any = {}
     base_dist: Any
 
-    def __init__(self, base_distribution: Any, transforms: Transform | Sequence[Transform], validate_args: bool | None = None) -> None:
+    def __init__(self, base_distribution: Distribution, transforms: Transform | Sequence[Transform],
+                 validate_args: bool | None = None) -> None:
         several = [transforms] if isinstance(transforms, Transform) else transforms
         if not isinstance(several, (list, tuple)) or not all(isinstance(t, Transform) for t in several):
-            raise BadData("TransformedDistribution: transforms must be a Transform or a list of Transforms", fix="[ExpTransform()]")
+            raise BadData("TransformedDistribution: transforms must be a Transform or a list of Transforms",
+                          fix="[ExpTransform()]")
         self.transforms = list(several)
         whole = ComposeTransform(self.transforms)
         before = base_distribution.batch_shape + base_distribution.event_shape
         taken, event = whole.domain.event_dim, len(base_distribution.event_shape)
         if len(before) < taken:
-            raise BadValue(f"TransformedDistribution: base_distribution needs to have shape with size at least {taken}, but got {tuple(before)}")
+            raise BadValue("TransformedDistribution: base_distribution needs to have shape with size at least "
+                           f"{taken}, but got {tuple(before)}")
         shape = Size(whole.forward_shape(before))
         self.base_dist = _fitted(base_distribution, Size(whole.inverse_shape(shape)), max(taken - event, 0))
         cut = len(shape) - whole.codomain.event_dim - max(event - taken, 0)
@@ -81,7 +84,8 @@ class TransformedDistribution(Distribution):
         for transform in reversed(self.transforms):
             x = transform._inv_call(y)
             event += transform.domain.event_dim - transform.codomain.event_dim
-            stretched = stretched + sum_rightmost(transform.log_abs_det_jacobian(x, y), event - transform.domain.event_dim)
+            jacobian = transform.log_abs_det_jacobian(x, y)
+            stretched = stretched + sum_rightmost(jacobian, event - transform.domain.event_dim)
             y = x
         return sum_rightmost(self.base_dist.log_prob(y), event - len(self.base_dist.event_shape)) - stretched
 

@@ -18,8 +18,8 @@ from .independent import sum_rightmost
 from .transform import Transform
 from .triangles import tril_matrix_to_vec, vec_to_tril_matrix
 
-__all__ = ["CatTransform", "CorrCholeskyTransform", "LowerCholeskyTransform", "PositiveDefiniteTransform", "SoftmaxTransform", "StackTransform",
-           "StickBreakingTransform"]
+__all__ = ["CatTransform", "CorrCholeskyTransform", "LowerCholeskyTransform", "PositiveDefiniteTransform",
+           "SoftmaxTransform", "StackTransform", "StickBreakingTransform"]
 
 
 class _Plain(Transform):
@@ -32,7 +32,8 @@ class _Plain(Transform):
 
     def _check(self, shape: Any, dims: int = 1) -> None:
         if len(shape) < dims:
-            raise BadValue(f"{type(self).__name__}: Too few dimensions on input: {len(shape)}, where at least {dims} are mapped at once")
+            raise BadValue(f"{type(self).__name__}: Too few dimensions on input: {len(shape)}, "
+                           f"where at least {dims} are mapped at once")
 
 
 class SoftmaxTransform(_Plain):
@@ -111,7 +112,8 @@ class CorrCholeskyTransform(_Plain):
         self._check(shape)
         size = round((0.25 + 2 * shape[-1]) ** 0.5 + 0.5)
         if size * (size - 1) // 2 != shape[-1]:
-            raise BadValue(f"CorrCholeskyTransform: Input is not a flattened lower-diagonal number: {shape[-1]}", why="a triangle has n (n - 1) / 2 elements")
+            raise BadValue(f"CorrCholeskyTransform: Input is not a flattened lower-diagonal number: {shape[-1]}",
+                           why="a triangle has n (n - 1) / 2 elements")
         return (*shape[:-1], size, size)
 
     def inverse_shape(self, shape: Any) -> Any:
@@ -149,7 +151,8 @@ class PositiveDefiniteTransform(_Plain):
 class CatTransform(Transform):
     """One transform for each part of a dimension, `lengths` long."""
 
-    def __init__(self, tseq: Sequence[Transform], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0) -> None:
+    def __init__(self, tseq: Sequence[Transform], dim: int = 0, lengths: Sequence[int] | None = None,
+                 cache_size: int = 0) -> None:
         super().__init__(cache_size)
         self.transforms = [part.with_cache(cache_size) for part in tseq]
         self.lengths, self.dim = [1] * len(self.transforms) if lengths is None else list(lengths), dim
@@ -175,11 +178,14 @@ class CatTransform(Transform):
         return all(part.bijective for part in self.transforms)
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        return self if self._cache_size == cache_size else CatTransform(self.transforms, self.dim, self.lengths, cache_size)
+        if self._cache_size == cache_size:
+            return self
+        return CatTransform(self.transforms, self.dim, self.lengths, cache_size)
 
     def _parts(self, value: Any) -> Any:
         if not -value.ndim <= self.dim < value.ndim or value.shape[self.dim] != self.length:
-            raise BadValue(f"CatTransform: a value of shape {tuple(value.shape)} has no {self.length} places along dimension {self.dim}")
+            raise BadValue(f"CatTransform: a value of shape {tuple(value.shape)} has no {self.length} places "
+                           f"along dimension {self.dim}")
         return value.split(self.lengths, self.dim)
 
     def _call(self, x: Any) -> Any:
@@ -190,7 +196,8 @@ class CatTransform(Transform):
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         event = self.event_dim
-        found = [sum_rightmost(part.log_abs_det_jacobian(a, b), event - part.event_dim) for part, a, b in zip(self.transforms, self._parts(x), self._parts(y))]
+        found = [sum_rightmost(part.log_abs_det_jacobian(a, b), event - part.event_dim)
+                 for part, a, b in zip(self.transforms, self._parts(x), self._parts(y))]
         dim = (self.dim if self.dim < 0 else self.dim - x.ndim) + event
         return cat(found, dim) if dim < 0 else sum(found)
 
@@ -219,7 +226,8 @@ class StackTransform(Transform):
 
     def _parts(self, value: Any) -> Any:
         if not -value.ndim <= self.dim < value.ndim or value.shape[self.dim] != len(self.transforms):
-            raise BadValue(f"StackTransform: a value of shape {tuple(value.shape)} has no {len(self.transforms)} places along dimension {self.dim}")
+            raise BadValue(f"StackTransform: a value of shape {tuple(value.shape)} has no {len(self.transforms)} "
+                           f"places along dimension {self.dim}")
         return value.unbind(self.dim)
 
     def _call(self, x: Any) -> Any:
@@ -229,4 +237,5 @@ class StackTransform(Transform):
         return stack([part._inv_call(piece) for part, piece in zip(self.transforms, self._parts(y))], self.dim)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        return stack([part.log_abs_det_jacobian(a, b) for part, a, b in zip(self.transforms, self._parts(x), self._parts(y))], self.dim)
+        parts = zip(self.transforms, self._parts(x), self._parts(y))
+        return stack([part.log_abs_det_jacobian(a, b) for part, a, b in parts], self.dim)

@@ -41,9 +41,11 @@ class VonMises(Distribution):
     @keeps_modes
     def sample(self, sample_shape: Any = ()) -> Any:
         with no_grad():
-            drawn = source(None).vonmises(0.0, self.concentration._array.astype(np.float64), self._extended_shape(sample_shape))
+            concentration = self.concentration._array.astype(np.float64)
+            drawn = source(None).vonmises(0.0, concentration, self._extended_shape(sample_shape))
             return (make(np.asarray(drawn, self.loc._array.dtype)) + (math.pi + self.loc)) % (2 * math.pi) - math.pi
 
     def log_prob(self, value: Any) -> Any:
         self._validate_sample(value)
-        return self.concentration * ((value - self.loc).cos() - 1) - math.log(2 * math.pi) - i0e(self.concentration).log()
+        away = (value - self.loc).cos() - 1
+        return self.concentration * away - math.log(2 * math.pi) - i0e(self.concentration).log()

@@ -24,7 +24,8 @@ class Weibull(TransformedDistribution):
     def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self.scale, self.concentration = numbers_or_tensors(scale, concentration)
         base = Exponential(ones_like(self.scale), validate_args=False)
-        super().__init__(base, [PowerTransform(self.concentration.reciprocal()), AffineTransform(loc=0, scale=self.scale)], validate_args)
+        transforms = [PowerTransform(self.concentration.reciprocal()), AffineTransform(loc=0, scale=self.scale)]
+        super().__init__(base, transforms, validate_args)
 
     def _moment(self, k: int) -> Any:
         return lgamma(1 + k * self.concentration.reciprocal()).exp()

@@ -34,7 +34,8 @@ class Wishart(WithCovariance):
 
     def __init__(self, df: Any, covariance_matrix: Any = None, precision_matrix: Any = None, scale_tril: Any = None,
                  validate_args: bool | None = None) -> None:
-        name, matrix = one_of(self, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril)
+        name, matrix = one_of(self, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix,
+                              scale_tril=scale_tril)
         if matrix.ndim < 2:
             raise BadValue(f"Wishart: {name} must be at least two-dimensional, got shape {tuple(matrix.shape)}")
         df = df.to(matrix.dtype) if isinstance(df, Tensor) else as_tensor(float(df), dtype=matrix.dtype)
@@ -43,7 +44,8 @@ class Wishart(WithCovariance):
         self.__dict__[name] = matrix.expand(*batch, n, n)
         super().__init__(batch, (n, n), validate_args)
         if bool((self.df <= n - 1).any()):
-            raise BadValue(f"Wishart: Value of df={df} expected to be greater than ndim - 1 = {n - 1}.", why="the matrices would be singular")
+            raise BadValue(f"Wishart: Value of df={df} expected to be greater than ndim - 1 = {n - 1}.",
+                           why="the matrices would be singular")
         self._factorize(name)
 
     def _df(self) -> Any:
@@ -64,7 +66,7 @@ class Wishart(WithCovariance):
         return self._df() * (self.covariance_matrix ** 2 + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        """Bartlett's way: a triangle of normal numbers, with the lengths of ever shorter normal vectors on its diagonal."""
+        """Draw by Bartlett's way: a triangle of normal numbers, the lengths of ever shorter vectors on its diagonal."""
         shape, n = self._extended_shape(sample_shape), self.event_shape[0]
         half = (self.df.unsqueeze(-1) - arange(n, dtype=self.df.dtype)) / 2
         lengths = (2 * standard_gamma(half.expand(*shape[:-1]))).sqrt()
@@ -79,8 +81,10 @@ class Wishart(WithCovariance):
         self._validate_sample(value)
         n, half = self.event_shape[0], self.df / 2
         trace = cholesky_solve(value, self.scale_tril).diagonal(dim1=-2, dim2=-1).sum(-1)
-        return -self.df * self._normalizer() - mvlgamma(half, n) + (self.df - n - 1) * half_log_det(cholesky(value)) - trace / 2
+        return (-self.df * self._normalizer() - mvlgamma(half, n)
+                + (self.df - n - 1) * half_log_det(cholesky(value)) - trace / 2)
 
     def entropy(self) -> Any:
         n, half = self.event_shape[0], self.df / 2
-        return (n + 1) * self._normalizer() + mvlgamma(half, n) - (self.df - n - 1) / 2 * mvdigamma(half, n) + self.df * n / 2
+        return ((n + 1) * self._normalizer() + mvlgamma(half, n)
+                - (self.df - n - 1) / 2 * mvdigamma(half, n) + self.df * n / 2)
