@@ -4,7 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 
-def _group_tensors_by_device_and_dtype(tensorlistlist: Any, with_indices: bool = False) -> dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]]:
+def _group_tensors_by_device_and_dtype(
+        tensorlistlist: Any, with_indices: bool = False) -> dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]]:
     """Rows across several lists, put together by the device and the type of the first list's tensor."""
     groups: dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]] = {}
     for i, row in enumerate(zip(*tensorlistlist)):

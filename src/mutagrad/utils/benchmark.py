@@ -63,20 +63,24 @@ class Measurement:
     def __repr__(self) -> str:
         unit, name = next(((u, n) for u, n in _UNITS if self.median >= u), _UNITS[-1])
         runs = "1 measurement" if len(self.times) == 1 else f"{len(self.times)} measurements"
-        return (f"<{type(self).__module__}.{type(self).__name__}>\n{self.title}\n  Median: {self.median / unit:.2f} {name}\n"
-                f"  IQR:    {self.iqr / unit:.2f} {name}\n  {runs}, {self.number_per_run} runs per measurement, {self.num_threads} thread")
+        kind = f"{type(self).__module__}.{type(self).__name__}"
+        return (f"<{kind}>\n{self.title}\n"
+                f"  Median: {self.median / unit:.2f} {name}\n  IQR:    {self.iqr / unit:.2f} {name}\n"
+                f"  {runs}, {self.number_per_run} runs per measurement, {self.num_threads} thread")
 
 
 class Timer:
     """Runs a statement many times, after `setup` and with these globals."""
 
-    def __init__(self, stmt: str = "pass", setup: str = "pass", global_setup: str = "", timer: Callable[[], float] = timer,
-                 globals: dict[str, Any] | None = None, label: str | None = None, sub_label: str | None = None, description: str | None = None,
-                 env: str | None = None, num_threads: int = 1, language: Any = "python") -> None:
+    def __init__(self, stmt: str = "pass", setup: str = "pass", global_setup: str = "",
+                 timer: Callable[[], float] = timer, globals: dict[str, Any] | None = None, label: str | None = None,
+                 sub_label: str | None = None, description: str | None = None, env: str | None = None,
+                 num_threads: int = 1, language: Any = "python") -> None:
         if str(language).lower() not in ("python", "py", "language.python") or global_setup:
             raise BadValue(f"Timer: language={language!r}", why="statements are Python's", fix="language='python'")
         self._stmt = textwrap.dedent(stmt).strip()
-        self._about = {"stmt": self._stmt, "label": label, "sub_label": sub_label, "description": description, "num_threads": num_threads}
+        self._about = {"stmt": self._stmt, "label": label, "sub_label": sub_label, "description": description,
+                       "num_threads": num_threads}
         self._timer = timeit.Timer(self._stmt, textwrap.dedent(setup).strip(), timer, dict(globals or {}))
 
     def _measured(self, number: int, times: list[float]) -> Measurement:
@@ -91,7 +95,8 @@ class Timer:
         """Several runs of so many executions."""
         return self._measured(number, self._timer.repeat(repeat, number))
 
-    def blocked_autorange(self, callback: Callable[[int, float], None] | None = None, min_run_time: float = 0.2) -> Measurement:
+    def blocked_autorange(self, callback: Callable[[int, float], None] | None = None,
+                          min_run_time: float = 0.2) -> Measurement:
         """Runs for at least so many seconds in all, each long enough for the clock."""
         number = 1
         while (taken := self._timer.timeit(number)) < min_run_time / 1000 and number < 1_000_000_000:

@@ -6,8 +6,8 @@ that recorded, as far as those windows (`fence.py`). A function that changes wha
 keeps its nodes.
 
 Arguments are kept as they were. What else the function reads may have changed since: tensors, arrays and numbers that
-it has from elsewhere, random numbers. The gradient would be that of another function, so it is noticed: by the versions of
-leaves, and by traces (`retrace.py`) of what each operation computed with, which is all that a derivative depends on.
+it has from elsewhere, random numbers. The gradient would be that of another function, so it is noticed: by the versions
+of leaves, and by traces (`retrace.py`) of what each operation computed with, which is all that a derivative depends on.
 """
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from .fence import Argument, Fence, Read, key_of, reads_outside, recorded_since,
 from .fingerprint import fingerprint, unchanged
 from .retrace import Trace
 
-__all__ = ["CheckpointPolicy", "checkpoint", "checkpoint_sequential", "create_selective_checkpoint_contexts", "noop_context_fn", "outer_writers",
-           "set_checkpoint_debug_enabled", "set_checkpoint_early_stop"]
+__all__ = ["CheckpointPolicy", "checkpoint", "checkpoint_sequential", "create_selective_checkpoint_contexts",
+           "noop_context_fn", "outer_writers", "set_checkpoint_debug_enabled", "set_checkpoint_early_stop"]
 
 
 def outer_writers(tensors: Iterable[Any], since: int) -> tuple[list[Any], bool]:
@@ -135,8 +135,8 @@ class Recomputed:
 
 def _changed(why: str) -> GradientError:
     return GradientError("checkpoint: what the function reads has changed since it ran, so it cannot be computed again",
-                         why=why, fix="call backward() before changing it, or pass it as an argument: arguments are kept "
-                         "as they were. determinism_check='none' differentiates what the function computes now")
+                         why=why, fix="call backward() before changing it, or pass it as an argument: arguments are "
+                         "kept as they were. determinism_check='none' differentiates what the function computes now")
 
 
 def _lower() -> Any:
@@ -165,7 +165,7 @@ def noop_context_fn() -> tuple[AbstractContextManager[None], AbstractContextMana
 
 
 class set_checkpoint_early_stop(nullcontext[None]):
-    """Accepted as PyTorch's: whether computing again may stop as soon as all is there that is needed. Here it never does."""
+    """Accepted as PyTorch's: whether computing again may stop once all that is needed is there. Here it never does."""
 
     def __init__(self, enable: bool) -> None:
         super().__init__()
@@ -186,14 +186,18 @@ class CheckpointPolicy(Enum):
 
 def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False) -> Any:
     """Would keep the results of some operations; here a checkpoint computes all of them again."""
-    raise NotSupported("create_selective_checkpoint_contexts: not supported", why="a checkpoint keeps its arguments and nothing else",
+    raise NotSupported("create_selective_checkpoint_contexts: not supported",
+                       why="a checkpoint keeps its arguments and nothing else",
                        fix="checkpoint the parts between the operations whose results shall be kept")
+
+
+Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
 
 
 class _InContexts:
     """A function that runs in one context the first time and in another from then on."""
 
-    def __init__(self, function: Callable[..., Any], contexts: tuple[AbstractContextManager[Any], AbstractContextManager[Any]]) -> None:
+    def __init__(self, function: Callable[..., Any], contexts: Contexts) -> None:
         self.function, self.contexts = function, list(contexts)
 
     def __call__(self, *arguments: Any, **settings: Any) -> Any:
@@ -201,7 +205,8 @@ class _InContexts:
             return self.function(*arguments, **settings)
 
 
-def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None, context_fn: Any = None, determinism_check: str = "default",
+def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None,
+               context_fn: Callable[[], Contexts] | None = None, determinism_check: str = "default",
                debug: bool = False, preserve_rng_state: bool = True, **kwargs: Any) -> Any:
     """`function(*args, **kwargs)`, whose inner values are computed again for the gradient instead of being kept.
 
@@ -211,13 +216,14 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     >>> checkpoint(lambda x: (x * x).exp().sum(), x, use_reentrant=False).backward(); x.grad
     tensor([5.4366, 5.4366, 5.4366])
 
-    Arguments count as they were. If anything else that the function reads has changed meanwhile, `backward()` raises: be
-    it a tensor, an array, a number, or a random number that is not the default generator's. `determinism_check="none"`
-    takes what the function computes then, unseen.
+    Arguments count as they were. If anything else that the function reads has changed meanwhile, `backward()` raises:
+    be it a tensor, an array, a number, or a random number that is not the default generator's.
+    `determinism_check="none"` takes what the function computes then, unseen.
     """
     if context_fn not in (None, noop_context_fn):
         if use_reentrant:
-            raise BadValue("checkpoint: context_fn is only supported when use_reentrant=False", fix="use_reentrant=False")
+            raise BadValue("checkpoint: context_fn is only supported when use_reentrant=False",
+                           fix="use_reentrant=False")
         function = _InContexts(function, context_fn())
     if determinism_check not in ("default", "none"):
         raise BadValue(f"checkpoint: determinism_check must be 'default' or 'none', not {determinism_check!r}")
@@ -243,7 +249,8 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
 
 def _is_outer(output: Any, since: int) -> bool:
     """Whether it is something from outside, or a view of it, handed through."""
-    return output._storage.writer is not None and (output._storage.writer.order > since or output._storage.root is not None)
+    storage = output._storage
+    return storage.writer is not None and (storage.writer.order > since or storage.root is not None)
 
 
 def _replace(outputs: list[Any], op: Recomputed, tensors: list[Any]) -> None:
@@ -266,18 +273,23 @@ def _replace(outputs: list[Any], op: Recomputed, tensors: list[Any]) -> None:
             storage.writer.saved = number
 
 
-def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, preserve_rng_state: bool = True, **kwargs: Any) -> Any:
+def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None,
+                          preserve_rng_state: bool = True, **kwargs: Any) -> Any:
     """Calls functions one after the other, in so many checkpointed segments; the last segment keeps its values."""
     functions = list(functions.children()) if hasattr(functions, "children") else list(functions)
     if kwargs:
         raise BadArgument(f"checkpoint_sequential: unexpected arguments {sorted(kwargs)}")
     if not 1 <= segments <= max(len(functions), 1):
-        raise BadArgument(f"checkpoint_sequential: {len(functions)} functions cannot be cut into {segments} segments", fix="segments=2")
+        raise BadArgument(f"checkpoint_sequential: {len(functions)} functions cannot be cut into {segments} segments",
+                          fix="segments=2")
     size = len(functions) // segments
     ends = [size * (k + 1) for k in range(segments - 1)] + [len(functions)]
     for k, (start, end) in enumerate(zip([0, *ends], ends)):
         run = _in_a_row(functions[start:end])
-        input = run(input) if k == segments - 1 else checkpoint(run, input, use_reentrant=use_reentrant, preserve_rng_state=preserve_rng_state)
+        if k == segments - 1:
+            input = run(input)
+        else:
+            input = checkpoint(run, input, use_reentrant=use_reentrant, preserve_rng_state=preserve_rng_state)
     return input
 
 

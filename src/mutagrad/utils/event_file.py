@@ -65,7 +65,8 @@ class EventFile:
 
     def __init__(self, folder: Path, suffix: str = "") -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}.{next(_counted)}{suffix}"
+        started, host = f"{int(time.time()):010d}", socket.gethostname()
+        name = f"events.out.tfevents.{started}.{host}.{os.getpid()}.{next(_counted)}{suffix}"
         self._file = (folder / name).open("wb")
         weakref.finalize(self, self._file.close)  # programs that never close it lose nothing
         self.write(field(3, "brain.Event:2"))

@@ -24,7 +24,7 @@ def fingerprint(array: Any, most: int | None = None) -> Any:
     weights = _BY_TYPE[flat.dtype]
     whole = flat.size // BLOCK * BLOCK
     rest = flat[whole:]
-    sums = silently(np.matmul, flat[:whole].reshape(-1, BLOCK), weights)  # of infinities without meaning: then equal, or not
+    sums = silently(np.matmul, flat[:whole].reshape(-1, BLOCK), weights)  # of infinities without meaning: equal or not
     return np.append(sums, silently(np.matmul, rest, weights[:rest.size])) if rest.size or not whole else sums
 
 

@@ -19,7 +19,7 @@ _FEW = 4096  # of larger values that were computed on the way, so many elements 
 
 
 class Place(NamedTuple):
-    """A window without what does not matter: the strides of single elements, and of an index's arrays all but a hash."""
+    """A window without what does not matter: strides of single elements, and of an index's arrays all but a hash."""
 
     offset: int
     shape: tuple[int, ...]
@@ -39,7 +39,7 @@ class Place(NamedTuple):
 
     def within(self, argument: Argument) -> Place | None:
         """The same, counted from where an argument begins; None if it is all of the argument."""
-        moved = self._replace(offset=self.offset - (argument.offset or 0), kind="")  # its new storage is of its own type
+        moved = self._replace(offset=self.offset - (argument.offset or 0), kind="")  # a new storage is of its own type
         return None if (moved.offset, moved.shape, moved.index) == (0, argument.shape, None) else moved
 
 

@@ -45,7 +45,8 @@ def _lines(iterable: Iterable[T], desc: str | None) -> Iterator[T]:
 
 def _show(count: int, total: Any, seconds: float, desc: str | None) -> None:
     of = f"/{total} ({100 * count // max(total, 1)}%)" if total is not None else ""
-    sys.stderr.write(f"\r{desc + ': ' if desc else ''}{count}{of}  {seconds:.1f} s  {count / max(seconds, 1e-9):.1f}/s\x1b[K")
+    what, speed = f"{desc}: " if desc else "", count / max(seconds, 1e-9)
+    sys.stderr.write(f"\r{what}{count}{of}  {seconds:.1f} s  {speed:.1f}/s\x1b[K")
     sys.stderr.flush()
 
 
