@@ -1,7 +1,8 @@
 """A checkpoint's structure as text: everything but the elements of its tensors.
 
-A plain value is written as it is, anything else as a dict of one entry that names its kind: `{"tuple": [1, 2]}`. A tensor is the
-name of an array. Where tensors overlap in memory, one array is written for all of them, and each is a window on that.
+A plain value is written as it is, anything else as a dict of one entry that names its kind: `{"tuple": [1, 2]}`. A
+tensor is the name of an array. Where tensors overlap in memory, one array is written for all of them, and each is a
+window on that.
 """
 from __future__ import annotations
 
@@ -89,7 +90,8 @@ class Packer:
     def _mapping(self, value: Any, keys: tuple[str, ...]) -> Any:
         items = []
         for key, item in value.items():
-            if not (isinstance(key, (str, int, float, bool, bytes, dtypes.dtype, device)) or key is None or type(key) is tuple):
+            plain = isinstance(key, (str, int, float, bool, bytes, dtypes.dtype, device)) or key is None
+            if not plain and type(key) is not tuple:
                 raise NoPlainData
             items.append([self._pack(key, keys), self._pack(item, (*keys, str(key)))])
         node: dict[str, Any] = {type(value).__name__: items}
@@ -132,8 +134,10 @@ class Packer:
         for _, tensor, node in group:
             if whole is None or tensor is not whole[1]:
                 item = tensor._array.itemsize
-                node.update(tensor=carrier, of=dtypes.of_array(buffer.dtype if whole is None else whole[1]._array.dtype).name, dtype=tensor.dtype.name,
-                            size=list(tensor._array.shape), stride=[step // item for step in tensor._array.strides], offset=memory_offset(tensor) // item)
+                held = buffer.dtype if whole is None else whole[1]._array.dtype
+                node.update(tensor=carrier, of=dtypes.of_array(held).name, dtype=tensor.dtype.name,
+                            size=list(tensor._array.shape), stride=[step // item for step in tensor._array.strides],
+                            offset=memory_offset(tensor) // item)
 
     def _put(self, name: str, array: Any, node: dict[str, Any]) -> None:
         node["tensor"] = name
@@ -175,7 +179,8 @@ SIMPLE: dict[type, tuple[str, Callable[[Any], Any]]] = {
     **dict.fromkeys((dtypes.dtype, type(dtypes.bfloat16)), ("dtype", lambda d: d.name)),
 }
 
-FACTORIES: dict[str | None, Any] = {None: None, **{kind.__name__: kind for kind in (bool, int, float, str, list, dict, set)}}  # of a defaultdict
+FACTORIES: dict[str | None, Any] = {  # of a defaultdict
+    None: None, **{kind.__name__: kind for kind in (bool, int, float, str, list, dict, set)}}
 PARTS: dict[type, Callable[[Any], Any]] = {
     Namespace: vars,
     deque: lambda items: [list(items), items.maxlen],
@@ -183,7 +188,7 @@ PARTS: dict[type, Callable[[Any], Any]] = {
 }
 
 
-# ---------------------------------------------------------------------------------------------------------- and back again
+# ------------------------------------------------------------------------------------------------------- and back again
 
 class Unpacker:
     """Puts a structure together again from its description, a text of this length, and arrays by name."""
@@ -288,7 +293,9 @@ def _size(content: Any) -> Size:
 
 
 def _as_array(content: Any) -> Any:
-    return content.numpy() if isinstance(content, Tensor) and content.dtype is not dtypes.bfloat16 else refuse("an array is not described as it should be")
+    if isinstance(content, Tensor) and content.dtype is not dtypes.bfloat16:
+        return content.numpy()
+    return refuse("an array is not described as it should be")
 
 
 def _scalar(content: Any) -> Any:

@@ -1,7 +1,7 @@
-"""The files that torch.save wrote before PyTorch 1.6, many of which are still in use: pickles one after the other, then the memory.
+"""The files that torch.save wrote before PyTorch 1.6, many still in use: pickles one after the other, then the memory.
 
-They are a magic number, a version, what the machine was like, the object, and the names of its storages; then, for each of these,
-how many elements it has and those elements.
+They are a magic number, a version, what the machine was like, the object, and the names of its storages; then, for each
+of these, how many elements it has and those elements.
 """
 from __future__ import annotations
 
@@ -38,11 +38,13 @@ class _OldArchive:
         """The object, with its storages filled."""
         self.file.seek(0)
         if self._plain() != MAGIC:
-            raise BadFile("load: Invalid magic number: this is a pickle, but not one that torch.save wrote", fix="pickle.load(file), if you trust it")
+            raise BadFile("load: Invalid magic number: this is a pickle, but not one that torch.save wrote",
+                          fix="pickle.load(file), if you trust it")
         self._plain()
         machine = self._plain()
         if type(machine) is not dict or machine.get("little_endian", True) is not (sys.byteorder == "little"):
-            refuse("it was written on a machine with another order of bytes", why="only the zip format tells how to change that",
+            refuse("it was written on a machine with another order of bytes",
+                   why="only the zip format tells how to change that",
                    fix="in PyTorch: torch.save(torch.load(old), new)")
         found = run(self._program(), self.storage)
         names = self._plain()
@@ -82,7 +84,9 @@ class _OldArchive:
             self.cells[name] = Cell(element, count, lambda kind: as_elements(memory, kind, False)), memory
             self.at(self.cells[name][0], location)
         cell = self.cells[name][0]
-        return cell if element in (None, cell.kind) and cell.count == count else refuse(f"the storage {name[:80]!r} is of two types or sizes")
+        if element not in (None, cell.kind) or cell.count != count:
+            refuse(f"the storage {name[:80]!r} is of two types or sizes")
+        return cell
 
     def _fill(self, name: Any) -> None:
         """Reads the elements of the next storage."""

@@ -1,8 +1,8 @@
-"""Any object that Python can pickle: written for a program's own use, and read where the user has said that the file is trusted.
+"""Any object that Python can pickle: written for a program's own use, and read where the user says that it is trusted.
 
-The file is a zip archive of the form that torch.save writes, `files/archive.py`: a pickle, and the memory of its tensors beside it, so
-that tensors which share memory share it again, and large ones can be mapped. Classes of PyTorch's are read as ours of the same
-name.
+The file is a zip archive of the form that torch.save writes, `files/archive.py`: a pickle, and the memory of its
+tensors beside it, so that tensors which share memory share it again, and large ones can be mapped. Classes of PyTorch's
+are read as ours of the same name.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ..tensors.typed_storage import TypedStorage
 from .safe_unpickler import CONSTRUCTORS, STORAGES, TYPES, UNTYPED, Global, rebuilt, typed_storage
 from .streams import Sink, pieces
 
-# ----------------------------------------------------------------------------------------------------------------- writing
+# -------------------------------------------------------------------------------------------------------------- writing
 
 
 def archive_of(value: Any, module: Any, protocol: int) -> Callable[[Sink], None]:
@@ -35,8 +35,10 @@ def archive_of(value: Any, module: Any, protocol: int) -> Callable[[Sink], None]
     try:
         pickler(program, protocol=protocol).dump(value)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise CannotPickle(f"save: {type(value).__name__} cannot be saved: {error}", why="Python pickles what can be imported by its name",
-                          fix="define its class or function at the top of a module, or save the tensors and numbers that it is made of") from error
+        raise CannotPickle(f"save: {type(value).__name__} cannot be saved: {error}",
+                           why="Python pickles what can be imported by its name",
+                           fix="define its class or function at the top of a module, or save the tensors and numbers "
+                               "that it is made of") from error
     return partial(_write, program.getvalue(), list(storages.values()))
 
 
@@ -85,7 +87,7 @@ def _reduced(tensor: Tensor) -> Any:
     return rebuilt, (type(tensor), memory, tensor.dtype, *window, tensor.requires_grad), attributes_of(tensor)
 
 
-# ----------------------------------------------------------------------------------------------------------------- reading
+# -------------------------------------------------------------------------------------------------------------- reading
 
 def unpickle(program: bytes, load_storage: Callable[[Any], Any], module: Any, settings: dict[str, Any]) -> Any:
     """What a pickle makes when it is run. It can do anything, so this is only for files that the user trusts."""
@@ -104,7 +106,9 @@ class _Reader:
             return TYPES[full]
         if full in REBUILD:
             return REBUILD[full]
-        return ours(module, name) if module == "torch" or module.startswith("torch.") else super().find_class(module, name)  # type: ignore[misc]
+        if module == "torch" or module.startswith("torch."):
+            return ours(module, name)
+        return super().find_class(module, name)  # type: ignore[misc]
 
 
 RENAMED = {"NonDynamicallyQuantizableLinear": "Linear"}  # a part of MultiheadAttention
@@ -121,7 +125,8 @@ def ours(module: str, name: str) -> Any:
             return found
         except (ImportError, AttributeError):
             continue
-    raise BadFile(f"load: the file names {module}.{name}, which is not in mutagrad", why="the object was pickled by PyTorch, and its class is needed here",
+    raise BadFile(f"load: the file names {module}.{name}, which is not in mutagrad",
+                  why="the object was pickled by PyTorch, and its class is needed here",
                   fix="in PyTorch: torch.save(model.state_dict(), f)")
 
 
@@ -139,5 +144,6 @@ def _of_type(make: Any, kind: type, arguments: Any, state: Any) -> Any:
     return made
 
 
-REBUILD = {full: make for full, make in CONSTRUCTORS.items() if full.startswith(("torch._utils.", "torch.serialization."))}
+_REBUILDING = ("torch._utils.", "torch.serialization.")
+REBUILD = {full: make for full, make in CONSTRUCTORS.items() if full.startswith(_REBUILDING)}
 REBUILD["torch._tensor._rebuild_from_type_v2"] = _of_type
