@@ -24,7 +24,7 @@ def default_for(*numbers: Any) -> dtype:
 
 
 def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Any:
-    """A tensor of what is given: itself or the same memory where that is possible, unless a copy is asked for or forbidden.
+    """Return a tensor of what is given: itself or its memory where possible, unless a copy is asked for or forbidden.
 
     >>> import mutagrad as mg
     >>> xp = mg.ones(1).__array_namespace__()
@@ -46,7 +46,8 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
 
 
 def _forbidden(obj: Any) -> None:
-    raise BadValue(f"asarray: {type(obj).__name__} cannot become such a tensor without a copy", why="copy=False forbids one", fix="asarray(obj, copy=None)")
+    raise BadValue(f"asarray: {type(obj).__name__} cannot become such a tensor without a copy",
+                   why="copy=False forbids one", fix="asarray(obj, copy=None)")
 
 
 def _has_memory(obj: Any) -> bool:
@@ -63,7 +64,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     check_device(device)
     array = borrow(x)
     if copy is False and not array.flags.writeable:
-        raise BadValue("from_dlpack: read-only memory must be copied, and copy=False forbids that", fix="from_dlpack(x)")
+        raise BadValue("from_dlpack: read-only memory must be copied, and copy=False forbids that",
+                       fix="from_dlpack(x)")
     return create.from_numpy(array.copy() if copy else array)
 
 
@@ -118,11 +120,15 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
     """The numbers from start up to stop, which is not among them: none where step leads away from it."""
     check_device(device)
     numbers = (start, step) if stop is None else (start, stop, step)
-    to = int64 if dtype is None and all(isinstance(n, int) for n in numbers) else get_default_dtype() if dtype is None else as_dtype(dtype)
+    if dtype is not None:
+        to = as_dtype(dtype)
+    else:
+        to = int64 if all(isinstance(n, int) for n in numbers) else get_default_dtype()
     return make(np.arange(*((0, start, step) if stop is None else numbers), dtype=to.array_type))
 
 
-def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True) -> Any:
+def linspace(start: complex, stop: complex, /, num: int, *, dtype: dtype | None = None, device: Any = None,
+             endpoint: bool = True) -> Any:
     """So many numbers at equal distances, the last of which is stop unless endpoint is False."""
     check_device(device)
     to = default_for(1.0, start, stop) if dtype is None else as_dtype(dtype)

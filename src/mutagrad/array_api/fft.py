@@ -9,7 +9,8 @@ from ..ops.math import fourier as ops
 from ..ops.shape.shape import tensor_argument
 from .elementwise import named
 
-__all__ = ["fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft", "irfft", "irfftn", "rfft", "rfftfreq", "rfftn"]
+__all__ = ["fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft", "irfft", "irfftn",
+           "rfft", "rfftfreq", "rfftn"]
 
 
 def along_axis(name: str, operation: Callable[..., Any]) -> Any:
@@ -22,7 +23,8 @@ def along_axis(name: str, operation: Callable[..., Any]) -> Any:
 
 def along_axes(name: str, operation: Callable[..., Any]) -> Any:
     """A transform along several axes."""
-    def function(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward") -> Any:
+    def function(x: Any, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
+                 norm: str = "backward") -> Any:
         return operation(tensor_argument(x, name), s, axes, norm)
 
     return named(function, name, f"The standard's `{name}`: a transform along several axes.")

@@ -1,7 +1,7 @@
 """Element types by the standard's rules: what operands are computed in, what can be converted, and limits.
 
-The standard has no 0-d exception: a 0-d tensor promotes as any other does, and only Python's numbers give way. PyTorch's
-own rule, which the operators of tensors follow, lets a 0-d tensor give way, too.
+The standard has no 0-d exception: a 0-d tensor promotes as any other does, and only Python's numbers give way.
+PyTorch's own rule, which the operators of tensors follow, lets a 0-d tensor give way, too.
 """
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ from ..ops.math.elementwise import cast
 from ..ops.shape.shape import broadcast_tensors, clone, expand, tensor_argument
 
 KINDS: dict[str, tuple[dtype, ...]] = {
-    "bool": (bool_,), "signed integer": (int8, int16, int32, int64), "unsigned integer": (uint8, uint16, uint32, uint64),
+    "bool": (bool_,), "signed integer": (int8, int16, int32, int64),
+    "unsigned integer": (uint8, uint16, uint32, uint64),
     "real floating": (float32, float64), "complex floating": (complex64, complex128)}
 KINDS["integral"] = KINDS["signed integer"] + KINDS["unsigned integer"]
 KINDS["numeric"] = KINDS["integral"] + KINDS["real floating"] + KINDS["complex floating"]
@@ -61,15 +62,17 @@ def result_type(*arrays_and_dtypes: Any) -> dtype:
     operands = [v if isinstance(v, dtype) else as_operand(v, "result_type") for v in arrays_and_dtypes]
     kinds = [type_of(v) for v in operands if isinstance(v, (dtype, TensorBase))]
     if not kinds:
-        raise BadArgument("result_type: at least one argument must be a tensor or an element type", fix="result_type(x, 1.0)")
+        raise BadArgument("result_type: at least one argument must be a tensor or an element type",
+                          fix="result_type(x, 1.0)")
     found = result_dtype(kinds, [], [scalar_dtype(v) for v in operands if not isinstance(v, (dtype, TensorBase))])
     if found.category == INTEGER and uint64 in kinds and any(kind.is_signed for kind in kinds):
-        raise DTypeError(f"result_type: no integer type holds all of {' and '.join(kind.name for kind in kinds)}", fix="astype(x, int64)")
+        raise DTypeError(f"result_type: no integer type holds all of {' and '.join(kind.name for kind in kinds)}",
+                         fix="astype(x, int64)")
     return found
 
 
 def common(name: str, *operands: Any) -> list[Any]:
-    """The operands with every tensor converted to the type in which the standard computes them; numbers stay as they are."""
+    """The operands with every tensor in the type in which the standard computes them; numbers stay as they are."""
     given = [as_operand(v, name) for v in operands]
     to = result_type(*given)
     return [as_type(v, to) if isinstance(v, TensorBase) else v for v in given]
@@ -90,12 +93,13 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
     check_device(device)
     x, to = tensor_argument(x, "astype"), as_dtype(dtype).array_type
     if x._array.dtype.kind == "c" and to.kind not in "cb":
-        raise DTypeError(f"astype: complex numbers cannot become {to}", why="their imaginary parts would be lost", fix="real(x)")
+        raise DTypeError(f"astype: complex numbers cannot become {to}", why="their imaginary parts would be lost",
+                         fix="real(x)")
     return cast(x, to) if x._array.dtype != to else clone(x) if copy else x
 
 
 def can_cast(from_: Any, to: dtype, /) -> bool:
-    """Whether a type can become another by promotion, that is without loss and without becoming another kind of number."""
+    """Whether a type can become another by promotion: without loss and without becoming another kind of number."""
     source = type_of(from_)
     if source.category != to.category and not (source.category == FLOAT and to.is_complex):
         return False
@@ -108,7 +112,8 @@ def isdtype(dtype: Any, kind: Any) -> bool:
         return any(isdtype(dtype, k) for k in kind)
     if isinstance(kind, str):
         if kind not in KINDS:
-            raise BadValue(f"isdtype: {kind!r} is no kind of type", why="known are " + ", ".join(KINDS), fix='isdtype(x.dtype, "real floating")')
+            raise BadValue(f"isdtype: {kind!r} is no kind of type", why="known are " + ", ".join(KINDS),
+                           fix='isdtype(x.dtype, "real floating")')
         return dtype in KINDS[kind]
     return dtype is kind
 
@@ -139,7 +144,8 @@ def finfo(type: Any, /) -> FloatLimits:
     if not kind.is_floating_point:
         raise BadArgument(f"finfo: {kind} is not a floating point type", fix="iinfo(dtype)")
     limits = np.finfo(kind.array_type)
-    return FloatLimits(limits.bits, float(limits.eps), float(limits.max), float(limits.min), float(limits.smallest_normal), kind)
+    return FloatLimits(limits.bits, float(limits.eps), float(limits.max), float(limits.min),
+                       float(limits.smallest_normal), kind)
 
 
 def iinfo(type: Any, /) -> IntegerLimits:

@@ -15,11 +15,12 @@ from .kinds import broadcast_shapes, common
 from .manipulation import axes_of, matrix_transpose
 from .reductions import sum
 
-__all__ = ["cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose",
-           "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm"]
+__all__ = ["cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power",
+           "matrix_rank", "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot",
+           "trace", "vecdot", "vector_norm"]
 
 
-# --------------------------------------------------------------------------------------------------------------- products
+# ------------------------------------------------------------------------------------------------------------- products
 
 def matmul(x1: Any, x2: Any, /) -> Any:
     """The matrix product."""
@@ -49,7 +50,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     return products.linalg_cross(*broadcast_tensors(*common("cross", x1, x2)), dim=axis)
 
 
-# -------------------------------------------------------------------------------------------------------- parts and norms
+# ------------------------------------------------------------------------------------------------------ parts and norms
 
 def diagonal(x: Any, /, *, offset: int = 0) -> Any:
     """The diagonals of matrices, as a view."""
@@ -78,7 +79,7 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Any:
     return norms.matrix_rank(tensor_argument(x, "matrix_rank"), rtol=rtol)
 
 
-# ---------------------------------------------------------------------------------------- solutions, inverses and factors
+# -------------------------------------------------------------------------------------- solutions, inverses and factors
 
 def det(x: Any, /) -> Any:
     """The determinants of matrices."""

@@ -55,7 +55,8 @@ def squeeze(x: Any, /, axis: int | tuple[int, ...]) -> Any:
     """The tensor without these axes, whose size must be 1."""
     places = axes_of(axis, len(tensor_argument(x, "squeeze").shape), "squeeze")
     if any(x.shape[a] != 1 for a in places):
-        raise BadValue(f"squeeze: axis {axis} of shape {tuple(x.shape)} has a size other than 1", fix="squeeze(x, axis) of an axis of size 1")
+        raise BadValue(f"squeeze: axis {axis} of shape {tuple(x.shape)} has a size other than 1",
+                       fix="squeeze(x, axis) of an axis of size 1")
     return shapes.reshape(x, tuple(n for i, n in enumerate(x.shape) if i not in places))
 
 
@@ -110,7 +111,8 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
     """The elements at these positions along an axis, which may be left out for vectors."""
     x = tensor_argument(x, "take")
     if axis is None and len(x.shape) != 1:
-        raise BadValue(f"take: a tensor of shape {tuple(x.shape)} has several axes to take along", fix="take(x, indices, axis=0)")
+        raise BadValue(f"take: a tensor of shape {tuple(x.shape)} has several axes to take along",
+                       fix="take(x, indices, axis=0)")
     place = whole_dim(0 if axis is None else axis, len(x.shape), "take")
     return x[(slice(None),) * place + (as_type(tensor_argument(indices, "take"), int64),)]
 

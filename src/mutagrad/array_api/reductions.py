@@ -24,11 +24,12 @@ def summable(x: Any, dtype: Any, name: str) -> Any:
     kind = type_of(tensor_argument(x, name))
     if dtype is not None:
         return as_type(x, as_dtype(dtype))
-    wide = uint64 if kind in KINDS["unsigned integer"] else int64 if kind in KINDS["signed integer"] or kind is bool_ else kind
-    return as_type(x, wide)
+    if kind in KINDS["unsigned integer"]:
+        return as_type(x, uint64)
+    return as_type(x, int64 if kind in KINDS["signed integer"] or kind is bool_ else kind)
 
 
-# ------------------------------------------------------------------------------------------------------------- statistics
+# ----------------------------------------------------------------------------------------------------------- statistics
 
 def sum(x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Any:
     """The sum over all elements, or along axes."""
@@ -79,12 +80,14 @@ def min(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
 def _running(name: str, operation: Any, first: int, x: Any, axis: int | None, dtype: Any, include_initial: bool) -> Any:
     x = summable(x, dtype, name)
     if axis is None and len(x.shape) != 1:
-        raise BadValue(f"{name}: a tensor of shape {tuple(x.shape)} has several axes to go along", fix=f"{name}(x, axis=0)")
+        raise BadValue(f"{name}: a tensor of shape {tuple(x.shape)} has several axes to go along",
+                       fix=f"{name}(x, axis=0)")
     dim = whole_dim(0 if axis is None else axis, len(x.shape), name)
     found = operation(x, dim)
     if not include_initial:
         return found
-    return cat([full(tuple(1 if i == dim else n for i, n in enumerate(x.shape)), first, dtype=type_of(found)), found], dim)
+    shape = tuple(1 if i == dim else n for i, n in enumerate(x.shape))
+    return cat([full(shape, first, dtype=type_of(found)), found], dim)
 
 
 def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
@@ -113,7 +116,7 @@ def any(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
     return make(np.any(tensor_argument(x, "any")._array, axis, keepdims=keepdims))
 
 
-# ---------------------------------------------------------------------------------------------------- searching, sorting
+# --------------------------------------------------------------------------------------------------- searching, sorting
 
 def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any:
     """The position of the first largest element, among all or along an axis."""
@@ -146,7 +149,7 @@ def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = 
     return sorting.sort(tensor_argument(x, "sort"), axis, descending, stable).values
 
 
-# ------------------------------------------------------------------------------------------------------------------- sets
+# ----------------------------------------------------------------------------------------------------------------- sets
 
 class UniqueAll(NamedTuple):
     """What `unique_all` finds."""
@@ -172,7 +175,7 @@ class UniqueInverse(NamedTuple):
 
 
 def unique_all(x: Any, /) -> UniqueAll:
-    """The different elements in sorted order, where each is first, which one each element is, and how often each occurs.
+    """Return the different elements in sorted order, where each is first, which one each element is, and how often.
 
     No nan equals another, so each is an element of its own.
     """

@@ -1,12 +1,17 @@
-"""Communication that gradients pass through, `torch.distributed.nn.functional`: in a group of one, what comes back is what was given."""
+"""Communication that gradients pass through, `torch.distributed.nn.functional`: a group of one gets what it gives."""
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import BadValue
-from . import ReduceOp, get_world_size
+from . import ProcessGroup, ReduceOp, get_world_size
 
-__all__ = ["all_gather", "all_reduce", "all_to_all", "all_to_all_single", "broadcast", "gather", "reduce", "reduce_scatter", "scatter"]
+if TYPE_CHECKING:
+    from ..tensors.tensor import Tensor
+
+__all__ = ["all_gather", "all_reduce", "all_to_all", "all_to_all_single", "broadcast", "gather", "reduce",
+           "reduce_scatter", "scatter"]
 
 
 def _from_first(name: str, rank: int) -> None:
@@ -70,7 +75,8 @@ def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = Non
     return tuple(output.copy_(found) for output in output_tensor_list)
 
 
-def all_to_all_single(output: Any, input: Any, output_split_sizes: Any = None, input_split_sizes: Any = None, group: Any = None) -> Any:
+def all_to_all_single(output: Tensor, input: Tensor, output_split_sizes: Sequence[int] | None = None,
+                      input_split_sizes: Sequence[int] | None = None, group: ProcessGroup | None = None) -> Any:
     """Give each process a part of the tensor of every process."""
     get_world_size(group)
     return output.copy_(input)

@@ -7,7 +7,8 @@ from ..core.dtypes import dtype, float32, float64, int32, int64
 from ..ops.shape.shape import whole_dims
 from .matrix import SparseTensor, sparse_coo_tensor, sparse_mm as mm, spmm
 
-__all__ = ["DoubleTensor", "FloatTensor", "IntTensor", "LongTensor", "SparseTensor", "addmm", "mm", "sparse_coo_tensor", "spmm", "sum"]
+__all__ = ["DoubleTensor", "FloatTensor", "IntTensor", "LongTensor", "SparseTensor", "addmm", "mm", "sparse_coo_tensor",
+           "spmm", "sum"]
 
 
 class _Typed(type):
@@ -20,7 +21,7 @@ class _Typed(type):
 
     def __call__(cls, *given: Any) -> Any:
         if len(given) in (2, 3) and not isinstance(given[0], int):
-            return sparse_coo_tensor(*given, dtype=cls.dtype) if given[1].dtype != cls.dtype else sparse_coo_tensor(*given)
+            return sparse_coo_tensor(*given, dtype=None if given[1].dtype == cls.dtype else cls.dtype)
         shape = tuple(given[0]) if len(given) == 1 and not isinstance(given[0], int) else given
         return sparse_coo_tensor([[] for _ in shape], [], shape, dtype=cls.dtype)
 

@@ -1,7 +1,7 @@
 """Matrices that are mostly zero, as the places and the values of the rest.
 
-A `SparseTensor` is not a tensor: it is indices, and values that are a tensor with derivatives like any other. What it can do
-is be made, be multiplied with a dense matrix, and be turned into a dense tensor.
+A `SparseTensor` is not a tensor: it is indices, and values that are a tensor with derivatives like any other. What it
+can do is be made, be multiplied with a dense matrix, and be turned into a dense tensor.
 
 >>> import mutagrad as mg
 >>> a = mg.sparse_coo_tensor([[0, 1, 1], [2, 0, 2]], [3., 4., 5.], (2, 3))
@@ -14,6 +14,7 @@ tensor([[3.],
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..arrays import np
@@ -38,7 +39,7 @@ __all__ = ["SparseTensor", "sparse_coo_tensor", "sparse_mm", "spmm", "to_dense",
 
 
 class SparseTensor:
-    """Values at places: `indices` has a row for each sparse dimension and a column for each value. Equal places add up."""
+    """Values at places: `indices` has a row for each sparse dimension, a column for each value. Equal places add up."""
 
     is_sparse = True
     is_cuda = is_quantized = is_meta = False
@@ -48,7 +49,7 @@ class SparseTensor:
     def __init__(self, indices: Any, values: Any, size: Any, coalesced: bool = False) -> None:
         self._places, self._numbers, self.shape, self._coalesced = indices, values, Size(size), coalesced
 
-    # ------------------------------------------------------------------------------------------------------- what it holds
+    # ---------------------------------------------------------------------------------------------------- what it holds
 
     def _indices(self) -> Any:
         return self._places
@@ -64,7 +65,8 @@ class SparseTensor:
 
     def _only_coalesced(self, name: str) -> SparseTensor:
         if not self._coalesced:
-            raise BadIndex(f"{name}: the sparse tensor is not coalesced", why="a place may be there several times", fix=f"x.coalesce().{name}()")
+            raise BadIndex(f"{name}: the sparse tensor is not coalesced", why="a place may be there several times",
+                           fix=f"x.coalesce().{name}()")
         return self
 
     def is_coalesced(self) -> bool:
@@ -102,7 +104,7 @@ class SparseTensor:
                                 fix="values.requires_grad_() before sparse_coo_tensor(indices, values, size)")
         return self if requires_grad == self.requires_grad else self.detach()
 
-    # ------------------------------------------------------------------------------------------------------ made of others
+    # --------------------------------------------------------------------------------------------------- made of others
 
     def _with(self, values: Any) -> SparseTensor:
         return SparseTensor(self._places, values, self.shape, self._coalesced)
@@ -135,25 +137,28 @@ class SparseTensor:
         once, which = np.unique(flat, return_inverse=True)
         values = zeros((len(once), *self._numbers.shape[1:]), dtype=self.dtype)
         places = np.array(np.unravel_index(once, dims), np.int64).reshape(len(dims), len(once))
-        return SparseTensor(make(places), index_add(values, 0, make(which.reshape(-1).astype(np.int64)), self._numbers), self.shape, True)
+        summed = index_add(values, 0, make(which.reshape(-1).astype(np.int64)), self._numbers)
+        return SparseTensor(make(places), summed, self.shape, True)
 
     def to_dense(self, dtype: Any = None, *, masked_grad: Any = None) -> Any:
         """All elements, zeros included, as an ordinary tensor."""
         values = self._numbers if dtype is None else self._numbers.to(dtype)
-        return zeros(tuple(self.shape), dtype=values.dtype).index_put(tuple(self._places.unbind(0)), values, accumulate=True)
+        dense = zeros(tuple(self.shape), dtype=values.dtype)
+        return dense.index_put(tuple(self._places.unbind(0)), values, accumulate=True)
 
     def to_sparse(self, sparse_dim: Any = None) -> SparseTensor:
         return self
 
     def t(self) -> SparseTensor:
         if len(self.shape) != 2 or self.sparse_dim() != 2:
-            raise ShapeError(f"t: expects a sparse matrix, got shape {tuple(self.shape)} with {self.sparse_dim()} sparse dimensions")
+            raise ShapeError(f"t: expects a sparse matrix, got shape {tuple(self.shape)} "
+                             f"with {self.sparse_dim()} sparse dimensions")
         return SparseTensor(self._places.flip(0), self._numbers, self.shape[::-1])
 
     def transpose(self, dim0: int, dim1: int) -> SparseTensor:
         return self if dim0 % 2 == dim1 % 2 else self.t()
 
-    # ---------------------------------------------------------------------------------------------------------- arithmetic
+    # ------------------------------------------------------------------------------------------------------- arithmetic
 
     def __matmul__(self, other: Any) -> Any:
         return sparse_mm(self, other)
@@ -163,7 +168,8 @@ class SparseTensor:
     def __mul__(self, other: Any) -> SparseTensor:
         if isinstance(other, (int, float)) or isinstance(other, Tensor) and not other.ndim:
             return self._with(self._numbers * other)
-        raise NotSupported("mul: a sparse tensor can be multiplied with a number", fix="x.to_dense() * y, or x @ y for the matrix product")
+        raise NotSupported("mul: a sparse tensor can be multiplied with a number",
+                           fix="x.to_dense() * y, or x @ y for the matrix product")
 
     __rmul__ = mul = __mul__
 
@@ -183,46 +189,52 @@ class SparseTensor:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise AttributeError(f"a sparse tensor has no {name!r}: it can be made, multiplied with a dense matrix and turned dense; "
-                             f"x.to_dense() is a tensor, with everything that tensors have")
+        raise AttributeError(f"a sparse tensor has no {name!r}: it can be made, multiplied with a dense matrix and "
+                             "turned dense; x.to_dense() is a tensor, with everything that tensors have")
 
     def __repr__(self) -> str:
-        inner = f"indices={self._places},\nvalues={self._numbers},\nsize={tuple(self.shape)}, nnz={self._nnz()}, layout={sparse_coo}"
+        inner = (f"indices={self._places},\nvalues={self._numbers},\n"
+                 f"size={tuple(self.shape)}, nnz={self._nnz()}, layout={sparse_coo}")
         return "tensor(" + inner.replace("\n", "\n       ") + ")"
 
 
-# ------------------------------------------------------------------------------------------------------------------ making
+# --------------------------------------------------------------------------------------------------------------- making
 
 def _dense_places(indices: Any) -> Any:
     found = indices if isinstance(indices, Tensor) else as_tensor(indices)
     if found._array.dtype.kind not in "iu" and found._array.size:
         raise BadArgument(f"sparse_coo_tensor: indices must be integers, not {found.dtype}", fix="indices.long()")
     if found.ndim != 2:
-        raise ShapeError(f"sparse_coo_tensor: indices must be a matrix with a row for each dimension, not of shape {tuple(found.shape)}",
+        raise ShapeError("sparse_coo_tensor: indices must be a matrix with a row for each dimension, "
+                         f"not of shape {tuple(found.shape)}",
                          fix="[[row, row], [column, column]]")
     return found.detach().to(int64)
 
 
-def sparse_coo_tensor(indices: Any, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None, pin_memory: bool = False,
-                      requires_grad: bool = False, check_invariants: Any = None, is_coalesced: bool | None = None) -> SparseTensor:
+def sparse_coo_tensor(indices: Any, values: Any = None, size: Sequence[int] | None = None, *, dtype: Any = None,
+                      device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+                      check_invariants: bool | None = None, is_coalesced: bool | None = None) -> SparseTensor:
     """A sparse tensor from places (a column for each value) and values."""
     check_device(device)
     places = _dense_places(indices)
-    numbers = (values if isinstance(values, Tensor) else as_tensor(values)) if dtype is None else as_tensor(values, dtype=dtype)
+    numbers = values if isinstance(values, Tensor) and dtype is None else as_tensor(values, dtype=dtype)
     numbers = numbers.requires_grad_() if requires_grad and not numbers.requires_grad else numbers
     if numbers.ndim < 1 or numbers.shape[0] != places.shape[1]:
-        raise ShapeError(f"sparse_coo_tensor: {places.shape[1]} places but values of shape {tuple(numbers.shape)}", why="each value has a place")
+        raise ShapeError(f"sparse_coo_tensor: {places.shape[1]} places but values of shape {tuple(numbers.shape)}",
+                         why="each value has a place")
     array = places._array
     found = (*(int(n) + 1 for n in array.max(1, initial=-1)), *numbers.shape[1:])
     wanted = found if size is None else sizes((size,))
     if len(wanted) != len(found) or wanted[len(array):] != found[len(array):]:
-        raise ShapeError(f"sparse_coo_tensor: size {wanted} does not fit {len(array)} sparse dimensions and values of shape {tuple(numbers.shape)}")
+        raise ShapeError(f"sparse_coo_tensor: size {wanted} does not fit {len(array)} sparse dimensions "
+                         f"and values of shape {tuple(numbers.shape)}")
     if (array < 0).any() or any(n > m for n, m in zip(found[:len(array)], wanted)):
         raise BadIndex(f"sparse_coo_tensor: a place lies outside of size {wanted}", fix=f"size={found}")
     return SparseTensor(places, numbers, wanted, bool(is_coalesced))
 
 
-def to_sparse(x: Any, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None, dense_dim: Any = None) -> SparseTensor:
+def to_sparse(x: Tensor, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None,
+              dense_dim: Any = None) -> SparseTensor:
     """The elements that are not zero, and where they are."""
     if layout not in (None, sparse_coo) or blocksize is not None or dense_dim:
         raise NotSupported("to_sparse: only places and values (COO) are supported", fix="x.to_sparse()")
@@ -237,7 +249,7 @@ def to_dense(x: Any, dtype: Any = None, *, masked_grad: Any = None) -> Any:
     return x if dtype is None else x.to(dtype)
 
 
-# ------------------------------------------------------------------------------------------------------------- the product
+# ---------------------------------------------------------------------------------------------------------- the product
 
 @silenced
 def _product(rows: Any, columns: Any, values: Any, dense: Any, count: int) -> Any:
@@ -262,7 +274,9 @@ class _SparseProduct(Function):
     def backward(ctx: Any, g: Any) -> Any:
         rows, columns, values, dense = ctx.saved_tensors
         by_values = (g[rows] * dense[columns].conj()).sum(-1) if ctx.needs_input_grad[2] else None
-        by_dense = _SparseProduct.apply(columns, rows, values.conj(), g, dense.shape[0]) if ctx.needs_input_grad[3] else None
+        by_dense = None
+        if ctx.needs_input_grad[3]:
+            by_dense = _SparseProduct.apply(columns, rows, values.conj(), g, dense.shape[0])
         return None, None, by_values, by_dense, None
 
 
@@ -277,11 +291,14 @@ def sparse_mm(sparse: Any, dense: Any, reduce: str = "sum") -> Any:
     if not isinstance(dense, Tensor):
         raise BadArgument(f"sparse.mm: expects a tensor, got {type(dense).__name__}")
     if sparse.sparse_dim() != 2 or sparse.dense_dim() or dense.ndim not in (1, 2) or sparse.shape[1] != dense.shape[0]:
-        raise ShapeError(f"sparse.mm: shapes {tuple(sparse.shape)} and {tuple(dense.shape)} do not fit", why="(n, m) times (m, k) is (n, k)")
+        raise ShapeError(f"sparse.mm: shapes {tuple(sparse.shape)} and {tuple(dense.shape)} do not fit",
+                         why="(n, m) times (m, k) is (n, k)")
     if sparse.dtype != dense.dtype:
-        raise BadArgument(f"sparse.mm: {sparse.dtype} times {dense.dtype}", why="the two do not promote", fix="sparse.to(dense.dtype)")
+        raise BadArgument(f"sparse.mm: {sparse.dtype} times {dense.dtype}", why="the two do not promote",
+                          fix="sparse.to(dense.dtype)")
     rows, columns = sparse._places.unbind(0)
-    out = _SparseProduct.apply(rows, columns, sparse._numbers, dense if dense.ndim == 2 else dense.unsqueeze(1), sparse.shape[0])
+    matrix = dense if dense.ndim == 2 else dense.unsqueeze(1)
+    out = _SparseProduct.apply(rows, columns, sparse._numbers, matrix, sparse.shape[0])
     return out if dense.ndim == 2 else flatten(out)
 
 
