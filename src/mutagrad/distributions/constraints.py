@@ -16,6 +16,7 @@ from ..ops.linalg.matrices import tril
 from ..ops.linalg.spectral import eigvalsh
 from ..ops.reduce.reductions import all as all_of
 from ..ops.shape.shape import cat as joined, stack as stacked
+from ..tensors.tensor import Tensor
 
 __all__ = ["Constraint", "MixtureSameFamilyConstraint", "boolean", "cat", "corr_cholesky", "dependent",
            "dependent_property", "greater_than", "greater_than_eq", "half_open_interval", "independent",
@@ -28,10 +29,10 @@ __all__ = ["Constraint", "MixtureSameFamilyConstraint", "boolean", "cat", "corr_
 class Constraint:
     """A condition that `check` tells for each element, or for each vector or matrix where `event_dim` says so."""
 
-    is_discrete: Any = False
-    event_dim: Any = 0
+    is_discrete: bool = False
+    event_dim: int = 0
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         """Where the condition holds."""
         raise NotImplementedError
 
@@ -67,7 +68,7 @@ class _Dependent(Constraint):
         return _Dependent(is_discrete=self._is_discrete if is_discrete is NotImplemented else is_discrete,
                           event_dim=self._event_dim if event_dim is NotImplemented else event_dim)
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         raise BadValue("Cannot determine validity of dependent constraint",
                        why="it depends on the distribution's parameters")
 
@@ -96,65 +97,65 @@ def is_dependent(constraint: Any) -> bool:
 # -------------------------------------------------------------------------------------------------------------- numbers
 
 class _Real(Constraint):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Any:
         return value == value
 
 
 class _Boolean(Constraint):
     is_discrete = True
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Any:
         return (value == 0) | (value == 1)
 
 
 class _GreaterThan(Constraint):
-    def __init__(self, lower_bound: Any) -> None:
+    def __init__(self, lower_bound: Tensor | float) -> None:
         self.lower_bound = lower_bound
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Any:
         return self.lower_bound < value
 
 
 class _GreaterThanEq(_GreaterThan):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Any:
         return self.lower_bound <= value
 
 
 class _LessThan(Constraint):
-    def __init__(self, upper_bound: Any) -> None:
+    def __init__(self, upper_bound: Tensor | float) -> None:
         self.upper_bound = upper_bound
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Any:
         return value < self.upper_bound
 
 
 class _Interval(Constraint):
-    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
+    def __init__(self, lower_bound: Tensor | float, upper_bound: Tensor | float) -> None:
         self.lower_bound, self.upper_bound = lower_bound, upper_bound
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Any:
         return (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
 class _HalfOpenInterval(_Interval):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Any:
         return (self.lower_bound <= value) & (value < self.upper_bound)
 
 
 class _IntegerInterval(_Interval):
     is_discrete = True
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Any:
         return (value % 1 == 0) & super().check(value)
 
 
 class _IntegerGreaterThan(Constraint):
     is_discrete = True
 
-    def __init__(self, lower_bound: Any) -> None:
+    def __init__(self, lower_bound: Tensor | float) -> None:
         self.lower_bound = lower_bound
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Any:
         return (value % 1 == 0) & (value >= self.lower_bound)
 
 
@@ -163,14 +164,14 @@ class _IntegerGreaterThan(Constraint):
 class _Simplex(Constraint):
     event_dim = 1
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Any:
         return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6)
 
 
 class _OneHot(Constraint):
     is_discrete, event_dim = True, 1
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Any:
         return ((value == 0) | (value == 1)).all(-1) & (value.sum(-1) == 1)
 
 
@@ -179,27 +180,27 @@ class _Multinomial(Constraint):
 
     is_discrete, event_dim = True, 1
 
-    def __init__(self, upper_bound: Any) -> None:
+    def __init__(self, upper_bound: Tensor | float) -> None:
         self.upper_bound = upper_bound
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Any:
         return (value >= 0).all(-1) & (value.sum(-1) == self.upper_bound)
 
 
 class _LowerTriangular(Constraint):
     event_dim = 2
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Any:
         return (tril(value) == value).flatten(-2).all(-1)
 
 
 class _LowerCholesky(_LowerTriangular):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Any:
         return super().check(value) & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
 
 
 class _CorrCholesky(_LowerCholesky):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Any:
         unit = ((value * value).sum(-1).sqrt() - 1).abs() <= finfo(value.dtype).eps * value.shape[-1] * 10
         return unit.all(-1) & super().check(value)
 
@@ -207,12 +208,12 @@ class _CorrCholesky(_LowerCholesky):
 class _Square(Constraint):
     event_dim = 2
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Any:
         return value.new_full(value.shape[:-2], value.shape[-2] == value.shape[-1]).bool()
 
 
 class _Symmetric(_Square):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Any:
         square = super().check(value)
         if not bool(square.all()):
             return square
@@ -220,16 +221,16 @@ class _Symmetric(_Square):
 
 
 class _PositiveSemidefinite(_Symmetric):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Any:
         symmetric = super().check(value)
         return symmetric & self._definite(eigvalsh(value.detach())).all(-1) if bool(symmetric.any()) else symmetric
 
-    def _definite(self, eigenvalues: Any) -> Any:
+    def _definite(self, eigenvalues: Tensor) -> Any:
         return eigenvalues >= -finfo(eigenvalues.dtype).eps * eigenvalues.abs().amax(-1, True)
 
 
 class _PositiveDefinite(_PositiveSemidefinite):
-    def _definite(self, eigenvalues: Any) -> Any:
+    def _definite(self, eigenvalues: Tensor) -> Any:
         return eigenvalues > 0
 
 
@@ -242,14 +243,14 @@ class _IndependentConstraint(Constraint):
         self.base_constraint, self.reinterpreted_batch_ndims = base_constraint, reinterpreted_batch_ndims
 
     @property
-    def is_discrete(self) -> Any:  # type: ignore[override]
+    def is_discrete(self) -> bool:  # type: ignore[override]
         return self.base_constraint.is_discrete
 
     @property
-    def event_dim(self) -> Any:  # type: ignore[override]
+    def event_dim(self) -> int:  # type: ignore[override]
         return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         found, dims = self.base_constraint.check(value), self.reinterpreted_batch_ndims
         if found.ndim < dims:
             raise BadValue(f"independent: Expected value.dim() >= {self.event_dim} but got {value.ndim}",
@@ -267,14 +268,14 @@ class MixtureSameFamilyConstraint(Constraint):
         self.base_constraint = base_constraint
 
     @property
-    def is_discrete(self) -> Any:  # type: ignore[override]
+    def is_discrete(self) -> bool:  # type: ignore[override]
         return self.base_constraint.is_discrete
 
     @property
-    def event_dim(self) -> Any:  # type: ignore[override]
+    def event_dim(self) -> int:  # type: ignore[override]
         return self.base_constraint.event_dim
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Any:
         return self.base_constraint.check(value.unsqueeze(-1 - self.event_dim)).all(-1)
 
     def __repr__(self) -> str:
@@ -288,14 +289,14 @@ class _Cat(Constraint):
         self.cseq, self.dim, self.lengths = list(cseq), dim, [1] * len(cseq) if lengths is None else list(lengths)
 
     @property
-    def is_discrete(self) -> Any:  # type: ignore[override]
+    def is_discrete(self) -> bool:  # type: ignore[override]
         return any(c.is_discrete for c in self.cseq)
 
     @property
-    def event_dim(self) -> Any:  # type: ignore[override]
+    def event_dim(self) -> int:  # type: ignore[override]
         return max(c.event_dim for c in self.cseq)
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Any:
         parts = value.split(self.lengths, self.dim)
         return joined([c.check(part) for c, part in zip(self.cseq, parts, strict=True)], self.dim)
 
@@ -307,11 +308,11 @@ class _Stack(_Cat):
         super().__init__(cseq, dim)
 
     @property
-    def event_dim(self) -> Any:  # type: ignore[override]
+    def event_dim(self) -> int:  # type: ignore[override]
         dim = max(c.event_dim for c in self.cseq)
         return dim + (self.dim + dim < 0)
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Any:
         return stacked([c.check(part) for c, part in zip(self.cseq, value.unbind(self.dim), strict=True)], self.dim)
 
 

@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 from ..autograd import enable_grad
+from ..core.size import Size
 from ..nn.functional import binary_cross_entropy_with_logits
 from ..ops.create.create import rand
 from ..ops.math.elementwise import sigmoid, where
@@ -45,10 +47,10 @@ class ContinuousBernoulli(BinaryOdds, Distribution):
         return clamp_probs(sigmoid(self.logits))
 
     @property
-    def param_shape(self) -> Any:
+    def param_shape(self) -> Size:
         return self._batch_shape
 
-    def _far(self) -> tuple[Any, Any]:
+    def _far(self) -> tuple[Tensor, Tensor]:
         """Where the closed forms are good, and the probabilities with some of these in place of the others."""
         far = (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
         return far, where(far, self.probs, self._lims[0])
@@ -76,21 +78,21 @@ class ContinuousBernoulli(BinaryOdds, Distribution):
         exact = probs * (probs - 1) / (1 - 2 * probs) ** 2 + 1 / ((-probs).log1p() - probs.log()) ** 2
         return where(far, exact, 1 / 12 - (1 / 15 - 128 / 945 * x) * x)
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         return self.icdf(rand(self._extended_shape(sample_shape), dtype=self.probs.dtype))
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Any:
         self._validate_sample(value)
         logits, value = broadcast_tensors(self.logits, value)
         return -binary_cross_entropy_with_logits(logits, value, reduction="none") + self._cont_bern_log_norm()
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Tensor) -> Any:
         self._validate_sample(value)
         far, probs = self._far()
         exact = (probs ** value * (1 - probs) ** (1 - value) + probs - 1) / (2 * probs - 1)
         return where(value <= 0, 0.0, where(value >= 1, 1.0, where(far, exact, value)))
 
-    def icdf(self, value: Any) -> Any:
+    def icdf(self, value: Tensor) -> Any:
         far, probs = self._far()
         exact = ((-probs + value * (2 * probs - 1)).log1p() - (-probs).log1p()) / (probs.log() - (-probs).log1p())
         return where(far, exact, value)

@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..autograd import no_grad
 from ..base.errors import BadData, BadValue, NotSupported
@@ -15,10 +15,13 @@ from ..ops.shape.shape import broadcast_tensors
 from ..tensors.tensor import Tensor
 from .constraints import Constraint, is_dependent
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 __all__ = ["Distribution", "numbers_or_tensors"]
 
 
-def numbers_or_tensors(*values: Any) -> tuple[Any, ...]:
+def numbers_or_tensors(*values: Tensor | float) -> tuple[Tensor, ...]:
     """Numbers and tensors as tensors of one shape; numbers take the type of the tensors."""
     for v in values:
         if not isinstance(v, (Tensor, Real)):
@@ -50,7 +53,7 @@ class Distribution:
                 if known and not is_dependent(constraint):  # what is not known follows from others
                     self._check(getattr(self, name), constraint, f"parameter {name}")
 
-    def _constraints(self) -> Any:
+    def _constraints(self) -> Mapping[str, Constraint]:
         try:
             return self.arg_constraints
         except NotImplementedError:
@@ -59,7 +62,7 @@ class Distribution:
                           "to turn off validation.", stacklevel=4)
             return {}
 
-    def _check(self, value: Any, constraint: Constraint, what: str) -> None:
+    def _check(self, value: Tensor, constraint: Constraint, what: str) -> None:
         if not bool(constraint.check(value).all()):
             raise BadValue(f"{type(self).__name__}: Expected {what}, of shape {tuple(value.shape)}, "
                            f"to satisfy the constraint {constraint}",
@@ -83,24 +86,24 @@ class Distribution:
                             why="it has no closed form, or it is not defined for this distribution")
 
     @property
-    def arg_constraints(self) -> Any:
+    def arg_constraints(self) -> Mapping[str, Constraint]:
         """Which values the parameters may have; a class that has parameters says so in an attribute of this name."""
         raise self._unknown("arg_constraints")
 
     @property
-    def support(self) -> Any:
+    def support(self) -> Constraint:
         raise self._unknown("support")
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         raise self._unknown("mean")
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         raise self._unknown("mode")
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         raise self._unknown("variance")
 
     @property
@@ -108,42 +111,42 @@ class Distribution:
         return self.variance.sqrt()
 
     @keeps_modes
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """Draws: one for each place of the batch, and so many of those as `sample_shape` says."""
         with no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """Draws through which gradients reach the parameters."""
         raise NotSupported(f"{type(self).__name__}.rsample: a draw is not a differentiable function of the parameters",
                            fix="sample()")
 
-    def sample_n(self, n: int) -> Any:
+    def sample_n(self, n: int) -> Tensor:
         return self.sample((n,))
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the density, or of the probability, at `value`."""
         raise self._unknown("log_prob")
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         """The probability of being at most `value`."""
         raise self._unknown("cdf")
 
-    def icdf(self, value: Any) -> Any:
+    def icdf(self, value: Tensor) -> Tensor:
         """The inverse of `cdf`."""
         raise self._unknown("icdf")
 
-    def enumerate_support(self, expand: bool = True) -> Any:
+    def enumerate_support(self, expand: bool = True) -> Tensor:
         """All values that there are, along a new first dimension."""
         raise self._unknown("enumerate_support")
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         raise self._unknown("entropy")
 
     def perplexity(self) -> Any:
         return self.entropy().exp()
 
-    def _get_checked_instance(self, cls: type[Any], _instance: Any = None) -> Any:
+    def _get_checked_instance(self, cls: type[Distribution], _instance: Any = None) -> Any:
         """An instance for `expand` to fill, for which the class must be the one that says how to."""
         if _instance is None and type(self).__init__ is not cls.__init__:
             raise NotSupported(f"{type(self).__name__}.expand: the class has an __init__ of its own, "
@@ -151,7 +154,7 @@ class Distribution:
                                why=f"{cls.__name__}.expand does not know its parameters")
         return object.__new__(type(self)) if _instance is None else _instance
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         """The same distributions, repeated to a larger batch; parameters are expanded, not copied."""
         made = self._with_tensors_expanded(batch_shape, _instance)
         for name, value in self.__dict__.items():
@@ -159,7 +162,7 @@ class Distribution:
                 made.__dict__[name] = value.expand(made._batch_shape)
         return made
 
-    def _with_tensors_expanded(self, batch_shape: Any, _instance: Any) -> Any:
+    def _with_tensors_expanded(self, batch_shape: Sequence[int], _instance: Any) -> Self:
         made = object.__new__(type(self)) if _instance is None else _instance
         made.__dict__.update(self.__dict__)
         made._batch_shape = Size(batch_shape)
@@ -168,10 +171,10 @@ class Distribution:
                 made.__dict__[name] = value.expand(*made._batch_shape, *value.shape[len(self._batch_shape):])
         return made
 
-    def _extended_shape(self, sample_shape: Any = ()) -> tuple[int, ...]:
+    def _extended_shape(self, sample_shape: Sequence[int] = ()) -> tuple[int, ...]:
         return (*Size(sample_shape), *self._batch_shape, *self._event_shape)
 
-    def _validate_sample(self, value: Any) -> None:
+    def _validate_sample(self, value: Tensor) -> None:
         """Raises unless a value can have been drawn from this."""
         if not self._validate_args:
             return

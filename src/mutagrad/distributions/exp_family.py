@@ -6,6 +6,7 @@ from typing import Any
 from ..autograd import enable_grad, grad
 from ..base.errors import NotSupported
 from ..base.modes import keeps_modes
+from ..tensors.tensor import Tensor
 from .distribution import Distribution
 
 __all__ = ["ExponentialFamily", "entropy_of"]
@@ -15,18 +16,18 @@ class ExponentialFamily(Distribution):
     """A density exp(<t(x), theta> - F(theta) + k(x)): a subclass gives theta and F, and the entropy follows."""
 
     @property
-    def _natural_params(self) -> tuple[Any, ...]:
+    def _natural_params(self) -> tuple[Tensor, ...]:
         """theta."""
         raise NotSupported(f"{type(self).__name__}: has no _natural_params",
                            why="a distribution of the exponential family says what they are")
 
-    def _log_normalizer(self, *natural_params: Any) -> Any:
+    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
         """F(theta)."""
         raise NotSupported(f"{type(self).__name__}: has no _log_normalizer",
                            why="a distribution of the exponential family says what it is")
 
     @property
-    def _mean_carrier_measure(self) -> Any:
+    def _mean_carrier_measure(self) -> Tensor:
         """The mean of k(x)."""
         raise NotSupported(f"{type(self).__name__}: has no _mean_carrier_measure", why="the entropy depends on it")
 
@@ -35,7 +36,7 @@ class ExponentialFamily(Distribution):
 
 
 @keeps_modes
-def slopes(p: ExponentialFamily) -> tuple[tuple[Any, ...], Any, tuple[Any, ...]]:
+def slopes(p: ExponentialFamily) -> tuple[tuple[Tensor, ...], Tensor, tuple[Tensor, ...]]:
     """theta as leaves, F(theta), and the slopes of F, which are the means of t(x)."""
     with enable_grad():
         theta = tuple(part.detach().requires_grad_() for part in p._natural_params)

@@ -1,17 +1,20 @@
 """The gamma distribution."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..arrays import np
 from ..arrays.numpy import silenced
 from ..arrays.scipy import special
 from ..autograd.function import Function, once_differentiable
+from ..base.operands import Array
 from ..core.dtypes import finfo
 from ..core.factory import make
 from ..ops.create.create import as_tensor
 from ..ops.math.special import digamma, igamma, lgamma, xlogy
 from ..ops.random.generator import source
+from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 
@@ -24,7 +27,7 @@ class _StandardGamma(Function):
     """Draws of rate one, and how each moves with its concentration while its cdf stays the same."""
 
     @staticmethod
-    def forward(ctx: Any, concentration: Any) -> Any:
+    def forward(ctx: Any, concentration: Tensor) -> Any:
         array = concentration._array
         drawn = np.asarray(source(None).standard_gamma(array.astype(np.float64)), array.dtype)
         result = make(np.asarray(np.maximum(drawn, finfo(concentration.dtype).tiny)))
@@ -33,13 +36,13 @@ class _StandardGamma(Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, g: Any) -> Any:
+    def backward(ctx: Any, g: Tensor) -> Any:
         concentration, drawn = ctx.saved_tensors
         return g * make(gamma_gradient(concentration._array, drawn._array))
 
 
 @silenced
-def gamma_gradient(concentration: Any, drawn: Any) -> Any:
+def gamma_gradient(concentration: Array, drawn: Array) -> Any:
     """-(d cdf / d concentration) / density, by the power series of the incomplete gamma function over the density."""
     a, x = concentration.astype(np.float64), drawn.astype(np.float64)
     logarithm, psi = np.log(x), _digamma(a + 1)
@@ -56,7 +59,7 @@ def gamma_gradient(concentration: Any, drawn: Any) -> Any:
         term = term * (x / (a + n))
 
 
-def standard_gamma(concentration: Any) -> Any:
+def standard_gamma(concentration: Tensor) -> Any:
     """A draw of rate one for each element."""
     return _StandardGamma.apply(concentration)
 
@@ -72,7 +75,7 @@ class Gamma(Distribution):
     support = constraints.nonnegative
     has_rsample = True
 
-    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None) -> None:
         self.concentration, self.rate = numbers_or_tensors(concentration, rate)
         super().__init__(self.concentration.shape, validate_args=validate_args)
 
@@ -88,17 +91,17 @@ class Gamma(Distribution):
     def variance(self) -> Any:
         return self.concentration / self.rate ** 2
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         shape = self._extended_shape(sample_shape)
         return standard_gamma(self.concentration.expand(*shape)) / self.rate.expand(*shape)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Any:
         value = as_tensor(value, dtype=self.rate.dtype)
         self._validate_sample(value)
         return (xlogy(self.concentration, self.rate) + xlogy(self.concentration - 1, value)
                 - self.rate * value - lgamma(self.concentration))
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Tensor) -> Any:
         self._validate_sample(value)
         return igamma(self.concentration, self.rate * value)
 
@@ -112,7 +115,7 @@ class Chi2(Gamma):
 
     arg_constraints = {"df": constraints.positive}
 
-    def __init__(self, df: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, df: Tensor | float, validate_args: bool | None = None) -> None:
         super().__init__(0.5 * df, 0.5, validate_args)
 
     @property

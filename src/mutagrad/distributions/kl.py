@@ -11,6 +11,7 @@ from ..ops.linalg.cholesky import cholesky_solve
 from ..ops.linalg.solving import solve_triangular
 from ..ops.math.elementwise import where
 from ..ops.math.special import digamma, lgamma, mvlgamma
+from ..tensors.tensor import Tensor
 from .bernoulli import Bernoulli
 from .beta import Beta
 from .binomial import Binomial
@@ -18,6 +19,7 @@ from .categorical import Categorical
 from .cauchy import Cauchy
 from .continuous_bernoulli import ContinuousBernoulli
 from .dirichlet import Dirichlet
+from .distribution import Distribution
 from .exp_family import ExponentialFamily, slopes
 from .exponential import Exponential
 from .gamma import Gamma
@@ -39,7 +41,7 @@ from .wishart import Wishart, mvdigamma
 
 __all__ = ["kl_divergence", "register_kl"]
 
-Rule = Callable[[Any, Any], Any]
+Rule = Callable[[Any, Any], Tensor]
 _RULES: dict[tuple[type, type], Rule] = {}
 _INFINITE = float("inf")
 
@@ -56,7 +58,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Rule], Rule]:
     return register
 
 
-def kl_divergence(p: Any, q: Any) -> Any:
+def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     """The expectation under p of log p - log q.
 
     >>> import mutagrad as mg
@@ -79,7 +81,7 @@ def _normal(p: Normal, q: Normal) -> Any:
 
 
 @register_kl(TransformedDistribution, TransformedDistribution)
-def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Any:
+def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
         raise NotSupported("kl_divergence: of distributions that are transformed in different ways",
                            fix="the same transforms")
@@ -120,12 +122,12 @@ def _exponential_family(p: ExponentialFamily, q: ExponentialFamily) -> Any:
 
 
 @register_kl(HalfNormal, HalfNormal)
-def _half_normal(p: HalfNormal, q: HalfNormal) -> Any:
+def _half_normal(p: HalfNormal, q: HalfNormal) -> Tensor:
     return _normal(p.base_dist, q.base_dist)
 
 
 @register_kl(HalfCauchy, HalfCauchy)
-def _half_cauchy(p: HalfCauchy, q: HalfCauchy) -> Any:
+def _half_cauchy(p: HalfCauchy, q: HalfCauchy) -> Tensor:
     return _cauchy(p.base_dist, q.base_dist)
 
 
@@ -182,7 +184,7 @@ def _dirichlet(p: Dirichlet, q: Dirichlet) -> Any:
 
 
 @register_kl(Beta, Beta)
-def _beta(p: Beta, q: Beta) -> Any:
+def _beta(p: Beta, q: Beta) -> Tensor:
     return _dirichlet(p._dirichlet, q._dirichlet)
 
 
@@ -219,7 +221,7 @@ def _categorical(p: Categorical, q: Categorical) -> Any:
 
 
 @register_kl(OneHotCategorical, OneHotCategorical)
-def _one_hot_categorical(p: OneHotCategorical, q: OneHotCategorical) -> Any:
+def _one_hot_categorical(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
     return _categorical(p._categorical, q._categorical)
 
 
@@ -236,7 +238,7 @@ def _uniform_normal(p: Uniform, q: Normal) -> Any:
 
 
 @register_kl(Independent, Independent)
-def _independent(p: Independent, q: Independent) -> Any:
+def _independent(p: Independent, q: Independent) -> Tensor:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
         raise NotSupported("kl_divergence: of Independent with different numbers of dimensions",
                            fix="the same reinterpreted_batch_ndims")

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +12,7 @@ from ..ops.create.create import eye, randn
 from ..ops.linalg.cholesky import linalg_cholesky as cholesky
 from ..ops.linalg.solving import solve_triangular
 from ..ops.shape.joining import broadcast_shapes
+from ..tensors.tensor import Tensor
 from . import constraints
 from .multivariate_normal import WithCovariance, half_log_det, squared_distance
 
@@ -25,7 +27,7 @@ class LowRankMultivariateNormal(WithCovariance):
     support = constraints.real_vector
     has_rsample = True
 
-    def __init__(self, loc: Any, cov_factor: Any, cov_diag: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None) -> None:
         n = loc.shape[-1] if loc.ndim else 0
         if not n or cov_factor.ndim < 2 or cov_factor.shape[-2] != n or cov_diag.ndim < 1 or cov_diag.shape[-1] != n:
             raise BadValue("LowRankMultivariateNormal: loc must be a vector, cov_factor must be a batch of matrices "
@@ -64,7 +66,7 @@ class LowRankMultivariateNormal(WithCovariance):
     def variance(self) -> Any:
         return self.cov_factor.pow(2).sum(-1) + self.cov_diag
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         shape = self._extended_shape(sample_shape)
         along = randn((*shape[:-1], self.cov_factor.shape[-1], 1), dtype=self.loc.dtype)
         apart = randn(shape, dtype=self.loc.dtype)
@@ -73,7 +75,7 @@ class LowRankMultivariateNormal(WithCovariance):
     def _log_det(self) -> Any:
         return 2 * half_log_det(self._capacitance) + self.cov_diag.log().sum(-1)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Any:
         self._validate_sample(value)
         away = value - self.loc
         scaled = away / self.cov_diag

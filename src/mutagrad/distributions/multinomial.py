@@ -1,6 +1,7 @@
 """The multinomial distribution."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..base.errors import NotSupported
@@ -11,6 +12,7 @@ from ..ops.shape.shape import broadcast_tensors
 from ..tensors.tensor import Tensor
 from . import constraints
 from .binomial import Binomial
+from .constraints import Constraint
 from .counts import Counts
 
 __all__ = ["Multinomial"]
@@ -28,16 +30,16 @@ class Multinomial(Counts):
         super().__init__(probs, logits, validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
-    def support(self) -> Any:
+    def support(self) -> Constraint:
         return constraints.multinomial(self.total_count)
 
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Any:
         drawn = self._categorical.sample((self.total_count, *sample_shape))
         places = drawn.movedim(0, -1)
         counts = zeros(self._extended_shape(sample_shape), dtype=self.probs.dtype)
         return counts.scatter_add_(-1, places, ones_like(places).to(self.probs.dtype))
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Any:
         self._validate_sample(value)
         logits, value = broadcast_tensors(self.logits, value)
         logits = where((value == 0) & (logits == -float("inf")), 0.0, logits)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +12,7 @@ from ..ops.create.create import eye, randn
 from ..ops.linalg.cholesky import cholesky_inverse, linalg_cholesky as cholesky
 from ..ops.linalg.solving import solve_triangular
 from ..ops.shape.joining import broadcast_shapes
+from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution
 from .odds import one_of
@@ -18,7 +20,7 @@ from .odds import one_of
 __all__ = ["MultivariateNormal"]
 
 
-def factor_of_precision(precision: Any) -> Any:
+def factor_of_precision(precision: Tensor) -> Any:
     """The Cholesky factor of a matrix that is given by its inverse."""
     flipped = cholesky(precision.flip((-2, -1)))
     inverse = flipped.flip((-2, -1)).mT
@@ -26,11 +28,11 @@ def factor_of_precision(precision: Any) -> Any:
     return solve_triangular(inverse, identity, upper=False)
 
 
-def half_log_det(factor: Any) -> Any:
+def half_log_det(factor: Tensor) -> Any:
     return factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
-def squared_distance(factor: Any, away: Any) -> Any:
+def squared_distance(factor: Tensor, away: Tensor) -> Any:
     """How far a vector is from zero, in standard deviations, squared."""
     batch = broadcast_shapes(factor.shape[:-2], away.shape[:-1])
     n = away.shape[-1]
@@ -71,8 +73,8 @@ class MultivariateNormal(WithCovariance):
     support = constraints.real_vector
     has_rsample = True
 
-    def __init__(self, loc: Any, covariance_matrix: Any = None, precision_matrix: Any = None, scale_tril: Any = None,
-                 validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Tensor, covariance_matrix: Tensor | None = None, precision_matrix: Tensor | None = None,
+                 scale_tril: Tensor | None = None, validate_args: bool | None = None) -> None:
         name, matrix = one_of(self, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix,
                               scale_tril=scale_tril)
         if loc.ndim < 1 or matrix.ndim < 2:
@@ -94,11 +96,11 @@ class MultivariateNormal(WithCovariance):
     def variance(self) -> Any:
         return self.scale_tril.pow(2).sum(-1)
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         noise = randn(self._extended_shape(sample_shape), dtype=self.loc.dtype)
         return self.loc + (self.scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Any:
         self._validate_sample(value)
         distance = squared_distance(self.scale_tril, value - self.loc)
         return -0.5 * (self.event_shape[0] * math.log(2 * math.pi) + distance) - half_log_det(self.scale_tril)

@@ -1,10 +1,12 @@
 """The negative binomial distribution."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..autograd import no_grad
 from ..base.modes import keeps_modes
+from ..core.size import Size
 from ..nn.functional import logsigmoid
 from ..ops.math.special import lgamma, xlogy
 from ..ops.random.sampling import poisson
@@ -32,7 +34,7 @@ class NegativeBinomial(BinaryOdds, Distribution):
         super().__init__(self.total_count.shape, validate_args=validate_args)
 
     @property
-    def param_shape(self) -> Any:
+    def param_shape(self) -> Size:
         return self._batch_shape
 
     @property
@@ -48,11 +50,11 @@ class NegativeBinomial(BinaryOdds, Distribution):
         return self.mean / (-self.logits).sigmoid()
 
     @keeps_modes
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Any:
         with no_grad():
             return poisson(Gamma(self.total_count, (-self.logits).exp(), validate_args=False).sample(sample_shape))
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Any:
         self._validate_sample(value)
         chances = self.total_count * logsigmoid(-self.logits) + xlogy(value, self.logits.sigmoid())
         ways = lgamma(self.total_count + value) - lgamma(1.0 + value) - lgamma(self.total_count)

@@ -26,7 +26,7 @@ def one_of(owner: Any, **named: Any) -> tuple[str, Any]:
     return given[0]
 
 
-def _inside(probs: Any) -> Any:
+def _inside(probs: Tensor) -> Any:
     eps = finfo(probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
 
@@ -50,7 +50,7 @@ class BinaryOdds:
         """Whichever is known already."""
         return self.__dict__["probs" if "probs" in self.__dict__ else "logits"]
 
-    def _set_odds(self, probs: Any, logits: Any) -> str:
+    def _set_odds(self, probs: Tensor | float | None, logits: Tensor | float | None) -> str:
         """Takes the one that is given, as it is; its name."""
         name, value = one_of(self, probs=probs, logits=logits)
         self.__dict__[name] = value
@@ -70,7 +70,7 @@ class Odds:
     def probs(self) -> Any:
         return softmax(self.logits, -1)
 
-    def _set_odds(self, probs: Any, logits: Any) -> Any:
+    def _set_odds(self, probs: Tensor | None, logits: Tensor | None) -> Any:
         name, value = one_of(self, probs=probs, logits=logits)
         if not isinstance(value, Tensor) or value.ndim < 1:
             raise BadValue(f"{type(self).__name__}: {name} must be a tensor of at least one dimension",

@@ -1,8 +1,10 @@
 """Numbers between zero and one that are nearly always close to one of them, through which gradients flow."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from ..core.size import Size
 from ..nn.functional import softplus
 from ..ops.create.create import rand
 from ..tensors.tensor import Tensor
@@ -32,19 +34,19 @@ class LogitRelaxedBernoulli(BinaryOdds, Distribution):
         super().__init__(given.shape, validate_args=validate_args)
 
     @property
-    def temperature(self) -> Any:
+    def temperature(self) -> Tensor | float:
         return self._temperature[0]
 
     @property
-    def param_shape(self) -> Any:
+    def param_shape(self) -> Size:
         return self._batch_shape
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         logits = self.logits
         drawn = clamp_probs(rand(self._extended_shape(sample_shape), dtype=logits.dtype))
         return (drawn.log() - (-drawn).log1p() + logits) / self.temperature
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Any:
         self._validate_sample(value)
         away = self.logits - value * self.temperature
         return numbers_or_tensors(self.temperature)[0].log() + away - 2 * softplus(away)

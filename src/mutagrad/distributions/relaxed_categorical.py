@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ..ops.create.create import rand
@@ -31,7 +32,7 @@ class ExpRelaxedCategorical(Distribution):
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
 
     @property
-    def temperature(self) -> Any:
+    def temperature(self) -> Tensor | float:
         return self._temperature[0]
 
     @property
@@ -46,12 +47,12 @@ class ExpRelaxedCategorical(Distribution):
     def probs(self) -> Any:
         return self._categorical.probs
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         logits = self.logits
         drawn = clamp_probs(rand(self._extended_shape(sample_shape), dtype=logits.dtype))
         return log_softmax((logits - (-drawn.log()).log()) / self.temperature, -1)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Any:
         self._validate_sample(value)
         n = self.event_shape[0]
         score = log_softmax(self.logits - value * self.temperature, -1).sum(-1)

@@ -9,6 +9,7 @@ from weakref import ref
 from ..base.errors import BadValue, NotSupported
 from ..core.size import Size
 from ..ops.create.create import zeros_like
+from ..tensors.tensor import Tensor
 from . import constraints
 from .constraints import Constraint
 from .independent import sum_rightmost
@@ -19,9 +20,9 @@ __all__ = ["ComposeTransform", "IndependentTransform", "ReshapeTransform", "Tran
 class Transform:
     """Called, it maps; `inv` maps back. With `cache_size=1` the last value is mapped back to just what it came from."""
 
-    domain: Any
-    codomain: Any
-    bijective: Any = False
+    domain: Constraint
+    codomain: Constraint
+    bijective: bool = False
 
     def __init__(self, cache_size: int = 0) -> None:
         if cache_size not in (0, 1):
@@ -35,7 +36,7 @@ class Transform:
         return {**self.__dict__, "_inv": None, "_last": (None, None)}
 
     @property
-    def event_dim(self) -> Any:
+    def event_dim(self) -> int:
         """How many dimensions are mapped at once."""
         if self.domain.event_dim != self.codomain.event_dim:
             raise BadValue(f"{type(self).__name__}: takes values of {self.domain.event_dim} dimensions "
@@ -53,7 +54,7 @@ class Transform:
         return found
 
     @property
-    def sign(self) -> Any:
+    def sign(self) -> Tensor | int:
         """1 where it rises and -1 where it falls."""
         raise NotSupported(f"{type(self).__name__}.sign: there is none", why="it does not only rise or only fall")
 
@@ -66,35 +67,35 @@ class Transform:
                                "and so must have a with_cache")
         return type(self)(cache_size)
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Tensor) -> Any:
         if not self._cache_size:
             return self._call(x)
         if x is not self._last[0]:
             self._last = x, self._call(x)
         return self._last[1]
 
-    def _inv_call(self, y: Any) -> Any:
+    def _inv_call(self, y: Tensor) -> Any:
         if not self._cache_size:
             return self._inverse(y)
         if y is not self._last[1]:
             self._last = self._inverse(y), y
         return self._last[0]
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         """The logarithm of |det dy / dx|."""
         raise NotImplementedError
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """The shape of what it makes of something of this shape."""
         return shape
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         """The shape of what it makes something of this shape of."""
         return shape
 
@@ -137,19 +138,19 @@ class _InverseTransform(Transform):
 
     __hash__ = Transform.__hash__
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Tensor) -> Any:
         return self._inv._inv_call(x)
 
-    def _inv_call(self, y: Any) -> Any:
+    def _inv_call(self, y: Tensor) -> Any:
         return self._inv(y)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
         return -self._inv.log_abs_det_jacobian(y, x)
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Any:
         return self._inv.inverse_shape(shape)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Any:
         return self._inv.forward_shape(shape)
 
     def __repr__(self) -> str:
@@ -169,7 +170,7 @@ class ComposeTransform(Transform):
         self.parts = [part.with_cache(cache_size) for part in parts] if cache_size else list(parts)
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Constraint:  # type: ignore[override]
         if not self.parts:
             return constraints.real
         dims = self.parts[-1].codomain.event_dim
@@ -178,7 +179,7 @@ class ComposeTransform(Transform):
         return _widened(self.parts[0].domain, dims)
 
     @property
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Constraint:  # type: ignore[override]
         if not self.parts:
             return constraints.real
         dims = self.parts[0].domain.event_dim
@@ -187,12 +188,12 @@ class ComposeTransform(Transform):
         return _widened(self.parts[-1].codomain, dims)
 
     @property
-    def bijective(self) -> Any:  # type: ignore[override]
+    def bijective(self) -> bool:  # type: ignore[override]
         return all(part.bijective for part in self.parts)
 
     @property
-    def sign(self) -> Any:
-        sign: Any = 1
+    def sign(self) -> Tensor | int:
+        sign: Tensor | int = 1
         for part in self.parts:
             sign = sign * part.sign
         return sign
@@ -213,19 +214,19 @@ class ComposeTransform(Transform):
 
     __hash__ = Transform.__hash__
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         for part in self.parts:
             x = part(x)
         return x
 
     __call__ = _call
 
-    def _inv_call(self, y: Any) -> Any:
+    def _inv_call(self, y: Tensor) -> Tensor:
         for part in reversed(self.parts):
             y = part._inv_call(y)
         return y
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
         total: Any = zeros_like(x) if not self.parts else 0
         dims = self.domain.event_dim
         for k, part in enumerate(self.parts):
@@ -235,12 +236,12 @@ class ComposeTransform(Transform):
             x = end
         return total
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         for part in self.parts:
             shape = part.forward_shape(shape)
         return shape
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         for part in reversed(self.parts):
             shape = part.inverse_shape(shape)
         return shape
@@ -262,19 +263,19 @@ class IndependentTransform(Transform):
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Constraint:  # type: ignore[override]
         return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
 
     @property
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Constraint:  # type: ignore[override]
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
     @property
-    def bijective(self) -> Any:  # type: ignore[override]
+    def bijective(self) -> bool:  # type: ignore[override]
         return self.base_transform.bijective
 
     @property
-    def sign(self) -> Any:
+    def sign(self) -> Tensor | int:
         return self.base_transform.sign
 
     def with_cache(self, cache_size: int = 1) -> Transform:
@@ -282,25 +283,25 @@ class IndependentTransform(Transform):
             return self
         return IndependentTransform(self.base_transform, self.reinterpreted_batch_ndims, cache_size)
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Any:
         self._check(x, self.domain)
         return self.base_transform(x)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Any:
         self._check(y, self.codomain)
         return self.base_transform._inv_call(y)
 
-    def _check(self, value: Any, constraint: Constraint) -> None:
+    def _check(self, value: Tensor, constraint: Constraint) -> None:
         if value.ndim < constraint.event_dim:
             raise BadValue(f"IndependentTransform: Too few dimensions on input: {value.ndim} of {constraint.event_dim}")
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return self.base_transform.forward_shape(shape)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return self.base_transform.inverse_shape(shape)
 
     def __repr__(self) -> str:
@@ -312,7 +313,7 @@ class ReshapeTransform(Transform):
 
     bijective = True
 
-    def __init__(self, in_shape: Any, out_shape: Any, cache_size: int = 0) -> None:
+    def __init__(self, in_shape: Sequence[int], out_shape: Sequence[int], cache_size: int = 0) -> None:
         self.in_shape, self.out_shape = Size(in_shape), Size(out_shape)
         if math.prod(self.in_shape) != math.prod(self.out_shape):
             raise BadValue("ReshapeTransform: in_shape, out_shape have different numbers of elements: "
@@ -320,33 +321,33 @@ class ReshapeTransform(Transform):
         super().__init__(cache_size)
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Constraint:  # type: ignore[override]
         return constraints.independent(constraints.real, len(self.in_shape))
 
     @property
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Constraint:  # type: ignore[override]
         return constraints.independent(constraints.real, len(self.out_shape))
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         return self if self._cache_size == cache_size else ReshapeTransform(self.in_shape, self.out_shape, cache_size)
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Any:
         return x.reshape(self.forward_shape(x.shape))
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Any:
         return y.reshape(self.inverse_shape(y.shape))
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
         return x.new_zeros(x.shape[:x.ndim - len(self.in_shape)])
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return _exchanged(shape, self.in_shape, self.out_shape)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return _exchanged(shape, self.out_shape, self.in_shape)
 
 
-def _exchanged(shape: Any, old: Size, new: Size) -> Size:
+def _exchanged(shape: Sequence[int], old: Size, new: Size) -> Size:
     cut = len(shape) - len(old)
     if cut < 0 or tuple(shape[cut:]) != tuple(old):
         raise BadValue("ReshapeTransform: Shape mismatch or Too few dimensions on input: expected a shape that ends in "

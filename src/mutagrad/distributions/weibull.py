@@ -5,6 +5,7 @@ from typing import Any
 
 from ..ops.create.create import ones_like
 from ..ops.math.special import lgamma
+from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import numbers_or_tensors
 from .exponential import Exponential
@@ -21,7 +22,7 @@ class Weibull(TransformedDistribution):
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
     support = constraints.positive
 
-    def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, scale: Tensor | float, concentration: Tensor | float, validate_args: bool | None = None) -> None:
         self.scale, self.concentration = numbers_or_tensors(scale, concentration)
         base = Exponential(ones_like(self.scale), validate_args=False)
         transforms = [PowerTransform(self.concentration.reciprocal()), AffineTransform(loc=0, scale=self.scale)]
