@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from enum import Enum
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from ..autograd.modes import enable_grad
 from ..base.errors import BadArgument, BadValue, GradientError, NotSupported
@@ -25,6 +25,7 @@ from ..base.modes import keeps_modes, mode
 from ..base.provenance import describe
 from ..base.pytree import tree_flatten, tree_unflatten
 from ..core.backward import run_sweep
+from ..core.dtypes import dtype
 from ..core.graph import Leaf, Node, next_order
 from ..core.storage import TensorBase, memory_of, save
 from ..core.sweep import OUTPUT
@@ -38,17 +39,17 @@ __all__ = ["CheckpointPolicy", "checkpoint", "checkpoint_sequential", "create_se
            "noop_context_fn", "outer_writers", "set_checkpoint_debug_enabled", "set_checkpoint_early_stop"]
 
 
-def outer_writers(tensors: Iterable[Any], since: int) -> tuple[list[Any], bool]:
+def outer_writers(tensors: Iterable[TensorBase], since: int) -> tuple[list[Any], bool]:
     """What the history of `tensors` reads that is older than `since`; and whether it wrote to a part of any of that."""
     inner, outer = recorded_since(tensors, since)
     return outer, wrote_outside(inner, since)
 
 
-def _tensors(leaves: Iterable[Any]) -> list[Any]:
+def _tensors(leaves: Iterable[Any]) -> list[TensorBase]:
     return [x for x in leaves if isinstance(x, TensorBase)]
 
 
-def _operations(nodes: list[Any]) -> list[Any]:
+def _operations(nodes: list[Any]) -> list[Node]:
     """Without the leaves that the function itself has made."""
     return [node for node in nodes if isinstance(node, Node)]
 
@@ -58,8 +59,8 @@ class Recomputed:
 
     adds, frees, promotes, name = False, True, "", "checkpoint"
 
-    def __init__(self, function: Callable[..., Any], leaves: list[Any], spec: Any, state: Any, outputs: list[Any],
-                 nodes: list[Any], since: int, check: bool) -> None:
+    def __init__(self, function: Callable[..., Any], leaves: list[Any], spec: Any, state: TensorBase | None,
+                 outputs: list[TensorBase], nodes: list[Any], since: int, check: bool) -> None:
         self.function, self.spec, self.state, self.check = function, spec, state, check
         self.kinds, self.lower = [_kind(o) for o in outputs], _lower()
         self.leaves = [None if isinstance(x, TensorBase) else x for x in leaves]
@@ -96,7 +97,7 @@ class Recomputed:
         run_sweep(seeds, recorded, recorded, None, {}, False, edge)
         return [None if link is None else found.get(key) for link, key in zip(links, self.inputs)]
 
-    def _again(self, saved: tuple[Any, ...], fence: Fence) -> list[Any]:
+    def _again(self, saved: tuple[Any, ...], fence: Fence) -> list[TensorBase]:
         """The outputs once more: from the arguments as they were, and the same random numbers."""
         values = iter(saved)
         leaves = [x if was is None else fence.argument(next(values), was) for x, was in zip(self.leaves, self.given)]
@@ -111,7 +112,7 @@ class Recomputed:
             if now is not None:
                 default_generator.set_state(now)
 
-    def _compare(self, outputs: list[Any], operations: list[Any], reads: list[Read], fence: Fence) -> None:
+    def _compare(self, outputs: list[TensorBase], operations: list[Node], reads: list[Read], fence: Fence) -> None:
         """Raises if this is not what the function did the first time."""
         if self.kinds != [_kind(o) for o in outputs]:
             raise GradientError("checkpoint: Recomputed values for the following tensors have different metadata than "
@@ -139,23 +140,23 @@ def _changed(why: str) -> GradientError:
                          "kept as they were. determinism_check='none' differentiates what the function computes now")
 
 
-def _lower() -> Any:
+def _lower() -> dtype | None:
     """The type that `autocast` computes products in here; None outside of it, as is known without loading it."""
     amp = sys.modules.get("mutagrad.torch_api.amp")
     return amp.get_autocast_dtype("cpu") if amp is not None and amp.is_autocast_enabled("cpu") else None
 
 
-def _cast_to(lower: Any) -> AbstractContextManager[Any]:
+def _cast_to(lower: dtype | None) -> AbstractContextManager[Any]:
     """The mixed precision of another place, wherever this one is."""
     amp = sys.modules.get("mutagrad.torch_api.amp")
     return nullcontext() if amp is None else amp.autocast("cpu", dtype=lower, enabled=lower is not None)
 
 
-def _kind(tensor: Any) -> tuple[Any, ...]:
+def _kind(tensor: TensorBase) -> tuple[Any, ...]:
     return tensor._array.shape, tensor._array.dtype.name
 
 
-def _version(tensor: Any) -> int:
+def _version(tensor: TensorBase | None) -> int:
     return -1 if tensor is None else memory_of(tensor).version
 
 
@@ -184,7 +185,7 @@ class CheckpointPolicy(Enum):
     MUST_SAVE, PREFER_SAVE, MUST_RECOMPUTE, PREFER_RECOMPUTE = range(4)
 
 
-def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False) -> Any:
+def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False) -> NoReturn:
     """Would keep the results of some operations; here a checkpoint computes all of them again."""
     raise NotSupported("create_selective_checkpoint_contexts: not supported",
                        why="a checkpoint keeps its arguments and nothing else",
@@ -247,13 +248,13 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     return result
 
 
-def _is_outer(output: Any, since: int) -> bool:
+def _is_outer(output: TensorBase, since: int) -> bool:
     """Whether it is something from outside, or a view of it, handed through."""
     storage = output._storage
     return storage.writer is not None and (storage.writer.order > since or storage.root is not None)
 
 
-def _replace(outputs: list[Any], op: Recomputed, tensors: list[Any]) -> None:
+def _replace(outputs: list[TensorBase], op: Recomputed, tensors: list[TensorBase]) -> None:
     """Makes one node the writer of all outputs that have a history."""
     first: dict[Any, int] = {}
     for place, o in enumerate(outputs):
@@ -302,12 +303,12 @@ def _in_a_row(functions: list[Callable[..., Any]]) -> Callable[[Any], Any]:
     return run
 
 
-def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
+def get_device_states(*args: Any) -> tuple[list[int], list[TensorBase]]:
     """The devices that these tensors are on beside the CPU, and the states of their random numbers: there are none."""
     return [], []
 
 
-def set_device_states(devices: Any, states: Any, *, device_type: Any = None) -> None:
+def set_device_states(devices: Sequence[int], states: Sequence[TensorBase], *, device_type: str | None = None) -> None:
     """Sets the states of such devices again."""
 
 

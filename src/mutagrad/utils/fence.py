@@ -8,15 +8,16 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ..arrays import np
+from ..base.operands import Array
 from ..core.factory import make, view, window_or_none
 from ..core.graph import UNSEEN, Node, next_order, window_of
 from ..core.op import Op, same
-from ..core.storage import export_for_good
-from ..core.window import As, dense_strides, is_dense, overlaps_itself, shape_of
+from ..core.storage import TensorBase, export_for_good
+from ..core.window import As, Window, dense_strides, is_dense, overlaps_itself, shape_of
 from ..core.write import new_node, set_write
 
 
-def recorded_since(tensors: Iterable[Any], since: int) -> tuple[list[Any], list[Any]]:
+def recorded_since(tensors: Iterable[TensorBase], since: int) -> tuple[list[Any], list[Any]]:
     """The nodes newer than `since` in the history of `tensors`, oldest first; and the older writers that they read."""
     stack = [t._storage.writer for t in tensors]
     seen: set[Any] = set()
@@ -60,7 +61,7 @@ def reads_outside(nodes: Iterable[Any], since: int) -> list[Read]:
     return found
 
 
-def key_of(writer: Any, window: Any) -> Any:
+def key_of(writer: Any, window: Window | None) -> Any:
     """What stands for a writer and a window in a dict: of an index of arrays, their elements."""
     if window.__class__ is not tuple or window[3] is None:
         return writer, window
@@ -79,14 +80,14 @@ class Argument(NamedTuple):
     """
 
     writer: Any
-    window: Any
+    window: Window | None
     offset: int | None
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     itemsize: int
 
     @classmethod
-    def of(cls, tensor: Any) -> Argument:
+    def of(cls, tensor: TensorBase) -> Argument:
         a = tensor._array
         return cls(tensor._storage.writer, window_or_none(tensor), tensor._offset, a.shape, a.strides, a.itemsize)
 
@@ -100,7 +101,7 @@ class Argument(NamedTuple):
         sizes = tuple(n if t else 1 for n, t in zip(self.shape, self.strides))
         return overlaps_itself(sizes, self.strides, self.itemsize)
 
-    def laid_out(self, value: Any) -> Any:
+    def laid_out(self, value: Array) -> Any:
         """The value in memory of its own, as a window if it was one: in the same order, without what lay between."""
         if self.offset is None or self.overlaps:
             tensor = make(value)
@@ -154,13 +155,13 @@ class Fence:
         self._given += 1
         return self.since + 1 / self._given
 
-    def _post(self, writer: Any, window: Any, whole: Any) -> Node:
+    def _post(self, writer: Any, window: Window | None, whole: Any) -> Node:
         node = new_node(self._seen, (writer,), (window,))
         node.order, node.whole = self._order(), whole  # type: ignore[assignment]
         self.ends[node] = key_of(writer, window)
         return node
 
-    def argument(self, value: Any, was: Argument) -> Any:
+    def argument(self, value: Array, was: Argument) -> Any:
         """The value of an argument as a tensor that leads to what the argument was."""
         tensor = was.laid_out(value)
         if was.writer is None:

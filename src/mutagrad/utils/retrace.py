@@ -10,6 +10,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from ..arrays import np
+from ..base.operands import Array
 from ..core.graph import Node
 from ..core.window import As
 from .fence import Argument
@@ -56,9 +57,9 @@ def _exact(value: Any) -> Any:
     return tuple(_exact(getattr(value, name, None)) for name in getattr(type(value), "__slots__", ()))
 
 
-def _saved(node: Node) -> tuple[dict[int, tuple[Any, int | None]], dict[int, Any]]:
+def _saved(node: Node) -> tuple[dict[int, tuple[Array, int | None]], dict[int, Any]]:
     """By slot: the saved arrays, and of how many elements of each to make the fingerprint; and the settings."""
-    arrays: dict[int, tuple[Any, int | None]] = {}
+    arrays: dict[int, tuple[Array, int | None]] = {}
     settings: dict[int, Any] = {}
     if type(node.saved) is tuple:
         # An operation on a list has no plan of what it saves: its inputs come first.

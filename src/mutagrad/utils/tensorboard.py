@@ -5,7 +5,7 @@ import socket
 import struct
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -13,7 +13,9 @@ from typing import Any
 
 from ..arrays import np
 from ..base.errors import BadValue, NotSupported, ShapeError
+from ..base.operands import Array
 from ..core.storage import TensorBase
+from ..tensors.tensor import Tensor
 from .event_file import EventFile, field, single
 
 __all__ = ["SummaryWriter"]
@@ -21,7 +23,7 @@ __all__ = ["SummaryWriter"]
 _TEXT_TYPE = 7  # what TensorFlow calls DT_STRING
 
 
-def _array(values: Any) -> Any:
+def _array(values: Any) -> Array:
     return values._array if isinstance(values, TensorBase) else np.asarray(values)
 
 
@@ -46,7 +48,7 @@ def _histogram(values: Any, bins: Any) -> bytes:
             + field(6, limits.astype("<f8").tobytes()) + field(7, found.astype("<f8").tobytes()))
 
 
-def _png(pixels: Any) -> bytes:
+def _png(pixels: Array) -> bytes:
     """An image of (height, width, channels) in bytes as a PNG file."""
     height, width, channels = pixels.shape
     kind = {1: 0, 2: 4, 3: 2, 4: 6}[channels]
@@ -61,7 +63,7 @@ def _png(pixels: Any) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + body + chunk(b"IEND", b"")
 
 
-def _grid(images: Any) -> Any:
+def _grid(images: Array) -> Any:
     """Images of (N, H, W, C) side by side, eight in a row."""
     count, height, width, channels = images.shape
     columns = min(count, 8)
@@ -88,7 +90,7 @@ def _pixels(name: str, images: Any, order: str) -> Any:
     return _grid(images)
 
 
-def _refuse(name: str) -> Any:
+def _refuse(name: str) -> Callable[..., None]:
     def refused(self: SummaryWriter, *arguments: Any, **settings: Any) -> None:
         raise NotSupported(f"SummaryWriter.{name}: not supported",
                            why="it writes scalars, histograms, images, figures and text",
@@ -118,7 +120,7 @@ class SummaryWriter:
             self._files[folder] = EventFile(folder, self.filename_suffix)
         return self._files[folder]
 
-    def _add(self, tag: str, content: bytes, step: Any, walltime: float | None, folder: str = "") -> None:
+    def _add(self, tag: str, content: bytes, step: int | None, walltime: float | None, folder: str = "") -> None:
         """Writes one value; the files are flushed when enough of them wait, or long enough."""
         value = field(5, field(1, field(1, tag) + content))
         self._file(Path(self.log_dir + folder)).write(value, None if step is None else int(step), walltime)
@@ -126,29 +128,29 @@ class SummaryWriter:
         if self._waiting >= self.max_queue or time.monotonic() - self._flushed >= self.flush_secs:
             self.flush()
 
-    def add_scalar(self, tag: str, scalar_value: Any, global_step: Any = None, walltime: float | None = None,
-                   new_style: bool = False, double_precision: bool = False) -> None:
+    def add_scalar(self, tag: str, scalar_value: Tensor | float, global_step: int | None = None,
+                   walltime: float | None = None, new_style: bool = False, double_precision: bool = False) -> None:
         """Adds a number."""
         if new_style or double_precision:
             raise NotSupported("SummaryWriter.add_scalar: new_style and double_precision are not supported",
                                why="numbers are written in 32 bits", fix="add_scalar(tag, value, step)")
         self._add(tag, single(2, float(_array(scalar_value))), global_step, walltime)
 
-    def add_scalars(self, main_tag: str, tag_scalar_dict: Mapping[str, Any], global_step: Any = None,
+    def add_scalars(self, main_tag: str, tag_scalar_dict: Mapping[str, Tensor | float], global_step: int | None = None,
                     walltime: float | None = None) -> None:
         """Adds several numbers that are shown in one plot, each in a folder of its own."""
         for tag, value in tag_scalar_dict.items():
             folder = f"/{main_tag.replace('/', '_')}_{tag.replace('/', '_')}"
             self._add(main_tag, single(2, float(_array(value))), global_step, walltime, folder)
 
-    def add_histogram(self, tag: str, values: Any, global_step: Any = None, bins: Any = "tensorflow",
+    def add_histogram(self, tag: str, values: Any, global_step: int | None = None, bins: Any = "tensorflow",
                       walltime: float | None = None, max_bins: int | None = None) -> None:
         """Adds how values are distributed; bins is "tensorflow" or what `numpy.histogram` takes."""
         if max_bins is not None:
             raise NotSupported("SummaryWriter.add_histogram: max_bins is not supported", fix=f"bins={max_bins}")
         self._add(tag, field(5, _histogram(_array(values), bins)), global_step, walltime)
 
-    def add_image(self, tag: str, img_tensor: Any, global_step: Any = None, walltime: float | None = None,
+    def add_image(self, tag: str, img_tensor: Any, global_step: int | None = None, walltime: float | None = None,
                   dataformats: str = "CHW") -> None:
         """Adds an image: bytes, or numbers from 0 to 1."""
         pixels = _pixels("SummaryWriter.add_image", img_tensor, dataformats)
@@ -156,12 +158,12 @@ class SummaryWriter:
         size = field(1, height) + field(2, width) + field(3, channels)
         self._add(tag, field(4, size + field(4, _png(pixels))), global_step, walltime)
 
-    def add_images(self, tag: str, img_tensor: Any, global_step: Any = None, walltime: float | None = None,
+    def add_images(self, tag: str, img_tensor: Any, global_step: int | None = None, walltime: float | None = None,
                    dataformats: str = "NCHW") -> None:
         """Adds several images side by side."""
         self.add_image(tag, img_tensor, global_step, walltime, dataformats)
 
-    def add_figure(self, tag: str, figure: Any, global_step: Any = None, close: bool = True,
+    def add_figure(self, tag: str, figure: Any, global_step: int | None = None, close: bool = True,
                    walltime: float | None = None) -> None:
         """Adds figures of Matplotlib as they are drawn."""
         figures = figure if isinstance(figure, list) else [figure]
@@ -173,7 +175,8 @@ class SummaryWriter:
                 each.clear()
         self.add_image(tag, np.stack(drawn), global_step, walltime, "NHWC")
 
-    def add_text(self, tag: str, text_string: str, global_step: Any = None, walltime: float | None = None) -> None:
+    def add_text(self, tag: str, text_string: str, global_step: int | None = None,
+                 walltime: float | None = None) -> None:
         """Adds a text, which may be Markdown."""
         tensor = field(1, _TEXT_TYPE) + field(2, field(2, field(1, 1))) + field(8, text_string)
         self._add(f"{tag}/text_summary", field(8, tensor) + field(9, field(1, field(1, "text"))), global_step, walltime)

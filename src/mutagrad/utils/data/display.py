@@ -43,7 +43,7 @@ def _lines(iterable: Iterable[T], desc: str | None) -> Iterator[T]:
         sys.stderr.write("\n")
 
 
-def _show(count: int, total: Any, seconds: float, desc: str | None) -> None:
+def _show(count: int, total: int | None, seconds: float, desc: str | None) -> None:
     of = f"/{total} ({100 * count // max(total, 1)}%)" if total is not None else ""
     what, speed = f"{desc}: " if desc else "", count / max(seconds, 1e-9)
     sys.stderr.write(f"\r{what}{count}{of}  {seconds:.1f} s  {speed:.1f}/s\x1b[K")
