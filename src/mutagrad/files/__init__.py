@@ -17,28 +17,29 @@ from __future__ import annotations
 
 import io
 import json
-import mmap as memory_map
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
-from typing import Any
+from typing import IO, Any, TypeAlias
 
-from ..arrays import np
 from ..base.device import device
 from ..base.errors import BadArgument, BadFile, BadTarget, BadValue, NoDevice, NotSupported
-from .archive import Run, fill, read_archive
+from .archive import Run, Source, read_archive
 from .header import NoPlainData, Packer, Unpacker
-from .limits import Looked, UsersError, damage, parsed, refuse
+from .limits import Looked, UsersError, damage, parsed
 from .old_archive import read_old_archive
 from .safe_unpickler import Machine, unsafe_names
 from .safetensors import Header, write
 from .streams import Sink, write_file
 from .torch_pickle import archive_of, unpickle
 
+FILE_LIKE: TypeAlias = "str | os.PathLike[str] | IO[bytes]"
+MAP_LOCATION: TypeAlias = "Callable[[Any, str], Any] | device | str | dict[str, str] | None"
+
 # --------------------------------------------------------------------------------------------------------------- saving
 
-def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2,
+def save(obj: Any, f: FILE_LIKE, pickle_module: Any = None, pickle_protocol: int = 2,
          _use_new_zipfile_serialization: bool = True, _disable_byteorder_record: bool = False) -> None:
     """Write an object to a path or an open file.
 
@@ -46,12 +47,11 @@ def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2,
     settings of a pickle apply there. Where something fails on the way, a file that was at that path before is still
     there, unchanged.
     """
-    is_path = isinstance(f, (str, os.PathLike))
-    if not is_path and not callable(getattr(f, "write", None)):
+    if not isinstance(f, (str, os.PathLike)) and not callable(getattr(f, "write", None)):
         raise BadTarget(f"save: expects a path or a file open for writing, got {type(f).__name__}",
                         fix="mutagrad.save(x, 'x.pt')")
     writer = _encode(obj, pickle_module, pickle_protocol)
-    if is_path:
+    if isinstance(f, (str, os.PathLike)):
         write_file(f, writer)
     else:
         writer(Sink(f))
@@ -69,30 +69,8 @@ def _encode(obj: Any, pickle_module: Any, protocol: int) -> Callable[[Sink], Non
 
 # -------------------------------------------------------------------------------------------------------------- loading
 
-class Source:
-    """The bytes of a file, read where asked for or mapped into memory. `end`, once known, is where the content ends."""
-
-    end: int | None = None
-
-    def __init__(self, file: Any, path: Any, mapped: bool) -> None:
-        self.file, self.path = file, path
-        self.size = file.seek(0, os.SEEK_END)
-        self.mapped = memory_map.mmap(file.fileno(), 0, access=memory_map.ACCESS_COPY) if mapped and self.size else None
-
-    def bytes_at(self, start: int, count: int) -> Any:
-        """An array of bytes that may be written to: a write never reaches the file."""
-        if start + count > self.size:
-            refuse(f"the file ends after {self.size} bytes, and should have {start + count}")
-        if self.mapped is not None:
-            return np.frombuffer(self.mapped, np.uint8, count, start) if count else np.empty(0, np.uint8)
-        found = np.empty(count, np.uint8)
-        self.file.seek(start)
-        fill(found, self.file)
-        return found
-
-
 @contextmanager
-def _named(f: Any) -> Iterator[None]:
+def _named(f: FILE_LIKE) -> Iterator[None]:
     """Errors name the file as the user does; the user's own are as they were raised."""
     name = os.fspath(f) if isinstance(f, (str, os.PathLike)) else getattr(f, "name", None)
     try:
@@ -110,8 +88,8 @@ def _named(f: Any) -> Iterator[None]:
         raise error.raised from None
 
 
-def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = None,
-         mmap: bool | None = None, **pickle_load_args: Any) -> Any:
+def load(f: FILE_LIKE, map_location: MAP_LOCATION = None, pickle_module: Any = None, *,
+         weights_only: bool | None = None, mmap: bool | None = None, **pickle_load_args: Any) -> Any:
     """Return what was saved to a path or an open file: by `mutagrad.save`, safetensors, or torch.save.
 
     Nothing that a file names is run: one that names anything but plain data is refused, unless its names have been
@@ -156,8 +134,8 @@ def _runner(trusted: bool, pickle_module: Any, settings: dict[str, Any]) -> Run:
     return lambda program, load_storage: Machine(load_storage, **settings).run(program)
 
 
-def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
-    """The names in a file that `load` would refuse."""
+def get_unsafe_globals_in_checkpoint(f: FILE_LIKE) -> list[str]:
+    """Return the names in a file that `load` would refuse."""
     found: list[str] = []
 
     def look(program: bytes, _: Any) -> Any:
@@ -183,7 +161,7 @@ def _load(source: Source, arrival: Callable[[Any, str], None], run: Run, trusted
                   fix="mutagrad.save(x, path) and torch.save(x, path) write files that can be loaded")
 
 
-def _arrival(map_location: Any) -> Callable[[Any, str], None]:
+def _arrival(map_location: MAP_LOCATION) -> Callable[[Any, str], None]:
     """Raise unless what was at a place is to come to the CPU; as in PyTorch, it is given a place, dict or function."""
     if isinstance(map_location, str):
         map_location = device(map_location)

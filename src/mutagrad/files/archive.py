@@ -4,13 +4,16 @@ Sizes are compared with what the file holds before memory is asked for.
 """
 from __future__ import annotations
 
+import mmap
+import os
 import sys
 import zipfile
 from collections.abc import Callable
-from typing import Any
+from typing import IO, Any
 
 from ..arrays import np
 from ..base.errors import NotSupported
+from ..base.operands import Array
 from ..core import dtypes
 from .limits import LONGEST_NAME, damage, refuse, whole
 from .safe_unpickler import STORAGES, UNTYPED, Cell, Global
@@ -21,7 +24,29 @@ KIND = "file that torch.save wrote"
 Run = Callable[[bytes, Callable[[Any], Any]], Any]  # makes the object of a pickle, with a function for its storages
 
 
-def read_archive(source: Any, at: Callable[[Any, str], None], run: Run, trusted: bool) -> Any:
+class Source:
+    """The bytes of a file, read where asked for or mapped into memory. `end`, once known, is where the content ends."""
+
+    end: int | None = None
+
+    def __init__(self, file: IO[bytes], path: str | os.PathLike[str] | None, mapped: bool) -> None:
+        self.file, self.path = file, path
+        self.size = file.seek(0, os.SEEK_END)
+        self.mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) if mapped and self.size else None
+
+    def bytes_at(self, start: int, count: int) -> Any:
+        """An array of bytes that may be written to: a write never reaches the file."""
+        if start + count > self.size:
+            refuse(f"the file ends after {self.size} bytes, and should have {start + count}")
+        if self.mapped is not None:
+            return np.frombuffer(self.mapped, np.uint8, count, start) if count else np.empty(0, np.uint8)
+        found = np.empty(count, np.uint8)
+        self.file.seek(start)
+        fill(found, self.file)
+        return found
+
+
+def read_archive(source: Source, at: Callable[[Any, str], None], run: Run, trusted: bool) -> Any:
     """What torch.save wrote. `at(storage, location)` raises unless a storage that was at this location can be here."""
     with damage(KIND, trusted), zipfile.ZipFile(source.file) as archive:
         return _Archive(source, archive, at).load(run)
@@ -30,7 +55,7 @@ def read_archive(source: Any, at: Callable[[Any, str], None], run: Run, trusted:
 class _Archive:
     """The entries of a checkpoint, and the storages that have been read from them."""
 
-    def __init__(self, source: Any, archive: zipfile.ZipFile, at: Callable[[Any, str], None]) -> None:
+    def __init__(self, source: Source, archive: zipfile.ZipFile, at: Callable[[Any, str], None]) -> None:
         self.source, self.archive, self.at = source, archive, at
         self.entries = {info.filename: info for info in archive.infolist()}
         self.cells: dict[str, Cell] = {}
@@ -123,7 +148,7 @@ def storage_key(key: Any) -> tuple[dtypes.dtype | None, str, str, int]:
     return element, name, location, count
 
 
-def fill(target: Any, file: Any) -> None:
+def fill(target: Any, file: IO[bytes]) -> None:
     """Reads an array of bytes from an open file, piece by piece."""
     view = memoryview(target)
     while len(view):
@@ -134,7 +159,7 @@ def fill(target: Any, file: Any) -> None:
         view = view[len(piece):]
 
 
-def as_elements(raw: Any, kind: dtypes.dtype, swap: bool) -> Any:
+def as_elements(raw: Array, kind: dtypes.dtype, swap: bool) -> Any:
     """Bytes of a file as elements of a type, in this machine's order."""
     if kind is dtypes.bool_:
         return raw.view(np.bool_) if not raw.size or raw.max() <= 1 else raw != 0  # NumPy expects nothing but 0 and 1

@@ -16,6 +16,7 @@ from typing import Any
 
 from ..arrays import np
 from ..base.device import device
+from ..base.operands import Array
 from ..core import dtypes
 from ..core.factory import make
 from ..core.size import Size
@@ -43,7 +44,7 @@ class Packer:
     """Takes a structure apart into arrays by name and a description."""
 
     def __init__(self) -> None:
-        self.arrays: dict[str, Any] = {}
+        self.arrays: dict[str, Array] = {}
         self._tensors: list[tuple[str, Tensor, dict[str, Any]]] = []
         self._nodes: dict[int, dict[str, Any]] = {}
         self._names: set[str] = {RESERVED}
@@ -139,7 +140,7 @@ class Packer:
                             size=list(tensor._array.shape), stride=[step // item for step in tensor._array.strides],
                             offset=memory_offset(tensor) // item)
 
-    def _put(self, name: str, array: Any, node: dict[str, Any]) -> None:
+    def _put(self, name: str, array: Array, node: dict[str, Any]) -> None:
         node["tensor"] = name
         if array.dtype.char == "D":  # which the format has only as pairs of doubles
             node["of"] = "complex128"
@@ -152,7 +153,7 @@ def _is_array(value: Any) -> bool:
     return held and value.dtype.kind in "biufc" and value.dtype.itemsize <= (16 if value.dtype.kind == "c" else 8)
 
 
-def _over(array: Any) -> Any:
+def _over(array: Array) -> Any:
     """A tensor over an array's own memory, where it lies there as a tensor's does, else over a copy."""
     plain = np.asarray(array)
     if plain.flags.c_contiguous and plain.dtype.isnative:
@@ -193,7 +194,7 @@ PARTS: dict[type, Callable[[Any], Any]] = {
 class Unpacker:
     """Puts a structure together again from its description, a text of this length, and arrays by name."""
 
-    def __init__(self, arrays: Callable[[Any], Any], length: int) -> None:
+    def __init__(self, arrays: Callable[[Any], Array], length: int) -> None:
         self._array = arrays
         self._storages: dict[str, Storage] = {}
         self._tensors: dict[str, Tensor] = {}
@@ -323,7 +324,7 @@ def _default(content: Any) -> Any:
     return defaultdict(FACTORIES[name], items)
 
 
-def _storage(array: Any, pairs: bool) -> Storage:
+def _storage(array: Array, pairs: bool) -> Storage:
     if pairs and (array.dtype != "float64" or array.ndim < 1 or array.shape[-1] != 2):
         refuse("complex numbers are not saved as pairs of doubles")
     return new_storage(array.reshape(-1).view("complex128").reshape(array.shape[:-1]) if pairs else array)

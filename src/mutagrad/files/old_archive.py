@@ -11,15 +11,16 @@ from typing import Any
 
 from ..arrays import np
 from ..base.errors import BadFile
+from ..base.operands import Array
 from ..core import dtypes
-from .archive import KIND, Run, as_elements, fill, storage_key
+from .archive import KIND, Run, Source, as_elements, fill, storage_key
 from .limits import damage, instructions_at, refuse, shown
 from .safe_unpickler import Cell, Machine
 
 MAGIC = 0x1950A86A20F9469CFC6C
 
 
-def read_old_archive(source: Any, at: Callable[[Any, str], None], run: Run, trusted: bool) -> Any:
+def read_old_archive(source: Source, at: Callable[[Any, str], None], run: Run, trusted: bool) -> Any:
     """What torch.save wrote in its first format."""
     with damage(KIND, trusted):
         return _OldArchive(source, at).load(run)
@@ -28,9 +29,9 @@ def read_old_archive(source: Any, at: Callable[[Any, str], None], run: Run, trus
 class _OldArchive:
     """Storages have room as soon as the pickle refers to them, and are filled when all of it has been read."""
 
-    def __init__(self, source: Any, at: Callable[[Any, str], None]) -> None:
+    def __init__(self, source: Source, at: Callable[[Any, str], None]) -> None:
         self.source, self.file, self.at = source, source.file, at
-        self.cells: dict[str, tuple[Cell, Any]] = {}
+        self.cells: dict[str, tuple[Cell, Array]] = {}
         self.filled: set[str] = set()
         self.room = source.size
 
@@ -62,7 +63,7 @@ class _OldArchive:
             pass
         length = self.file.tell() - start
         self.file.seek(start)
-        return self.file.read(length)  # type: ignore[no-any-return]
+        return self.file.read(length)
 
     def _plain(self) -> Any:
         """What the next pickle makes, which must be without storages."""

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, NoReturn
 from ..arrays import np
 from ..base.device import device
 from ..base.errors import BadArgument, BadFile, BadValue
-from ..base.layout import strided
+from ..base.layout import layout, strided
+from ..base.operands import Array
 from ..core import dtypes
 from ..core.size import Size
 from ..core.storage import Storage, new_storage
@@ -148,7 +149,7 @@ def _device(kind: Any, index: Any = None) -> device:
     return device(kind, index)
 
 
-def _layout(name: Any) -> Any:
+def _layout(name: Any) -> layout:
     if type(name) is str and name == "torch.strided":
         return strided
     return refuse(f"the layout {shown(name)} is not supported", why="there are only strided tensors")
@@ -160,7 +161,7 @@ class Cell(TypedStorage):
     Where a program has saved a storage as such, it is what comes back.
     """
 
-    def __init__(self, kind: dtypes.dtype | None, count: int, read: Callable[[dtypes.dtype], Any]) -> None:
+    def __init__(self, kind: dtypes.dtype | None, count: int, read: Callable[[dtypes.dtype], Array]) -> None:
         self.kind, self.count, self._read = kind, count, read
         self._storage: Storage | None = None
         self._marked: dict[tuple[bool, bool], Storage] = {}
@@ -274,11 +275,11 @@ def _parameter(values: Any, requires_grad: Any = True, hooks: Any = None) -> Any
     return Parameter(values, requires_grad is True)
 
 
-def _parameter_with_state(values: Any, requires_grad: Any, hooks: Any, state: Any) -> Any:
+def _parameter_with_state(values: Any, requires_grad: Any, hooks: Any, state: Any) -> Tensor:
     return _with_attributes(_parameter(values, requires_grad, hooks), state)
 
 
-def _of_type(make: Any, kind: Any, arguments: Any, state: Any) -> Any:
+def _of_type(make: Any, kind: Any, arguments: Any, state: Any) -> Tensor:
     """A tensor that has attributes of the user's, or is a Parameter or Buffer."""
     makers = (_tensor_v2, _tensor_v3, _parameter)
     if not isinstance(make, Global) or make.make not in makers or type(arguments) is not tuple:
@@ -299,7 +300,7 @@ def _settable(tensor: Tensor, name: str) -> bool:
     return name == "persistent" or not hasattr(type(tensor), name)
 
 
-def _with_attributes(tensor: Any, state: Any) -> Any:
+def _with_attributes(tensor: Tensor, state: Any) -> Tensor:
     if type(state) is tuple and len(state) == 2 and _empty(state[1]):
         state = state[0]
     if _empty(state):

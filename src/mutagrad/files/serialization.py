@@ -1,16 +1,14 @@
 """Saving and loading under PyTorch's path, and which classes a file may name that is loaded without being trusted."""
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Callable
 from enum import Enum
 from types import ModuleType
-from typing import IO, Any, TypeAlias
+from typing import Any
 
 from ..base.device import device
 from ..base.errors import BadArgument, BadValue, NoDevice
-from . import get_unsafe_globals_in_checkpoint, load, save
+from . import FILE_LIKE, MAP_LOCATION, get_unsafe_globals_in_checkpoint, load, save
 from .archive import BYTE_ORDER
 from .safe_unpickler import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 
@@ -21,16 +19,13 @@ __all__ = ["FILE_LIKE", "MAP_LOCATION", "LoadEndianness", "SourceChangeWarning",
            "get_default_load_endianness", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load",
            "safe_globals", "save", "set_default_load_endianness"]
 
-FILE_LIKE: TypeAlias = "str | os.PathLike[str] | IO[bytes]"
-MAP_LOCATION: TypeAlias = "Callable[[Any, str], Any] | device | str | dict[str, str] | None"
-
 
 class SourceChangeWarning(Warning):
     """For programs that silence it: source code is not saved, so none is compared."""
 
 
-def default_restore_location(storage: Any, location: Any) -> Any:
-    """The storage, which is where it belongs if that is the CPU; for use in a `map_location` function."""
+def default_restore_location(storage: Any, location: str) -> Any:
+    """Return the storage, which is where it belongs if that is the CPU; for use in a `map_location` function."""
     if device(location).type != "cpu":
         raise NoDevice(f"default_restore_location: {location} is not there", why="this build computes on the CPU only",
                        fix="map_location='cpu'")

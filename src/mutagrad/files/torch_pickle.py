@@ -51,7 +51,7 @@ def _write(program: bytes, storages: list[tuple[str, Storage]], sink: Sink) -> N
             _add(archive, f"data/{key}", pieces(storage.buffer), storage.buffer.nbytes)
 
 
-def _add(archive: zipfile.ZipFile, name: str, content: Iterable[Any], size: int = 0) -> None:
+def _add(archive: zipfile.ZipFile, name: str, content: Iterable[bytes | memoryview], size: int = 0) -> None:
     """Adds an entry. None has a date, so the same object is the same file."""
     info = zipfile.ZipInfo(f"archive/{name}")
     info.file_size, info.external_attr = size, 0o600 << 16
