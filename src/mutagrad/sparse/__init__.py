@@ -1,10 +1,12 @@
 """Sparse matrices under PyTorch's names: what sparse/matrix.py holds."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..core.dtypes import dtype, float32, float64, int32, int64
 from ..ops.shape.shape import whole_dims
+from ..tensors.tensor import Tensor
 from .matrix import SparseTensor, sparse_coo_tensor, sparse_mm as mm, spmm
 
 __all__ = ["DoubleTensor", "FloatTensor", "IntTensor", "LongTensor", "SparseTensor", "addmm", "mm", "sparse_coo_tensor",
@@ -50,12 +52,13 @@ class IntTensor(metaclass=_Typed):
     dtype = int32
 
 
-def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: float = 1.0, alpha: float = 1.0) -> Any:
+def addmm(mat: Tensor, mat1: SparseTensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Any:
     """beta * mat + alpha * (mat1 @ mat2), where mat1 is sparse."""
     return beta * mat + alpha * mm(mat1, mat2)
 
 
-def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Any:
+def sum(input: SparseTensor, dim: int | Sequence[int] | None = None,
+        dtype: dtype | None = None) -> Any:
     """The sum of all elements, or over some dimensions: sparse again, unless no sparse dimension is left."""
     if dim is None:
         return input._values().sum(dtype=dtype)

@@ -21,10 +21,11 @@ from ..arrays import np
 from ..arrays.numpy import silenced
 from ..arrays.scipy import has_scipy, scipy
 from ..autograd.function import Function
-from ..base.device import CPU, check_device
+from ..base.device import CPU, check_device, device
 from ..base.errors import BadArgument, BadIndex, GradientError, NotSupported, ShapeError
 from ..base.layout import layout, sparse_coo
-from ..core.dtypes import int64
+from ..base.operands import Array
+from ..core import dtypes
 from ..core.factory import make
 from ..core.size import Size, sizes
 from ..ops.create.create import as_tensor, zeros
@@ -46,21 +47,21 @@ class SparseTensor:
     layout: layout = sparse_coo
     device = CPU
 
-    def __init__(self, indices: Any, values: Any, size: Any, coalesced: bool = False) -> None:
+    def __init__(self, indices: Tensor, values: Tensor, size: Sequence[int], coalesced: bool = False) -> None:
         self._places, self._numbers, self.shape, self._coalesced = indices, values, Size(size), coalesced
 
     # ---------------------------------------------------------------------------------------------------- what it holds
 
-    def _indices(self) -> Any:
+    def _indices(self) -> Tensor:
         return self._places
 
-    def _values(self) -> Any:
+    def _values(self) -> Tensor:
         return self._numbers
 
-    def indices(self) -> Any:
+    def indices(self) -> Tensor:
         return self._only_coalesced("indices")._places
 
-    def values(self) -> Any:
+    def values(self) -> Tensor:
         return self._only_coalesced("values")._numbers
 
     def _only_coalesced(self, name: str) -> SparseTensor:
@@ -90,7 +91,7 @@ class SparseTensor:
     ndim = property(dim)
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> dtypes.dtype:
         return self._numbers.dtype
 
     @property
@@ -106,7 +107,7 @@ class SparseTensor:
 
     # --------------------------------------------------------------------------------------------------- made of others
 
-    def _with(self, values: Any) -> SparseTensor:
+    def _with(self, values: Tensor) -> SparseTensor:
         return SparseTensor(self._places, values, self.shape, self._coalesced)
 
     def to(self, *targets: Any, **settings: Any) -> SparseTensor:
@@ -140,13 +141,13 @@ class SparseTensor:
         summed = index_add(values, 0, make(which.reshape(-1).astype(np.int64)), self._numbers)
         return SparseTensor(make(places), summed, self.shape, True)
 
-    def to_dense(self, dtype: Any = None, *, masked_grad: Any = None) -> Any:
+    def to_dense(self, dtype: dtypes.dtype | None = None, *, masked_grad: bool | None = None) -> Any:
         """All elements, zeros included, as an ordinary tensor."""
         values = self._numbers if dtype is None else self._numbers.to(dtype)
         dense = zeros(tuple(self.shape), dtype=values.dtype)
         return dense.index_put(tuple(self._places.unbind(0)), values, accumulate=True)
 
-    def to_sparse(self, sparse_dim: Any = None) -> SparseTensor:
+    def to_sparse(self, sparse_dim: int | None = None) -> SparseTensor:
         return self
 
     def t(self) -> SparseTensor:
@@ -160,7 +161,7 @@ class SparseTensor:
 
     # ------------------------------------------------------------------------------------------------------- arithmetic
 
-    def __matmul__(self, other: Any) -> Any:
+    def __matmul__(self, other: Tensor) -> Any:
         return sparse_mm(self, other)
 
     matmul = mm = __matmul__
@@ -181,7 +182,7 @@ class SparseTensor:
     def __neg__(self) -> SparseTensor:
         return self._with(-self._numbers)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: SparseTensor) -> SparseTensor:
         if not isinstance(other, SparseTensor) or other.shape != self.shape:
             raise NotSupported("add: a sparse tensor can be added to one of the same shape", fix="x.to_dense() + y")
         return SparseTensor(cat([self._places, other._places], 1), cat([self._numbers, other._numbers]), self.shape)
@@ -208,12 +209,13 @@ def _dense_places(indices: Any) -> Any:
         raise ShapeError("sparse_coo_tensor: indices must be a matrix with a row for each dimension, "
                          f"not of shape {tuple(found.shape)}",
                          fix="[[row, row], [column, column]]")
-    return found.detach().to(int64)
+    return found.detach().to(dtypes.int64)
 
 
-def sparse_coo_tensor(indices: Any, values: Any = None, size: Sequence[int] | None = None, *, dtype: Any = None,
-                      device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-                      check_invariants: bool | None = None, is_coalesced: bool | None = None) -> SparseTensor:
+def sparse_coo_tensor(indices: Any, values: Any = None, size: Sequence[int] | None = None, *,
+                      dtype: dtypes.dtype | None = None, device: device | str | None = None, pin_memory: bool = False,
+                      requires_grad: bool = False, check_invariants: bool | None = None,
+                      is_coalesced: bool | None = None) -> SparseTensor:
     """A sparse tensor from places (a column for each value) and values."""
     check_device(device)
     places = _dense_places(indices)
@@ -223,7 +225,7 @@ def sparse_coo_tensor(indices: Any, values: Any = None, size: Sequence[int] | No
         raise ShapeError(f"sparse_coo_tensor: {places.shape[1]} places but values of shape {tuple(numbers.shape)}",
                          why="each value has a place")
     array = places._array
-    found = (*(int(n) + 1 for n in array.max(1, initial=-1)), *numbers.shape[1:])
+    found = (*(n + 1 for n in array.max(1, initial=-1).tolist()), *numbers.shape[1:])
     wanted = found if size is None else sizes((size,))
     if len(wanted) != len(found) or wanted[len(array):] != found[len(array):]:
         raise ShapeError(f"sparse_coo_tensor: size {wanted} does not fit {len(array)} sparse dimensions "
@@ -233,8 +235,8 @@ def sparse_coo_tensor(indices: Any, values: Any = None, size: Sequence[int] | No
     return SparseTensor(places, numbers, wanted, bool(is_coalesced))
 
 
-def to_sparse(x: Tensor, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None,
-              dense_dim: Any = None) -> SparseTensor:
+def to_sparse(x: Tensor, sparse_dim: int | None = None, *, layout: layout | None = None,
+              blocksize: Sequence[int] | None = None, dense_dim: int | None = None) -> SparseTensor:
     """The elements that are not zero, and where they are."""
     if layout not in (None, sparse_coo) or blocksize is not None or dense_dim:
         raise NotSupported("to_sparse: only places and values (COO) are supported", fix="x.to_sparse()")
@@ -244,7 +246,7 @@ def to_sparse(x: Tensor, sparse_dim: int | None = None, *, layout: Any = None, b
     return SparseTensor(make(places), x[tuple(make(row) for row in places)], tuple(x.shape), True)
 
 
-def to_dense(x: Any, dtype: Any = None, *, masked_grad: Any = None) -> Any:
+def to_dense(x: Tensor, dtype: dtypes.dtype | None = None, *, masked_grad: bool | None = None) -> Tensor:
     """Itself: all its elements are there already."""
     return x if dtype is None else x.to(dtype)
 
@@ -252,7 +254,7 @@ def to_dense(x: Any, dtype: Any = None, *, masked_grad: Any = None) -> Any:
 # ---------------------------------------------------------------------------------------------------------- the product
 
 @silenced
-def _product(rows: Any, columns: Any, values: Any, dense: Any, count: int) -> Any:
+def _product(rows: Array, columns: Array, values: Array, dense: Array, count: int) -> Any:
     """On arrays: SciPy's where it is installed."""
     if has_scipy() and values.dtype.kind in "fc" and values.dtype.itemsize >= 4:
         matrix = scipy("sparse", "sparse.mm").coo_matrix((values, (rows, columns)), shape=(count, len(dense)))
@@ -266,12 +268,12 @@ class _SparseProduct(Function):
     """rows, columns and values of a sparse matrix of so many rows, times a dense matrix."""
 
     @staticmethod
-    def forward(ctx: Any, rows: Any, columns: Any, values: Any, dense: Any, count: int) -> Any:
+    def forward(ctx: Any, rows: Tensor, columns: Tensor, values: Tensor, dense: Tensor, count: int) -> Any:
         ctx.save_for_backward(rows, columns, values, dense)
         return make(_product(rows._array, columns._array, values._array, dense._array, count))
 
     @staticmethod
-    def backward(ctx: Any, g: Any) -> Any:
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor | None, ...]:
         rows, columns, values, dense = ctx.saved_tensors
         by_values = (g[rows] * dense[columns].conj()).sum(-1) if ctx.needs_input_grad[2] else None
         by_dense = None
@@ -280,7 +282,7 @@ class _SparseProduct(Function):
         return None, None, by_values, by_dense, None
 
 
-def sparse_mm(sparse: Any, dense: Any, reduce: str = "sum") -> Any:
+def sparse_mm(sparse: SparseTensor | Tensor, dense: Tensor, reduce: str = "sum") -> Any:
     """A sparse matrix times a dense one; gradients reach both."""
     if reduce != "sum":
         raise NotSupported(f"sparse.mm: reduce={reduce!r} is not supported", fix="reduce='sum'")
