@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ..base.errors import BadValue, NotSupported
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from ..tensors.tensor import Tensor
 
 
@@ -29,7 +31,7 @@ class ProcessGroup:
 class Work:
     """What `async_op=True` returns: communication that is over."""
 
-    def wait(self, timeout: Any = None) -> bool:
+    def wait(self, timeout: timedelta | None = None) -> bool:
         return True
 
     def is_completed(self) -> bool:
@@ -69,7 +71,7 @@ def is_torchelastic_launched() -> bool:
     return False
 
 
-def init_process_group(backend: str | None = None, init_method: str | None = None, timeout: Any = None,
+def init_process_group(backend: str | None = None, init_method: str | None = None, timeout: timedelta | None = None,
                        world_size: int = -1, rank: int = -1, store: Any = None, group_name: str = "",
                        pg_options: Any = None, device_id: Any = None) -> None:
     """Begin a group of one process; world_size, or WORLD_SIZE in the environment, says how many there are."""
@@ -85,7 +87,7 @@ def init_process_group(backend: str | None = None, init_method: str | None = Non
     _groups.append(ProcessGroup(backend or "gloo"))
 
 
-def destroy_process_group(group: Any = None) -> None:
+def destroy_process_group(group: ProcessGroup | None = None) -> None:
     """Ends the group."""
     _joined("destroy_process_group").clear()
 
@@ -97,22 +99,22 @@ def _joined(name: str) -> list[ProcessGroup]:
     return _groups
 
 
-def get_rank(group: Any = None) -> int:
+def get_rank(group: ProcessGroup | None = None) -> int:
     """The number of this process in its group: 0."""
     return _joined("get_rank")[0].rank()
 
 
-def get_world_size(group: Any = None) -> int:
+def get_world_size(group: ProcessGroup | None = None) -> int:
     """How many processes are in the group: 1."""
     return _joined("get_world_size")[0].size()
 
 
-def get_backend(group: Any = None) -> str:
+def get_backend(group: ProcessGroup | None = None) -> str:
     """What the group was said to communicate with."""
     return _joined("get_backend")[0].backend
 
 
-def new_group(ranks: Sequence[int] | None = None, timeout: Any = None, backend: str | None = None,
+def new_group(ranks: Sequence[int] | None = None, timeout: timedelta | None = None, backend: str | None = None,
               pg_options: Any = None) -> ProcessGroup:
     """Another group of this process."""
     first = _joined("new_group")[0]
@@ -127,7 +129,7 @@ def _check_ranks(name: str, *ranks: int | None) -> None:
         raise BadValue(f"distributed.{name}: process 0 is the only one, not {max(filter(None, ranks))}", fix="0")
 
 
-def _copied(name: str, targets: Sequence[Any], sources: Sequence[Any], async_op: bool) -> Work | None:
+def _copied(name: str, targets: Sequence[Tensor], sources: Sequence[Tensor], async_op: bool) -> Work | None:
     """Writes what the only process gives into what it gets."""
     _joined(name)
     if len(targets) != 1 or len(sources) != 1:
@@ -137,25 +139,27 @@ def _copied(name: str, targets: Sequence[Any], sources: Sequence[Any], async_op:
     return Work() if async_op else None
 
 
-def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
+def barrier(group: ProcessGroup | None = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
     """Waits for the other processes, of which there are none."""
     _joined("barrier")
     return Work() if async_op else None
 
 
-def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
+def monitored_barrier(group: ProcessGroup | None = None, timeout: timedelta | None = None,
+                      wait_all_ranks: bool = False) -> None:
     """Waits for the other processes, of which there are none."""
     _joined("monitored_barrier")
 
 
-def all_reduce(tensor: Any, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None,
+               async_op: bool = False) -> Work | None:
     """The sum, or the like, over the processes: the tensor as it is."""
     _joined("all_reduce")
     return Work() if async_op else None
 
 
-def reduce(tensor: Any, dst: int | None = None, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False,
-           group_dst: int | None = None) -> Work | None:
+def reduce(tensor: Tensor, dst: int | None = None, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None,
+           async_op: bool = False, group_dst: int | None = None) -> Work | None:
     """all_reduce for one of the processes."""
     _check_ranks("reduce", dst, group_dst)
     return Work() if async_op else None
@@ -174,7 +178,8 @@ def broadcast_object_list(object_list: list[Any], src: int | None = None, group:
     _check_ranks("broadcast_object_list", src, group_src)
 
 
-def all_gather(tensor_list: list[Any], tensor: Any, group: Any = None, async_op: bool = False) -> Work | None:
+def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: ProcessGroup | None = None,
+               async_op: bool = False) -> Work | None:
     """The tensors of all processes, written into those of a list."""
     return _copied("all_gather", tensor_list, [tensor], async_op)
 
@@ -185,7 +190,7 @@ def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: P
     return _copied("all_gather_into_tensor", [output_tensor], [input_tensor], async_op)
 
 
-def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
+def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | None = None) -> None:
     """The objects of all processes, put into a list."""
     _joined("all_gather_object")
     object_list[0] = obj
