@@ -23,13 +23,14 @@ class Info:
         """Where tensors can be."""
         return [CPU]
 
-    def default_dtypes(self, *, device: Any = None) -> dict[str, dtype]:
+    def default_dtypes(self, *, device: device | str | None = None) -> dict[str, dtype]:
         """The types of new tensors."""
         check_device(device)
         real = get_default_dtype()
         return {"real floating": real, "complex floating": real.to_complex(), "integral": int64, "indexing": int64}
 
-    def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, dtype]:
+    def dtypes(self, *, device: device | str | None = None,
+               kind: str | tuple[str, ...] | None = None) -> dict[str, dtype]:
         """The types of a kind, by name."""
         check_device(device)
         known = KINDS["bool"] + KINDS["numeric"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..arrays import np
-from ..base.device import check_device
+from ..base.device import check_device, device
 from ..base.errors import BadArgument, BadValue, DTypeError
 from ..core.dtypes import (
     FLOAT,
@@ -37,6 +37,7 @@ from ..core.promote import as_operand
 from ..core.storage import TensorBase
 from ..ops.math.elementwise import cast
 from ..ops.shape.shape import broadcast_tensors, clone, expand, tensor_argument
+from ..tensors.tensor import Tensor
 
 KINDS: dict[str, tuple[dtype, ...]] = {
     "bool": (bool_,), "signed integer": (int8, int16, int32, int64),
@@ -78,17 +79,17 @@ def common(name: str, *operands: Any) -> list[Any]:
     return [as_type(v, to) if isinstance(v, TensorBase) else v for v in given]
 
 
-def as_type(x: Any, to: dtype) -> Any:
+def as_type(x: TensorBase, to: dtype) -> Any:
     """The tensor in this type: itself where it has it."""
     return x if x._array.dtype is to.array_type else cast(x, to.array_type)
 
 
-def as_floating(x: Any, name: str) -> Any:
+def as_floating(x: Tensor, name: str) -> Tensor:
     """The tensor with integers and booleans as floats."""
     return as_type(x, get_default_dtype()) if of_array(tensor_argument(x, name)._array.dtype).category < FLOAT else x
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+def astype(x: Tensor, dtype: dtype, /, *, copy: bool = True, device: device | str | None = None) -> Tensor:
     """A copy with elements of another type; with copy=False the tensor itself where it has that type."""
     check_device(device)
     x, to = tensor_argument(x, "astype"), as_dtype(dtype).array_type
@@ -98,7 +99,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
     return cast(x, to) if x._array.dtype != to else clone(x) if copy else x
 
 
-def can_cast(from_: Any, to: dtype, /) -> bool:
+def can_cast(from_: Tensor | dtype, to: dtype, /) -> bool:
     """Whether a type can become another by promotion: without loss and without becoming another kind of number."""
     source = type_of(from_)
     if source.category != to.category and not (source.category == FLOAT and to.is_complex):
@@ -106,7 +107,7 @@ def can_cast(from_: Any, to: dtype, /) -> bool:
     return bool(np.can_cast(source.array_type, to.array_type, "safe"))
 
 
-def isdtype(dtype: Any, kind: Any) -> bool:
+def isdtype(dtype: dtype, kind: dtype | str | tuple[dtype | str, ...]) -> bool:
     """Whether a type is of a kind ("real floating", "integral", ...), is a type, or is any of several of these."""
     if isinstance(kind, tuple):
         return any(isdtype(dtype, k) for k in kind)
@@ -138,7 +139,7 @@ class IntegerLimits(NamedTuple):
     dtype: dtype
 
 
-def finfo(type: Any, /) -> FloatLimits:
+def finfo(type: Tensor | dtype, /) -> FloatLimits:
     """The limits of a floating point type, or of the parts of a complex one."""
     kind = type_of(type).to_real()
     if not kind.is_floating_point:
@@ -148,7 +149,7 @@ def finfo(type: Any, /) -> FloatLimits:
                        float(limits.smallest_normal), kind)
 
 
-def iinfo(type: Any, /) -> IntegerLimits:
+def iinfo(type: Tensor | dtype, /) -> IntegerLimits:
     """The limits of an integer type."""
     kind = type_of(type)
     if kind.category != INTEGER:
@@ -157,7 +158,7 @@ def iinfo(type: Any, /) -> IntegerLimits:
     return IntegerLimits(limits.bits, int(limits.max), int(limits.min), kind)
 
 
-def broadcast_arrays(*arrays: Any) -> list[Any]:
+def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
     """Views of all tensors with the shape that they have together."""
     return list(broadcast_tensors(*arrays)) if arrays else []
 
@@ -171,6 +172,6 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
                        why="counted from the right, sizes must be equal or one of them 1") from None
 
 
-def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Any:
+def broadcast_to(x: Tensor, /, shape: tuple[int, ...]) -> Any:
     """A view of this shape, along which elements repeat."""
     return expand(tensor_argument(x, "broadcast_to"), *shape)

@@ -13,6 +13,7 @@ from ..core.storage import TensorBase
 from ..ops.select import selecting
 from ..ops.shape import joining as arrange, shape as shapes
 from ..ops.shape.shape import tensor_argument, whole_dim
+from ..tensors.tensor import Tensor
 from .kinds import as_type, common
 
 
@@ -23,27 +24,27 @@ def axes_of(axis: int | tuple[int, ...] | None, ndim: int, name: str) -> tuple[i
     return tuple(whole_dim(a, ndim, name) for a in ((axis,) if isinstance(axis, int) else axis))
 
 
-def flat(x: Any) -> Any:
+def flat(x: Tensor) -> Any:
     return shapes.reshape(x, (prod(x.shape),))
 
 
-def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
+def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Any:
     """The tensors one after the other along an axis, or all their elements in a row for None."""
     parts = common("concat", *arrays)
     return shapes.cat([flat(x) for x in parts], 0) if axis is None else shapes.cat(parts, axis)
 
 
-def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Any:
+def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Any:
     """The tensors side by side along a new axis."""
     return shapes.stack(common("stack", *arrays), axis)
 
 
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices along an axis."""
     return tuple(shapes.unbind(tensor_argument(x, "unstack"), axis))
 
 
-def expand_dims(x: Any, /, axis: int | tuple[int, ...]) -> Any:
+def expand_dims(x: Tensor, /, axis: int | tuple[int, ...]) -> Tensor:
     """The tensor with new axes of size 1 at these places of the result."""
     x, places = tensor_argument(x, "expand_dims"), axis if isinstance(axis, tuple) else (axis,)
     for a in sorted(whole_dim(a, len(x.shape) + len(places), "expand_dims") for a in places):
@@ -51,7 +52,7 @@ def expand_dims(x: Any, /, axis: int | tuple[int, ...]) -> Any:
     return x
 
 
-def squeeze(x: Any, /, axis: int | tuple[int, ...]) -> Any:
+def squeeze(x: Tensor, /, axis: int | tuple[int, ...]) -> Any:
     """The tensor without these axes, whose size must be 1."""
     places = axes_of(axis, len(tensor_argument(x, "squeeze").shape), "squeeze")
     if any(x.shape[a] != 1 for a in places):
@@ -60,27 +61,27 @@ def squeeze(x: Any, /, axis: int | tuple[int, ...]) -> Any:
     return shapes.reshape(x, tuple(n for i, n in enumerate(x.shape) if i not in places))
 
 
-def flip(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Any:
+def flip(x: Tensor, /, *, axis: int | tuple[int, ...] | None = None) -> Any:
     """The elements in reverse order along these axes."""
     return shapes.flip(x, axes_of(axis, len(tensor_argument(x, "flip").shape), "flip"))
 
 
-def moveaxis(x: Any, source: int | tuple[int, ...], destination: int | tuple[int, ...], /) -> Any:
+def moveaxis(x: Tensor, source: int | tuple[int, ...], destination: int | tuple[int, ...], /) -> Any:
     """The axes at some places moved to others."""
     return shapes.movedim(tensor_argument(x, "moveaxis"), source, destination)
 
 
-def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Any:
+def permute_dims(x: Tensor, /, axes: tuple[int, ...]) -> Any:
     """The axes in another order."""
     return shapes.permute(tensor_argument(x, "permute_dims"), tuple(axes))
 
 
-def matrix_transpose(x: Any, /) -> Any:
+def matrix_transpose(x: Tensor, /) -> Any:
     """The last two axes exchanged."""
     return shapes.transpose(tensor_argument(x, "matrix_transpose"), -2, -1)
 
 
-def reshape(x: Any, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Any:
+def reshape(x: Tensor, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Any:
     """The elements in another shape: a view where that is possible, unless a copy is asked for or forbidden."""
     x = tensor_argument(x, "reshape")
     if copy is False:
@@ -88,26 +89,26 @@ def reshape(x: Any, /, shape: tuple[int, ...], *, copy: bool | None = None) -> A
     return shapes.reshape(shapes.clone(x) if copy else x, tuple(shape))
 
 
-def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Any:
+def repeat(x: Tensor, repeats: Tensor | int, /, *, axis: int | None = None) -> Any:
     """Every element so many times in a row, along an axis or, for None, of all elements."""
     x = tensor_argument(x, "repeat")
     times = as_type(repeats, int64) if isinstance(repeats, TensorBase) else repeats
     return arrange.repeat_interleave(flat(x) if axis is None else x, times, dim=0 if axis is None else axis)
 
 
-def tile(x: Any, repetitions: tuple[int, ...], /) -> Any:
+def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Any:
     """The whole tensor so many times along each axis."""
     return shapes.tile(tensor_argument(x, "tile"), tuple(repetitions))
 
 
-def roll(x: Any, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...] | None = None) -> Any:
+def roll(x: Tensor, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...] | None = None) -> Any:
     """The elements moved along axes; what falls off one end comes in at the other."""
     if isinstance(axis, tuple) and isinstance(shift, int):
         shift = (shift,) * len(axis)
     return shapes.roll(tensor_argument(x, "roll"), shift, axis)
 
 
-def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
+def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Any:
     """The elements at these positions along an axis, which may be left out for vectors."""
     x = tensor_argument(x, "take")
     if axis is None and len(x.shape) != 1:
@@ -117,13 +118,13 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
     return x[(slice(None),) * place + (as_type(tensor_argument(indices, "take"), int64),)]
 
 
-def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:
+def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Any:
     """For every place the element at the position along the axis that `indices` has there."""
     places = as_type(tensor_argument(indices, "take_along_axis"), int64)
     return selecting.take_along_dim(tensor_argument(x, "take_along_axis"), places, axis)
 
 
-def nonzero(x: Any, /) -> tuple[Any, ...]:
+def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
     """The positions of the elements that are not zero, a tensor for each axis."""
     if not tensor_argument(x, "nonzero").shape:
         raise BadValue("nonzero: a 0-d tensor has no positions", fix="nonzero(reshape(x, (1,)))")
