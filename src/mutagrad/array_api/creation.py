@@ -21,7 +21,7 @@ from .kinds import as_type, type_of
 
 
 def default_for(*numbers: Any) -> dtype:
-    """The type of a new tensor of these numbers: the default of the highest kind among them."""
+    """Return the type of a new tensor of these numbers: the default of the highest kind among them."""
     return max((scalar_dtype(n) for n in numbers), key=lambda found: found.category)
 
 
@@ -63,7 +63,7 @@ def _has_memory(obj: Any) -> bool:
 
 
 def from_dlpack(x: Tensor, /, *, device: device | str | None = None, copy: bool | None = None) -> Any:
-    """A tensor over the memory of another library's array."""
+    """Return a tensor over the memory of another library's array."""
     check_device(device)
     array = borrow(x)
     if copy is False and not array.flags.writeable:
@@ -79,52 +79,52 @@ def _filled(maker: Callable[..., Tensor], shape: int | tuple[int, ...], dtype: d
 
 
 def empty(shape: int | tuple[int, ...], *, dtype: dtype | None = None, device: device | str | None = None) -> Any:
-    """A tensor of this shape, of whatever the memory holds."""
+    """Return a tensor of this shape, of whatever the memory holds."""
     return _filled(np.empty, shape, dtype, device)
 
 
 def zeros(shape: int | tuple[int, ...], *, dtype: dtype | None = None, device: device | str | None = None) -> Any:
-    """A tensor of zeros."""
+    """Return a tensor of zeros."""
     return _filled(np.zeros, shape, dtype, device)
 
 
 def ones(shape: int | tuple[int, ...], *, dtype: dtype | None = None, device: device | str | None = None) -> Any:
-    """A tensor of ones."""
+    """Return a tensor of ones."""
     return _filled(np.ones, shape, dtype, device)
 
 
 def full(shape: int | tuple[int, ...], fill_value: complex, *, dtype: dtype | None = None,
          device: device | str | None = None) -> Any:
-    """A tensor of one number, of the default type for such numbers."""
+    """Return a tensor of one number, of the default type for such numbers."""
     to = dtype or (type_of(fill_value) if isinstance(fill_value, TensorBase) else default_for(fill_value))
     value = number(fill_value)
     return _filled(lambda size, kind: np.full(size, value, kind), shape, to, device)
 
 
 def empty_like(x: Tensor, /, *, dtype: dtype | None = None, device: device | str | None = None) -> Any:
-    """A tensor of the same shape, of whatever the memory holds."""
+    """Return a tensor of the same shape, of whatever the memory holds."""
     return empty(x.shape, dtype=dtype or type_of(x), device=device)
 
 
 def zeros_like(x: Tensor, /, *, dtype: dtype | None = None, device: device | str | None = None) -> Any:
-    """Zeros of the same shape."""
+    """Return zeros of the same shape."""
     return zeros(x.shape, dtype=dtype or type_of(x), device=device)
 
 
 def ones_like(x: Tensor, /, *, dtype: dtype | None = None, device: device | str | None = None) -> Any:
-    """Ones of the same shape."""
+    """Return ones of the same shape."""
     return ones(x.shape, dtype=dtype or type_of(x), device=device)
 
 
 def full_like(x: Tensor, /, fill_value: complex, *, dtype: dtype | None = None,
               device: device | str | None = None) -> Any:
-    """One number in the same shape."""
+    """Return one number in the same shape."""
     return full(x.shape, fill_value, dtype=dtype or type_of(x), device=device)
 
 
 def arange(start: float, /, stop: float | None = None, step: float = 1, *, dtype: dtype | None = None,
            device: device | str | None = None) -> Any:
-    """The numbers from start up to stop, which is not among them: none where step leads away from it."""
+    """Return the numbers from start up to stop, which is not among them: none where step leads away from it."""
     check_device(device)
     numbers = (start, step) if stop is None else (start, stop, step)
     if dtype is not None:
@@ -136,7 +136,7 @@ def arange(start: float, /, stop: float | None = None, step: float = 1, *, dtype
 
 def linspace(start: complex, stop: complex, /, num: int, *, dtype: dtype | None = None,
              device: device | str | None = None, endpoint: bool = True) -> Any:
-    """So many numbers at equal distances, the last of which is stop unless endpoint is False."""
+    """Return so many numbers at equal distances, the last of which is stop unless endpoint is False."""
     check_device(device)
     to = default_for(1.0, start, stop) if dtype is None else as_dtype(dtype)
     return make(np.linspace(start, stop, num, endpoint=endpoint, dtype=to.array_type))
@@ -144,21 +144,21 @@ def linspace(start: complex, stop: complex, /, num: int, *, dtype: dtype | None 
 
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: dtype | None = None,
         device: device | str | None = None) -> Any:
-    """Ones on a diagonal, zeros elsewhere."""
+    """Return ones on a diagonal, zeros elsewhere."""
     check_device(device)
     return make(np.eye(n_rows, n_cols, k, (get_default_dtype() if dtype is None else as_dtype(dtype)).array_type))
 
 
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
-    """A tensor of coordinates for each axis of a grid."""
+    """Return a tensor of coordinates for each axis of a grid."""
     return list(arrange.meshgrid(*arrays, indexing=indexing)) if arrays else []
 
 
 def tril(x: Tensor, /, *, k: int = 0) -> Any:
-    """The matrix with zeros above its diagonal k."""
+    """Return the matrix with zeros above its diagonal k."""
     return matrices.tril(tensor_argument(x, "tril"), k)
 
 
 def triu(x: Tensor, /, *, k: int = 0) -> Any:
-    """The matrix with zeros below its diagonal k."""
+    """Return the matrix with zeros below its diagonal k."""
     return matrices.triu(tensor_argument(x, "triu"), k)

@@ -13,7 +13,7 @@ from .kinds import common
 
 
 def of_one(name: str, operation: Callable[..., Tensor]) -> Any:
-    """An operation on one tensor, which the standard passes by position."""
+    """Return an operation on one tensor, which the standard passes by position."""
     def function(x: Tensor, /) -> Tensor:
         return operation(tensor_argument(x, name))
 
@@ -21,7 +21,7 @@ def of_one(name: str, operation: Callable[..., Tensor]) -> Any:
 
 
 def of_two(name: str, operation: Callable[..., Tensor]) -> Any:
-    """An operation on two operands, converted as the standard promotes them."""
+    """Return an operation on two operands, converted as the standard promotes them."""
     def function(x1: Tensor | complex, x2: Tensor | complex, /) -> Tensor:
         return operation(*common(name, x1, x2))
 
@@ -117,7 +117,7 @@ subtract = of_two("subtract", ops.sub_values)
 
 
 def clip(x: Tensor, /, min: Tensor | float | None = None, max: Tensor | float | None = None) -> Any:
-    """The tensor limited to between min and max, numbers or tensors; None is no limit."""
+    """Return the tensor limited to between min and max, numbers or tensors; None is no limit."""
     if min is None and max is None:
         return clone(tensor_argument(x, "clip"))
     x, *limits = common("clip", x, *(v for v in (min, max) if v is not None))
@@ -125,6 +125,6 @@ def clip(x: Tensor, /, min: Tensor | float | None = None, max: Tensor | float | 
 
 
 def where(condition: Tensor, x1: Tensor | complex, x2: Tensor | complex, /) -> Any:
-    """Elements of x1 where the condition holds, else of x2."""
+    """Return elements of x1 where the condition holds, else of x2."""
     numbers = isinstance(x1, (bool, int, float, complex)) and isinstance(x2, (bool, int, float, complex))
     return ops.where(condition, *((x1, x2) if numbers else common("where", x1, x2)))

@@ -16,7 +16,7 @@ __all__ = ["fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "iffts
 
 
 def along_axis(name: str, operation: Callable[..., Tensor]) -> Any:
-    """A transform along one axis."""
+    """Return a transform along one axis."""
     def function(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
         return operation(tensor_argument(x, name), n, axis, norm)
 
@@ -24,7 +24,7 @@ def along_axis(name: str, operation: Callable[..., Tensor]) -> Any:
 
 
 def along_axes(name: str, operation: Callable[..., Tensor]) -> Any:
-    """A transform along several axes."""
+    """Return a transform along several axes."""
     def function(x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
                  norm: str = "backward") -> Tensor:
         return operation(tensor_argument(x, name), s, axes, norm)
@@ -40,22 +40,22 @@ rfftn, irfftn = along_axes("rfftn", ops.rfftn), along_axes("irfftn", ops.irfftn)
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: dtype | None = None, device: device | str | None = None) -> Any:
-    """The frequencies of `fft`'s results, for n samples at a distance of d."""
+    """Return the frequencies of `fft`'s results, for n samples at a distance of d."""
     check_device(device)
     return ops.fftfreq(n, d, dtype=dtype)
 
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: dtype | None = None, device: device | str | None = None) -> Any:
-    """The frequencies of `rfft`'s results, for n samples at a distance of d."""
+    """Return the frequencies of `rfft`'s results, for n samples at a distance of d."""
     check_device(device)
     return ops.rfftfreq(n, d, dtype=dtype)
 
 
 def fftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Any:
-    """The frequency zero moved to the middle."""
+    """Move the frequency zero to the middle."""
     return ops.fftshift(tensor_argument(x, "fftshift"), axes)
 
 
 def ifftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Any:
-    """The frequency zero moved back to the front."""
+    """Move the frequency zero back to the front."""
     return ops.ifftshift(tensor_argument(x, "ifftshift"), axes)

@@ -48,12 +48,12 @@ KINDS["numeric"] = KINDS["integral"] + KINDS["real floating"] + KINDS["complex f
 
 
 def type_of(value: Any) -> dtype:
-    """The element type that a tensor has, or that is given itself."""
+    """Return the element type that a tensor has, or that is given itself."""
     return value if isinstance(value, dtype) else of_array(tensor_argument(value, "dtype")._array.dtype)
 
 
 def result_type(*arrays_and_dtypes: Any) -> dtype:
-    """The type in which the standard computes these tensors, types and numbers together.
+    """Return the type in which the standard computes these tensors, types and numbers together.
 
     >>> import mutagrad as mg
     >>> xp = mg.ones(1).__array_namespace__()
@@ -73,24 +73,24 @@ def result_type(*arrays_and_dtypes: Any) -> dtype:
 
 
 def common(name: str, *operands: Any) -> list[Any]:
-    """The operands with every tensor in the type in which the standard computes them; numbers stay as they are."""
+    """Return the operands, with tensors in the type in which the standard computes them; numbers stay as they are."""
     given = [as_operand(v, name) for v in operands]
     to = result_type(*given)
     return [as_type(v, to) if isinstance(v, TensorBase) else v for v in given]
 
 
 def as_type(x: TensorBase, to: dtype) -> Any:
-    """The tensor in this type: itself where it has it."""
+    """Return the tensor in this type: itself where it has it."""
     return x if x._array.dtype is to.array_type else cast(x, to.array_type)
 
 
 def as_floating(x: Tensor, name: str) -> Tensor:
-    """The tensor with integers and booleans as floats."""
+    """Return the tensor with integers and booleans as floats."""
     return as_type(x, get_default_dtype()) if of_array(tensor_argument(x, name)._array.dtype).category < FLOAT else x
 
 
 def astype(x: Tensor, dtype: dtype, /, *, copy: bool = True, device: device | str | None = None) -> Tensor:
-    """A copy with elements of another type; with copy=False the tensor itself where it has that type."""
+    """Return a copy with elements of another type; with copy=False the tensor itself where it has that type."""
     check_device(device)
     x, to = tensor_argument(x, "astype"), as_dtype(dtype).array_type
     if x._array.dtype.kind == "c" and to.kind not in "cb":
@@ -100,7 +100,7 @@ def astype(x: Tensor, dtype: dtype, /, *, copy: bool = True, device: device | st
 
 
 def can_cast(from_: Tensor | dtype, to: dtype, /) -> bool:
-    """Whether a type can become another by promotion: without loss and without becoming another kind of number."""
+    """Return whether a type can become another by promotion: without loss, and of the same kind of number."""
     source = type_of(from_)
     if source.category != to.category and not (source.category == FLOAT and to.is_complex):
         return False
@@ -108,7 +108,7 @@ def can_cast(from_: Tensor | dtype, to: dtype, /) -> bool:
 
 
 def isdtype(dtype: dtype, kind: dtype | str | tuple[dtype | str, ...]) -> bool:
-    """Whether a type is of a kind ("real floating", "integral", ...), is a type, or is any of several of these."""
+    """Return whether a type is of a kind ("real floating", "integral", ...), is a type, or is any of several."""
     if isinstance(kind, tuple):
         return any(isdtype(dtype, k) for k in kind)
     if isinstance(kind, str):
@@ -140,7 +140,7 @@ class IntegerLimits(NamedTuple):
 
 
 def finfo(type: Tensor | dtype, /) -> FloatLimits:
-    """The limits of a floating point type, or of the parts of a complex one."""
+    """Return the limits of a floating point type, or of the parts of a complex one."""
     kind = type_of(type).to_real()
     if not kind.is_floating_point:
         raise BadArgument(f"finfo: {kind} is not a floating point type", fix="iinfo(dtype)")
@@ -150,7 +150,7 @@ def finfo(type: Tensor | dtype, /) -> FloatLimits:
 
 
 def iinfo(type: Tensor | dtype, /) -> IntegerLimits:
-    """The limits of an integer type."""
+    """Return the limits of an integer type."""
     kind = type_of(type)
     if kind.category != INTEGER:
         raise BadArgument(f"iinfo: {kind} is not an integer type", fix="finfo(dtype)")
@@ -159,12 +159,12 @@ def iinfo(type: Tensor | dtype, /) -> IntegerLimits:
 
 
 def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
-    """Views of all tensors with the shape that they have together."""
+    """Return views of all tensors with the shape that they have together."""
     return list(broadcast_tensors(*arrays)) if arrays else []
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that arrays of these shapes have together."""
+    """Return the shape that arrays of these shapes have together."""
     try:
         return tuple(np.broadcast_shapes(*shapes))
     except ValueError:
@@ -173,5 +173,5 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def broadcast_to(x: Tensor, /, shape: tuple[int, ...]) -> Any:
-    """A view of this shape, along which elements repeat."""
+    """Return a view of this shape, along which elements repeat."""
     return expand(tensor_argument(x, "broadcast_to"), *shape)

@@ -18,7 +18,7 @@ from .kinds import as_type, common
 
 
 def axes_of(axis: int | tuple[int, ...] | None, ndim: int, name: str) -> tuple[int, ...]:
-    """Axes counted from the front: all for None, none for an empty tuple (for which PyTorch's functions take all)."""
+    """Return axes counted from the front: all for None, none for an empty tuple (where PyTorch's take all)."""
     if axis is None:
         return tuple(range(ndim))
     return tuple(whole_dim(a, ndim, name) for a in ((axis,) if isinstance(axis, int) else axis))
@@ -29,23 +29,23 @@ def flat(x: Tensor) -> Any:
 
 
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Any:
-    """The tensors one after the other along an axis, or all their elements in a row for None."""
+    """Return the tensors one after the other along an axis, or all their elements in a row for None."""
     parts = common("concat", *arrays)
     return shapes.cat([flat(x) for x in parts], 0) if axis is None else shapes.cat(parts, axis)
 
 
 def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Any:
-    """The tensors side by side along a new axis."""
+    """Return the tensors side by side along a new axis."""
     return shapes.stack(common("stack", *arrays), axis)
 
 
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
-    """The slices along an axis."""
+    """Return the slices along an axis."""
     return tuple(shapes.unbind(tensor_argument(x, "unstack"), axis))
 
 
 def expand_dims(x: Tensor, /, axis: int | tuple[int, ...]) -> Tensor:
-    """The tensor with new axes of size 1 at these places of the result."""
+    """Return the tensor with new axes of size 1 at these places of the result."""
     x, places = tensor_argument(x, "expand_dims"), axis if isinstance(axis, tuple) else (axis,)
     for a in sorted(whole_dim(a, len(x.shape) + len(places), "expand_dims") for a in places):
         x = shapes.unsqueeze(x, a)
@@ -53,7 +53,7 @@ def expand_dims(x: Tensor, /, axis: int | tuple[int, ...]) -> Tensor:
 
 
 def squeeze(x: Tensor, /, axis: int | tuple[int, ...]) -> Any:
-    """The tensor without these axes, whose size must be 1."""
+    """Return the tensor without these axes, whose size must be 1."""
     places = axes_of(axis, len(tensor_argument(x, "squeeze").shape), "squeeze")
     if any(x.shape[a] != 1 for a in places):
         raise BadValue(f"squeeze: axis {axis} of shape {tuple(x.shape)} has a size other than 1",
@@ -62,27 +62,27 @@ def squeeze(x: Tensor, /, axis: int | tuple[int, ...]) -> Any:
 
 
 def flip(x: Tensor, /, *, axis: int | tuple[int, ...] | None = None) -> Any:
-    """The elements in reverse order along these axes."""
+    """Return the elements in reverse order along these axes."""
     return shapes.flip(x, axes_of(axis, len(tensor_argument(x, "flip").shape), "flip"))
 
 
 def moveaxis(x: Tensor, source: int | tuple[int, ...], destination: int | tuple[int, ...], /) -> Any:
-    """The axes at some places moved to others."""
+    """Move the axes at some places to others."""
     return shapes.movedim(tensor_argument(x, "moveaxis"), source, destination)
 
 
 def permute_dims(x: Tensor, /, axes: tuple[int, ...]) -> Any:
-    """The axes in another order."""
+    """Put the axes in another order."""
     return shapes.permute(tensor_argument(x, "permute_dims"), tuple(axes))
 
 
 def matrix_transpose(x: Tensor, /) -> Any:
-    """The last two axes exchanged."""
+    """Exchange the last two axes."""
     return shapes.transpose(tensor_argument(x, "matrix_transpose"), -2, -1)
 
 
 def reshape(x: Tensor, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Any:
-    """The elements in another shape: a view where that is possible, unless a copy is asked for or forbidden."""
+    """Return the elements in another shape: a view where that is possible, unless a copy is asked for or forbidden."""
     x = tensor_argument(x, "reshape")
     if copy is False:
         return shapes.view_as_shape(x, *shape)
@@ -90,26 +90,26 @@ def reshape(x: Tensor, /, shape: tuple[int, ...], *, copy: bool | None = None) -
 
 
 def repeat(x: Tensor, repeats: Tensor | int, /, *, axis: int | None = None) -> Any:
-    """Every element so many times in a row, along an axis or, for None, of all elements."""
+    """Return every element so many times in a row, along an axis or, for None, of all elements."""
     x = tensor_argument(x, "repeat")
     times = as_type(repeats, int64) if isinstance(repeats, TensorBase) else repeats
     return arrange.repeat_interleave(flat(x) if axis is None else x, times, dim=0 if axis is None else axis)
 
 
 def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Any:
-    """The whole tensor so many times along each axis."""
+    """Return the whole tensor so many times along each axis."""
     return shapes.tile(tensor_argument(x, "tile"), tuple(repetitions))
 
 
 def roll(x: Tensor, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...] | None = None) -> Any:
-    """The elements moved along axes; what falls off one end comes in at the other."""
+    """Move the elements along axes; what falls off one end comes in at the other."""
     if isinstance(axis, tuple) and isinstance(shift, int):
         shift = (shift,) * len(axis)
     return shapes.roll(tensor_argument(x, "roll"), shift, axis)
 
 
 def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Any:
-    """The elements at these positions along an axis, which may be left out for vectors."""
+    """Return the elements at these positions along an axis, which may be left out for vectors."""
     x = tensor_argument(x, "take")
     if axis is None and len(x.shape) != 1:
         raise BadValue(f"take: a tensor of shape {tuple(x.shape)} has several axes to take along",
@@ -119,13 +119,13 @@ def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Any:
 
 
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Any:
-    """For every place the element at the position along the axis that `indices` has there."""
+    """Return for every place the element at the position along the axis that `indices` has there."""
     places = as_type(tensor_argument(indices, "take_along_axis"), int64)
     return selecting.take_along_dim(tensor_argument(x, "take_along_axis"), places, axis)
 
 
 def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
-    """The positions of the elements that are not zero, a tensor for each axis."""
+    """Return the positions of the elements that are not zero, a tensor for each axis."""
     if not tensor_argument(x, "nonzero").shape:
         raise BadValue("nonzero: a 0-d tensor has no positions", fix="nonzero(reshape(x, (1,)))")
     return tuple(make(places) for places in np.nonzero(x._array))

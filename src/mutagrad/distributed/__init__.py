@@ -88,7 +88,7 @@ def init_process_group(backend: str | None = None, init_method: str | None = Non
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
-    """Ends the group."""
+    """End the group."""
     _joined("destroy_process_group").clear()
 
 
@@ -100,23 +100,23 @@ def _joined(name: str) -> list[ProcessGroup]:
 
 
 def get_rank(group: ProcessGroup | None = None) -> int:
-    """The number of this process in its group: 0."""
+    """Return the number of this process in its group: 0."""
     return _joined("get_rank")[0].rank()
 
 
 def get_world_size(group: ProcessGroup | None = None) -> int:
-    """How many processes are in the group: 1."""
+    """Return how many processes are in the group: 1."""
     return _joined("get_world_size")[0].size()
 
 
 def get_backend(group: ProcessGroup | None = None) -> str:
-    """What the group was said to communicate with."""
+    """Return what the group was said to communicate with."""
     return _joined("get_backend")[0].backend
 
 
 def new_group(ranks: Sequence[int] | None = None, timeout: timedelta | None = None, backend: str | None = None,
               pg_options: Any = None) -> ProcessGroup:
-    """Another group of this process."""
+    """Make another group of this process."""
     first = _joined("new_group")[0]
     if ranks is not None and list(ranks) != [0]:
         raise BadValue(f"distributed.new_group: process 0 is the only one, got {list(ranks)}", fix="ranks=[0]")
@@ -140,91 +140,91 @@ def _copied(name: str, targets: Sequence[Tensor], sources: Sequence[Tensor], asy
 
 
 def barrier(group: ProcessGroup | None = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
-    """Waits for the other processes, of which there are none."""
+    """Wait for the other processes, of which there are none."""
     _joined("barrier")
     return Work() if async_op else None
 
 
 def monitored_barrier(group: ProcessGroup | None = None, timeout: timedelta | None = None,
                       wait_all_ranks: bool = False) -> None:
-    """Waits for the other processes, of which there are none."""
+    """Wait for the other processes, of which there are none."""
     _joined("monitored_barrier")
 
 
 def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None,
                async_op: bool = False) -> Work | None:
-    """The sum, or the like, over the processes: the tensor as it is."""
+    """Leave the tensor as it is: the sum, or the like, over the processes."""
     _joined("all_reduce")
     return Work() if async_op else None
 
 
 def reduce(tensor: Tensor, dst: int | None = None, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None,
            async_op: bool = False, group_dst: int | None = None) -> Work | None:
-    """all_reduce for one of the processes."""
+    """Do as all_reduce for one of the processes."""
     _check_ranks("reduce", dst, group_dst)
     return Work() if async_op else None
 
 
 def broadcast(tensor: Tensor, src: int | None = None, group: ProcessGroup | None = None, async_op: bool = False,
               group_src: int | None = None) -> Work | None:
-    """The tensor of one process for all: the tensor as it is."""
+    """Leave the tensor as it is: that of one process for all."""
     _check_ranks("broadcast", src, group_src)
     return Work() if async_op else None
 
 
 def broadcast_object_list(object_list: list[Any], src: int | None = None, group: ProcessGroup | None = None,
                           device: Any = None, group_src: int | None = None) -> None:
-    """The objects of one process for all: the list as it is."""
+    """Leave the list as it is: the objects of one process for all."""
     _check_ranks("broadcast_object_list", src, group_src)
 
 
 def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: ProcessGroup | None = None,
                async_op: bool = False) -> Work | None:
-    """The tensors of all processes, written into those of a list."""
+    """Write the tensors of all processes into those of a list."""
     return _copied("all_gather", tensor_list, [tensor], async_op)
 
 
 def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: ProcessGroup | None = None,
                            async_op: bool = False) -> Work | None:
-    """The tensors of all processes, written into one."""
+    """Write the tensors of all processes into one."""
     return _copied("all_gather_into_tensor", [output_tensor], [input_tensor], async_op)
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | None = None) -> None:
-    """The objects of all processes, put into a list."""
+    """Put the objects of all processes into a list."""
     _joined("all_gather_object")
     object_list[0] = obj
 
 
 def all_to_all(output_tensor_list: list[Tensor], input_tensor_list: list[Tensor], group: ProcessGroup | None = None,
                async_op: bool = False) -> Work | None:
-    """A tensor from each process for each."""
+    """Write a tensor from each process for each."""
     return _copied("all_to_all", output_tensor_list, input_tensor_list, async_op)
 
 
 def gather(tensor: Tensor, gather_list: list[Tensor] | None = None, dst: int | None = None,
            group: ProcessGroup | None = None, async_op: bool = False, group_dst: int | None = None) -> Work | None:
-    """all_gather for one of the processes."""
+    """Do as all_gather for one of the processes."""
     _check_ranks("gather", dst, group_dst)
     return _copied("gather", gather_list or [], [tensor], async_op)
 
 
 def scatter(tensor: Tensor, scatter_list: list[Tensor] | None = None, src: int | None = None,
             group: ProcessGroup | None = None, async_op: bool = False, group_src: int | None = None) -> Work | None:
-    """Writes the tensor that one process has for this one."""
+    """Write the tensor that one process has for this one."""
     _check_ranks("scatter", src, group_src)
     return _copied("scatter", [tensor], scatter_list or [], async_op)
 
 
 def reduce_scatter(output: Tensor, input_list: list[Tensor], op: ReduceOp = ReduceOp.SUM,
                    group: ProcessGroup | None = None, async_op: bool = False) -> Work | None:
-    """all_reduce of a list, of which each process gets one tensor."""
+    """Combine lists of all processes; each gets one tensor of the result."""
     return _copied("reduce_scatter", [output], input_list, async_op)
 
 
 def reduce_scatter_tensor(output: Tensor, input: Tensor, op: ReduceOp = ReduceOp.SUM,
                           group: ProcessGroup | None = None, async_op: bool = False) -> Work | None:
-    """all_reduce of a tensor, of which each process gets a part."""
+    """Combine tensors of all processes; each gets a part of the result."""
     return _copied("reduce_scatter_tensor", [output], [input], async_op)
 
 

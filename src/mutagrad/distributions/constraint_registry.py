@@ -42,7 +42,7 @@ class ConstraintRegistry:
         self._registry: dict[type, Factory] = {}
 
     def register(self, constraint: Any, factory: Factory | None = None) -> Any:
-        """Enters the function that makes the transform for a class of constraints; or is a decorator for it."""
+        """Enter the function that makes the transform for a class of constraints; or return a decorator for it."""
         if factory is None:
             return lambda factory: self.register(constraint, factory)
         kind = type(constraint) if isinstance(constraint, Constraint) else constraint

@@ -33,7 +33,7 @@ class Constraint:
     event_dim: int = 0
 
     def check(self, value: Tensor) -> Tensor:
-        """Where the condition holds."""
+        """Return where the condition holds."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -90,7 +90,7 @@ class dependent_property(property, _Dependent):
 
 
 def is_dependent(constraint: Any) -> bool:
-    """Whether only an instance of the distribution can tell."""
+    """Return whether only an instance of the distribution can tell."""
     return isinstance(constraint, _Dependent)
 
 

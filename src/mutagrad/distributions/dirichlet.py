@@ -50,7 +50,7 @@ class Dirichlet(Distribution):
         return self.concentration * (total - self.concentration) / (total ** 2 * (total + 1))
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        """In doubles, as draws of a small concentration are smaller than a float can be; never quite zero or one."""
+        """Draw in doubles, as a small concentration gives less than a float can be; never quite zero or one."""
         kind = self.concentration.dtype if self.concentration.is_floating_point() else get_default_dtype()
         drawn = standard_gamma(self.concentration.double().expand(*self._extended_shape(sample_shape)))
         return (drawn / drawn.sum(-1, keepdim=True)).clamp(min=finfo(kind).tiny, max=1 - finfo(kind).eps).to(kind)

@@ -22,7 +22,7 @@ __all__ = ["Distribution", "numbers_or_tensors"]
 
 
 def numbers_or_tensors(*values: Tensor | float) -> tuple[Tensor, ...]:
-    """Numbers and tensors as tensors of one shape; numbers take the type of the tensors."""
+    """Return numbers and tensors as tensors of one shape; numbers take the type of the tensors."""
     for v in values:
         if not isinstance(v, (Tensor, Real)):
             raise BadData(f"a parameter must be a number or a tensor, not {type(v).__name__}",
@@ -70,7 +70,7 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Whether parameters and values are checked where `validate_args` is not given."""
+        """Set whether parameters and values are checked where `validate_args` is not given."""
         Distribution._validate_args = bool(value)
 
     @property
@@ -112,12 +112,12 @@ class Distribution:
 
     @keeps_modes
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Draws: one for each place of the batch, and so many of those as `sample_shape` says."""
+        """Draw a sample for each place of the batch, and so many of those as `sample_shape` says."""
         with no_grad():
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Draws through which gradients reach the parameters."""
+        """Draw samples through which gradients reach the parameters."""
         raise NotSupported(f"{type(self).__name__}.rsample: a draw is not a differentiable function of the parameters",
                            fix="sample()")
 
@@ -125,19 +125,19 @@ class Distribution:
         return self.sample((n,))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density, or of the probability, at `value`."""
+        """Return the logarithm of the density, or of the probability, at `value`."""
         raise self._unknown("log_prob")
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability of being at most `value`."""
+        """Return the probability of being at most `value`."""
         raise self._unknown("cdf")
 
     def icdf(self, value: Tensor) -> Tensor:
-        """The inverse of `cdf`."""
+        """Return the inverse of `cdf`."""
         raise self._unknown("icdf")
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """All values that there are, along a new first dimension."""
+        """Return all values that there are, along a new first dimension."""
         raise self._unknown("enumerate_support")
 
     def entropy(self) -> Tensor:
@@ -155,7 +155,7 @@ class Distribution:
         return object.__new__(type(self)) if _instance is None else _instance
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
-        """The same distributions, repeated to a larger batch; parameters are expanded, not copied."""
+        """Return the same distributions, repeated to a larger batch; parameters are expanded, not copied."""
         made = self._with_tensors_expanded(batch_shape, _instance)
         for name, value in self.__dict__.items():
             if isinstance(value, Distribution):

@@ -37,7 +37,7 @@ class ExponentialFamily(Distribution):
 
 @keeps_modes
 def slopes(p: ExponentialFamily) -> tuple[tuple[Tensor, ...], Tensor, tuple[Tensor, ...]]:
-    """theta as leaves, F(theta), and the slopes of F, which are the means of t(x)."""
+    """Return theta as leaves, F(theta), and the slopes of F, which are the means of t(x)."""
     with enable_grad():
         theta = tuple(part.detach().requires_grad_() for part in p._natural_params)
         normalizer = p._log_normalizer(*theta)
@@ -45,7 +45,7 @@ def slopes(p: ExponentialFamily) -> tuple[tuple[Tensor, ...], Tensor, tuple[Tens
 
 
 def entropy_of(p: ExponentialFamily) -> Any:
-    """By the slope of F, whatever closed form a subclass has."""
+    """Return the entropy by the slope of F, whatever closed form a subclass has."""
     theta, normalizer, means = slopes(p)
     found = normalizer - p._mean_carrier_measure
     for part, mean in zip(theta, means):

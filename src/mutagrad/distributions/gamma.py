@@ -43,7 +43,7 @@ class _StandardGamma(Function):
 
 @silenced
 def gamma_gradient(concentration: Array, drawn: Array) -> Any:
-    """-(d cdf / d concentration) / density, by the power series of the incomplete gamma function over the density."""
+    """Return -(d cdf / d concentration) / density, by the power series of the incomplete gamma function."""
     a, x = concentration.astype(np.float64), drawn.astype(np.float64)
     logarithm, psi = np.log(x), _digamma(a + 1)
     term = x / a
@@ -60,7 +60,7 @@ def gamma_gradient(concentration: Array, drawn: Array) -> Any:
 
 
 def standard_gamma(concentration: Tensor) -> Any:
-    """A draw of rate one for each element."""
+    """Draw a number of rate one for each element."""
     return _StandardGamma.apply(concentration)
 
 

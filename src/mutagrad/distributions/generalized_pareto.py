@@ -62,7 +62,7 @@ class GeneralizedPareto(Distribution):
         return where(zero, -away, -(1 / c + 1) * (c * away).log1p()) - self.scale.log()
 
     def log_survival_function(self, value: Tensor) -> Any:
-        """The logarithm of the probability of being larger."""
+        """Return the logarithm of the probability of being larger."""
         self._validate_sample(value)
         away = (value - self.loc) / self.scale
         zero, c = self._without_zeros()

@@ -47,7 +47,7 @@ _INFINITE = float("inf")
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[Rule], Rule]:
-    """A decorator for the function that computes the divergence of two kinds of distribution."""
+    """Return a decorator for the function that computes the divergence of two kinds of distribution."""
     if not (isinstance(type_p, type) and isinstance(type_q, type)):
         raise BadArgument("register_kl: expects two classes of distributions")
 
@@ -59,7 +59,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Rule], Rule]:
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
-    """The expectation under p of log p - log q.
+    """Return the expectation under p of log p - log q.
 
     >>> import mutagrad as mg
     >>> d = mg.distributions

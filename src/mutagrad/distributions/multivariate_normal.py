@@ -21,7 +21,7 @@ __all__ = ["MultivariateNormal"]
 
 
 def factor_of_precision(precision: Tensor) -> Any:
-    """The Cholesky factor of a matrix that is given by its inverse."""
+    """Return the Cholesky factor of a matrix that is given by its inverse."""
     flipped = cholesky(precision.flip((-2, -1)))
     inverse = flipped.flip((-2, -1)).mT
     identity = eye(precision.shape[-1], dtype=precision.dtype).expand(precision.shape)
@@ -33,7 +33,7 @@ def half_log_det(factor: Tensor) -> Any:
 
 
 def squared_distance(factor: Tensor, away: Tensor) -> Any:
-    """How far a vector is from zero, in standard deviations, squared."""
+    """Return how far a vector is from zero, in standard deviations, squared."""
     batch = broadcast_shapes(factor.shape[:-2], away.shape[:-1])
     n = away.shape[-1]
     columns = away.expand(*batch, n).unsqueeze(-1)

@@ -18,7 +18,7 @@ __all__ = ["BinaryOdds", "Odds", "one_of"]
 
 
 def one_of(owner: Any, **named: Any) -> tuple[str, Any]:
-    """The name and the value of the one parameter that is given."""
+    """Return the name and the value of the one parameter that is given."""
     given = [(name, value) for name, value in named.items() if value is not None]
     if len(given) != 1:
         raise BadValue(f"{type(owner).__name__}: give one of {' and '.join(named)}, "

@@ -59,7 +59,7 @@ class Transform:
         raise NotSupported(f"{type(self).__name__}.sign: there is none", why="it does not only rise or only fall")
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        """The same, with a memory for the last value or without."""
+        """Return the same, with a memory for the last value or without."""
         if self._cache_size == cache_size:
             return self
         if type(self).__init__ is not Transform.__init__:
@@ -88,15 +88,15 @@ class Transform:
         raise NotImplementedError
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        """The logarithm of |det dy / dx|."""
+        """Return the logarithm of |det dy / dx|."""
         raise NotImplementedError
 
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        """The shape of what it makes of something of this shape."""
+        """Return the shape of what it makes of something of this shape."""
         return shape
 
     def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
-        """The shape of what it makes something of this shape of."""
+        """Return the shape of what it makes something of this shape of."""
         return shape
 
     def __repr__(self) -> str:

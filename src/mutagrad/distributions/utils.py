@@ -27,7 +27,7 @@ def _standard_normal(shape: Sequence[int], dtype: dtype | None, device: Any = No
 
 
 def clamp_probs(probs: Tensor) -> Any:
-    """Probabilities moved off zero and one by the least that their type can tell."""
+    """Move probabilities off zero and one by the least that their type can tell."""
     eps = finfo(probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
 

@@ -21,7 +21,7 @@ __all__ = ["Wishart", "mvdigamma"]
 
 
 def mvdigamma(x: Tensor, p: int) -> Any:
-    """The derivative of mvlgamma(x, p)."""
+    """Return the derivative of mvlgamma(x, p)."""
     return digamma(x.unsqueeze(-1) - arange(p, dtype=x.dtype) / 2).sum(-1)
 
 

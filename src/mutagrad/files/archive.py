@@ -35,7 +35,7 @@ class Source:
         self.mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) if mapped and self.size else None
 
     def bytes_at(self, start: int, count: int) -> Any:
-        """An array of bytes that may be written to: a write never reaches the file."""
+        """Return an array of bytes that may be written to: a write never reaches the file."""
         if start + count > self.size:
             refuse(f"the file ends after {self.size} bytes, and should have {start + count}")
         if self.mapped is not None:
@@ -47,7 +47,7 @@ class Source:
 
 
 def read_archive(source: Source, at: Callable[[Any, str], None], run: Run, trusted: bool) -> Any:
-    """What torch.save wrote. `at(storage, location)` raises unless a storage that was at this location can be here."""
+    """Read what torch.save wrote. `at(storage, location)` raises where what was at this location cannot be here."""
     with damage(KIND, trusted), zipfile.ZipFile(source.file) as archive:
         return _Archive(source, archive, at).load(run)
 
@@ -136,7 +136,7 @@ class _Archive:
 
 
 def storage_key(key: Any) -> tuple[dtypes.dtype | None, str, str, int]:
-    """("storage", class or element type, name of its entry, where it was, number of elements) without the first."""
+    """Check ("storage", class or element type, entry, where it was, how many elements); return all but the first."""
     what, kind, name, location, count = key
     if not all(type(text) is str and len(text) <= LONGEST_NAME for text in (what, name, location)) or what != "storage":
         refuse("its pickle refers to something that is no storage")
@@ -149,7 +149,7 @@ def storage_key(key: Any) -> tuple[dtypes.dtype | None, str, str, int]:
 
 
 def fill(target: Any, file: IO[bytes]) -> None:
-    """Reads an array of bytes from an open file, piece by piece."""
+    """Read an array of bytes from an open file, piece by piece."""
     view = memoryview(target)
     while len(view):
         piece = file.read(min(len(view), PIECE))
@@ -160,7 +160,7 @@ def fill(target: Any, file: IO[bytes]) -> None:
 
 
 def as_elements(raw: Array, kind: dtypes.dtype, swap: bool) -> Any:
-    """Bytes of a file as elements of a type, in this machine's order."""
+    """Return bytes of a file as elements of a type, in this machine's order."""
     if kind is dtypes.bool_:
         return raw.view(np.bool_) if not raw.size or raw.max() <= 1 else raw != 0  # NumPy expects nothing but 0 and 1
     found = raw.view(kind.array_type) if raw.ctypes.data % kind.itemsize == 0 else raw.copy().view(kind.array_type)

@@ -249,7 +249,7 @@ class Unpacker:
         return distinct(self._meter, _list(items, "items"))
 
     def named_tuple(self, content: Any) -> Any:
-        """A tuple with these names; its class is a new one, as a file cannot bring the program's own."""
+        """Return a tuple with these names; its class is a new one, as a file cannot bring the program's own."""
         name, fields, items = _list(content, "a name, fields and items", 3)
         fields, items = _list(fields, "fields"), _list(items, "items")
         if len(fields) > MOST_FIELDS or not all(type(text) is str for text in (name, *fields)):

@@ -128,7 +128,7 @@ def instructions(program: bytes) -> Iterator[Any]:
 
 
 def instructions_at(file: Any, size: int) -> Iterator[Any]:
-    """The same for a pickle that begins at the position of an open file of this size."""
+    """Iterate over those of a pickle that begins at the position of an open file of this size."""
     bounded: Any = _Bounded(file, size)
     return pickletools.genops(bounded)
 

@@ -21,7 +21,7 @@ MAGIC = 0x1950A86A20F9469CFC6C
 
 
 def read_old_archive(source: Source, at: Callable[[Any, str], None], run: Run, trusted: bool) -> Any:
-    """What torch.save wrote in its first format."""
+    """Read what torch.save wrote in its first format."""
     with damage(KIND, trusted):
         return _OldArchive(source, at).load(run)
 

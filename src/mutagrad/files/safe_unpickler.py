@@ -49,7 +49,7 @@ def add_safe_globals(safe_globals: Iterable[Any]) -> None:
 
 
 def get_safe_globals() -> list[Any]:
-    """What has been added."""
+    """Return what has been added."""
     return list(_user_globals.values())
 
 
@@ -113,7 +113,7 @@ def _set(meter: Meter, items: Any = ()) -> set[Any]:
 
 
 def distinct(meter: Meter, items: Any) -> set[Any]:
-    """The set of what is in a list."""
+    """Return the set of what is in a list."""
     made: set[Any] = set()
     for item in items:
         made.add(meter.key(item, made))
@@ -176,7 +176,7 @@ class Cell(TypedStorage):
         return self.__dict__[name]
 
     def settled(self) -> Storage:
-        """Read, if no tensor has asked for it: as bytes, if nothing tells what they are."""
+        """Return the storage, read if no tensor has asked for it: as bytes, if nothing tells what they are."""
         return self.storage(self.kind or dtypes.uint8)
 
     def storage(self, kind: dtypes.dtype | None) -> Storage:
@@ -188,14 +188,14 @@ class Cell(TypedStorage):
         return self._storage
 
     def marked(self, conj: bool, neg: bool) -> Storage:
-        """Memory for the conjugates or negatives of all elements: the same for all tensors that are marked so."""
+        """Return memory for the conjugates or negatives of all elements: the same for all tensors marked so."""
         if (conj, neg) not in self._marked:
             assert self._storage is not None
             self._marked[conj, neg] = new_storage(np.zeros_like(self._storage.buffer.reshape(-1)))
         return self._marked[conj, neg]
 
     def compute_marked(self) -> None:
-        """Fills that memory, once there are elements to compute with."""
+        """Fill that memory, once there are elements to compute with."""
         for (conj, neg), storage in self._marked.items():
             assert self._storage is not None
             values, target = self._storage.buffer.reshape(-1), storage.buffer.reshape(-1)
@@ -206,7 +206,7 @@ class Cell(TypedStorage):
 
 def tensor_over(storage: Storage, kind: dtypes.dtype, offset: Any, size: Any, stride: Any,
                 requires_grad: bool) -> Tensor:
-    """A window on a storage, counted in elements. The first that covers all of it gives it its shape."""
+    """Return a window on a storage, counted in elements. The first that covers all of it gives it its shape."""
     if not whole(offset) or not _wholes(size) or not _steps(stride) or len(size) != len(stride):
         refuse(f"no tensor has offset {shown(offset)}, size {shown(size)}, stride {shown(stride)}")
     buffer, item, shape = storage.buffer, kind.itemsize, tuple(size)
@@ -312,7 +312,7 @@ def _with_attributes(tensor: Tensor, state: Any) -> Tensor:
 
 
 def rebuilt(kind: Any, memory: Any, dtype: Any, offset: Any, size: Any, stride: Any, requires_grad: Any) -> Tensor:
-    """A tensor in an archive of ours: its class, and a window on a storage, counted in elements."""
+    """Return a tensor in an archive of ours: its class, and a window on a storage, counted in elements."""
     found = TENSORS.get(kind.name) if isinstance(kind, Global) else None
     if isinstance(kind, type) and issubclass(kind, Tensor):
         found = kind
@@ -323,7 +323,7 @@ def rebuilt(kind: Any, memory: Any, dtype: Any, offset: Any, size: Any, stride: 
 
 
 def typed_storage(values: Any) -> TypedStorage:
-    """The memory of a tensor in an archive of ours."""
+    """Return the memory of a tensor in an archive of ours."""
     return TypedStorage(values) if isinstance(values, Tensor) else refuse("a storage is not made of a tensor")
 
 
@@ -366,14 +366,14 @@ UNTYPED = "torch.storage.UntypedStorage"
 
 
 def full_name(module: str, name: str) -> str:
-    """A name in a file, with Python 2's name of the built-in module as Python 3's."""
+    """Return a name in a file, with Python 2's name of the built-in module as Python 3's."""
     if len(module) + len(name) > LONGEST_NAME:
         refuse(f"it names something by {len(module) + len(name)} characters")
     return f"{'builtins' if module == '__builtin__' else module}.{name}"
 
 
 def known(full: str) -> Any:
-    """What a name in a file stands for, where it is one of those that every file may use; else None."""
+    """Return what a name in a file stands for, where it is one of those that every file may use; else None."""
     if full in TYPES:
         return TYPES[full]
     if full in CONSTRUCTORS or full in CONTAINERS or full in CLASSES or full in STORAGES or full == UNTYPED:
@@ -395,7 +395,7 @@ def refuse_names(names: list[str]) -> NoReturn:
 
 
 def names_in(program: bytes) -> list[str]:
-    """The full names that a pickle uses, each once."""
+    """Return the full names that a pickle uses, each once."""
     found: dict[str, None] = {}
     pushed: list[Any] = [None, None]
     memo: dict[int, Any] = {}
@@ -416,7 +416,7 @@ def names_in(program: bytes) -> list[str]:
 
 
 def unsafe_names(program: bytes) -> list[str]:
-    """Those that neither belong to plain data nor have been allowed."""
+    """Return the names that neither belong to plain data nor have been allowed."""
     return [name for name in names_in(program) if name not in _user_globals and known(name) is None]
 
 
@@ -472,7 +472,7 @@ class Machine:
         return self.stack.pop()
 
     def old_text(self, argument: str) -> Any:
-        """Text of Python 2, which was bytes; `encoding="bytes"` leaves it so."""
+        """Return text of Python 2, which was bytes; `encoding="bytes"` leaves it so."""
         raw = argument.encode("latin1")
         return raw if self.encoding == "bytes" else raw.decode(self.encoding)
 
@@ -522,7 +522,7 @@ class Machine:
         self.stack.append(_find(module, name))
 
     def constructor(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """A function from the stack, if it is allowed, and its arguments."""
+        """Return a function from the stack, if it is allowed, and its arguments."""
         function, arguments = self.take(2)
         name = function.name if isinstance(function, Global) else ""
         if name in CONTAINERS:
@@ -544,7 +544,7 @@ class Machine:
         self.stack.append(made)
 
     def build(self, _: Any) -> None:
-        """Sets an object's state: that of a state_dict is the versions of its modules."""
+        """Set an object's state: that of a state_dict is the versions of its modules."""
         target, state = self.stack[-2], self.take(1)[0]
         self.meter.charge_for((state, *state) if type(state) is tuple and len(state) == 2 else (state,))
         if type(target) is OrderedDict and type(state) is dict and _only_metadata(state):

@@ -45,12 +45,12 @@ _chosen: list[LoadEndianness | None] = [None]
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
-    """What was said last; None where nothing was, and the lowest is taken to be first."""
+    """Return what was said last; None where nothing was, and the lowest is taken to be first."""
     return _chosen[0]
 
 
 def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
-    """Says in which order the bytes are in files that do not tell."""
+    """Say in which order the bytes are in files that do not tell."""
     if endianness is not None and not isinstance(endianness, LoadEndianness):
         raise BadArgument("set_default_load_endianness: expects a LoadEndianness or None, "
                           f"got {type(endianness).__name__}", fix="LoadEndianness.LITTLE")
@@ -59,7 +59,7 @@ def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
 
 def check_module_version_greater_or_equal(module: ModuleType, req_version_tuple: tuple[int, ...],
                                           error_if_malformed: bool = True) -> bool:
-    """Whether a module's `__version__` is at least this."""
+    """Return whether a module's `__version__` is at least this."""
     try:
         numbers = tuple(int(part) for part, _ in zip(module.__version__.split("."), req_version_tuple))
     except (AttributeError, ValueError):

@@ -28,7 +28,7 @@ from .streams import Sink, pieces
 
 
 def archive_of(value: Any, module: Any, protocol: int) -> Callable[[Sink], None]:
-    """What writes an archive that holds this object, which has been pickled by a module such as Python's `pickle`."""
+    """Pickle an object by a module such as Python's `pickle`, and return what writes an archive that holds it."""
     storages: dict[int, tuple[str, Storage]] = {}
     program = io.BytesIO()
     pickler = type("Pickler", (_Writer, (module or pickle).Pickler), {"storages": storages})
@@ -90,7 +90,7 @@ def _reduced(tensor: Tensor) -> Any:
 # -------------------------------------------------------------------------------------------------------------- reading
 
 def unpickle(program: bytes, load_storage: Callable[[Any], Any], module: Any, settings: dict[str, Any]) -> Any:
-    """What a pickle makes when it is run. It can do anything, so this is only for files that the user trusts."""
+    """Run a pickle and return what it makes. It can do anything, so this is only for files that the user trusts."""
     reader = type("Unpickler", (_Reader, (module or pickle).Unpickler), {"persistent_load": staticmethod(load_storage)})
     return reader(io.BytesIO(program), **{"encoding": "utf-8", **settings}).load()
 
@@ -115,7 +115,7 @@ RENAMED = {"NonDynamicallyQuantizableLinear": "Linear"}  # a part of MultiheadAt
 
 
 def ours(module: str, name: str) -> Any:
-    """The class or function that has the place of one of PyTorch's."""
+    """Return the class or function that has the place of one of PyTorch's."""
     name = RENAMED.get(name, name)
     for path in (our_path(module), "mutagrad.nn", "mutagrad.nn.functional", "mutagrad"):
         try:

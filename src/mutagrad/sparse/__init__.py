@@ -53,13 +53,13 @@ class IntTensor(metaclass=_Typed):
 
 
 def addmm(mat: Tensor, mat1: SparseTensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Any:
-    """beta * mat + alpha * (mat1 @ mat2), where mat1 is sparse."""
+    """Return beta * mat + alpha * (mat1 @ mat2), where mat1 is sparse."""
     return beta * mat + alpha * mm(mat1, mat2)
 
 
 def sum(input: SparseTensor, dim: int | Sequence[int] | None = None,
         dtype: dtype | None = None) -> Any:
-    """The sum of all elements, or over some dimensions: sparse again, unless no sparse dimension is left."""
+    """Return the sum of all elements, or over some dimensions: sparse again, unless no sparse dimension is left."""
     if dim is None:
         return input._values().sum(dtype=dtype)
     gone = set(whole_dims(dim, input.dim(), "sparse.sum"))

@@ -99,7 +99,7 @@ class SparseTensor:
         return bool(self._numbers.requires_grad)
 
     def requires_grad_(self, requires_grad: bool = True) -> SparseTensor:
-        """Only what its values are: it has no `.grad` of its own."""
+        """Accept what its values are, or detach them: it has no `.grad` of its own."""
         if requires_grad and not self.requires_grad:
             raise GradientError("requires_grad_: a sparse tensor has no gradient of its own, its values have",
                                 fix="values.requires_grad_() before sparse_coo_tensor(indices, values, size)")
@@ -111,7 +111,7 @@ class SparseTensor:
         return SparseTensor(self._places, values, self.shape, self._coalesced)
 
     def to(self, *targets: Any, **settings: Any) -> SparseTensor:
-        """With values of another type; the device can only be the CPU."""
+        """Convert the values to another type; the device can only be the CPU."""
         return self._with(self._numbers.to(*targets, **settings))
 
     def float(self) -> SparseTensor:
@@ -130,7 +130,7 @@ class SparseTensor:
         return SparseTensor(self._places.clone(), self._numbers.clone(), self.shape, self._coalesced)
 
     def coalesce(self) -> SparseTensor:
-        """The same with places in order, each once."""
+        """Return the same with places in order, each once."""
         if self._coalesced:
             return self
         dims = tuple(self.shape[:self.sparse_dim()])
@@ -142,7 +142,7 @@ class SparseTensor:
         return SparseTensor(make(places), summed, self.shape, True)
 
     def to_dense(self, dtype: dtypes.dtype | None = None, *, masked_grad: bool | None = None) -> Any:
-        """All elements, zeros included, as an ordinary tensor."""
+        """Return all elements, zeros included, as an ordinary tensor."""
         values = self._numbers if dtype is None else self._numbers.to(dtype)
         dense = zeros(tuple(self.shape), dtype=values.dtype)
         return dense.index_put(tuple(self._places.unbind(0)), values, accumulate=True)
@@ -216,7 +216,7 @@ def sparse_coo_tensor(indices: Any, values: Any = None, size: Sequence[int] | No
                       dtype: dtypes.dtype | None = None, device: device | str | None = None, pin_memory: bool = False,
                       requires_grad: bool = False, check_invariants: bool | None = None,
                       is_coalesced: bool | None = None) -> SparseTensor:
-    """A sparse tensor from places (a column for each value) and values."""
+    """Make a sparse tensor from places (a column for each value) and values."""
     check_device(device)
     places = _dense_places(indices)
     numbers = values if isinstance(values, Tensor) and dtype is None else as_tensor(values, dtype=dtype)
@@ -237,7 +237,7 @@ def sparse_coo_tensor(indices: Any, values: Any = None, size: Sequence[int] | No
 
 def to_sparse(x: Tensor, sparse_dim: int | None = None, *, layout: layout | None = None,
               blocksize: Sequence[int] | None = None, dense_dim: int | None = None) -> SparseTensor:
-    """The elements that are not zero, and where they are."""
+    """Return the elements that are not zero, and where they are."""
     if layout not in (None, sparse_coo) or blocksize is not None or dense_dim:
         raise NotSupported("to_sparse: only places and values (COO) are supported", fix="x.to_sparse()")
     dims = x.ndim if sparse_dim is None else sparse_dim
@@ -247,7 +247,7 @@ def to_sparse(x: Tensor, sparse_dim: int | None = None, *, layout: layout | None
 
 
 def to_dense(x: Tensor, dtype: dtypes.dtype | None = None, *, masked_grad: bool | None = None) -> Tensor:
-    """Itself: all its elements are there already."""
+    """Return the tensor itself: all its elements are there already."""
     return x if dtype is None else x.to(dtype)
 
 
@@ -283,7 +283,7 @@ class _SparseProduct(Function):
 
 
 def sparse_mm(sparse: SparseTensor | Tensor, dense: Tensor, reduce: str = "sum") -> Any:
-    """A sparse matrix times a dense one; gradients reach both."""
+    """Multiply a sparse matrix with a dense one; gradients reach both."""
     if reduce != "sum":
         raise NotSupported(f"sparse.mm: reduce={reduce!r} is not supported", fix="reduce='sum'")
     if isinstance(dense, SparseTensor):

@@ -87,17 +87,17 @@ class Timer:
         return Measurement(number, times, **self._about)  # type: ignore[arg-type]
 
     def timeit(self, number: int = 1_000_000) -> Measurement:
-        """One run of so many executions, after a short one to warm up."""
+        """Time one run of so many executions, after a short one to warm up."""
         self._timer.timeit(max(number // 100, 2))
         return self._measured(number, [self._timer.timeit(number)])
 
     def repeat(self, repeat: int = 5, number: int = 1_000_000) -> Measurement:
-        """Several runs of so many executions."""
+        """Time several runs of so many executions."""
         return self._measured(number, self._timer.repeat(repeat, number))
 
     def blocked_autorange(self, callback: Callable[[int, float], None] | None = None,
                           min_run_time: float = 0.2) -> Measurement:
-        """Runs for at least so many seconds in all, each long enough for the clock."""
+        """Time runs of at least so many seconds in all, each long enough for the clock."""
         number = 1
         while (taken := self._timer.timeit(number)) < min_run_time / 1000 and number < 1_000_000_000:
             number *= 10
@@ -111,7 +111,7 @@ class Timer:
 
     def adaptive_autorange(self, threshold: float = 0.1, *, min_run_time: float = 0.01, max_run_time: float = 10.0,
                            callback: Callable[[int, float], None] | None = None) -> Measurement:
-        """Runs until half of them lie closer together than `threshold` times their median, or the time is up."""
+        """Time runs until half of them lie closer together than `threshold` times their median, or the time is up."""
         found = self.blocked_autorange(callback, min_run_time)
         times = found.raw_times
         while sum(times) < max_run_time and (len(times) < 4 or found.iqr > threshold * found.median):

@@ -40,7 +40,7 @@ __all__ = ["CheckpointPolicy", "checkpoint", "checkpoint_sequential", "create_se
 
 
 def outer_writers(tensors: Iterable[TensorBase], since: int) -> tuple[list[Any], bool]:
-    """What the history of `tensors` reads that is older than `since`; and whether it wrote to a part of any of that."""
+    """Return what the history of `tensors` reads that is older than `since`; and whether it wrote to a part of that."""
     inner, outer = recorded_since(tensors, since)
     return outer, wrote_outside(inner, since)
 
@@ -161,7 +161,7 @@ def _version(tensor: TensorBase | None) -> int:
 
 
 def noop_context_fn() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
-    """The contexts that a checkpointed function runs in, and runs again in, unless others are given: none."""
+    """Return the contexts that a checkpointed function runs in, and runs again in, unless others are given: none."""
     return nullcontext(), nullcontext()
 
 
@@ -209,7 +209,7 @@ class _InContexts:
 def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None,
                context_fn: Callable[[], Contexts] | None = None, determinism_check: str = "default",
                debug: bool = False, preserve_rng_state: bool = True, **kwargs: Any) -> Any:
-    """`function(*args, **kwargs)`, whose inner values are computed again for the gradient instead of being kept.
+    """Call `function(*args, **kwargs)`; its inner values are computed again for the gradient instead of being kept.
 
     >>> import mutagrad as mg
     >>> from mutagrad.utils.checkpoint import checkpoint
@@ -276,7 +276,7 @@ def _replace(outputs: list[TensorBase], op: Recomputed, tensors: list[TensorBase
 
 def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None,
                           preserve_rng_state: bool = True, **kwargs: Any) -> Any:
-    """Calls functions one after the other, in so many checkpointed segments; the last segment keeps its values."""
+    """Call functions one after the other, in so many checkpointed segments; the last segment keeps its values."""
     functions = list(functions.children()) if hasattr(functions, "children") else list(functions)
     if kwargs:
         raise BadArgument(f"checkpoint_sequential: unexpected arguments {sorted(kwargs)}")
@@ -304,15 +304,15 @@ def _in_a_row(functions: list[Callable[..., Any]]) -> Callable[[Any], Any]:
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[TensorBase]]:
-    """The devices that these tensors are on beside the CPU, and the states of their random numbers: there are none."""
+    """Return the devices beside the CPU that these tensors are on, and their generators' states: there are none."""
     return [], []
 
 
 def set_device_states(devices: Sequence[int], states: Sequence[TensorBase], *, device_type: str | None = None) -> None:
-    """Sets the states of such devices again."""
+    """Set the states of such devices again."""
 
 
 def check_backward_validity(inputs: Iterable[Any]) -> None:
-    """Warns if none of these requires a gradient: nothing that is computed of them will have one."""
+    """Warn if none of these requires a gradient: nothing that is computed of them will have one."""
     if not any(getattr(x, "requires_grad", False) for x in inputs):
         warnings.warn("checkpoint: none of the inputs requires a gradient, so none will be computed", stacklevel=2)

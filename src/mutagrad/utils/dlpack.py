@@ -10,5 +10,5 @@ __all__ = ["from_dlpack", "to_dlpack"]
 
 
 def to_dlpack(tensor: Tensor) -> Any:
-    """The memory of a tensor as a capsule that another library can take over once."""
+    """Return the memory of a tensor as a capsule that another library can take over once."""
     return tensor.__dlpack__()

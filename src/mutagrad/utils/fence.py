@@ -18,7 +18,7 @@ from ..core.write import new_node, set_write
 
 
 def recorded_since(tensors: Iterable[TensorBase], since: int) -> tuple[list[Any], list[Any]]:
-    """The nodes newer than `since` in the history of `tensors`, oldest first; and the older writers that they read."""
+    """Return the nodes newer than `since` in the history of `tensors`, oldest first; and the older ones they read."""
     stack = [t._storage.writer for t in tensors]
     seen: set[Any] = set()
     inner, outer = [], []
@@ -36,7 +36,7 @@ def recorded_since(tensors: Iterable[TensorBase], since: int) -> tuple[list[Any]
 
 
 def wrote_outside(nodes: Iterable[Any], since: int) -> bool:
-    """Whether any of these nodes is a write to a part of something older than `since`."""
+    """Return whether any of these nodes is a write to a part of something older than `since`."""
     return any(isinstance(node, Node) and node.previous is not None and node.previous.order > since
                for node in nodes)
 
@@ -51,7 +51,7 @@ class Read(NamedTuple):
 
 
 def reads_outside(nodes: Iterable[Any], since: int) -> list[Read]:
-    """What these nodes read that is older than `since`."""
+    """Return what these nodes read that is older than `since`."""
     found = []
     for node in nodes:
         windows = getattr(node, "windows", None) or ()
@@ -62,7 +62,7 @@ def reads_outside(nodes: Iterable[Any], since: int) -> list[Read]:
 
 
 def key_of(writer: Any, window: Window | None) -> Any:
-    """What stands for a writer and a window in a dict: of an index of arrays, their elements."""
+    """Return what stands for a writer and a window in a dict: of an index of arrays, their elements."""
     if window.__class__ is not tuple or window[3] is None:
         return writer, window
     *place, index = window
@@ -102,7 +102,7 @@ class Argument(NamedTuple):
         return overlaps_itself(sizes, self.strides, self.itemsize)
 
     def laid_out(self, value: Array) -> Any:
-        """The value in memory of its own, as a window if it was one: in the same order, without what lay between."""
+        """Return the value in memory of its own, as a window if it was one: in that order, without what lay between."""
         if self.offset is None or self.overlaps:
             tensor = make(value)
             if tensor._array is value:
@@ -162,7 +162,7 @@ class Fence:
         return node
 
     def argument(self, value: Array, was: Argument) -> Any:
-        """The value of an argument as a tensor that leads to what the argument was."""
+        """Return the value of an argument as a tensor that leads to what the argument was."""
         tensor = was.laid_out(value)
         if was.writer is None:
             return tensor
@@ -180,12 +180,12 @@ class Fence:
         return tensor
 
     def source(self, read: Read) -> tuple[Any, Any]:
-        """The key of what was read outside, be it by way of an argument, and its writer."""
+        """Return the key of what was read outside, be it by way of an argument, and its writer."""
         was, key = self.arguments.get(read.writer, (None, None))
         return (key_of(read.writer, read.window), read.writer) if was is None else (key, was.writer)
 
     def close(self, reads: list[Read]) -> None:
-        """Puts an end to each of these reads; arguments have theirs."""
+        """Put an end to each of these reads; arguments have theirs."""
         for node, k, writer, window in reads:
             if writer in self.arguments:
                 continue

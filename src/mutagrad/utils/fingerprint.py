@@ -20,7 +20,7 @@ _ROUNDINGS = 16 * BLOCK ** 0.5  # how many roundings of the largest element the 
 
 
 def fingerprint(array: Array, most: int | None = None) -> Any:
-    """The weighed sums of its blocks; of an array with more than `most` elements, of so many picked evenly."""
+    """Return the weighed sums of its blocks; of an array with more than `most` elements, of so many picked evenly."""
     flat = _numbers(_picked(array, most))
     weights = _BY_TYPE[flat.dtype]
     whole = flat.size // BLOCK * BLOCK
@@ -30,7 +30,7 @@ def fingerprint(array: Array, most: int | None = None) -> Any:
 
 
 def unchanged(before: Array, array: Array, most: int | None = None) -> bool:
-    """Whether an array still has this fingerprint."""
+    """Return whether an array still has this fingerprint."""
     now = fingerprint(array, most)
     if before.shape != now.shape or before.dtype != now.dtype:
         return False

@@ -39,7 +39,7 @@ class Place(NamedTuple):
         return cls(offset, shape, tuple(t for n, t in zip(shape, strides) if n > 1), _exact(index), kind)
 
     def within(self, argument: Argument) -> Place | None:
-        """The same, counted from where an argument begins; None if it is all of the argument."""
+        """Return the same, counted from where an argument begins; None if it is all of the argument."""
         moved = self._replace(offset=self.offset - (argument.offset or 0), kind="")  # a new storage is of its own type
         return None if (moved.offset, moved.shape, moved.index) == (0, argument.shape, None) else moved
 
@@ -85,7 +85,7 @@ class Trace:
         self.written, self.read = Place.of(node.written), tuple(map(Place.of, node.windows or ()))
 
     def matches(self, node: Node, arguments: Mapping[Any, tuple[Argument, Any]]) -> bool:
-        """Whether this node computes with the same; `arguments` says which of its inputs stand for arguments."""
+        """Return whether this node computes with the same; `arguments` says which of its inputs stand for arguments."""
         arrays, settings = _saved(node)
         if node.op.name != self.name or repr(settings) != repr(self.settings) or Place.of(node.written) != self.written:
             return False

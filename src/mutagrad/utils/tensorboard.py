@@ -130,7 +130,7 @@ class SummaryWriter:
 
     def add_scalar(self, tag: str, scalar_value: Tensor | float, global_step: int | None = None,
                    walltime: float | None = None, new_style: bool = False, double_precision: bool = False) -> None:
-        """Adds a number."""
+        """Add a number."""
         if new_style or double_precision:
             raise NotSupported("SummaryWriter.add_scalar: new_style and double_precision are not supported",
                                why="numbers are written in 32 bits", fix="add_scalar(tag, value, step)")
@@ -138,21 +138,21 @@ class SummaryWriter:
 
     def add_scalars(self, main_tag: str, tag_scalar_dict: Mapping[str, Tensor | float], global_step: int | None = None,
                     walltime: float | None = None) -> None:
-        """Adds several numbers that are shown in one plot, each in a folder of its own."""
+        """Add several numbers that are shown in one plot, each in a folder of its own."""
         for tag, value in tag_scalar_dict.items():
             folder = f"/{main_tag.replace('/', '_')}_{tag.replace('/', '_')}"
             self._add(main_tag, single(2, float(_array(value))), global_step, walltime, folder)
 
     def add_histogram(self, tag: str, values: Any, global_step: int | None = None, bins: Any = "tensorflow",
                       walltime: float | None = None, max_bins: int | None = None) -> None:
-        """Adds how values are distributed; bins is "tensorflow" or what `numpy.histogram` takes."""
+        """Add a histogram of values; bins is "tensorflow" or what `numpy.histogram` takes."""
         if max_bins is not None:
             raise NotSupported("SummaryWriter.add_histogram: max_bins is not supported", fix=f"bins={max_bins}")
         self._add(tag, field(5, _histogram(_array(values), bins)), global_step, walltime)
 
     def add_image(self, tag: str, img_tensor: Any, global_step: int | None = None, walltime: float | None = None,
                   dataformats: str = "CHW") -> None:
-        """Adds an image: bytes, or numbers from 0 to 1."""
+        """Add an image: bytes, or numbers from 0 to 1."""
         pixels = _pixels("SummaryWriter.add_image", img_tensor, dataformats)
         height, width, channels = pixels.shape
         size = field(1, height) + field(2, width) + field(3, channels)
@@ -160,12 +160,12 @@ class SummaryWriter:
 
     def add_images(self, tag: str, img_tensor: Any, global_step: int | None = None, walltime: float | None = None,
                    dataformats: str = "NCHW") -> None:
-        """Adds several images side by side."""
+        """Add several images side by side."""
         self.add_image(tag, img_tensor, global_step, walltime, dataformats)
 
     def add_figure(self, tag: str, figure: Any, global_step: int | None = None, close: bool = True,
                    walltime: float | None = None) -> None:
-        """Adds figures of Matplotlib as they are drawn."""
+        """Add figures of Matplotlib as they are drawn."""
         figures = figure if isinstance(figure, list) else [figure]
         drawn = []
         for each in figures:
@@ -177,7 +177,7 @@ class SummaryWriter:
 
     def add_text(self, tag: str, text_string: str, global_step: int | None = None,
                  walltime: float | None = None) -> None:
-        """Adds a text, which may be Markdown."""
+        """Add a text, which may be Markdown."""
         tensor = field(1, _TEXT_TYPE) + field(2, field(2, field(1, 1))) + field(8, text_string)
         self._add(f"{tag}/text_summary", field(8, tensor) + field(9, field(1, field(1, "text"))), global_step, walltime)
 
@@ -186,17 +186,17 @@ class SummaryWriter:
     add_onnx_graph, add_pr_curve, add_video = map(_refuse, ("add_onnx_graph", "add_pr_curve", "add_video"))
 
     def get_logdir(self) -> str:
-        """The folder that is written."""
+        """Return the folder that is written."""
         return self.log_dir
 
     def flush(self) -> None:
-        """Brings everything to the disk."""
+        """Bring everything to the disk."""
         self._waiting, self._flushed = 0, time.monotonic()
         for file in self._files.values():
             file.flush()
 
     def close(self) -> None:
-        """Ends the files; what is added afterwards begins new ones."""
+        """End the files; what is added afterwards begins new ones."""
         for file in self._files.values():
             file.close()
         self._files.clear()

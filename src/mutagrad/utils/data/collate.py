@@ -30,7 +30,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
 
 
 def collate(batch: Sequence[Any], *, collate_fn_map: Collators | None = None) -> Any:
-    """The same, with functions of one's own for some classes: `function(batch, collate_fn_map=...)`."""
+    """Collate with functions of one's own for some classes: `function(batch, collate_fn_map=...)`."""
     return _collate(batch, "", _of_the_user(collate_fn_map or {}))
 
 
@@ -51,7 +51,7 @@ def _of_the_user(functions: Collators) -> Collators:
 
 
 def default_convert(data: Any) -> Any:
-    """Arrays as tensors, in mappings, tuples and sequences as they are nested; anything else as it is."""
+    """Return arrays as tensors, in mappings, tuples and sequences as they are nested; anything else as it is."""
     if isinstance(data, (np.ndarray, np.generic)) and data.dtype.kind not in "SUO":
         return as_tensor(data)
     if isinstance(data, Mapping):

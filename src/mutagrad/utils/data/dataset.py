@@ -97,7 +97,7 @@ class StackDataset(Dataset[Any]):
 
 
 def items_at(dataset: Any, indices: list[Any]) -> list[Any]:
-    """Several items, at once where the dataset can."""
+    """Return several items, at once where the dataset can."""
     if not callable(getattr(dataset, "__getitems__", None)):
         return [dataset[index] for index in indices]
     found = dataset.__getitems__(indices)
@@ -179,7 +179,7 @@ class Subset(Dataset[T_co]):
 
 def random_split(dataset: Dataset[T_co], lengths: Sequence[int | float],
                  generator: Generator | None = None) -> list[Subset[T_co]]:
-    """Deals the items at random into subsets of these lengths, or of these fractions of the whole.
+    """Deal the items at random into subsets of these lengths, or of these fractions of the whole.
 
     >>> import mutagrad as mg
     >>> from mutagrad.utils.data import random_split

@@ -13,7 +13,7 @@ INTERVAL = 0.1  # seconds between two displays
 
 
 def progress(iterable: Iterable[T], desc: str | None = None) -> Iterable[T]:
-    """The same items, with a display of how many have gone by: tqdm's where it is installed, else one line.
+    """Iterate over the same items and show how many have gone by: with tqdm where it is installed, else in one line.
 
     Nothing is shown where stderr is no terminal, or with MUTAGRAD_PROGRESS=0 in the environment.
 

@@ -48,5 +48,5 @@ class DistributedSampler(Sampler[int]):
         return self.num_samples
 
     def set_epoch(self, epoch: int) -> None:
-        """Another order for each epoch; to be called before iterating."""
+        """Set the epoch, each of which has another order; to be called before iterating."""
         self.epoch = epoch

@@ -21,7 +21,7 @@ class Recipe(NamedTuple):
         return isinstance(self.dataset, IterableDataset)
 
     def fetcher(self) -> Callable[[Any], Any]:
-        """The function from indices to a batch. For a stream it raises StopIteration at the end."""
+        """Return the function from indices to a batch. For a stream it raises StopIteration at the end."""
         return _stream(self) if self.streams else _lookup(self)
 
 

@@ -46,7 +46,7 @@ class SequentialSampler(Sampler[int]):
 
 
 def draw_seed(generator: Generator | None) -> int:
-    """A number to seed something else with."""
+    """Draw a number to seed something else with."""
     return int(randint(0, 2**63 - 1, (), generator=generator).item())
 
 

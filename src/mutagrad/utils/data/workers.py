@@ -52,7 +52,7 @@ _info: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """About the worker that asks; None in the main process."""
+    """Return what is known of the worker that asks; None in the main process."""
     return _info
 
 
@@ -65,7 +65,7 @@ class Failure(NamedTuple):
     trace: str
 
     def raised(self) -> BaseException:
-        """The exception as it was, or else another of its class with its message, or else one that names the class."""
+        """Return the exception as it was, or another of its class with its message, or one that names the class."""
         error = self.error
         if error is None and self.kind is not None:
             error = self.kind.__new__(self.kind)
@@ -120,7 +120,7 @@ def _failure(error: BaseException, number: int) -> bytes:
 
 def work(recipe: Recipe, connection: Connection, number: int, count: int, base_seed: int,
          init: Callable[[int], None] | None) -> None:
-    """A worker's life: receives indices, sends batches."""
+    """Run in a worker: receive indices, send batches."""
     global _info
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes of a terminal: the main one ends others
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that `finally` and atexit run
@@ -228,7 +228,7 @@ class Pool:
         self._begin(indices)
 
     def restart(self, indices: Any) -> None:
-        """Another pass over the data with the same workers; what is left of the last one is thrown away."""
+        """Begin another pass over the data with the same workers; what is left of the last one is thrown away."""
         if not self._close.alive:
             raise WorkerError("DataLoader: its workers have ended after a failure", fix="make a new DataLoader")
         while self._owing:
@@ -341,7 +341,7 @@ def _died(worker: Worker, number: int) -> WorkerError:
 
 
 def end(workers: list[Worker], owner: int) -> None:
-    """Ends processes: an idle one is told to stop, one that works is terminated, one that does not react is killed."""
+    """End processes: an idle one is told to stop, one that works is terminated, one that does not react is killed."""
     if os.getpid() != owner:  # a forked process that has a copy of the iterator
         return
     for worker in workers:

@@ -119,12 +119,12 @@ class Shuffler(IterDataPipe):
         self.datapipe, self.buffer_size, self._seed, self._enabled = datapipe, buffer_size, None, True
 
     def set_shuffle(self, shuffle: bool = True) -> Shuffler:
-        """Whether it does anything."""
+        """Set whether it shuffles at all."""
         self._enabled = shuffle
         return self
 
     def set_seed(self, seed: int) -> Shuffler:
-        """The same order again, the next time."""
+        """Set the seed of the next pass, which has the same order again."""
         self._seed = seed  # type: ignore[assignment]
         return self
 
