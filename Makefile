@@ -10,7 +10,7 @@ EXAMPLES := .venv-examples/bin
 # On two cores two workers halve the time; the cost tests count instead of timing, so neighbours do not disturb them.
 PYTEST := -m pytest -q -n 2
 
-.PHONY: anew tour test matrix smoke soak oracle coverage bench examples lint clean help
+.PHONY: anew tour test matrix smoke soak oracle coverage stubs bench examples lint clean help
 
 help:
 	@echo "make tour    a dozen mutating programs, their gradients, and what PyTorch does with them"
@@ -19,6 +19,7 @@ help:
 	@echo "make soak    a million random programs and the stress cases, for a night; goes on where it was stopped"
 	@echo "make oracle  all tests, with those that compare with PyTorch 2.13"
 	@echo "make coverage  writes docs/coverage.md: how much of PyTorch's table of operations is here"
+	@echo "make stubs   writes the .pyi files: what type checkers and editors know of the package"
 	@echo "make bench   timings as ratios to PyTorch          make lint    ruff and mypy --strict"
 	@echo "make examples  train what is in examples/training, and save the plots"
 
@@ -59,6 +60,9 @@ oracle: .venv-oracle/ready
 coverage: .venv-oracle/ready
 	PYTHONPATH=tests $(ORACLE)/python -m oracle.coverage
 
+stubs: .venv/ready
+	PYTHONPATH=tests $(BIN)/python -m stubs
+
 bench: .venv-oracle/ready
 	$(ORACLE)/python -m compileall -q src
 	$(ORACLE)/python benchmarks/bench.py
@@ -74,9 +78,12 @@ examples: .venv-examples/ready
 	@for script in $(filter-out %/common.py,$(wildcard examples/training/*.py)); do \
 		echo "== $$script"; OPENBLAS_NUM_THREADS=1 $(EXAMPLES)/python $$script || exit 1; done
 
+# Where there is a stub, mypy does not look at the source unless it is named.
+STUBBED = $(patsubst %.pyi,%.py,$(wildcard src/mutagrad/*.pyi src/mutagrad/*/*.pyi))
 lint: .venv/ready
 	$(BIN)/ruff check src tests benchmarks examples
 	$(BIN)/mypy
+	$(BIN)/mypy --cache-dir .mypy_cache/sources $(STUBBED)
 
 clean:
 	rm -rf .venv .venv-oracle .venv-examples .venv-3.* .pytest_cache .mypy_cache .ruff_cache

@@ -25,11 +25,15 @@ from contextvars import Context
 from functools import cache, wraps
 from importlib import import_module
 from threading import local
+from types import ModuleType
 from typing import Any
 
 from .openblas_env import numpy
 
-np: Any = numpy  # untyped on purpose: other array libraries will stand here, and their stubs differ
+# NumPy's functions under their names, in a module of its own: kinds.py exchanges some of them once there are other kinds of array.
+# Untyped on purpose: what an array is to a type checker is in base/operands.py.
+np: Any = ModuleType("numpy")
+np.__dict__.update(vars(numpy))
 
 __all__ = ["KNOWN", "SILENT", "add_at", "choose", "constant", "fp_error", "fp_state", "np", "set_fp_state", "silenced", "silent", "silently"]
 

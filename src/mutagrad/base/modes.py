@@ -43,8 +43,9 @@ class Entry:
 class Modes:
     """All modes of one thread at one time. `outer` is what they were before; `changes` is what differs from that."""
 
-    __slots__ = ("anomaly", "anomaly_checks_nan", "autocast_dtype", "cast", "changes", "device", "dispatch_off", "dual", "entry", "function_modes",
-                 "grad_off_below", "inference", "nan_policy", "outer", "profilers", "recorded", "saved_hooks", "saved_hooks_refused", "strong_zeros", "sweep")
+    __slots__ = ("anomaly", "anomaly_checks_nan", "autocast_dtype", "cast", "changes", "device", "dispatch_off", "dual",
+                 "entry", "function_modes", "grad_off_below", "inference", "kind", "nan_policy", "outer", "profilers",
+                 "recorded", "saved_hooks", "saved_hooks_refused", "strong_zeros", "sweep")
     recorded: bool  # operations become nodes
     strong_zeros: bool  # a zero adjoint stays zero where a derivative is infinite
     anomaly: bool  # detect_anomaly is on
@@ -61,6 +62,7 @@ class Modes:
     profilers: tuple[Any, ...]
     device: Any  # where new tensors live; None: the CPU
     sweep: Any  # the innermost sweep that is running
+    kind: Any  # of which kind new arrays are (see arrays/kinds.py); None: NumPy's own
     grad_off_below: bool  # some record from here down does not record
     entry: Entry | None  # None: a record of this package's own
     outer: Modes | None
@@ -74,7 +76,7 @@ class Modes:
         self.dual, self.saved_hooks, self.saved_hooks_refused = before.dual, before.saved_hooks, before.saved_hooks_refused
         self.function_modes, self.dispatch_off, self.cast = before.function_modes, before.dispatch_off, before.cast
         self.autocast_dtype, self.profilers, self.device = before.autocast_dtype, before.profilers, before.device
-        self.sweep = before.sweep
+        self.sweep, self.kind = before.sweep, before.kind
         for name, value in changes.items():
             setattr(self, name, value(getattr(before, name)) if value.__class__ is Relative else value)
         self.grad_off_below = before.grad_off_below or not self.recorded
@@ -109,7 +111,7 @@ class _Defaults:
 
     recorded, strong_zeros, anomaly, anomaly_checks_nan, nan_policy, inference = True, True, False, True, "warn", False
     dual, saved_hooks, saved_hooks_refused, function_modes, dispatch_off = None, (), (), (), 0
-    cast, autocast_dtype, profilers, device, sweep, grad_off_below = None, None, (), None, None, False
+    cast, autocast_dtype, profilers, device, sweep, kind, grad_off_below = None, None, (), None, None, None, False
 
 
 _DEFAULTS: Any = _Defaults()

@@ -11,7 +11,7 @@ from operator import itemgetter
 from sys import getrefcount
 from typing import Any
 
-from ..arrays import np, parallel
+from ..arrays import kinds, np, parallel
 from ..arrays.numpy import add_at
 from ..base.counters import counters
 from ..base.errors import BadArgument, ShapeError
@@ -50,8 +50,17 @@ class Arithmetic:
     def cast(self, g: Any, dtype: Any) -> Any:
         return g if dtype is None or g.dtype == dtype else self.own([g], dtype)
 
-    def zeros(self, whole: Whole) -> Any:
-        buffer = np.zeros(*whole)
+    def level(self, g: Any) -> Any:
+        """What an adjoint of another kind of array belongs to; None if it is NumPy's."""
+        return getattr(type(g), "level", None) and g.level
+
+    def leave(self, g: Any) -> Any:
+        """An adjoint of another kind as what it means outside."""
+        return g.level.total(g)
+
+    def zeros(self, whole: Whole, like: Any = None) -> Any:
+        """A buffer of zeros, of the kind of what will be added to it."""
+        buffer = kinds.zeros(*whole, like)
         counters.allocated += buffer.nbytes
         return buffer
 
@@ -66,7 +75,7 @@ class Arithmetic:
 
     def view(self, buffer: Any, window: Any) -> Any:
         offset, shape, strides, index = window
-        return np.ndarray(shape, index.dtype if index.__class__ is As else buffer.dtype, buffer, offset, strides)
+        return kinds.window(buffer, shape, index.dtype if index.__class__ is As else buffer.dtype, offset, strides)
 
     def take(self, buffer: Any, window: Any, clear: bool) -> Any:
         """What stands in the window (a copy), which is cleared if asked."""
@@ -163,8 +172,14 @@ class RecordedArithmetic(Arithmetic):
     def cast(self, g: Any, dtype: Any) -> Any:
         return g if dtype is None or g._array.dtype == dtype else RECORDED.cast(g, dtype)
 
-    def zeros(self, whole: Whole) -> Any:
-        return make(np.zeros(*whole))
+    def level(self, g: Any) -> Any:
+        return super().level(g._array)
+
+    def leave(self, g: Any) -> Any:
+        return RECORDED.total_of_slices(g, g._array.level)
+
+    def zeros(self, whole: Whole, like: Any = None) -> Any:
+        return make(kinds.zeros(*whole, None if like is None else like._array))
 
     def own(self, holder: list[Any], dtype: Any) -> Any:
         g = holder.pop()

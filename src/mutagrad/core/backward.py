@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from weakref import ref
 
 from ..arrays import np
+from ..arrays.kinds import others
 from ..arrays.numpy import SILENT, fp_state, set_fp_state, silently
 from ..base.errors import BadArgument, BadValue, DTypeError, GradientError, OutOfMemory, ShapeError
 from ..base.locks import new_lock
@@ -19,7 +20,7 @@ from .nans import nan_found
 from .op import RECORDED
 from .saved import SEEN_THROUGH
 from .storage import TensorBase, before_write
-from .sweep import Sweep, reaching
+from .sweep import Sweep, SweepAcross, reaching
 from .window import Window, overlaps_itself
 
 # Which engine runs: `Sweep` gives the same, plainly.
@@ -157,7 +158,8 @@ def run_sweep(seeds: list[tuple[Any, Any, Any]], create_graph: bool, retain: boo
     try:
         mode.now = Modes(before, recorded=create_graph, sweep=run)
         set_fp_state(SILENT)
-        SWEEP(arithmetic, Freed(here()), retain, deposit, wanted, useful, edge or {}).run(seeds)
+        sweep = SweepAcross if others() else SWEEP
+        sweep(arithmetic, Freed(here()), retain, deposit, wanted, useful, edge or {}).run(seeds)
         for callback in run.callbacks or ():  # which may add another
             callback()
     except MemoryError as error:

@@ -17,11 +17,12 @@ from typing import Any
 
 from ..arrays import np, parallel as large
 from ..arrays.bfloat16 import in_single, rounded, widened
+from ..arrays.kinds import Refused
 from ..arrays.numpy import KNOWN, constant, silent, silently
 from ..base.errors import BadArgument, BadValue, OutOfMemory
 from ..base.modes import NOT_RECORDING, mode
 from ..base.provenance import OURS
-from .factory import SCOPE, make, window_as
+from .factory import SCOPE, in_order, make, window_as
 from .graph import UNSEEN, Leaf, Node, next_order, window_of
 from .number import PLAIN, number
 from .op import ABOUT_TYPES, RAW, TABLE, VARIANTS, Op, Rule, define_later, forward_for, generated, parameters, register, same, variant
@@ -187,6 +188,8 @@ def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: boo
            f"        result = silent().run(forward, {given})"] if op.into else []),
         "    except MemoryError as error:",
         "        raise no_memory(OP.name, error) from None",
+        "    except Refused as refusal:",  # by another kind of array
+        f"        result = silent().run(refusal.instead, forward_for(OP, {arrays[-1]}.dtype), {given})",
         "    if result.__class__ is not ndarray:",
         "        result = result.__array__()",  # NumPy's scalar as a 0-d array, at a third of the cost of np.array
         "    elif result.ndim > 1 and not result.flags.c_contiguous:",
@@ -443,8 +446,9 @@ VARIANTS.update(conjugate=_conjugated, threaded=_threaded, widened=_widened)
 # has none does not warn: the interpreter asks no filter then, and none has to be installed in the user's program.
 SCOPE.update(
     BadArgument=BadArgument, FLOAT32=np.dtype("float32"), FLOAT64=np.dtype("float64"), KNOWN=KNOWN, LARGE=large.LARGE, Leaf=Leaf, SCALAR_OPERAND=SCALAR_OPERAND,
+    Refused=Refused, forward_for=forward_for,
     NOT_RECORDING=NOT_RECORDING, Node=Node, OURS=OURS, PLAIN=PLAIN, SMALL=SMALL, Storage=Storage, UNSEEN=UNSEEN, __name__=None,
-    answered=answered, begin_write=begin_write, constant=constant, contiguous=np.ascontiguousarray, dtype_error=dtype_error, end_write=end_write,
+    answered=answered, begin_write=begin_write, constant=constant, contiguous=in_order, dtype_error=dtype_error, end_write=end_write,
     getframe=sys._getframe, in_single=in_single, into=into, keep=keep, large=_large, mode=mode, ndarray=ndarray, new=object.__new__,
     next_order=next_order, no_memory=OutOfMemory.found_by, number=number, overlaps_itself=overlaps_itself, promote=promote, save=save,
     shape_error=shape_error, silent=silent, variant=variant, window_as=window_as, window_of=window_of)

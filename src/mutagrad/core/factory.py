@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..arrays import np
+from ..arrays.kinds import IN_USE, of_kind, window
 from ..base.errors import GradientError, may_need_much
 from ..base.modes import mode
 from .graph import window_of
@@ -22,7 +23,7 @@ def results_are(tensor_class: type[TensorBase]) -> None:
 
 
 @may_need_much
-def _in_order(array: Any) -> Any:
+def in_order(array: Any) -> Any:
     return np.ascontiguousarray(array)
 
 
@@ -31,7 +32,9 @@ def make(array: Any) -> Any:
     if array.__class__ is not ndarray:
         array = np.array(array)
     elif not array.flags.c_contiguous:
-        array = _in_order(array)
+        array = in_order(array)
+    if IN_USE and mode.now.kind is not None:
+        array = of_kind(array)
     tensor = object.__new__(SCOPE["Tensor"])
     tensor._array, tensor._offset, tensor._grad = array, None, None
     tensor._storage = new_storage(array)
@@ -50,7 +53,7 @@ def view_of(tensor: TensorBase, array: Any, offset: int) -> Any:
 
 def view(tensor: TensorBase, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, dtype: Any = None) -> Any:
     """The same by geometry: shape, byte strides and byte offset; and element type, if it is another."""
-    return view_of(tensor, ndarray(shape, dtype or tensor._array.dtype, tensor._storage.buffer, offset, strides), offset)
+    return view_of(tensor, window(tensor._storage.buffer, shape, dtype or tensor._array.dtype, offset, strides), offset)
 
 
 def detached(tensor: TensorBase) -> Any:

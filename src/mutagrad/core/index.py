@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import np
+from ..arrays.kinds import extremes, is_plain
 from ..base.errors import BadIndex, BadIndexType, BadValue, OutOfMemory
 from .factory import view_of
 from .storage import TensorBase
@@ -68,9 +69,9 @@ def _picks(part: Any) -> bool:
     if part is None or part is Ellipsis or part.__class__ is int or part.__class__ is slice:
         return False
     if isinstance(part, TensorBase):
-        return part._array.ndim > 0 or part._array.dtype.kind not in "iu"
+        part = part._array
     if isinstance(part, ndarray):
-        return part.ndim > 0 or part.dtype.kind not in "iu"
+        return part.ndim > 0 or part.dtype.kind not in "iu" or not is_plain(part)
     return isinstance(part, (list, tuple, range, bool, np.bool_))
 
 
@@ -94,7 +95,7 @@ def _as_pick(part: Any) -> Any:
         raise BadIndexType(f"index: tensors used as indices must be integers or booleans, not {part.dtype.name}", fix="x[index.long()]")
     if part.dtype == np.uint8 and part.ndim:
         raise BadIndex("index: uint8 is ambiguous", why="PyTorch takes it for a mask, NumPy for positions", fix="x[index.bool()] or x[index.long()]")
-    return part.astype(np.int64) if part.ndim else int(part)
+    return part.astype(np.int64) if part.ndim or not is_plain(part) else int(part)
 
 
 def _fill(x: Any, parts: tuple[Any, ...], used: int) -> tuple[Any, ...]:
@@ -138,7 +139,7 @@ def _resolve(shape: tuple[int, ...], index: list[Any]) -> tuple[Any, ...]:
 def positions(part: Any, size: int, dim: int, from_end: bool = True) -> Any:
     """A copy with negatives counted from the front, all in range; unless `from_end`, negatives are out of range."""
     if part.size:
-        low, high = part.min(), part.max()
+        low, high = extremes(part)
         least = -size if from_end else 0
         if low < least or high >= size:
             raise BadIndex(f"index: {low if low < least else high} is out of range for dimension {dim} of size {size}",

@@ -9,6 +9,7 @@ from sys import _getframe, getrefcount
 from typing import Any
 
 from ..arrays import np
+from ..arrays.kinds import pick, share_memory
 from ..arrays.numpy import add_at, silent
 from ..arrays.parallel import LARGE
 from ..base.errors import BadArgument, DTypeError, OutOfMemory, ShapeError
@@ -20,7 +21,7 @@ from .index import index_shape, plain_slice, split_index
 from .op import RECORDED, Op, same
 from .ownership import ASSIGNS, NOBODYS, UNNAMED, is_nobodys
 from .promote import operand_dtype
-from .storage import TensorBase, aliased, has_aliases, memory_of, move_aside, share_memory
+from .storage import TensorBase, aliased, has_aliases, memory_of, move_aside
 from .window import Window, overlaps_itself
 from .write import begin_write, check_cast, check_writable, compute_into, end_write, new_node, set_write
 
@@ -37,7 +38,7 @@ def read(x: Any, index: tuple[Any, ...]) -> Any:
     """A copy of the elements that `index` picks."""
     array = x._array
     try:
-        result = make(array.take(index[0], 0) if len(index) == 1 and array.size >= LARGE else array[index])
+        result = make(array.take(index[0], 0) if len(index) == 1 and array.size >= LARGE else pick(array, index))
     except MemoryError as error:
         raise OutOfMemory.found_by("index", error) from None
     node = x._storage.writer

@@ -22,6 +22,7 @@ from typing import Any
 from weakref import ref
 
 from ..arrays import np
+from ..arrays.kinds import share_memory
 from ..base.counters import counters
 from ..base.locks import new_lock
 from ..base.operands import Array, Operand
@@ -340,14 +341,6 @@ def keep(leaf: Any, storage: Storage, array: Any) -> Any:
     if storage.root is None and storage.ledger is None:
         leaf.kept = array, storage.version, copy
     return copy
-
-
-def share_memory(a: Any, b: Any) -> bool:
-    """Exact, but gives up (answering yes) on windows for which exactness would be a search."""
-    try:
-        return bool(np.shares_memory(a, b, max_work=10_000))
-    except np.exceptions.TooHardError:
-        return True
 
 
 def is_foreign(memory: Storage) -> bool:

@@ -33,6 +33,7 @@ from itertools import repeat
 from operator import or_
 from typing import TYPE_CHECKING, Any
 
+from ..arrays.kinds import Refused
 from ..arrays.numpy import fp_error
 from ..base.counters import counters
 from ..base.errors import GradientError
@@ -195,7 +196,7 @@ class Sweep:
             whole = [arithmetic.total(whole)]
         if whole_of[1] is None:  # nobody has looked at a part: there are none, and nobody will add to one
             return whole.pop()
-        buffer = arithmetic.own(whole, whole_of[1]) if whole else arithmetic.zeros(whole_of)
+        buffer = arithmetic.own(whole, whole_of[1]) if whole else arithmetic.zeros(whole_of, parts[0][1] if parts else None)
         for window, g in parts:
             arithmetic.add_window(buffer, window, g)
         return buffer
@@ -284,6 +285,30 @@ class Sweep:
             saved = node.saved
             grads = node.op.reverse(self.arithmetic.xp, g, saved, inputs)
         return grads
+
+
+class SweepAcross(Sweep):
+    """A sweep that may come upon adjoints of another kind of array, such as those of a `vmap` that is over.
+
+    What they are to something older than that `vmap`, and so shared by all its slices, is their sum.
+    """
+
+    __slots__ = ()
+
+    def accumulate(self, node: Any, window: Window | None, g: Any) -> None:
+        level = self.arithmetic.level(g)
+        while level is not None and not level.open and node.order > level.since:
+            g = self.arithmetic.leave(g)
+            level = self.arithmetic.level(g)
+        super().accumulate(node, window, g)
+
+    def reverse(self, node: Node, g: Any, inputs: Any) -> Any:
+        try:
+            return super().reverse(node, g, inputs)
+        except Refused as refusal:
+            if self.arithmetic.restore is not None:  # operations on tensors have found another way by themselves
+                raise
+            return refusal.instead(lambda g, saved: list(node.op.reverse(self.arithmetic.xp, g, saved, inputs)), g, node.saved)
 
 
 def accumulates(node: Node) -> bool:

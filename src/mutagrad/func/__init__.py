@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from ..arrays.batched import OneByOne, Slices
+from ..arrays.batched_rules import begin
 from ..autograd.modes import enable_grad
 from ..base.errors import BadData, BadValue, ShapeError
 from ..base.modes import FORWARD, call_with, keeps_modes, mode
@@ -27,6 +29,7 @@ from ..ops.create.create import ones_like, zeros_like
 from ..ops.math.elementwise import equal
 from ..ops.random.generator import default_generator
 from ..ops.shape.shape import movedim, narrow, reshape, select, stack
+from ..ops.shape.slices import enter_slices, leave_slices
 from ..tensors.tensor import Tensor
 from ..utils.checkpoint import outer_writers
 
@@ -262,11 +265,64 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
         size = _size(leaves, dims)
         if not size:  # zeros in the place of a slice say what the results would be like
             leaves = [x if d is None else zeros_like(x.sum(d, keepdim=True)) for x, d in zip(leaves, dims)]
+        if size and (found := _at_once(func, leaves, dims, spec, settings, size, out_dims, randomness)) is not None:
+            return found[0]
         results = [func(*tree_unflatten([x if d is None else select(x, d, i) for x, d in zip(leaves, dims)], spec), **settings)
                    for i in _drawing(size or 1, randomness)]
         return _stacked(results, out_dims, size)
 
     return mapped
+
+
+def _at_once(func: Callable[..., Any], leaves: list[Any], dims: list[Any], spec: Any, settings: dict[str, Any], size: int, out_dims: Any,
+             randomness: str) -> tuple[Any] | None:
+    """The results of one call for all slices together; None where something in it has to be done for each."""
+    level = begin(size, next_order(), randomness == "different")
+    drawn = default_generator.get_state()
+    try:
+        found = call_with({"kind": level}, _inside, func, leaves, dims, spec, settings, level, out_dims)
+    except OneByOne:
+        if not level.refusals:
+            raise
+    finally:
+        level.open = False
+    if level.refusals:
+        default_generator.set_state(drawn)
+        return None
+    if randomness == "error" and not (default_generator.get_state() == drawn).all():
+        raise _draws()
+    return (found,)
+
+
+def _inside(func: Callable[..., Any], leaves: list[Any], dims: list[Any], spec: Any, settings: dict[str, Any], level: Slices, out_dims: Any) -> Any:
+    entered = [x if d is None else enter_slices(x, d, level) for x, d in zip(leaves, dims)]
+    for x, d in zip(entered, dims):
+        if d is not None:
+            x._array.frozen = True
+    result = func(*tree_unflatten(entered, spec), **settings)
+    outputs, shape = tree_flatten(result)
+    wanted = _out_dims(out_dims, result, outputs)
+    return tree_unflatten([_left(x, d, level) for x, d in zip(outputs, wanted)], shape)
+
+
+def _left(x: Any, dim: int | None, level: Slices) -> Any:
+    """One result of the function as that of vmap."""
+    if dim is not None:
+        return leave_slices(x, dim if dim >= 0 else dim + x.ndim + 1, level)
+    if not isinstance(x, Tensor) or getattr(x._array, "level", None) is not level:
+        return x
+    if x._array.values()[1]:
+        raise _differs()
+    return select(leave_slices(x, 0, level), 0, 0)
+
+
+def _differs() -> BadValue:
+    return BadValue("vmap: out_dims cannot be None for this result, because every slice has its own", fix="out_dims=0")
+
+
+def _draws() -> BadValue:
+    return BadValue("vmap: the function draws random numbers", why="each slice could draw its own or all the same",
+                    fix="vmap(func, randomness='different')")
 
 
 def _spread(dims: Any, tree: Any) -> list[Any]:
@@ -302,18 +358,23 @@ def _drawing(size: int, randomness: str) -> Iterator[int]:
             default_generator.set_state(state)
         yield i
         if randomness == "error" and not (default_generator.get_state() == state).all():
-            raise BadValue("vmap: the function draws random numbers", why="each slice could draw its own or all the same",
-                           fix="vmap(func, randomness='different')")
+            raise _draws()
+
+
+def _out_dims(out_dims: Any, result: Any, outputs: list[Any]) -> list[Any]:
+    """A dimension for each output of the function."""
+    alone = isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(result, Tensor)
+    dims = _spread(out_dims[0] if alone else out_dims, result)
+    for x, d in zip(outputs, dims):
+        if d is not None and not isinstance(x, Tensor):
+            raise BadData(f"vmap: the function must only return tensors, not {type(x).__name__}", fix="out_dims=None for it")
+    return dims
 
 
 def _stacked(results: list[Any], out_dims: Any, size: int) -> Any:
     trees = [tree_flatten(r) for r in results]
     spec = trees[0][1]
-    alone = isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(results[0], Tensor)
-    dims = _spread(out_dims[0] if alone else out_dims, results[0])
-    for x, d in zip(trees[0][0], dims):
-        if d is not None and not isinstance(x, Tensor):
-            raise BadData(f"vmap: the function must only return tensors, not {type(x).__name__}", fix="out_dims=None for it")
+    dims = _out_dims(out_dims, results[0], trees[0][0])
     found = [[leaves[k] for leaves, _ in trees] for k in range(len(dims))]
     columns = [_same(values) if d is None else narrow(stack(values), 0, 0, size) for values, d in zip(found, dims)]
     return tree_unflatten([column if d in (0, None) else movedim(column, 0, d) for column, d in zip(columns, dims)], spec)
@@ -323,5 +384,5 @@ def _same(values: list[Any]) -> Any:
     """The one result of all slices."""
     first = values[0]
     if any(value is not first and not (equal(value, first) if isinstance(first, Tensor) else value == first) for value in values):
-        raise BadValue("vmap: out_dims cannot be None for this result, because every slice has its own", fix="out_dims=0")
+        raise _differs()
     return first

@@ -2,19 +2,24 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base.errors import BadSetting, BadValue
+from ..core.dtypes import dtype
 from ..ops.create.create import full
+from ..tensors.tensor import Tensor
 from . import functional as F
 from .common import check_count, described
 from .module import Module
 from .parameter import Parameter
 
+if TYPE_CHECKING:
+    from .common_types import DeviceLike
+
 __all__ = [
-    "CELU", "ELU", "GELU", "GLU", "SELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid", "LogSoftmax", "Mish",
-    "PReLU", "RReLU", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh",
-    "Tanhshrink", "Threshold"]
+    "CELU", "ELU", "GELU", "GLU", "SELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU",
+    "LogSigmoid", "LogSoftmax", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softmax", "Softmax2d",
+    "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold"]
 
 
 class _Activation(Module):
@@ -36,12 +41,12 @@ class _InPlace(_Activation):
         self.inplace = inplace
 
 
-# ---------------------------------------------------------------------------------------------------------- of the relu kind
+# ----------------------------------------------------------------------------------------------------- of the relu kind
 
 class ReLU(_InPlace):
     """Zero for what is negative, the rest as it is."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.relu(input, self.inplace)
 
 
@@ -50,14 +55,15 @@ class Hardtanh(_Activation):
 
     shown: ClassVar[tuple[str, ...]] = ("min_val", "max_val")
 
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False, min_value: float | None = None,
-                 max_value: float | None = None) -> None:
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False,
+                 min_value: float | None = None, max_value: float | None = None) -> None:
         super().__init__()
         self.min_val = self._former("min_val", min_val, min_value)
         self.max_val = self._former("max_val", max_val, max_value)
         self.inplace = inplace
         if not self.max_val > self.min_val:
-            raise BadSetting(f"Hardtanh: max_val={self.max_val} must be larger than min_val={self.min_val}", fix="Hardtanh(-1, 1)")
+            raise BadSetting(f"Hardtanh: max_val={self.max_val} must be larger than min_val={self.min_val}",
+                             fix="Hardtanh(-1, 1)")
 
     @staticmethod
     def _former(name: str, value: float, former: float | None) -> float:
@@ -66,7 +72,7 @@ class Hardtanh(_Activation):
         warnings.warn(f"Hardtanh: {name}ue is deprecated: its name is now {name}", FutureWarning, stacklevel=3)
         return former
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
 
@@ -88,14 +94,15 @@ class LeakyReLU(_Activation):
         super().__init__()
         self.negative_slope, self.inplace = negative_slope, inplace
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.leaky_relu(input, self.negative_slope, self.inplace)
 
 
 class PReLU(Module):
     """What is negative is multiplied by a slope that is trained, one for all or one a channel."""
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: DeviceLike | None = None,
+                 dtype: dtype | None = None) -> None:
         super().__init__()
         self.num_parameters, self.init = check_count(self, "num_parameters", num_parameters, 1), init
         self.weight = Parameter(full((self.num_parameters,), float(init), device=device, dtype=dtype))
@@ -103,7 +110,7 @@ class PReLU(Module):
     def reset_parameters(self) -> None:
         self.weight.data.fill_(self.init)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.prelu(input, self.weight)
 
     def extra_repr(self) -> str:
@@ -111,7 +118,7 @@ class PReLU(Module):
 
 
 class RReLU(_Activation):
-    """What is negative is multiplied by a slope drawn between lower and upper; outside training, by the one in the middle."""
+    """What is negative is multiplied by a slope drawn between lower and upper; outside training, by the middle one."""
 
     shown = "lower", "upper"
 
@@ -119,7 +126,7 @@ class RReLU(_Activation):
         super().__init__()
         self.lower, self.upper, self.inplace = lower, upper, inplace
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
 
@@ -132,11 +139,11 @@ class Threshold(_Activation):
         super().__init__()
         self.threshold, self.value, self.inplace = threshold, value, inplace
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.threshold(input, self.threshold, self.value, self.inplace)
 
 
-# ---------------------------------------------------------------------------------------------------------------- smooth ones
+# ---------------------------------------------------------------------------------------------------------- smooth ones
 
 class _Exponential(_Activation):
     """The relu kind with an exponential below zero."""
@@ -151,21 +158,21 @@ class _Exponential(_Activation):
 class ELU(_Exponential):
     """alpha * (exp(x) - 1) for what is negative."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.elu(input, self.alpha, self.inplace)
 
 
 class CELU(_Exponential):
     """alpha * (exp(x / alpha) - 1) for what is negative."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.celu(input, self.alpha, self.inplace)
 
 
 class SELU(_InPlace):
     """The exponential kind with the two constants that keep mean and variance."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.selu(input, self.inplace)
 
 
@@ -176,7 +183,7 @@ class GELU(Module):
         super().__init__()
         self.approximate = approximate
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.gelu(input, approximate=self.approximate)
 
     def extra_repr(self) -> str:
@@ -186,14 +193,14 @@ class GELU(Module):
 class SiLU(_InPlace):
     """x * sigmoid(x), also known as swish."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.silu(input, self.inplace)
 
 
 class Mish(_InPlace):
     """x * tanh(softplus(x))."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.mish(input, self.inplace)
 
 
@@ -206,51 +213,51 @@ class Softplus(_Activation):
         super().__init__()
         self.beta, self.threshold = beta, threshold
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.softplus(input, self.beta, self.threshold)
 
 
 class Sigmoid(Module):
     """1 / (1 + exp(-x))."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.sigmoid(input)
 
 
 class LogSigmoid(Module):
     """The logarithm of the sigmoid."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.logsigmoid(input)
 
 
 class Tanh(Module):
     """The hyperbolic tangent."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.tanh(input)
 
 
 class Softsign(Module):
     """x / (1 + |x|)."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.softsign(input)
 
 
 class Tanhshrink(Module):
     """x - tanh(x)."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.tanhshrink(input)
 
 
-# -------------------------------------------------------------------------------------------------------------- in pieces
+# ------------------------------------------------------------------------------------------------------------ in pieces
 
 class Hardsigmoid(_InPlace):
     """Straight lines in place of the sigmoid."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.hardsigmoid(input, self.inplace)
 
     def extra_repr(self) -> str:
@@ -260,7 +267,7 @@ class Hardsigmoid(_InPlace):
 class Hardswish(_InPlace):
     """x times straight lines in place of the sigmoid."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.hardswish(input, self.inplace)
 
     def extra_repr(self) -> str:
@@ -279,18 +286,18 @@ class _Shrink(Module):
 class Hardshrink(_Shrink):
     """Zero between -lambd and lambd, the rest as it is."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.hardshrink(input, self.lambd)
 
 
 class Softshrink(_Shrink):
     """Zero between -lambd and lambd, the rest moved towards zero by lambd."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.softshrink(input, self.lambd)
 
 
-# ------------------------------------------------------------------------------------------------------ along a dimension
+# ---------------------------------------------------------------------------------------------------- along a dimension
 
 class GLU(_Activation):
     """The first half of a dimension times the sigmoid of the second."""
@@ -301,7 +308,7 @@ class GLU(_Activation):
         super().__init__()
         self.dim = dim
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.glu(input, self.dim)
 
 
@@ -316,7 +323,7 @@ class Softmax(_AlongDim):
 
     shown = ("dim",)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.softmax(input, self.dim, _stacklevel=5)
 
 
@@ -325,7 +332,7 @@ class Softmin(_AlongDim):
 
     shown = ("dim",)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.softmin(input, self.dim, _stacklevel=5)
 
 
@@ -334,14 +341,15 @@ class LogSoftmax(_AlongDim):
 
     shown = ("dim",)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.log_softmax(input, self.dim, _stacklevel=5)
 
 
 class Softmax2d(Module):
     """The softmax over the channels of each position of an image."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         if input.ndim not in (3, 4):
-            raise BadValue(f"Softmax2d: expects an image or several, of 3 or 4 dimensions, got shape {tuple(input.shape)}", fix="Softmax(dim)")
+            raise BadValue("Softmax2d: expects an image or several, of 3 or 4 dimensions, got shape "
+                           f"{tuple(input.shape)}", fix="Softmax(dim)")
         return F.softmax(input, -3)

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import operator
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from typing import Any, SupportsIndex, TypeAlias, TypeVar
 
 from ..base.errors import BadArgument, BadIndex, BadSetting, BadValue, NotSupported
 from ..tensors.tensor import Tensor
@@ -13,8 +13,13 @@ from .parameter import Parameter
 
 __all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 
+R = TypeVar("R", bound="_Row")
+S = TypeVar("S", bound="Sequential")
+NamedModules: TypeAlias = "Mapping[str, Module] | ModuleDict | Iterable[tuple[str, Module]]"
+NamedValues: TypeAlias = "Mapping[str, Any] | ParameterDict | Iterable[tuple[str, Any]]"
 
-def _place(index: Any, size: int, owner: str) -> int:
+
+def _place(index: SupportsIndex, size: int, owner: str) -> int:
     index = int(operator.index(index))
     if not -size <= index < size:
         raise BadIndex(f"{owner}: index {index} is out of range, there are {size}")
@@ -27,7 +32,7 @@ class _Row(Module):
     def _renumber(self, modules: Iterable[Module]) -> None:
         self._modules = OrderedDict((str(i), m) for i, m in enumerate(modules))
 
-    def _checked(self, module: Any) -> Any:
+    def _checked(self, module: Module) -> Module:
         if module is not None and not isinstance(module, Module):
             raise BadArgument(f"{type(self).__name__}: {type(module).__name__} is not a Module")
         return module
@@ -38,18 +43,18 @@ class _Row(Module):
     def __iter__(self) -> Iterator[Any]:
         return iter(self._modules.values())
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: SupportsIndex | slice) -> Any:
         if isinstance(index, slice):
             return self._part(index)
         return list(self)[_place(index, len(self), type(self).__name__)]
 
-    def _part(self, index: slice) -> Any:
+    def _part(self: R, index: slice) -> R:
         return type(self)(list(self)[index])  # type: ignore[call-arg]
 
     def __setitem__(self, index: int, module: Module) -> None:
         self._modules[list(self._modules)[_place(index, len(self), type(self).__name__)]] = self._checked(module)
 
-    def __delitem__(self, index: Any) -> None:
+    def __delitem__(self, index: SupportsIndex | slice) -> None:
         kept = list(self)
         if not isinstance(index, slice):
             _place(index, len(self), type(self).__name__)
@@ -59,16 +64,16 @@ class _Row(Module):
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if not name.isdigit()]
 
-    def append(self, module: Module) -> Any:
+    def append(self: R, module: Module) -> R:
         self.add_module(str(len(self)), self._checked(module))
         return self
 
-    def extend(self, modules: Iterable[Module]) -> Any:
+    def extend(self: R, modules: Iterable[Module]) -> R:
         for module in list(modules):
             self.append(module)
         return self
 
-    def insert(self, index: int, module: Module) -> Any:
+    def insert(self: R, index: int, module: Module) -> R:
         if not isinstance(module, Module):
             raise BadSetting(f"{type(self).__name__}.insert: {type(module).__name__} is not a Module")
         if not -len(self) <= index <= len(self):
@@ -78,12 +83,12 @@ class _Row(Module):
         self._renumber(modules)
         return self
 
-    def pop(self, key: Any) -> Module:
+    def pop(self, key: SupportsIndex | slice) -> Module:
         found: Module = self[key]
         del self[key]
         return found
 
-    def __iadd__(self, modules: Iterable[Module]) -> Any:
+    def __iadd__(self: R, modules: Iterable[Module]) -> R:
         return self.extend(modules)
 
 
@@ -106,7 +111,7 @@ class Sequential(_Row):
         else:
             self.extend(modules)
 
-    def _part(self, index: slice) -> Any:
+    def _part(self: S, index: slice) -> S:
         """With the names that they have."""
         return type(self)(OrderedDict(list(self._modules.items())[index]))
 
@@ -120,10 +125,10 @@ class Sequential(_Row):
     __rmul__ = __mul__
 
     def __imul__(self, times: int) -> Sequential:
-        return self.extend(list(self) * (self._times(times) - 1))  # type: ignore[no-any-return]
+        return self.extend(list(self) * (self._times(times) - 1))
 
     @staticmethod
-    def _times(times: Any) -> int:
+    def _times(times: int) -> int:
         if not isinstance(times, int):
             raise BadArgument(f"Sequential: cannot be multiplied by {type(times).__name__}", fix="Sequential(...) * 3")
         if times <= 0:
@@ -164,7 +169,7 @@ class ModuleList(_Row):
 class ModuleDict(Module):
     """Modules by name, which the module it belongs to knows about."""
 
-    def __init__(self, modules: Any = None) -> None:
+    def __init__(self, modules: NamedModules | None = None) -> None:
         super().__init__()
         if modules is not None:
             self.update(modules)
@@ -193,16 +198,16 @@ class ModuleDict(Module):
     def pop(self, key: str) -> Any:
         return self._modules.pop(key)
 
-    def keys(self) -> Any:
+    def keys(self) -> KeysView[str]:
         return self._modules.keys()
 
-    def values(self) -> Any:
+    def values(self) -> ValuesView[Any]:
         return self._modules.values()
 
-    def items(self) -> Any:
+    def items(self) -> ItemsView[str, Any]:
         return self._modules.items()
 
-    def update(self, modules: Any) -> None:
+    def update(self, modules: NamedModules) -> None:
         if not isinstance(modules, (Mapping, ModuleDict, Iterable)):
             raise BadArgument(f"ModuleDict.update: expects modules by name, got {type(modules).__name__}")
         for name, module in modules.items() if hasattr(modules, "items") else modules:
@@ -234,7 +239,7 @@ class ParameterList(Module):
     def __iter__(self) -> Iterator[Any]:
         return iter(self[i] for i in range(len(self)))
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: SupportsIndex | slice) -> Any:
         if isinstance(index, slice):
             return ParameterList(self[i] for i in range(*index.indices(len(self))))
         return getattr(self, str(_place(index, len(self), "ParameterList")))
@@ -252,7 +257,8 @@ class ParameterList(Module):
 
     def extend(self, values: Iterable[Any]) -> ParameterList:
         if isinstance(values, Tensor) or not isinstance(values, Iterable):
-            raise BadArgument(f"ParameterList.extend: expects several values, got {type(values).__name__}", fix="append(value)")
+            raise BadArgument(f"ParameterList.extend: expects several values, got {type(values).__name__}",
+                              fix="append(value)")
         for value in list(values):
             self.append(value)
         return self
@@ -270,7 +276,7 @@ class ParameterList(Module):
 class ParameterDict(Module):
     """Parameters (tensors become such) and other values by name."""
 
-    def __init__(self, parameters: Any = None) -> None:
+    def __init__(self, parameters: NamedValues | None = None) -> None:
         super().__init__()
         self._keys: dict[str, None] = {}
         if parameters is not None:
@@ -299,22 +305,22 @@ class ParameterDict(Module):
     def __contains__(self, key: str) -> bool:
         return key in self._keys
 
-    def __or__(self, other: Any) -> ParameterDict:
+    def __or__(self, other: NamedValues) -> ParameterDict:
         """Both together; where both have a name, the other one's value."""
         made = self.copy()
         made.update(other)
         return made
 
-    def __ror__(self, other: Any) -> ParameterDict:
+    def __ror__(self, other: NamedValues) -> ParameterDict:
         made = ParameterDict(other)
         made.update(self)
         return made
 
-    def __ior__(self, other: Any) -> ParameterDict:
+    def __ior__(self, other: NamedValues) -> ParameterDict:
         self.update(other)
         return self
 
-    def keys(self) -> Any:
+    def keys(self) -> KeysView[str]:
         return self._keys.keys()
 
     def values(self) -> Iterator[Any]:
@@ -350,7 +356,7 @@ class ParameterDict(Module):
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
         return ParameterDict(dict.fromkeys(keys, default))
 
-    def update(self, parameters: Any) -> None:
+    def update(self, parameters: NamedValues) -> None:
         for name, value in parameters.items() if hasattr(parameters, "items") else parameters:
             self[name] = value
 

@@ -2,13 +2,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base.errors import BadValue
+from ..core.dtypes import dtype
+from ..tensors.tensor import Tensor
 from . import functional as F, init
 from .common import check_count, check_divides, described, each_dim, make_parameter
 from .module import Module
+from .parameter import Parameter
+
+if TYPE_CHECKING:
+    from .common_types import DeviceLike, _size_any_t
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
 
@@ -21,28 +27,33 @@ class _ConvNd(Module):
     dims: ClassVar[int]
     transposed: ClassVar[bool] = False
     in_channels: int
-    bias: Any
+    bias: Parameter | None
 
-    def _set_up(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, dilation: Any, groups: int, padding_mode: str) -> None:
-        self.in_channels, self.out_channels = check_count(self, "in_channels", in_channels), check_count(self, "out_channels", out_channels)
+    def _set_up(self, in_channels: int, out_channels: int, kernel_size: _size_any_t, stride: _size_any_t,
+                dilation: _size_any_t, groups: int, padding_mode: str) -> None:
+        self.in_channels = check_count(self, "in_channels", in_channels)
+        self.out_channels = check_count(self, "out_channels", out_channels)
         self.kernel_size = each_dim(self, "kernel_size", kernel_size, self.dims, 1)
-        self.stride, self.dilation = each_dim(self, "stride", stride, self.dims, -(1 << 62)), each_dim(self, "dilation", dilation, self.dims, 1)
+        self.stride = each_dim(self, "stride", stride, self.dims, -(1 << 62))
+        self.dilation = each_dim(self, "dilation", dilation, self.dims, 1)
         if groups <= 0:
             raise BadValue(f"{type(self).__name__}: groups must be a positive integer, got {groups}", fix="groups=1")
         self.groups = check_count(self, "groups", groups)
         check_divides(self, "groups", "in_channels")
         check_divides(self, "groups", "out_channels")
         if padding_mode not in _PADDING_MODES:
-            raise BadValue(f"{type(self).__name__}: padding_mode must be one of {_PADDING_MODES}, got {padding_mode!r}", fix="padding_mode='zeros'")
+            raise BadValue(f"{type(self).__name__}: padding_mode must be one of {_PADDING_MODES}, got {padding_mode!r}",
+                           fix="padding_mode='zeros'")
         self.padding_mode = padding_mode
 
-    def _make_parameters(self, bias: bool, device: Any, dtype: Any) -> None:
+    def _make_parameters(self, bias: bool, device: DeviceLike | None, dtype: dtype | None) -> None:
         self.weight = make_parameter(self._weight_shape(), device, dtype)
         self.register_parameter("bias", make_parameter((self.out_channels,), device, dtype) if bias else None)
         self.reset_parameters()
 
     def _weight_shape(self) -> tuple[int, ...]:
-        first, second = (self.in_channels, self.out_channels) if self.transposed else (self.out_channels, self.in_channels)
+        channels = self.out_channels, self.in_channels
+        first, second = channels[::-1] if self.transposed else channels
         return first, second // self.groups, *self.kernel_size
 
     def reset_parameters(self) -> None:
@@ -58,30 +69,34 @@ class _ConvNd(Module):
         for name, usual in (("padding", zeros), ("dilation", ones), ("output_padding", zeros), ("groups", 1)):
             if getattr(self, name) != usual:
                 text += f", {name}={getattr(self, name)}"
-        return text + ", bias=False" * (self.bias is None) + f", padding_mode={self.padding_mode}" * (self.padding_mode != "zeros")
+        text += ", bias=False" * (self.bias is None)
+        return text + f", padding_mode={self.padding_mode}" * (self.padding_mode != "zeros")
 
 
-# ---------------------------------------------------------------------------------------------------------------- forwards
+# ------------------------------------------------------------------------------------------------------------- forwards
 
 class _ConvForward(_ConvNd):
     function: ClassVar[Callable[..., Any]]
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
-                 bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None) -> None:
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: _size_any_t, stride: _size_any_t = 1,
+                 padding: _size_any_t | str = 0, dilation: _size_any_t = 1, groups: int = 1, bias: bool = True,
+                 padding_mode: str = "zeros", device: DeviceLike | None = None, dtype: dtype | None = None) -> None:
         super().__init__()
         self._set_up(in_channels, out_channels, kernel_size, stride, dilation, groups, padding_mode)
         self.padding = self._checked_padding(padding)
         self.output_padding = (0,) * self.dims
         self._make_parameters(bias, device, dtype)
 
-    def _checked_padding(self, padding: Any) -> str | tuple[int, ...]:
+    def _checked_padding(self, padding: _size_any_t | str) -> str | tuple[int, ...]:
         if not isinstance(padding, str):
             return each_dim(self, "padding", padding, self.dims, 0)
         name = type(self).__name__
         if padding not in ("same", "valid"):
-            raise BadValue(f"{name}: Invalid padding string {padding!r}, should be one of 'same' and 'valid'", fix="padding='same'")
+            raise BadValue(f"{name}: Invalid padding string {padding!r}, should be one of 'same' and 'valid'",
+                           fix="padding='same'")
         if padding == "same" and self.stride != (1,) * self.dims:
-            raise BadValue(f"{name}: padding='same' needs stride 1, got {self.stride}", why="the result has fewer positions otherwise", fix="stride=1")
+            raise BadValue(f"{name}: padding='same' needs stride 1, got {self.stride}",
+                           why="the result has fewer positions otherwise", fix="stride=1")
         return padding
 
     @property
@@ -94,13 +109,13 @@ class _ConvForward(_ConvNd):
             return [n for total in reversed(totals) for n in (total // 2, total - total // 2)]
         return [n for n in reversed(self.padding) for _ in range(2)]  # type: ignore[misc]
 
-    def _conv_forward(self, input: Any, weight: Any, bias: Any) -> Any:
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
         padding: Any = self.padding
         if self.padding_mode != "zeros":
             input, padding = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode), 0
         return type(self).function(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return self._conv_forward(input, self.weight, self.bias)
 
 
@@ -130,38 +145,44 @@ class Conv3d(_ConvForward):
     dims, function = 3, F.conv3d
 
 
-# --------------------------------------------------------------------------------------------------------------- transposed
+# ----------------------------------------------------------------------------------------------------------- transposed
 
 class _ConvTranspose(_ConvNd):
     function: ClassVar[Callable[..., Any]]
     transposed = True
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
-                 groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None) -> None:
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: _size_any_t, stride: _size_any_t = 1,
+                 padding: _size_any_t = 0, output_padding: _size_any_t = 0, groups: int = 1, bias: bool = True,
+                 dilation: _size_any_t = 1, padding_mode: str = "zeros", device: DeviceLike | None = None,
+                 dtype: dtype | None = None) -> None:
         super().__init__()
         self._set_up(in_channels, out_channels, kernel_size, stride, dilation, groups, padding_mode)
         if padding_mode != "zeros":
-            raise BadValue(f"{type(self).__name__}: only padding_mode='zeros' is supported, got {padding_mode!r}", fix="padding_mode='zeros'")
+            raise BadValue(f"{type(self).__name__}: only padding_mode='zeros' is supported, got {padding_mode!r}",
+                           fix="padding_mode='zeros'")
         self.padding = each_dim(self, "padding", padding, self.dims, 0)
         self.output_padding = each_dim(self, "output_padding", output_padding, self.dims, 0)
         self._make_parameters(bias, device, dtype)
 
-    def forward(self, input: Any, output_size: Any = None) -> Any:
+    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Any:
         missing = self.output_padding if output_size is None else self._missing(input, output_size)
-        return type(self).function(input, self.weight, self.bias, self.stride, self.padding, missing, self.groups, self.dilation)
+        return type(self).function(input, self.weight, self.bias, self.stride, self.padding, missing, self.groups,
+                                   self.dilation)
 
-    def _missing(self, input: Any, output_size: Any) -> tuple[int, ...]:
-        """How much must be added for a result of this size: several sizes lead to one under a convolution with a stride."""
+    def _missing(self, input: Tensor, output_size: Sequence[int]) -> tuple[int, ...]:
+        """Return what must be added for a result of this size: with a stride, several sizes lead to one."""
         wanted = tuple(output_size)
         if len(wanted) not in (self.dims, input.ndim):
-            raise BadValue(f"{type(self).__name__}: output_size={wanted} must have {self.dims} or {input.ndim} elements",
-                           fix=f"output_size={(9,) * self.dims}")
+            raise BadValue(f"{type(self).__name__}: output_size={wanted} must have {self.dims} or {input.ndim} "
+                           "elements", fix=f"output_size={(9,) * self.dims}")
         wanted = wanted[-self.dims:]
-        least = [(n - 1) * s - 2 * p + d * (k - 1) + 1
-                 for n, s, p, d, k in zip(input.shape[-self.dims:], self.stride, self.padding, self.dilation, self.kernel_size)]
+        sizes = zip(input.shape[-self.dims:], self.stride, self.padding, self.dilation, self.kernel_size)
+        least = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, s, p, d, k in sizes]
         if not all(low <= size < low + s for low, size, s in zip(least, wanted, self.stride)):
-            raise BadValue(f"{type(self).__name__}: output_size={wanted} is out of reach for an input of shape {tuple(input.shape)}",
-                           why=f"possible are {least} to {[low + s - 1 for low, s in zip(least, self.stride)]}", fix=f"output_size={tuple(least)}")
+            most = [low + s - 1 for low, s in zip(least, self.stride)]
+            raise BadValue(f"{type(self).__name__}: output_size={wanted} is out of reach for an input of shape "
+                           f"{tuple(input.shape)}", why=f"possible are {least} to {most}",
+                           fix=f"output_size={tuple(least)}")
         return tuple(size - low for size, low in zip(wanted, least))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..base.errors import BadValue
+from ..tensors.tensor import Tensor
 from . import functional as F
 from .common import described
 from .module import Module
@@ -15,7 +16,8 @@ class _DropoutNd(Module):
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
         if not 0 <= p <= 1:
-            raise BadValue(f"{type(self).__name__}: dropout probability has to be between 0 and 1, got {p}", fix=f"{type(self).__name__}(0.5)")
+            raise BadValue(f"{type(self).__name__}: dropout probability has to be between 0 and 1, got {p}",
+                           fix=f"{type(self).__name__}(0.5)")
         self.p, self.inplace = p, inplace
 
     def extra_repr(self) -> str:
@@ -30,40 +32,40 @@ class Dropout(_DropoutNd):
     tensor([1., 1., 1.])
     """
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.dropout(input, self.p, self.training, self.inplace)
 
 
 class Dropout1d(_DropoutNd):
     """Each channel of a sequence is zero as a whole."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.dropout1d(input, self.p, self.training, self.inplace)
 
 
 class Dropout2d(_DropoutNd):
     """Each channel of an image is zero as a whole."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.dropout2d(input, self.p, self.training, self.inplace)
 
 
 class Dropout3d(_DropoutNd):
     """Each channel of a volume is zero as a whole."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.dropout3d(input, self.p, self.training, self.inplace)
 
 
 class AlphaDropout(_DropoutNd):
     """Dropout that keeps mean and variance behind SELU."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.alpha_dropout(input, self.p, self.training, self.inplace)
 
 
 class FeatureAlphaDropout(_DropoutNd):
     """AlphaDropout of whole channels."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.feature_alpha_dropout(input, self.p, self.training, self.inplace)

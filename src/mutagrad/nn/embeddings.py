@@ -1,16 +1,20 @@
 """Tables of vectors, looked up by number."""
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..autograd import no_grad
 from ..base.errors import BadArgument, BadSetting, Mismatch
 from ..base.modes import keeps_modes
+from ..core.dtypes import dtype
 from ..tensors.tensor import Tensor
 from . import functional as F, init
 from .common import check_count, make_parameter
 from .module import Module
 from .parameter import Parameter
+
+if TYPE_CHECKING:
+    from .common_types import DeviceLike
 
 __all__ = ["Embedding", "EmbeddingBag"]
 
@@ -21,17 +25,20 @@ class _Table(Module):
     num_embeddings: int
     embedding_dim: int
     padding_idx: int | None
-    weight: Any
+    weight: Parameter
 
-    def _set_up(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, given: Any, freeze: bool, device: Any, dtype: Any) -> None:
+    def _set_up(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, given: Tensor | None,
+                freeze: bool, device: DeviceLike | None, dtype: dtype | None) -> None:
         self.num_embeddings = check_count(self, "num_embeddings", num_embeddings)
         self.embedding_dim = check_count(self, "embedding_dim", embedding_dim)
         if padding_idx is not None and not -self.num_embeddings <= padding_idx < self.num_embeddings:
-            raise BadSetting(f"{type(self).__name__}: padding_idx must be within num_embeddings, {self.num_embeddings}; got {padding_idx}", fix="padding_idx=0")
+            raise BadSetting(f"{type(self).__name__}: padding_idx must be within num_embeddings, "
+                             f"{self.num_embeddings}; got {padding_idx}", fix="padding_idx=0")
         self.padding_idx = padding_idx if padding_idx is None else padding_idx % self.num_embeddings
         shape = self.num_embeddings, self.embedding_dim
         if given is not None and tuple(given.shape) != shape:
-            raise Mismatch(f"{type(self).__name__}: _weight has shape {tuple(given.shape)}, not {shape}", fix="leave the weight out")
+            raise Mismatch(f"{type(self).__name__}: _weight has shape {tuple(given.shape)}, not {shape}",
+                           fix="leave the weight out")
         self.weight = make_parameter(shape, device, dtype) if given is None else Parameter(given, not freeze)
         self.weight.requires_grad_(not freeze)
         if given is None:
@@ -48,9 +55,11 @@ class _Table(Module):
 
 def _check_pretrained(embeddings: Any, layer: str) -> None:
     if not isinstance(embeddings, Tensor):
-        raise BadArgument(f"{layer}.from_pretrained: expects a tensor, got {type(embeddings).__name__}", fix="mutagrad.as_tensor(embeddings)")
+        raise BadArgument(f"{layer}.from_pretrained: expects a tensor, got {type(embeddings).__name__}",
+                          fix="mutagrad.as_tensor(embeddings)")
     if embeddings.ndim != 2:
-        raise BadSetting(f"{layer}.from_pretrained: expects a matrix, a row for each embedding, got shape {tuple(embeddings.shape)}")
+        raise BadSetting(f"{layer}.from_pretrained: expects a matrix, a row for each embedding, got shape "
+                         f"{tuple(embeddings.shape)}")
 
 
 class Embedding(_Table):
@@ -62,27 +71,34 @@ class Embedding(_Table):
     mutagrad.Size([2, 2, 3])
     """
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
-                 norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, _weight: Any = None, _freeze: bool = False,
-                 device: Any = None, dtype: Any = None) -> None:
+    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None,
+                 max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
+                 sparse: bool = False, _weight: Tensor | None = None, _freeze: bool = False,
+                 device: DeviceLike | None = None, dtype: dtype | None = None) -> None:
         super().__init__()
-        self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse = max_norm, norm_type, scale_grad_by_freq, sparse
+        self.max_norm, self.norm_type = max_norm, norm_type
+        self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
         self._set_up(num_embeddings, embedding_dim, padding_idx, _weight, _freeze, device, dtype)
 
-    def forward(self, input: Any) -> Any:
-        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse)
+    def forward(self, input: Tensor) -> Any:
+        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type,
+                           self.scale_grad_by_freq, self.sparse)
 
     @classmethod
-    def from_pretrained(cls, embeddings: Any, freeze: bool = True, padding_idx: int | None = None, max_norm: float | None = None,
-                        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> Embedding:
-        """With this matrix, which is shared; not trained unless freeze=False."""
+    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None,
+                        max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
+                        sparse: bool = False) -> Embedding:
+        """Make one with this matrix, which is shared; not trained unless freeze=False."""
         _check_pretrained(embeddings, cls.__name__)
         rows, columns = embeddings.shape
-        return cls(rows, columns, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, _weight=embeddings, _freeze=freeze)
+        return cls(rows, columns, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse,
+                   _weight=embeddings, _freeze=freeze)
 
     def extra_repr(self) -> str:
         text = f"{self.num_embeddings}, {self.embedding_dim}"
-        for name, usual in (("padding_idx", None), ("max_norm", None), ("norm_type", 2), ("scale_grad_by_freq", False), ("sparse", False)):
+        usual_values = (("padding_idx", None), ("max_norm", None), ("norm_type", 2), ("scale_grad_by_freq", False),
+                        ("sparse", False))
+        for name, usual in usual_values:
             if getattr(self, name) != usual:
                 text += f", {name}={getattr(self, name)}"
         return text
@@ -92,31 +108,36 @@ class EmbeddingBag(_Table):
     """Sums, means or maxima of the vectors of each bag of numbers."""
 
     def __init__(self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,
-                 scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, _weight: Any = None,
-                 include_last_offset: bool = False, padding_idx: int | None = None, device: Any = None, dtype: Any = None) -> None:
+                 scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
+                 _weight: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
+                 device: DeviceLike | None = None, dtype: dtype | None = None) -> None:
         super().__init__()
-        self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode = max_norm, norm_type, scale_grad_by_freq, mode
-        self.sparse, self.include_last_offset = sparse, include_last_offset
+        self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
+        self.mode, self.sparse, self.include_last_offset = mode, sparse, include_last_offset
         self._set_up(num_embeddings, embedding_dim, padding_idx, _weight, False, device, dtype)
 
-    def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
-        return F.embedding_bag(input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
-                               per_sample_weights, self.include_last_offset, self.padding_idx)
+    def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Any:
+        return F.embedding_bag(input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq,
+                               self.mode, self.sparse, per_sample_weights, self.include_last_offset, self.padding_idx)
 
     @classmethod
-    def from_pretrained(cls, embeddings: Any, freeze: bool = True, max_norm: float | None = None, norm_type: float = 2.0,
-                        scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, include_last_offset: bool = False,
+    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, max_norm: float | None = None,
+                        norm_type: float = 2.0, scale_grad_by_freq: bool = False, mode: str = "mean",
+                        sparse: bool = False, include_last_offset: bool = False,
                         padding_idx: int | None = None) -> EmbeddingBag:
-        """With this matrix, which is shared; not trained unless freeze=False."""
+        """Make one with this matrix, which is shared; not trained unless freeze=False."""
         _check_pretrained(embeddings, cls.__name__)
         rows, columns = embeddings.shape
-        made = cls(rows, columns, max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings, include_last_offset, padding_idx)
+        made = cls(rows, columns, max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings,
+                   include_last_offset, padding_idx)
         made.weight.requires_grad_(not freeze)
         return made
 
     def extra_repr(self) -> str:
         text = f"{self.num_embeddings}, {self.embedding_dim}"
-        for name, usual in (("max_norm", None), ("norm_type", 2), ("scale_grad_by_freq", False), ("mode", ""), ("padding_idx", None)):
+        usual_values = (("max_norm", None), ("norm_type", 2), ("scale_grad_by_freq", False), ("mode", ""),
+                        ("padding_idx", None))
+        for name, usual in usual_values:
             if getattr(self, name) != usual:
                 text += f", {name}={getattr(self, name)!r}"
         return text

@@ -34,7 +34,7 @@ class Handle:
         return self.id, self.hooks_dict_ref(), *(table() for table in self.extra_dict_ref)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        """A handle that was copied or loaded belongs to the tables that were copied with it; those of others are gone."""
+        """A handle that was copied or loaded belongs to the tables copied with it; those of others are gone."""
         self.id, *tables = state
         self.hooks_dict_ref, *others = (ref(OrderedDict() if table is None else table) for table in tables)
         self.extra_dict_ref = tuple(others)
@@ -43,11 +43,12 @@ class Handle:
     def __enter__(self) -> Handle:
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         self.remove()
 
 
-def put(table: OrderedDict[int, Any], hook: Any, prepend: bool = False, marks: Sequence[OrderedDict[int, Any]] = ()) -> Handle:
+def put(table: OrderedDict[int, Any], hook: Callable[..., Any], prepend: bool = False,
+        marks: Sequence[OrderedDict[int, Any]] = ()) -> Handle:
     """Enters a hook into its table, last or first, and its number into those that mark something about it."""
     handle = Handle(table, *marks)
     table[handle.id] = hook
@@ -61,11 +62,11 @@ def put(table: OrderedDict[int, Any], hook: Any, prepend: bool = False, marks: S
 class Hooks(OrderedDict[int, Any]):
     """Hooks in the order in which they are called."""
 
-    def put(self, hook: Any, prepend: bool = False) -> Handle:
+    def put(self, hook: Callable[..., Any], prepend: bool = False) -> Handle:
         return put(self, hook, prepend)
 
 
-def _tensors(values: Any) -> list[int]:
+def _tensors(values: Sequence[Any]) -> list[int]:
     return [i for i, v in enumerate(values) if isinstance(v, Tensor)]
 
 
@@ -73,20 +74,21 @@ class _Boundary(Function):
     """The identity on several tensors, whose gradients are shown to (and may be changed by) a function."""
 
     @staticmethod
-    def forward(ctx: Any, seen: Callable[[tuple[Any, ...]], Any], *tensors: Any) -> Any:
+    def forward(ctx: Any, seen: Callable[[tuple[Any, ...]], Any], *tensors: Tensor) -> Any:
         ctx.seen = seen
         return tuple(t.view_as(t) for t in tensors)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: Any, *grads: Tensor | None) -> Any:
         return None, *ctx.seen(grads)
 
 
 class BackwardHooks:
-    """Calls a module's hooks with (module, gradients of its inputs, gradients of its outputs) when a sweep has passed it."""
+    """Calls a module's hooks with (module, gradients of inputs, gradients of outputs) when a sweep has passed it."""
 
-    def __init__(self, module: Any, hooks: list[Any], pre_hooks: list[Any], inside: bool = False) -> None:
-        """`inside` is the old way, register_backward_hook: tensors inside a dict count, and what else cannot be seen is warned of."""
+    def __init__(self, module: Any, hooks: list[Callable[..., Any]], pre_hooks: list[Callable[..., Any]],
+                 inside: bool = False) -> None:
+        """`inside` is the old way, register_backward_hook: tensors in a dict count, what is not seen is warned of."""
         self.module, self.hooks, self.pre_hooks, self.inside = module, hooks, pre_hooks, inside
         self.inputs: list[int] = []
         self.constants: dict[int, Any] = {}
@@ -96,10 +98,11 @@ class BackwardHooks:
     def around_inputs(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         self.n_inputs = len(arguments)
         if self.inside and not all(isinstance(value, Tensor) for value in arguments):
-            warnings.warn(f"backward hook: {type(self.module).__name__} does not take as input a single Tensor or a tuple of Tensors, so the hook "
-                          "sees None for the other inputs", stacklevel=4)
+            warnings.warn(f"backward hook: {type(self.module).__name__} does not take as input a single Tensor or a "
+                          "tuple of Tensors, so the hook sees None for the other inputs", stacklevel=4)
         self.inputs = [i for i in _tensors(arguments) if arguments[i].requires_grad]
-        self.constants = {i: (arguments[i].shape, arguments[i].dtype) for i in _tensors(arguments) if not arguments[i].requires_grad}
+        constants = [i for i in _tensors(arguments) if not arguments[i].requires_grad]
+        self.constants = {i: (arguments[i].shape, arguments[i].dtype) for i in constants}
         if not self.inputs:
             return arguments
         passed = _Boundary.apply(self._leave, *(arguments[i] for i in self.inputs))
@@ -111,8 +114,8 @@ class BackwardHooks:
             return type(result)(zip(keys, self.around_outputs(tuple(result[key] for key in keys))))
         several = isinstance(result, (tuple, list))
         if not several and not isinstance(result, Tensor):
-            warnings.warn(f"backward hooks are not called: the output of {type(self.module).__name__} should be a Tensor or a tuple of Tensors, "
-                          f"got {type(result).__name__}", stacklevel=4)
+            warnings.warn(f"backward hooks are not called: the output of {type(self.module).__name__} should be a "
+                          f"Tensor or a tuple of Tensors, got {type(result).__name__}", stacklevel=4)
         outputs = tuple(result) if several else (result,)
         places = [i for i in _tensors(outputs) if outputs[i].requires_grad]
         if not places:
@@ -151,7 +154,7 @@ class BackwardHooks:
         return grad_inputs
 
 
-def _replaced(values: Any, places: list[int], new: Any) -> tuple[Any, ...]:
+def _replaced(values: Sequence[Any], places: list[int], new: Sequence[Any]) -> tuple[Any, ...]:
     values = list(values)
     for i, v in zip(places, new):
         values[i] = v

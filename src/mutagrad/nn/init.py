@@ -11,22 +11,24 @@ from ..arrays.numpy import silently
 from ..autograd import no_grad
 from ..base.errors import BadArgument, BadValue
 from ..base.modes import keeps_modes
+from ..base.operands import Array
 from ..core.factory import make
 from ..core.number import number
-from ..ops.random.generator import source, uniform as _uniform_numbers
+from ..ops.random.generator import Generator, source, uniform as _uniform_numbers
 from ..tensors.tensor import Tensor
 
 __all__ = [
-    "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_", "kaiming_uniform",
-    "kaiming_uniform_", "normal", "normal_", "ones_", "orthogonal", "orthogonal_", "sparse", "sparse_", "trunc_normal_", "uniform", "uniform_",
-    "xavier_normal", "xavier_normal_", "xavier_uniform", "xavier_uniform_", "zeros_"]
+    "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_",
+    "kaiming_uniform", "kaiming_uniform_", "normal", "normal_", "ones_", "orthogonal", "orthogonal_", "sparse",
+    "sparse_", "trunc_normal_", "uniform", "uniform_", "xavier_normal", "xavier_normal_", "xavier_uniform",
+    "xavier_uniform_", "zeros_"]
 
 _GAINS = {"linear": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": math.sqrt(2), "selu": 0.75,
           **{f"conv{kind}{n}d": 1.0 for kind in ("", "_transpose") for n in (1, 2, 3)}}
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """By how much weights must be larger for a nonlinearity to leave the variance of its input as it was.
+    """Return the factor on the weights with which a nonlinearity leaves the variance of its input as it was.
 
     >>> from mutagrad.nn import init
     >>> init.calculate_gain("tanh")
@@ -35,14 +37,16 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     if nonlinearity == "leaky_relu":
         slope = 0.01 if param is None else param
         if isinstance(slope, bool) or not isinstance(slope, (int, float)):
-            raise BadValue(f"calculate_gain: negative_slope {param!r} is not a number", fix="calculate_gain('leaky_relu', 0.01)")
+            raise BadValue(f"calculate_gain: negative_slope {param!r} is not a number",
+                           fix="calculate_gain('leaky_relu', 0.01)")
         return math.sqrt(2 / (1 + slope**2))
     if not isinstance(nonlinearity, str) or nonlinearity not in _GAINS:
-        raise BadValue(f"calculate_gain: {nonlinearity!r} is not known", why=f"known are leaky_relu, {', '.join(_GAINS)}", fix="calculate_gain('relu')")
+        raise BadValue(f"calculate_gain: {nonlinearity!r} is not known",
+                       why=f"known are leaky_relu, {', '.join(_GAINS)}", fix="calculate_gain('relu')")
     return _GAINS[nonlinearity]
 
 
-# ------------------------------------------------------------------------------------------------------------ plain values
+# --------------------------------------------------------------------------------------------------------- plain values
 
 def _checked(tensor: Any, name: str) -> Tensor:
     if not isinstance(tensor, Tensor):
@@ -51,7 +55,7 @@ def _checked(tensor: Any, name: str) -> Tensor:
 
 
 @keeps_modes
-def _write(tensor: Tensor, array: Any) -> Tensor:
+def _write(tensor: Tensor, array: Array) -> Tensor:
     with no_grad():
         tensor.copy_(make(np.asarray(array)))
     return tensor
@@ -59,32 +63,33 @@ def _write(tensor: Tensor, array: Any) -> Tensor:
 
 @keeps_modes
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """Every element `val`."""
+    """Fill with `val`."""
     with no_grad():
-        return _checked(tensor, "constant_").fill_(val)  # type: ignore[no-any-return,attr-defined,unused-ignore]
+        return _checked(tensor, "constant_").fill_(val)  # type: ignore[no-any-return]
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Every element one."""
+    """Fill with ones."""
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Every element zero."""
+    """Fill with zeros."""
     return constant_(tensor, 0.0)
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """The identity matrix, as far as it goes."""
+    """Fill with the identity matrix, as far as it goes."""
     if _checked(tensor, "eye_").ndim != 2:
         raise BadValue(f"eye_: needs a matrix, got shape {tuple(tensor.shape)}", fix="eye_(mutagrad.empty(3, 3))")
     return _write(tensor, np.eye(*tensor.shape))
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """The weights with which a convolution hands on as many channels as it can."""
+    """Fill with the weights with which a convolution hands on as many channels as it can."""
     if _checked(tensor, "dirac_").ndim not in (3, 4, 5):
-        raise BadValue(f"dirac_: needs a convolution's weight of 3 to 5 dimensions, got shape {tuple(tensor.shape)}", fix="dirac_(conv.weight)")
+        raise BadValue(f"dirac_: needs a convolution's weight of 3 to 5 dimensions, got shape {tuple(tensor.shape)}",
+                       fix="dirac_(conv.weight)")
     if tensor.shape[0] % groups:
         raise BadValue(f"dirac_: {tensor.shape[0]} channels are not divisible by groups={groups}", fix="groups=1")
     filled = np.zeros(tuple(tensor.shape))
@@ -96,30 +101,33 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     return _write(tensor, filled)
 
 
-# ---------------------------------------------------------------------------------------------------------- random numbers
+# ------------------------------------------------------------------------------------------------------- random numbers
 
 @keeps_modes
-def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
-    """Numbers from a to b, all equally likely."""
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers from a to b, all equally likely."""
     with no_grad():
-        return _checked(tensor, "uniform_").uniform_(a, b, generator=generator)  # type: ignore[no-any-return,attr-defined,unused-ignore]
+        return _checked(tensor, "uniform_").uniform_(a, b, generator=generator)  # type: ignore[no-any-return]
 
 
 @keeps_modes
-def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
-    """Normally distributed numbers."""
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Fill with normally distributed numbers."""
     with no_grad():
-        return _checked(tensor, "normal_").normal_(mean, std, generator=generator)  # type: ignore[no-any-return,attr-defined,unused-ignore]
+        return _checked(tensor, "normal_").normal_(mean, std, generator=generator)  # type: ignore[no-any-return]
 
 
 @no_grad()
-def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None) -> Tensor:
-    """Normally distributed numbers, drawn again until they are between a and b."""
+def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
+                  generator: Generator | None = None) -> Tensor:
+    """Fill with normally distributed numbers, drawn again until they are between a and b."""
     mean, std, a, b = map(number, (mean, std, a, b))
     if not a < b or not std > 0:
-        raise BadValue(f"trunc_normal_: std={std}, a={a}, b={b}", why="std must be positive and a less than b", fix="trunc_normal_(x, std=0.02, a=-2, b=2)")
+        raise BadValue(f"trunc_normal_: std={std}, a={a}, b={b}", why="std must be positive and a less than b",
+                       fix="trunc_normal_(x, std=0.02, a=-2, b=2)")
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn(f"trunc_normal_: mean={mean} is far outside [{a}, {b}], where few numbers can be told apart", stacklevel=2)
+        warnings.warn(f"trunc_normal_: mean={mean} is far outside [{a}, {b}], where few numbers can be told apart",
+                      stacklevel=2)
     low, high = (0.5 * math.erfc((mean - bound) / std / math.sqrt(2)) for bound in (a, b))
     chances = low + (high - low) * _uniform_numbers(generator, tuple(_checked(tensor, "trunc_normal_").shape))
     drawn = make(2 * chances - 1).erfinv()._array * (std * math.sqrt(2)) + mean
@@ -129,8 +137,8 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
 def _fans(tensor: Tensor, name: str) -> tuple[int, int]:
     """How many inputs each output has, and how many outputs each input."""
     if _checked(tensor, name).ndim < 2:
-        raise BadValue(f"{name}: fan in and fan out can not be computed for shape {tuple(tensor.shape)}", why="it takes at least 2 dimensions",
-                       fix="init.normal_ or init.zeros_ for a bias")
+        raise BadValue(f"{name}: fan in and fan out can not be computed for shape {tuple(tensor.shape)}",
+                       why="it takes at least 2 dimensions", fix="init.normal_ or init.zeros_ for a bias")
     positions = math.prod(tensor.shape[2:])
     return tensor.shape[1] * positions, tensor.shape[0] * positions
 
@@ -150,14 +158,14 @@ def _xavier_std(tensor: Tensor, gain: float, name: str) -> float:
     return gain * math.sqrt(2 / max(sum(_fans(tensor, name)), 1))
 
 
-def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Uniform numbers for which results and gradients keep their variance, in the middle of both (Glorot and Bengio, 2010)."""
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Fill with uniform numbers that keep the variance of results and gradients, about (Glorot and Bengio, 2010)."""
     bound = math.sqrt(3) * _xavier_std(tensor, gain, "xavier_uniform_")
     return uniform_(tensor, -bound, bound, generator)
 
 
-def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Normal numbers for which results and gradients keep their variance, in the middle of both (Glorot and Bengio, 2010)."""
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Fill with normal numbers that keep the variance of results and gradients, about (Glorot and Bengio, 2010)."""
     return normal_(tensor, 0.0, _xavier_std(tensor, gain, "xavier_normal_"), generator)
 
 
@@ -169,32 +177,42 @@ def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str, name: s
     return calculate_gain(nonlinearity, a) / math.sqrt(max(fan, 1))
 
 
-def _is_empty(tensor: Any, name: str) -> bool:
+def _is_empty(tensor: Tensor, name: str) -> bool:
     if 0 in _checked(tensor, name).shape:
-        warnings.warn(f"{name}: a tensor of shape {tuple(tensor.shape)} has no elements: initializing zero-element tensors is a no-op", stacklevel=3)
+        warnings.warn(f"{name}: a tensor of shape {tuple(tensor.shape)} has no elements: initializing zero-element "
+                      "tensors is a no-op", stacklevel=3)
         return True
     return False
 
 
-def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None) -> Tensor:
-    """Uniform numbers that keep the variance of results ('fan_in') or gradients ('fan_out') through a nonlinearity (He and others, 2015)."""
+def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+                     generator: Generator | None = None) -> Tensor:
+    """Fill with uniform numbers that keep the variance through a nonlinearity (He and others, 2015).
+
+    It is that of results for 'fan_in', that of gradients for 'fan_out'.
+    """
     if _is_empty(tensor, "kaiming_uniform_"):
         return tensor
     bound = math.sqrt(3) * _kaiming_std(tensor, a, mode, nonlinearity, "kaiming_uniform_")
     return uniform_(tensor, -bound, bound, generator)
 
 
-def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None) -> Tensor:
-    """Normal numbers that keep the variance of results ('fan_in') or gradients ('fan_out') through a nonlinearity (He and others, 2015)."""
+def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+                    generator: Generator | None = None) -> Tensor:
+    """Fill with normal numbers that keep the variance through a nonlinearity (He and others, 2015).
+
+    It is that of results for 'fan_in', that of gradients for 'fan_out'.
+    """
     if _is_empty(tensor, "kaiming_normal_"):
         return tensor
     return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity, "kaiming_normal_"), generator)
 
 
-def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
-    """Rows, or columns if there are fewer, of length `gain` at right angles; further dimensions count as columns."""
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
+    """Fill with orthogonal rows, or columns if these are fewer, of length `gain`; further dimensions are columns."""
     if _checked(tensor, "orthogonal_").ndim < 2:
-        raise BadValue(f"orthogonal_: needs at least 2 dimensions, got shape {tuple(tensor.shape)}", fix="orthogonal_(layer.weight)")
+        raise BadValue(f"orthogonal_: needs at least 2 dimensions, got shape {tuple(tensor.shape)}",
+                       fix="orthogonal_(layer.weight)")
     if 0 in tensor.shape:
         return tensor
     rows, columns = tensor.shape[0], math.prod(tensor.shape[1:])
@@ -204,8 +222,8 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
 
 
 @no_grad()
-def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
-    """Normal numbers in a matrix, of which the share `sparsity` in each column is zero."""
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
+    """Fill a matrix with normal numbers, of which the share `sparsity` in each column is zero."""
     if _checked(tensor, "sparse_").ndim != 2:
         raise BadValue(f"sparse_: needs a matrix, got shape {tuple(tensor.shape)}", fix="sparse_(layer.weight, 0.1)")
     rows, columns = tensor.shape
@@ -215,14 +233,15 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     return _write(tensor, drawn)
 
 
-# ----------------------------------------------------------------------------------------------------------- former names
+# --------------------------------------------------------------------------------------------------------- former names
 
 def _former(current: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """A function under the name without an underscore, which PyTorch has deprecated."""
     name = current.__name__
 
     def former(*arguments: Any, **settings: Any) -> Tensor:
-        warnings.warn(f"nn.init.{name[:-1]} is deprecated: nn.init.{name} says that it writes", FutureWarning, stacklevel=2)
+        warnings.warn(f"nn.init.{name[:-1]} is deprecated: nn.init.{name} says that it writes", FutureWarning,
+                      stacklevel=2)
         return current(*arguments, **settings)
 
     former.__name__, former.__doc__ = name[:-1], f"The former name of `{name}`."

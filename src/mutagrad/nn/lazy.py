@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base.errors import BadValue
-from ..core.dtypes import int64
+from ..core.dtypes import dtype, int64
 from ..ops.create.create import tensor
+from ..tensors.tensor import Tensor
 from .common import check_count
 from .convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .linear import Linear
@@ -14,9 +15,13 @@ from .module import Module
 from .normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
 from .parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 
+if TYPE_CHECKING:
+    from .common_types import DeviceLike, _size_any_t
+
 __all__ = [
-    "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d", "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d",
-    "LazyConvTranspose3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d", "LazyInstanceNorm3d", "LazyLinear"]
+    "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d", "LazyConv2d", "LazyConv3d",
+    "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
+    "LazyInstanceNorm3d", "LazyLinear"]
 
 
 class LazyModuleMixin(Module):
@@ -27,14 +32,15 @@ class LazyModuleMixin(Module):
     def has_uninitialized_params(self) -> bool:
         return any(map(is_lazy, chain(self._parameters.values(), self._buffers.values())))
 
-    def initialize_parameters(self, input: Any) -> None:
+    def initialize_parameters(self, input: Tensor) -> None:
         """Gives the parameters their shapes: defined by each kind of layer."""
         raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
 
     def __call__(self, *inputs: Any, **settings: Any) -> Any:
         self.initialize_parameters(*inputs, **settings)
         if self.has_uninitialized_params():
-            raise BadValue(f"{self._get_name()}: initialize_parameters left parameters without a shape", fix="parameter.materialize(shape) for each")
+            raise BadValue(f"{self._get_name()}: initialize_parameters left parameters without a shape",
+                           fix="parameter.materialize(shape) for each")
         if self.cls_to_become is None:
             return super().__call__(*inputs, **settings)
         self.__class__ = self.cls_to_become  # type: ignore[assignment]
@@ -55,7 +61,7 @@ class _LazyLayer(LazyModuleMixin):
     def _is_sized(self) -> bool:
         raise NotImplementedError
 
-    def _without_shapes(self, bias: bool, device: Any, dtype: Any) -> None:
+    def _without_shapes(self, bias: bool, device: DeviceLike | None, dtype: dtype | None) -> None:
         self.weight = UninitializedParameter(device=device, dtype=dtype)
         if bias:
             self.bias = UninitializedParameter(device=device, dtype=dtype)
@@ -66,7 +72,7 @@ class _LazyLayer(LazyModuleMixin):
                 getattr(self, name).materialize(shape)
 
 
-# ----------------------------------------------------------------------------------------------------------------- linear
+# --------------------------------------------------------------------------------------------------------------- linear
 
 class LazyLinear(_LazyLayer, Linear):
     """A Linear layer that takes in_features from its first input.
@@ -77,7 +83,8 @@ class LazyLinear(_LazyLayer, Linear):
     (mutagrad.Size([5, 2]), Linear(in_features=3, out_features=2, bias=True))
     """
 
-    def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+    def __init__(self, out_features: int, bias: bool = True, device: DeviceLike | None = None,
+                 dtype: dtype | None = None) -> None:
         super().__init__(0, 0, False)
         self.out_features = check_count(self, "out_features", out_features)
         self._without_shapes(bias, device, dtype)
@@ -85,7 +92,7 @@ class LazyLinear(_LazyLayer, Linear):
     def _is_sized(self) -> bool:
         return bool(self.in_features)
 
-    def initialize_parameters(self, input: Any) -> None:
+    def initialize_parameters(self, input: Tensor) -> None:
         if not self.has_uninitialized_params():
             self.in_features = self.weight.shape[1]
             return
@@ -94,40 +101,42 @@ class LazyLinear(_LazyLayer, Linear):
         self.reset_parameters()
 
 
-# ----------------------------------------------------------------------------------------------------------- convolutions
+# --------------------------------------------------------------------------------------------------------- convolutions
 
-def _channels(module: Any, input: Any, dims: int) -> int:
+def _channels(module: Module, input: Tensor, dims: int) -> int:
     if input.ndim not in (dims + 1, dims + 2):
-        raise BadValue(f"{type(module).__name__}: expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input, got shape {tuple(input.shape)}",
-                       fix="channels first: x.unsqueeze(0)")
+        raise BadValue(f"{type(module).__name__}: expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input, "
+                       f"got shape {tuple(input.shape)}", fix="channels first: x.unsqueeze(0)")
     return int(input.shape[-dims - 1])
 
 
 class _LazyConvBase(_LazyLayer):
     """Without channels until the first input comes."""
 
-    def _unsized(self, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
+    def _unsized(self, out_channels: int, bias: bool, device: DeviceLike | None, dtype: dtype | None) -> None:
         self.out_channels = check_count(self, "out_channels", out_channels)
         self._without_shapes(bias, device, dtype)
 
     def _is_sized(self) -> bool:
         return bool(self.in_channels)
 
-    def initialize_parameters(self: Any, input: Any, *more: Any, **settings: Any) -> None:
+    def initialize_parameters(self: Any, input: Tensor, *more: Any, **settings: Any) -> None:
         if not self.has_uninitialized_params():
             self.in_channels = self.weight.shape[0] if self.transposed else self.weight.shape[1] * self.groups
             return
         channels = _channels(self, input, self.dims)
         if channels % self.groups or self.out_channels % self.groups:
-            raise BadValue(f"{type(self).__name__}: {channels} and {self.out_channels} channels are not divisible by groups={self.groups}", fix="groups=1")
+            raise BadValue(f"{type(self).__name__}: {channels} and {self.out_channels} channels are not divisible by "
+                           f"groups={self.groups}", fix="groups=1")
         self.in_channels = channels
         self._materialize(weight=self._weight_shape(), bias=(self.out_channels,))
         self.reset_parameters()
 
 
 class _LazyConv(_LazyConvBase):
-    def __init__(self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: bool = True,
-                 padding_mode: str = "zeros", device: Any = None, dtype: Any = None) -> None:
+    def __init__(self, out_channels: int, kernel_size: _size_any_t, stride: _size_any_t = 1,
+                 padding: _size_any_t | str = 0, dilation: _size_any_t = 1, groups: int = 1, bias: bool = True,
+                 padding_mode: str = "zeros", device: DeviceLike | None = None, dtype: dtype | None = None) -> None:
         super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode)
         self._unsized(out_channels, bias, device, dtype)
 
@@ -145,8 +154,9 @@ class LazyConv3d(_LazyConv, Conv3d):
 
 
 class _LazyConvTranspose(_LazyConvBase):
-    def __init__(self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
-                 bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None) -> None:
+    def __init__(self, out_channels: int, kernel_size: _size_any_t, stride: _size_any_t = 1, padding: _size_any_t = 0,
+                 output_padding: _size_any_t = 0, groups: int = 1, bias: bool = True, dilation: _size_any_t = 1,
+                 padding_mode: str = "zeros", device: DeviceLike | None = None, dtype: dtype | None = None) -> None:
         super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode)
         self._unsized(out_channels, bias, device, dtype)
 
@@ -163,13 +173,14 @@ class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
     """A ConvTranspose3d that takes in_channels from its first input."""
 
 
-# ---------------------------------------------------------------------------------------------------------- normalization
+# -------------------------------------------------------------------------------------------------------- normalization
 
 class _LazyNorm(_LazyLayer):
     """Without channels until the first input comes."""
 
-    def __init__(self, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True, track_running_stats: bool = True, device: Any = None,
-                 dtype: Any = None, *, bias: bool = True) -> None:
+    def __init__(self, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+                 track_running_stats: bool = True, device: DeviceLike | None = None, dtype: dtype | None = None, *,
+                 bias: bool = True) -> None:
         super().__init__(0, eps, momentum, False, False)
         self.affine, self.track_running_stats = affine, track_running_stats
         if affine:
@@ -182,7 +193,7 @@ class _LazyNorm(_LazyLayer):
     def _is_sized(self) -> bool:
         return bool(self.num_features)
 
-    def initialize_parameters(self: Any, input: Any) -> None:
+    def initialize_parameters(self: Any, input: Tensor) -> None:
         self._check_input_dim(input)
         held = [v for v in (self.weight, self.running_mean) if v is not None]
         if self.has_uninitialized_params() or not held:
@@ -192,7 +203,7 @@ class _LazyNorm(_LazyLayer):
         else:
             self.num_features = held[0].shape[0]
 
-    def _features(self, input: Any) -> int:
+    def _features(self, input: Tensor) -> int:
         return int(input.shape[1])
 
 
@@ -209,7 +220,7 @@ class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
 
 
 class _LazyInstanceNorm(_LazyNorm):
-    def _features(self: Any, input: Any) -> int:
+    def _features(self: Any, input: Tensor) -> int:
         return int(input.shape[1 if input.ndim == max(self.ranks) else 0])
 
 

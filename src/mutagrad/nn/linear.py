@@ -2,13 +2,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import BadValue
+from ..core.dtypes import dtype
 from ..ops.nn.linear import bilinear, linear
+from ..tensors.tensor import Tensor
 from . import init
 from .common import check_count, make_parameter
 from .module import Module
+
+if TYPE_CHECKING:
+    from .common_types import DeviceLike
 
 __all__ = ["Bilinear", "Identity", "Linear"]
 
@@ -19,7 +24,7 @@ class Identity(Module):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return input
 
 
@@ -32,9 +37,11 @@ class Linear(Module):
     (Linear(in_features=3, out_features=2, bias=True), mutagrad.Size([5, 2]))
     """
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, device: DeviceLike | None = None,
+                 dtype: dtype | None = None) -> None:
         super().__init__()
-        self.in_features, self.out_features = check_count(self, "in_features", in_features), check_count(self, "out_features", out_features)
+        self.in_features = check_count(self, "in_features", in_features)
+        self.out_features = check_count(self, "out_features", out_features)
         self.weight = make_parameter((self.out_features, self.in_features), device, dtype)
         self.register_parameter("bias", make_parameter((self.out_features,), device, dtype) if bias else None)
         self.reset_parameters()
@@ -46,7 +53,7 @@ class Linear(Module):
             bound = 1 / math.sqrt(self.in_features) if self.in_features else 0.0
             init.uniform_(self.bias, -bound, bound)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
@@ -56,7 +63,8 @@ class Linear(Module):
 class Bilinear(Module):
     """A form of two inputs that is linear in each of them."""
 
-    def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+    def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True,
+                 device: DeviceLike | None = None, dtype: dtype | None = None) -> None:
         super().__init__()
         self.in1_features = check_count(self, "in1_features", in1_features)
         if not self.in1_features:
@@ -72,9 +80,9 @@ class Bilinear(Module):
         for p in self.parameters():
             init.uniform_(p, -bound, bound)
 
-    def forward(self, input1: Any, input2: Any) -> Any:
+    def forward(self, input1: Tensor, input2: Tensor) -> Any:
         return bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        return (f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
-                f"bias={self.bias is not None}")
+        return (f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
+                f"out_features={self.out_features}, bias={self.bias is not None}")

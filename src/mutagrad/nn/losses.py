@@ -3,21 +3,27 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import BadArgument, BadValue, ShapeError
+from ..core.dtypes import dtype
+from ..tensors.tensor import Tensor
 from . import functional as F
 from .common import check_count, described
 from .linear import Linear
 from .module import Module
 from .shapes import PairwiseDistance
 
+if TYPE_CHECKING:
+    from .common_types import DeviceLike
+
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss",
-    "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "LinearCrossEntropyLoss", "MSELoss", "MarginRankingLoss", "MultiLabelMarginLoss",
-    "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "NLLLoss2d", "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss",
-    "TripletMarginLoss", "TripletMarginWithDistanceLoss"]
+    "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "LinearCrossEntropyLoss", "MSELoss",
+    "MarginRankingLoss", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss",
+    "NLLLoss2d", "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss"]
 
 
 def _of_former(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
@@ -32,8 +38,8 @@ def _of_former(size_average: bool | None, reduce: bool | None, reduction: str) -
 class _Loss(Module):
     """'mean' and 'sum' reduce the losses of all items to one number, 'none' returns them."""
 
-    weight: Any
-    pos_weight: Any
+    weight: Tensor | None
+    pos_weight: Tensor | None
 
     def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
         super().__init__()
@@ -43,12 +49,13 @@ class _Loss(Module):
 class _WeightedLoss(_Loss):
     """With a weight, which is part of the state."""
 
-    def __init__(self, weight: Any = None, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
+    def __init__(self, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None,
+                 reduction: str = "mean") -> None:
         super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
 
 
-# ---------------------------------------------------------------------------------------------------------------- distances
+# ------------------------------------------------------------------------------------------------------------ distances
 
 class MSELoss(_Loss):
     """The squared difference.
@@ -58,25 +65,26 @@ class MSELoss(_Loss):
     tensor(2.)
     """
 
-    def forward(self, input: Any, target: Any) -> Any:
+    def forward(self, input: Tensor, target: Tensor) -> Any:
         return F.mse_loss(input, target, reduction=self.reduction)
 
 
 class L1Loss(_Loss):
     """The absolute difference."""
 
-    def forward(self, input: Any, target: Any) -> Any:
+    def forward(self, input: Tensor, target: Tensor) -> Any:
         return F.l1_loss(input, target, reduction=self.reduction)
 
 
 class SmoothL1Loss(_Loss):
     """Squared below beta, absolute above."""
 
-    def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean", beta: float = 1.0) -> None:
+    def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+                 beta: float = 1.0) -> None:
         super().__init__(size_average, reduce, reduction)
         self.beta = beta
 
-    def forward(self, input: Any, target: Any) -> Any:
+    def forward(self, input: Tensor, target: Tensor) -> Any:
         return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
 
 
@@ -89,11 +97,11 @@ class HuberLoss(_Loss):
             raise BadArgument(f"HuberLoss: delta must be a float or int, got {delta!r}", fix="delta=1.0")
         self.delta = delta
 
-    def forward(self, input: Any, target: Any) -> Any:
+    def forward(self, input: Tensor, target: Tensor) -> Any:
         return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
 
 
-# ------------------------------------------------------------------------------------------------------------- likelihoods
+# ---------------------------------------------------------------------------------------------------------- likelihoods
 
 class CrossEntropyLoss(_WeightedLoss):
     """The cross entropy of scores and the numbers (or probabilities) of the right classes.
@@ -103,12 +111,12 @@ class CrossEntropyLoss(_WeightedLoss):
     tensor(0.6931)
     """
 
-    def __init__(self, weight: Any = None, size_average: bool | None = None, ignore_index: int = -100, reduce: bool | None = None,
-                 reduction: str = "mean", label_smoothing: float = 0.0) -> None:
+    def __init__(self, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
+                 reduce: bool | None = None, reduction: str = "mean", label_smoothing: float = 0.0) -> None:
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
 
-    def forward(self, input: Any, target: Any) -> Any:
+    def forward(self, input: Tensor, target: Tensor) -> Any:
         return F.cross_entropy(input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction,
                                label_smoothing=self.label_smoothing)
 
@@ -116,20 +124,20 @@ class CrossEntropyLoss(_WeightedLoss):
 class NLLLoss(_WeightedLoss):
     """The negative of the right class's log probability."""
 
-    def __init__(self, weight: Any = None, size_average: bool | None = None, ignore_index: int = -100, reduce: bool | None = None,
-                 reduction: str = "mean") -> None:
+    def __init__(self, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
+                 reduce: bool | None = None, reduction: str = "mean") -> None:
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index = ignore_index
 
-    def forward(self, input: Any, target: Any) -> Any:
+    def forward(self, input: Tensor, target: Tensor) -> Any:
         return F.nll_loss(input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
 
 
 class NLLLoss2d(NLLLoss):
     """The former name of NLLLoss for images."""
 
-    def __init__(self, weight: Any = None, size_average: bool | None = None, ignore_index: int = -100, reduce: bool | None = None,
-                 reduction: str = "mean") -> None:
+    def __init__(self, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
+                 reduce: bool | None = None, reduction: str = "mean") -> None:
         warnings.warn("NLLLoss2d is deprecated: NLLLoss does the same", FutureWarning, stacklevel=2)
         super().__init__(weight, size_average, ignore_index, reduce, reduction)
 
@@ -137,39 +145,45 @@ class NLLLoss2d(NLLLoss):
 class LinearCrossEntropyLoss(_WeightedLoss):
     """A linear layer and the cross entropy of its results."""
 
-    def __init__(self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False, device: Any = None,
-                 dtype: Any = None, reduction: str = "mean", weight: Any = None, ignore_index: int | None = None, label_smoothing: float = 0.0,
+    def __init__(self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False,
+                 device: DeviceLike | None = None, dtype: dtype | None = None, reduction: str = "mean",
+                 weight: Tensor | None = None, ignore_index: int | None = None, label_smoothing: float = 0.0,
                  options: Any = None) -> None:
         super().__init__(weight, reduction=reduction)
         self.num_classes, self.out_features = check_count(self, "num_classes", num_classes), tuple(out_features)
         if weight is not None and tuple(weight.shape) != (self.num_classes,):
-            raise ShapeError(f"LinearCrossEntropyLoss: weight has shape {tuple(weight.shape)}, not {(self.num_classes,)}", why="there is one a class")
+            raise ShapeError(f"LinearCrossEntropyLoss: weight has shape {tuple(weight.shape)}, not "
+                             f"{(self.num_classes,)}", why="there is one a class")
         if not 0 <= label_smoothing <= 1:
-            raise BadValue(f"LinearCrossEntropyLoss: label_smoothing must be between 0 and 1, got {label_smoothing}", fix="label_smoothing=0.1")
+            raise BadValue(f"LinearCrossEntropyLoss: label_smoothing must be between 0 and 1, got {label_smoothing}",
+                           fix="label_smoothing=0.1")
         self.ignore_index, self.label_smoothing, self.options = ignore_index, label_smoothing, options
         self.linear = Linear(in_features, math.prod((self.num_classes, *self.out_features)), bias, device, dtype)
 
-    def forward(self, input: Any, target: Any) -> Any:
+    def forward(self, input: Tensor, target: Tensor) -> Any:
         shape, bias = (self.num_classes, *self.out_features), self.linear.bias
         return F.linear_cross_entropy(
-            input, self.linear.weight.reshape(*shape, -1), target, linear_bias=None if bias is None else bias.reshape(shape), weight=self.weight,
-            reduction=self.reduction, ignore_index=self.ignore_index, label_smoothing=self.label_smoothing, options=self.options)
+            input, self.linear.weight.reshape(*shape, -1), target,
+            linear_bias=None if bias is None else bias.reshape(shape), weight=self.weight, reduction=self.reduction,
+            ignore_index=self.ignore_index, label_smoothing=self.label_smoothing, options=self.options)
 
     def extra_repr(self) -> str:
-        return (f"in_features={self.linear.in_features}, num_classes={self.num_classes}, out_features={self.out_features}, "
-                f"bias={self.linear.bias is not None}, " + described(self, "reduction", "ignore_index", "label_smoothing", "options"))
+        return (f"in_features={self.linear.in_features}, num_classes={self.num_classes}, "
+                f"out_features={self.out_features}, bias={self.linear.bias is not None}, "
+                + described(self, "reduction", "ignore_index", "label_smoothing", "options"))
 
 
 class PoissonNLLLoss(_Loss):
     """The negative log likelihood of counts under Poisson rates, or under their logarithms."""
 
-    def __init__(self, log_input: bool = True, full: bool = False, size_average: bool | None = None, eps: float = 1e-8, reduce: bool | None = None,
-                 reduction: str = "mean") -> None:
+    def __init__(self, log_input: bool = True, full: bool = False, size_average: bool | None = None,
+                 eps: float = 1e-8, reduce: bool | None = None, reduction: str = "mean") -> None:
         super().__init__(size_average, reduce, reduction)
         self.log_input, self.full, self.eps = log_input, full, eps
 
-    def forward(self, log_input: Any, target: Any) -> Any:
-        return F.poisson_nll_loss(log_input, target, log_input=self.log_input, full=self.full, eps=self.eps, reduction=self.reduction)
+    def forward(self, log_input: Tensor, target: Tensor) -> Any:
+        return F.poisson_nll_loss(log_input, target, log_input=self.log_input, full=self.full, eps=self.eps,
+                                  reduction=self.reduction)
 
 
 class GaussianNLLLoss(_Loss):
@@ -179,56 +193,61 @@ class GaussianNLLLoss(_Loss):
         super().__init__(reduction=reduction)
         self.full, self.eps = full, eps
 
-    def forward(self, input: Any, target: Any, var: Any) -> Any:
+    def forward(self, input: Tensor, target: Tensor, var: Tensor) -> Any:
         return F.gaussian_nll_loss(input, target, var, full=self.full, eps=self.eps, reduction=self.reduction)
 
 
 class KLDivLoss(_Loss):
     """The divergence of log probabilities from a target distribution; 'batchmean' is the one of mathematics."""
 
-    def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean", log_target: bool = False) -> None:
+    def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+                 log_target: bool = False) -> None:
         super().__init__(size_average, reduce, reduction)
         self.log_target = log_target
 
-    def forward(self, input: Any, target: Any) -> Any:
+    def forward(self, input: Tensor, target: Tensor) -> Any:
         return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
 
 
 class BCELoss(_WeightedLoss):
     """The cross entropy of probabilities and yes or no."""
 
-    def forward(self, input: Any, target: Any) -> Any:
+    def forward(self, input: Tensor, target: Tensor) -> Any:
         return F.binary_cross_entropy(input, target, self.weight, reduction=self.reduction)
 
 
 class BCEWithLogitsLoss(_Loss):
     """The cross entropy of scores and yes or no."""
 
-    def __init__(self, weight: Any = None, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
-                 pos_weight: Any = None) -> None:
+    def __init__(self, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None,
+                 reduction: str = "mean", pos_weight: Tensor | None = None) -> None:
         super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
         self.register_buffer("pos_weight", pos_weight)
 
-    def forward(self, input: Any, target: Any) -> Any:
-        return F.binary_cross_entropy_with_logits(input, target, self.weight, pos_weight=self.pos_weight, reduction=self.reduction)
+    def forward(self, input: Tensor, target: Tensor) -> Any:
+        return F.binary_cross_entropy_with_logits(input, target, self.weight, pos_weight=self.pos_weight,
+                                                  reduction=self.reduction)
 
 
 class CTCLoss(_Loss):
-    """The negative log likelihood of a sequence under all its alignments with a longer one (Graves and others, 2006)."""
+    """The negative log likelihood of a sequence under all alignments with a longer one (Graves and others, 2006)."""
 
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
         super().__init__(reduction=reduction)
         self.blank, self.zero_infinity = blank, zero_infinity
 
-    def forward(self, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any) -> Any:
-        return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity)
+    def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[int],
+                target_lengths: Tensor | Sequence[int]) -> Any:
+        return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction,
+                          self.zero_infinity)
 
 
-# ----------------------------------------------------------------------------------------------------------------- margins
+# -------------------------------------------------------------------------------------------------------------- margins
 
 class _Margin(_Loss):
-    def __init__(self, margin: float = 0.0, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
+    def __init__(self, margin: float = 0.0, size_average: bool | None = None, reduce: bool | None = None,
+                 reduction: str = "mean") -> None:
         super().__init__(size_average, reduce, reduction)
         self.margin = margin
 
@@ -236,90 +255,96 @@ class _Margin(_Loss):
 class HingeEmbeddingLoss(_Loss):
     """Distances where the target is 1, and what they fall short of the margin where it is -1."""
 
-    def __init__(self, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
+    def __init__(self, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None,
+                 reduction: str = "mean") -> None:
         super().__init__(size_average, reduce, reduction)
         self.margin = margin
 
-    def forward(self, input: Any, target: Any) -> Any:
+    def forward(self, input: Tensor, target: Tensor) -> Any:
         return F.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
 
 
 class CosineEmbeddingLoss(_Margin):
     """How far two vectors are from pointing the same way (target 1), or from not doing so (target -1)."""
 
-    def forward(self, input1: Any, input2: Any, target: Any) -> Any:
+    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Any:
         return F.cosine_embedding_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
 
 class MarginRankingLoss(_Margin):
     """By how much the first input is not larger (target 1) or not smaller (target -1) than the second."""
 
-    def forward(self, input1: Any, input2: Any, target: Any) -> Any:
+    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Any:
         return F.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
 
 class SoftMarginLoss(_Loss):
     """log(1 + exp(-target * input)) for targets 1 and -1."""
 
-    def forward(self, input: Any, target: Any) -> Any:
+    def forward(self, input: Tensor, target: Tensor) -> Any:
         return F.soft_margin_loss(input, target, reduction=self.reduction)
 
 
 class MultiLabelMarginLoss(_Loss):
     """By how much each right class is not ahead of each wrong one, for several right classes an item."""
 
-    def forward(self, input: Any, target: Any) -> Any:
+    def forward(self, input: Tensor, target: Tensor) -> Any:
         return F.multilabel_margin_loss(input, target, reduction=self.reduction)
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
     """The cross entropy of scores and yes or no, averaged over classes."""
 
-    def forward(self, input: Any, target: Any) -> Any:
+    def forward(self, input: Tensor, target: Tensor) -> Any:
         return F.multilabel_soft_margin_loss(input, target, self.weight, reduction=self.reduction)
 
 
 class MultiMarginLoss(_WeightedLoss):
     """By how much the right class is not ahead of each wrong one."""
 
-    def __init__(self, p: int = 1, margin: float = 1.0, weight: Any = None, size_average: bool | None = None, reduce: bool | None = None,
-                 reduction: str = "mean") -> None:
+    def __init__(self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
+                 size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
         super().__init__(weight, size_average, reduce, reduction)
         if p not in (1, 2):
             raise BadValue(f"MultiMarginLoss: only p == 1 and p == 2 are supported, got {p!r}", fix="p=1")
         if weight is not None and weight.ndim != 1:
-            raise ShapeError(f"MultiMarginLoss: the weight must hold a number for each class, got shape {tuple(weight.shape)}", fix="weight.flatten()")
+            raise ShapeError("MultiMarginLoss: the weight must hold a number for each class, got shape "
+                             f"{tuple(weight.shape)}", fix="weight.flatten()")
         self.p, self.margin = p, margin
 
-    def forward(self, input: Any, target: Any) -> Any:
-        return F.multi_margin_loss(input, target, p=self.p, margin=self.margin, weight=self.weight, reduction=self.reduction)
+    def forward(self, input: Tensor, target: Tensor) -> Any:
+        return F.multi_margin_loss(input, target, p=self.p, margin=self.margin, weight=self.weight,
+                                   reduction=self.reduction)
 
 
 class TripletMarginLoss(_Loss):
     """By how much an anchor is not nearer to its positive example than to the negative one."""
 
-    def __init__(self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False, size_average: bool | None = None,
-                 reduce: bool | None = None, reduction: str = "mean") -> None:
+    def __init__(self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
+                 size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> None:
         super().__init__(size_average, reduce, reduction)
         if margin <= 0:
             raise BadValue(f"TripletMarginLoss: the margin must be positive, got {margin}", fix="margin=1.0")
         self.margin, self.p, self.eps, self.swap = margin, p, eps, swap
 
-    def forward(self, anchor: Any, positive: Any, negative: Any) -> Any:
-        return F.triplet_margin_loss(anchor, positive, negative, margin=self.margin, p=self.p, eps=self.eps, swap=self.swap, reduction=self.reduction)
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Any:
+        return F.triplet_margin_loss(anchor, positive, negative, margin=self.margin, p=self.p, eps=self.eps,
+                                     swap=self.swap, reduction=self.reduction)
 
 
 class TripletMarginWithDistanceLoss(_Loss):
     """TripletMarginLoss with a distance of one's own."""
 
-    def __init__(self, *, distance_function: Callable[[Any, Any], Any] | None = None, margin: float = 1.0, swap: bool = False,
-                 reduction: str = "mean") -> None:
+    def __init__(self, *, distance_function: Callable[[Any, Any], Any] | None = None, margin: float = 1.0,
+                 swap: bool = False, reduction: str = "mean") -> None:
         super().__init__(reduction=reduction)
         if margin <= 0:
-            raise BadValue(f"TripletMarginWithDistanceLoss: the margin must be positive, got {margin}", fix="margin=1.0")
+            raise BadValue(f"TripletMarginWithDistanceLoss: the margin must be positive, got {margin}",
+                           fix="margin=1.0")
         self.distance_function = PairwiseDistance() if distance_function is None else distance_function
         self.margin, self.swap = margin, swap
 
-    def forward(self, anchor: Any, positive: Any, negative: Any) -> Any:
-        return F.triplet_margin_with_distance_loss(anchor, positive, negative, distance_function=self.distance_function, margin=self.margin,
-                                                   swap=self.swap, reduction=self.reduction)
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Any:
+        return F.triplet_margin_with_distance_loss(
+            anchor, positive, negative, distance_function=self.distance_function, margin=self.margin, swap=self.swap,
+            reduction=self.reduction)

@@ -5,7 +5,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..autograd import no_grad
 from ..base.device import device as Device
@@ -19,6 +19,9 @@ from .hooks import BackwardHooks, Handle, put
 from .parameter import Buffer, Parameter, is_lazy
 from .state import IncompatibleKeys, Stateful
 
+if TYPE_CHECKING:
+    from .common_types import DeviceLike
+
 M = TypeVar("M", bound="Module")
 Table = OrderedDict[int, Any]
 _IncompatibleKeys = IncompatibleKeys
@@ -26,9 +29,10 @@ _EXTRA_STATE_KEY_SUFFIX = "_extra_state"  # the name of what get_extra_state gav
 _TABLES = ("_parameters", "_buffers", "_modules")
 # Hooks by number; a table whose name says more marks those for which it holds.
 _HOOKS = (
-    "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs", "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called",
-    "_backward_hooks", "_backward_pre_hooks", "_state_dict_hooks", "_state_dict_hooks_silent", "_state_dict_pre_hooks",
-    "_load_state_dict_pre_hooks", "_load_state_dict_pre_hooks_with_module", "_load_state_dict_post_hooks")
+    "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs", "_forward_hooks", "_forward_hooks_with_kwargs",
+    "_forward_hooks_always_called", "_backward_hooks", "_backward_pre_hooks", "_state_dict_hooks",
+    "_state_dict_hooks_silent", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks",
+    "_load_state_dict_pre_hooks_with_module", "_load_state_dict_post_hooks")
 # Hooks of all modules, under PyTorch's names: programs empty them by assigning new tables.
 _global_forward_pre_hooks: Table = OrderedDict()
 _global_forward_hooks: Table = OrderedDict()
@@ -57,11 +61,16 @@ def _check_kind(before: bool | None, full: bool) -> None:
 
 
 def _no_target(targets: tuple[Any, ...]) -> BadArgument:
-    return BadArgument(f"to: cannot make sense of {', '.join(map(repr, targets))}", fix="model.to(device, dtype), model.to(dtype) or model.to(tensor)")
+    return BadArgument(f"to: cannot make sense of {', '.join(map(repr, targets))}",
+                       fix="model.to(device, dtype), model.to(dtype) or model.to(tensor)")
 
 
-def _target(targets: tuple[Any, ...], device: Any, dtype: Any) -> tuple[Any, Any]:
-    """The device and type that arguments of `to` mean: (device, dtype), (dtype) or (tensor), each perhaps with non_blocking behind."""
+def _target(targets: tuple[Any, ...], device: DeviceLike | int | None,
+            dtype: element_type | None) -> tuple[DeviceLike | int | None, element_type | None]:
+    """Return the device and type that arguments of `to` mean.
+
+    They are (device, dtype), (dtype) or (tensor), each perhaps with non_blocking behind.
+    """
     given = list(targets)
     if given and isinstance(given[0], Tensor):
         device, dtype = given[0].device, given.pop(0).dtype
@@ -79,7 +88,7 @@ def _target(targets: tuple[Any, ...], device: Any, dtype: Any) -> tuple[Any, Any
     return device, dtype
 
 
-def _converted(p: Any, fn: Callable[[Any], Any]) -> Parameter:
+def _converted(p: Parameter, fn: Callable[[Any], Any]) -> Parameter:
     """A new parameter for an old one, with its gradient."""
     made: Any = Parameter(fn(p), p.requires_grad)
     if p.grad is not None:
@@ -112,8 +121,8 @@ class Module(Stateful):
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         if (arguments or settings) and not self.call_super_init:
             raise BadArgument(f"{type(self).__name__}: nn.Module.__init__ takes no arguments", fix="super().__init__()")
-        own = {"training": True, "_non_persistent_buffers_set": set()} | {table: {} for table in _TABLES} | {table: OrderedDict() for table in _HOOKS}
-        self.__dict__.update(own)
+        self.__dict__.update({"training": True, "_non_persistent_buffers_set": set()})
+        self.__dict__.update({table: {} for table in _TABLES} | {table: OrderedDict() for table in _HOOKS})
         if self.call_super_init:
             super().__init__(*arguments, **settings)
 
@@ -148,15 +157,18 @@ class Module(Stateful):
         elif name in own.get("_parameters", ()):
             if value is not None:
                 raise BadArgument(f"cannot assign {type(value).__name__} as parameter {name!r}",
-                                  why="only a Parameter or None can stand there", fix=f"with no_grad(): module.{name}.copy_(value)")
+                                  why="only a Parameter or None can stand there",
+                                  fix=f"with no_grad(): module.{name}.copy_(value)")
             own["_parameters"][name] = None
         elif name in own.get("_modules", ()):
             if value is not None:
-                raise BadArgument(f"cannot assign {type(value).__name__} as child module {name!r}", fix="assign a Module or None, or del it first")
+                raise BadArgument(f"cannot assign {type(value).__name__} as child module {name!r}",
+                                  fix="assign a Module or None, or del it first")
             own["_modules"][name] = None
         elif name in own.get("_buffers", ()):
             if value is not None and not isinstance(value, Tensor):
-                raise BadArgument(f"cannot assign {type(value).__name__} as buffer {name!r}", fix="assign a tensor or None")
+                raise BadArgument(f"cannot assign {type(value).__name__} as buffer {name!r}",
+                                  fix="assign a tensor or None")
             own["_buffers"][name] = _registered(_global_buffer_registration_hooks, self, name, value)
         else:
             super().__setattr__(name, value)
@@ -197,13 +209,16 @@ class Module(Stateful):
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         self._check_name(name, "parameter", "_parameters")
         if param is not None and not isinstance(param, Parameter):
-            raise BadArgument(f"cannot assign {type(param).__name__} as parameter {name!r}", fix="nn.Parameter(tensor), or None")
+            raise BadArgument(f"cannot assign {type(param).__name__} as parameter {name!r}",
+                              fix="nn.Parameter(tensor), or None")
         if param is not None and not param.is_leaf and param.grad_fn is not None:
-            raise BadValue(f"parameter {name!r} was computed, and only leaves can be trained", fix="nn.Parameter(value.detach())")
-        self._parameters[name] = _registered(_global_parameter_registration_hooks, self, name, param) if param is not None else None
+            raise BadValue(f"parameter {name!r} was computed, and only leaves can be trained",
+                           fix="nn.Parameter(value.detach())")
+        given = None if param is None else _registered(_global_parameter_registration_hooks, self, name, param)
+        self._parameters[name] = given
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """A tensor that belongs to the state but is not trained."""
+        """Registers a tensor that belongs to the state but is not trained."""
         self._check_name(name, "buffer", "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise BadArgument(f"cannot assign {type(tensor).__name__} as buffer {name!r}", fix="a tensor, or None")
@@ -251,10 +266,11 @@ class Module(Stateful):
             raise AttributeError(f"{type(owner).__name__} has no {what} {name!r}")
         return owner.__dict__[table][name]
 
-    # ------------------------------------------------------------------------------------------------------ what it holds
+    # ---------------------------------------------------------------------------------------------------- what it holds
 
-    def named_modules(self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
-        """Itself and every module inside, each once."""
+    def named_modules(self, memo: set[Module] | None = None, prefix: str = "",
+                      remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
+        """Yields itself and every module inside, each once."""
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -280,7 +296,8 @@ class Module(Stateful):
 
     def _named(self, table: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
         seen: set[Any] = set()
-        owners = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else iter([(prefix, self)])
+        every = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
+        owners = every if recurse else iter([(prefix, self)])
         for path, owner in owners:
             for name, value in owner.__dict__[table].items():
                 if value is not None and id(value) not in seen:
@@ -288,19 +305,21 @@ class Module(Stateful):
                         seen.add(id(value))
                     yield f"{path}.{name}" if path else name, value
 
-    def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:
+    def named_parameters(self, prefix: str = "", recurse: bool = True,
+                         remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:
         return self._named("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         return (p for _, p in self.named_parameters(recurse=recurse))
 
-    def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+    def named_buffers(self, prefix: str = "", recurse: bool = True,
+                      remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
         return self._named("_buffers", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         return (b for _, b in self.named_buffers(recurse=recurse))
 
-    # ---------------------------------------------------------------------------------------------------- changing it all
+    # -------------------------------------------------------------------------------------------------- changing it all
 
     def apply(self: M, fn: Callable[[Module], None]) -> M:
         """Calls `fn` with every module inside and with itself, last."""
@@ -310,7 +329,7 @@ class Module(Stateful):
         return self
 
     def train(self: M, mode: bool = True) -> M:
-        """Training mode, for dropout and batch statistics; `eval()` leaves it."""
+        """Sets training mode, for dropout and batch statistics; `eval()` leaves it."""
         if not isinstance(mode, bool):
             raise BadValue("train: training mode is expected to be boolean", fix="model.train(True)")
         self.training = mode
@@ -358,14 +377,15 @@ class Module(Stateful):
                 self._buffers[name] = fn(b)
         return self
 
-    def to(self: M, *targets: Any, device: Any = None, dtype: Any = None, non_blocking: bool = False, memory_format: Any = None) -> M:
-        """Parameters and buffers of a floating point type in another one; the device can only be the CPU.
+    def to(self: M, *targets: Any, device: DeviceLike | int | None = None, dtype: element_type | None = None,
+           non_blocking: bool = False, memory_format: Any = None) -> M:
+        """Converts parameters and buffers of a floating point type to another; the device can only be the CPU.
 
         `memory_format` is for tensors of images and volumes; the others stay as they are.
         """
         device, dtype = _target(targets, device, dtype)
 
-        def convert(t: Any) -> Any:
+        def convert(t: Tensor) -> Any:
             if memory_format is not None and t.ndim in (4, 5):
                 t = t.to(memory_format=memory_format)
             return t.to(device=device, dtype=dtype if t.is_floating_point() or t.is_complex() else None)
@@ -384,34 +404,37 @@ class Module(Stateful):
     def bfloat16(self: M) -> M:
         return self.to(bfloat16)
 
-    def type(self: M, dst_type: Any) -> M:
+    def type(self: M, dst_type: element_type | str) -> M:
         return self._apply(lambda t: t.to(dtype_of_class(dst_type)))
 
     def cpu(self: M) -> M:
         return self
 
-    def cuda(self: M, device: Any = None) -> M:
+    def cuda(self: M, device: DeviceLike | int | None = None) -> M:
         raise NoDevice("cuda: this build computes on the CPU only", fix="model.cpu(), or leave the device out")
 
-    def to_empty(self: M, *, device: Any, recurse: bool = True) -> M:
-        """New parameters and buffers of the same shapes, on a device, that are still to be filled."""
+    def to_empty(self: M, *, device: DeviceLike | None, recurse: bool = True) -> M:
+        """Makes new parameters and buffers of the same shapes, on a device, that are still to be filled."""
         return self._apply(lambda t: empty_like(t, device=device), recurse)
 
     def share_memory(self: M) -> M:
-        raise NotSupported("share_memory: tensors are not shared between processes", fix="threads share memory by themselves")
+        raise NotSupported("share_memory: tensors are not shared between processes",
+                           fix="threads share memory by themselves")
 
     def compile(self, *arguments: Any, **settings: Any) -> None:
-        """Nothing to do: there is no compiler."""
+        """Does nothing: there is no compiler."""
 
-    # -------------------------------------------------------------------------------------------------------------- calling
+    # ---------------------------------------------------------------------------------------------------------- calling
 
     def forward(self, *inputs: Any, **settings: Any) -> Any:
         raise NotImplementedError(f"Module [{type(self).__name__}] is missing the required \"forward\" function")
 
     def __call__(self, *inputs: Any, **settings: Any) -> Any:
         own = self.__dict__
-        if not (own["_forward_pre_hooks"] or own["_forward_hooks"] or own["_backward_hooks"] or own["_backward_pre_hooks"]
-                or _global_forward_pre_hooks or _global_forward_hooks or _global_backward_hooks or _global_backward_pre_hooks):
+        if not (own["_forward_pre_hooks"] or own["_forward_hooks"]
+                or own["_backward_hooks"] or own["_backward_pre_hooks"]
+                or _global_forward_pre_hooks or _global_forward_hooks
+                or _global_backward_hooks or _global_backward_pre_hooks):
             return self.forward(*inputs, **settings)
         return self._call_with_hooks(inputs, settings)
 
@@ -440,14 +463,15 @@ class Module(Stateful):
                     self._call_after_error(hook, inputs, settings if with_settings else None, result)
             raise
 
-    def _before_forward(self, inputs: tuple[Any, ...], settings: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def _before_forward(self, inputs: tuple[Any, ...],
+                        settings: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         for number, hook in [*_global_forward_pre_hooks.items(), *self._forward_pre_hooks.items()]:
             with_settings = number in self._forward_pre_hooks_with_kwargs
             answer = hook(self, inputs, settings) if with_settings else hook(self, inputs)
             if answer is not None and with_settings:
                 if not isinstance(answer, tuple) or len(answer) != 2:
-                    raise BadValue(f"forward pre-hook: must return None or (arguments, keyword arguments), got {type(answer).__name__}",
-                                   fix="return args, kwargs")
+                    raise BadValue("forward pre-hook: must return None or (arguments, keyword arguments), got "
+                                   f"{type(answer).__name__}", fix="return args, kwargs")
                 inputs, settings = answer
             elif answer is not None:
                 inputs = answer if isinstance(answer, tuple) else (answer,)
@@ -456,48 +480,53 @@ class Module(Stateful):
     def _boundary(self) -> BackwardHooks | None:
         after = [*_global_backward_hooks.values(), *self._backward_hooks.values()]
         before = [*_global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
-        old = _global_is_full_backward_hook is False and bool(_global_backward_hooks) or self._is_full_backward_hook is False
+        of_all = _global_is_full_backward_hook is False and bool(_global_backward_hooks)
+        old = of_all or self._is_full_backward_hook is False
         return BackwardHooks(self, after, before, old) if after or before else None
 
-    def _call_after_error(self, hook: Any, inputs: Any, settings: dict[str, Any] | None, result: Any) -> None:
+    def _call_after_error(self, hook: Callable[..., Any], inputs: tuple[Any, ...], settings: dict[str, Any] | None,
+                          result: Any) -> None:
         """A hook that is always called; the error that is on its way is the one to report."""
         try:
             hook(self, inputs, result) if settings is None else hook(self, inputs, settings, result)
         except Exception as error:
-            warnings.warn(f"forward hook: raised an exception that was silenced as another error was raised in forward: {error}", stacklevel=4)
+            warnings.warn("forward hook: raised an exception that was silenced as another error was raised in forward: "
+                          f"{error}", stacklevel=4)
 
-    def register_forward_pre_hook(self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False) -> Handle:
+    def register_forward_pre_hook(self, hook: Callable[..., Any], *, prepend: bool = False,
+                                  with_kwargs: bool = False) -> Handle:
         """Calls hook(module, inputs) before forward; what it returns, if anything, replaces the inputs."""
         return put(self._forward_pre_hooks, hook, prepend, [self._forward_pre_hooks_with_kwargs] if with_kwargs else [])
 
-    def register_forward_hook(self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False) -> Handle:
+    def register_forward_hook(self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False,
+                              always_call: bool = False) -> Handle:
         """Calls hook(module, inputs, output) after forward; what it returns, if anything, replaces the output."""
         marks = ((with_kwargs, self._forward_hooks_with_kwargs), (always_call, self._forward_hooks_always_called))
         return put(self._forward_hooks, hook, prepend, [table for holds, table in marks if holds])
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Handle:
-        """Calls hook(module, grad_input, grad_output) when both are known; what it returns, if anything, replaces grad_input."""
+        """Calls hook(module, grad_input, grad_output) when both are known; its answer, if any, replaces grad_input."""
         _check_kind(self._is_full_backward_hook, True)
         self._is_full_backward_hook = True
         return put(self._backward_hooks, hook, prepend)
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> Handle:
-        """The old name of register_full_backward_hook, which this does; the output may also be a dict of tensors."""
+        """Does what register_full_backward_hook does, in the old way: the output may also be a dict of tensors."""
         _check_kind(self._is_full_backward_hook, False)
         self._is_full_backward_hook = False
         return put(self._backward_hooks, hook)
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Handle:
-        """Calls hook(module, grad_output) before the module is differentiated; what it returns, if anything, replaces it."""
+        """Calls hook(module, grad_output) before the module is differentiated; its answer, if any, replaces it."""
         return put(self._backward_pre_hooks, hook, prepend)
 
-    # ----------------------------------------------------------------------------------------------------------------- text
+    # ------------------------------------------------------------------------------------------------------------- text
 
     def _get_name(self) -> str:
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """What stands in the brackets of the repr: define it in a subclass."""
+        """Return what stands in the brackets of the repr: define it in a subclass."""
         return ""
 
     def __repr__(self) -> str:
@@ -510,12 +539,13 @@ class Module(Stateful):
 
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> Handle:
-    """Of all modules."""
+    """Registers a forward pre-hook of all modules."""
     return put(_global_forward_pre_hooks, hook)
 
 
-def register_module_forward_hook(hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False) -> Handle:
-    """Of all modules."""
+def register_module_forward_hook(hook: Callable[..., Any], *, with_kwargs: bool = False,
+                                 always_call: bool = False) -> Handle:
+    """Registers a forward hook of all modules."""
     marks = ((with_kwargs, _global_forward_hooks_with_kwargs), (always_call, _global_forward_hooks_always_called))
     return put(_global_forward_hooks, hook, marks=[table for holds, table in marks if holds])
 
@@ -528,30 +558,30 @@ def _put_backward_hook(hook: Callable[..., Any], full: bool) -> Handle:
 
 
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> Handle:
-    """Of all modules."""
+    """Registers a backward hook of all modules."""
     return _put_backward_hook(hook, True)
 
 
 def register_module_backward_hook(hook: Callable[..., Any]) -> Handle:
-    """Of all modules, in the old way."""
+    """Registers a backward hook of all modules, in the old way."""
     return _put_backward_hook(hook, False)
 
 
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> Handle:
-    """Of all modules."""
+    """Registers a backward pre-hook of all modules."""
     return put(_global_backward_pre_hooks, hook)
 
 
 def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> Handle:
-    """Calls hook(module, name, buffer) whenever a module gets a buffer; what it returns, if anything, takes its place."""
+    """Calls hook(module, name, buffer) whenever a module gets a buffer; its answer, if any, takes its place."""
     return put(_global_buffer_registration_hooks, hook)
 
 
 def register_module_module_registration_hook(hook: Callable[..., Any]) -> Handle:
-    """Calls hook(module, name, submodule) whenever a module gets a module; what it returns, if anything, takes its place."""
+    """Calls hook(module, name, submodule) whenever a module gets a module; its answer, if any, takes its place."""
     return put(_global_module_registration_hooks, hook)
 
 
 def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> Handle:
-    """Calls hook(module, name, parameter) whenever a module gets a parameter; what it returns, if anything, takes its place."""
+    """Calls hook(module, name, parameter) whenever a module gets a parameter; its answer, if any, takes its place."""
     return put(_global_parameter_registration_hooks, hook)

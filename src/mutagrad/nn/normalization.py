@@ -2,21 +2,27 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base.errors import BadValue, NotSupported
-from ..core.dtypes import int64
+from ..core.dtypes import dtype, int64
 from ..ops.create.create import ones, tensor, zeros
+from ..tensors.tensor import Tensor
 from . import functional as F, init
 from .common import check_count, check_divides, described, make_parameter
 from .module import Module
+from .parameter import Parameter
+
+if TYPE_CHECKING:
+    from .common_types import DeviceLike
 
 __all__ = [
-    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LayerNorm",
-    "LocalResponseNorm", "RMSNorm", "SyncBatchNorm"]
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",
+    "LayerNorm", "LocalResponseNorm", "RMSNorm", "SyncBatchNorm"]
 
 
-# ------------------------------------------------------------------------------------------------- with running statistics
+# ---------------------------------------------------------------------------------------------- with running statistics
 
 class _ChannelNorm(Module):
     """A scale and a shift for each channel, and the mean and variance that training has seen."""
@@ -26,11 +32,11 @@ class _ChannelNorm(Module):
     running_mean: Any
     running_var: Any
     num_batches_tracked: Any
-    weight: Any
-    bias: Any
+    weight: Parameter | None
+    bias: Parameter | None
 
-    def __init__(self, num_features: int, eps: float, momentum: float | None, affine: bool, track_running_stats: bool, device: Any, dtype: Any,
-                 bias: bool) -> None:
+    def __init__(self, num_features: int, eps: float, momentum: float | None, affine: bool, track_running_stats: bool,
+                 device: DeviceLike | None, dtype: dtype | None, bias: bool) -> None:
         super().__init__()
         self.num_features, self.eps, self.momentum = check_count(self, "num_features", num_features), eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
@@ -57,34 +63,38 @@ class _ChannelNorm(Module):
         if self.bias is not None:
             init.zeros_(self.bias)
 
-    def _check_input_dim(self, input: Any) -> None:
+    def _check_input_dim(self, input: Tensor) -> None:
         if input.ndim not in self.ranks:
             raise BadValue(f"expected {' or '.join(f'{n}D' for n in self.ranks)} input (got {input.ndim}D input)",
-                           why=f"{type(self).__name__} was given shape {tuple(input.shape)}", fix=f"{self._kind()}{max(input.ndim - 2, 1)}d, or x.unsqueeze(0)")
+                           why=f"{type(self).__name__} was given shape {tuple(input.shape)}",
+                           fix=f"{self._kind()}{max(input.ndim - 2, 1)}d, or x.unsqueeze(0)")
 
     def _kind(self) -> str:
         return type(self).__name__[:-2]
 
     def extra_repr(self) -> str:
-        return (f"{self.num_features}, " + described(self, "eps", "momentum", "affine") + f", bias={self.bias is not None}, "
-                + described(self, "track_running_stats"))
+        return (f"{self.num_features}, " + described(self, "eps", "momentum", "affine")
+                + f", bias={self.bias is not None}, " + described(self, "track_running_stats"))
 
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], strict: bool,
-                              missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str]) -> None:
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any],
+                              strict: bool, missing_keys: list[str], unexpected_keys: list[str],
+                              error_msgs: list[str]) -> None:
         """Before version 2 batches were not counted."""
         key = prefix + "num_batches_tracked"
         if (local_metadata.get("version") or 1) < 2 and self.track_running_stats and key not in state_dict:
             counted = self.num_batches_tracked
             state_dict[key] = tensor(0, dtype=int64) if counted is None or counted.is_meta else counted.clone()
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
+                                      error_msgs)
 
 
 class _BatchNorm(_ChannelNorm):
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True, track_running_stats: bool = True,
-                 device: Any = None, dtype: Any = None, *, bias: bool = True) -> None:
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+                 track_running_stats: bool = True, device: DeviceLike | None = None, dtype: dtype | None = None, *,
+                 bias: bool = True) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         self._check_input_dim(input)
         counts = self.training and self.track_running_stats and self.num_batches_tracked is not None
         momentum = self.momentum
@@ -92,8 +102,8 @@ class _BatchNorm(_ChannelNorm):
             momentum = 1 / (int(self.num_batches_tracked) + 1) if counts else 0.0
         of_batch = self.training or self.running_mean is None and self.running_var is None
         follows = not self.training or self.track_running_stats
-        out = F.batch_norm(input, self.running_mean if follows else None, self.running_var if follows else None, self.weight, self.bias,
-                           of_batch, momentum, self.eps)
+        mean, var = (self.running_mean, self.running_var) if follows else (None, None)
+        out = F.batch_norm(input, mean, var, self.weight, self.bias, of_batch, momentum, self.eps)
         if counts:
             self.num_batches_tracked.add_(1)
         return out
@@ -130,47 +140,55 @@ class SyncBatchNorm(_BatchNorm):
 
     ranks = 2, 3, 4, 5
 
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True, track_running_stats: bool = True,
-                 process_group: Any = None, device: Any = None, dtype: Any = None, *, bias: bool = True) -> None:
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+                 track_running_stats: bool = True, process_group: Any = None, device: DeviceLike | None = None,
+                 dtype: dtype | None = None, *, bias: bool = True) -> None:
         if process_group is not None:
-            raise NotSupported("SyncBatchNorm: there is one process only, and no groups of them", fix="process_group=None")
+            raise NotSupported("SyncBatchNorm: there is one process only, and no groups of them",
+                               fix="process_group=None")
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
-        """The model with a SyncBatchNorm in the place of every batch normalization, with the same parameters and statistics."""
+        """Return the model with a SyncBatchNorm for every batch norm, with the same parameters and statistics."""
         made: Any = module
         if isinstance(module, _BatchNorm) and not isinstance(module, cls):
-            made = cls(module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats, process_group)
-            made._parameters, made._buffers, made.training = dict(module._parameters), dict(module._buffers), module.training
+            made = cls(module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats,
+                       process_group)
+            made._parameters, made._buffers = dict(module._parameters), dict(module._buffers)
+            made.training = module.training
         for name, child in module.named_children():
             made.add_module(name, cls.convert_sync_batchnorm(child, process_group))
         return made  # type: ignore[no-any-return]
 
 
 class _InstanceNorm(_ChannelNorm):
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False, track_running_stats: bool = False,
-                 device: Any = None, dtype: Any = None, *, bias: bool = True) -> None:
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
+                 track_running_stats: bool = False, device: DeviceLike | None = None, dtype: dtype | None = None, *,
+                 bias: bool = True) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         self._check_input_dim(input)
         batched = input.ndim != self._get_no_batch_dim()
         self._check_channels(input, 1 if batched else 0)
-        out = F.instance_norm(input if batched else input.unsqueeze(0), self.running_mean, self.running_var, self.weight, self.bias,
-                              self.training or not self.track_running_stats, self.momentum or 0.0, self.eps)
+        out = F.instance_norm(input if batched else input.unsqueeze(0), self.running_mean, self.running_var,
+                              self.weight, self.bias, self.training or not self.track_running_stats,
+                              self.momentum or 0.0, self.eps)
         return out if batched else out.squeeze(0)
 
     def _get_no_batch_dim(self) -> int:
         """How many dimensions an input without a batch has."""
         return min(self.ranks)
 
-    def _check_channels(self, input: Any, dim: int) -> None:
+    def _check_channels(self, input: Tensor, dim: int) -> None:
         if input.shape[dim] == self.num_features:
             return
-        text = f"{type(self).__name__}: expected input's size at dim={dim} to match num_features ({self.num_features}), got shape {tuple(input.shape)}"
+        text = (f"{type(self).__name__}: expected input's size at dim={dim} to match num_features "
+                f"({self.num_features}), got shape {tuple(input.shape)}")
         if self.affine:
-            raise BadValue(text, why="there is a scale for each channel", fix=f"{type(self).__name__}({input.shape[dim]})")
+            raise BadValue(text, why="there is a scale for each channel",
+                           fix=f"{type(self).__name__}({input.shape[dim]})")
         warnings.warn(text + ", which is not used because affine=False", stacklevel=3)
 
 
@@ -192,15 +210,16 @@ class InstanceNorm3d(_InstanceNorm):
     ranks = 4, 5
 
 
-# ---------------------------------------------------------------------------------------------------------- of each item
+# --------------------------------------------------------------------------------------------------------- of each item
 
 class _Affine(Module):
     """Scales and shifts what it has normalized."""
 
-    weight: Any
-    bias: Any
+    weight: Parameter | None
+    bias: Parameter | None
 
-    def _make_parameters(self, shape: tuple[int, ...], affine: bool, bias: bool, device: Any, dtype: Any) -> None:
+    def _make_parameters(self, shape: tuple[int, ...], affine: bool, bias: bool, device: DeviceLike | None,
+                         dtype: dtype | None) -> None:
         self.register_parameter("weight", make_parameter(shape, device, dtype) if affine else None)
         self.register_parameter("bias", make_parameter(shape, device, dtype) if affine and bias else None)
         self.reset_parameters()
@@ -215,23 +234,26 @@ class _Affine(Module):
 class GroupNorm(_Affine):
     """Groups of channels of each item brought to mean 0 and variance 1."""
 
-    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None, dtype: Any = None, *,
-                 bias: bool = True) -> None:
+    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True,
+                 device: DeviceLike | None = None, dtype: dtype | None = None, *, bias: bool = True) -> None:
         super().__init__()
-        self.num_groups, self.num_channels = check_count(self, "num_groups", num_groups, 1), check_count(self, "num_channels", num_channels)
+        self.num_groups = check_count(self, "num_groups", num_groups, 1)
+        self.num_channels = check_count(self, "num_channels", num_channels)
         check_divides(self, "num_groups", "num_channels")
         self.eps, self.affine = eps, affine
         self._make_parameters((self.num_channels,), affine, bias, device, dtype)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        return f"{self.num_groups}, {self.num_channels}, " + described(self, "eps", "affine") + f", bias={self.bias is not None}"
+        settings = described(self, "eps", "affine")
+        return f"{self.num_groups}, {self.num_channels}, {settings}, bias={self.bias is not None}"
 
 
-def _shape(module: Module, shape: Any) -> tuple[int, ...]:
-    return tuple(check_count(module, "normalized_shape", n) for n in (shape if isinstance(shape, (tuple, list)) else (shape,)))
+def _shape(module: Module, shape: int | Sequence[int]) -> tuple[int, ...]:
+    sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
+    return tuple(check_count(module, "normalized_shape", n) for n in sizes)
 
 
 class LayerNorm(_Affine):
@@ -242,35 +264,41 @@ class LayerNorm(_Affine):
     [[-1.0, 1.0], [-1.0, 1.0]]
     """
 
-    def __init__(self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True, device: Any = None,
-                 dtype: Any = None) -> None:
+    def __init__(self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True,
+                 bias: bool = True, device: DeviceLike | None = None, dtype: dtype | None = None) -> None:
         super().__init__()
-        self.normalized_shape, self.eps, self.elementwise_affine = _shape(self, normalized_shape), eps, elementwise_affine
+        self.normalized_shape = _shape(self, normalized_shape)
+        self.eps, self.elementwise_affine = eps, elementwise_affine
         self._make_parameters(self.normalized_shape, elementwise_affine, bias, device, dtype)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        return f"{self.normalized_shape}, " + described(self, "eps", "elementwise_affine") + f", bias={self.bias is not None}"
+        settings = described(self, "eps", "elementwise_affine")
+        return f"{self.normalized_shape}, {settings}, bias={self.bias is not None}"
 
 
 class RMSNorm(Module):
     """The last dimensions of each item divided by their root mean square."""
 
-    weight: Any
+    weight: Parameter | None
 
-    def __init__(self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, device: Any = None, dtype: Any = None) -> None:
+    def __init__(self, normalized_shape: int | Sequence[int], eps: float | None = None,
+                 elementwise_affine: bool = True, device: DeviceLike | None = None,
+                 dtype: dtype | None = None) -> None:
         super().__init__()
-        self.normalized_shape, self.eps, self.elementwise_affine = _shape(self, normalized_shape), eps, elementwise_affine
-        self.register_parameter("weight", make_parameter(self.normalized_shape, device, dtype) if elementwise_affine else None)
+        self.normalized_shape = _shape(self, normalized_shape)
+        self.eps, self.elementwise_affine = eps, elementwise_affine
+        weight = make_parameter(self.normalized_shape, device, dtype) if elementwise_affine else None
+        self.register_parameter("weight", weight)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         if self.weight is not None:
             init.ones_(self.weight)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Any:
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
@@ -284,7 +312,7 @@ class LocalResponseNorm(Module):
         super().__init__()
         self.size, self.alpha, self.beta, self.k = check_count(self, "size", size, 1), alpha, beta, k
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
     def extra_repr(self) -> str:

@@ -11,8 +11,9 @@ from .module import Module
 
 __all__ = ["DataParallel", "DistributedDataParallel", "data_parallel", "gather", "scatter"]
 
-_HOW_GRADIENTS_TRAVEL = frozenset(["bucket_cap_mb", "find_unused_parameters", "check_reduction", "gradient_as_bucket_view", "static_graph", "init_sync",
-                                   "delay_all_reduce_named_params", "param_to_hook_all_reduce", "skip_all_reduce_unused_params"])
+_HOW_GRADIENTS_TRAVEL = frozenset([
+    "bucket_cap_mb", "find_unused_parameters", "check_reduction", "gradient_as_bucket_view", "static_graph",
+    "init_sync", "delay_all_reduce_named_params", "param_to_hook_all_reduce", "skip_all_reduce_unused_params"])
 
 
 class DataParallel(Module):
@@ -26,7 +27,8 @@ class DataParallel(Module):
 
     module: Module
 
-    def __init__(self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0) -> None:
+    def __init__(self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None,
+                 dim: int = 0) -> None:
         super().__init__()
         _check_devices(device_ids, "DataParallel")
         self.dim, self.output_device, self.module = dim, output_device, module
@@ -38,11 +40,12 @@ class DataParallel(Module):
 
 def _check_devices(device_ids: Sequence[Any] | None, name: str) -> None:
     if device_ids:
-        raise NotSupported(f"{name}: device_ids={list(device_ids)} are GPUs, and this build computes on the CPU only", fix=f"{name}(module)")
+        raise NotSupported(f"{name}: device_ids={list(device_ids)} are GPUs, and this build computes on the CPU only",
+                           fix=f"{name}(module)")
 
 
-def data_parallel(module: Module, inputs: Any, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0,
-                  module_kwargs: Any = None) -> Any:
+def data_parallel(module: Module, inputs: Any, device_ids: Sequence[Any] | None = None, output_device: Any = None,
+                  dim: int = 0, module_kwargs: dict[str, Any] | None = None) -> Any:
     """Calls the module with one input or a tuple of them."""
     _check_devices(device_ids, "data_parallel")
     return module(*(inputs if isinstance(inputs, tuple) else (inputs,)), **(module_kwargs or {}))
@@ -56,17 +59,20 @@ class DistributedDataParallel(Module):
 
     module: Module
 
-    def __init__(self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0, broadcast_buffers: bool = True,
-                 process_group: Any = None, **settings: Any) -> None:
+    def __init__(self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None,
+                 dim: int = 0, broadcast_buffers: bool = True, process_group: Any = None, **settings: Any) -> None:
         if not is_initialized():
             raise NotSupported("DistributedDataParallel: there is no process group", why="one process computes here",
-                               fix="the module itself, or mutagrad.distributed.init_process_group(world_size=1, rank=0) before")
+                               fix="the module itself, or mutagrad.distributed.init_process_group(world_size=1, "
+                                   "rank=0) before")
         unknown = settings.keys() - _HOW_GRADIENTS_TRAVEL
         if unknown:
-            raise BadArgument(f"DistributedDataParallel: got an unexpected keyword argument {min(unknown)!r}", fix="DistributedDataParallel(module)")
+            raise BadArgument(f"DistributedDataParallel: got an unexpected keyword argument {min(unknown)!r}",
+                              fix="DistributedDataParallel(module)")
         super().__init__()
         _check_devices(device_ids, "DistributedDataParallel")
-        self.dim, self.output_device, self.broadcast_buffers, self.process_group, self.module = dim, output_device, broadcast_buffers, process_group, module
+        self.dim, self.output_device, self.broadcast_buffers = dim, output_device, broadcast_buffers
+        self.process_group, self.module = process_group, module
 
     def forward(self, *inputs: Any, **settings: Any) -> Any:
         return self.module(*inputs, **settings)
@@ -83,5 +89,5 @@ def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
 
 
 def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
-    """The parts of a tensor from several GPUs; there are none."""
+    """Gathers the parts of a tensor from several GPUs; there are none."""
     raise NotSupported("gather: this build computes on the CPU only", fix="mutagrad.cat(outputs, dim)")

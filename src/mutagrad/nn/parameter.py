@@ -1,14 +1,21 @@
 """Tensors that belong to a module."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from ..base.errors import BadArgument, BadValue
+from ..base.operands import Array
+from ..core.dtypes import dtype as element_type
 from ..core.storage import TensorBase
 from ..ops.create.create import empty
 from ..tensors.tensor import Tensor, answers_nothing
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from .common_types import DeviceLike
 
 
 class Parameter(Tensor):
@@ -22,11 +29,13 @@ class Parameter(Tensor):
 
     __torch_function__: Any = answers_nothing
 
-    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Self:
         data = empty(0) if data is None else data
         if not isinstance(data, Tensor):
-            raise BadArgument(f"Parameter: expects a tensor, got {type(data).__name__}", fix="nn.Parameter(mutagrad.tensor(...))")
-        return data.detach().as_subclass(_parameters_of(type(data), cls)).requires_grad_(requires_grad)
+            raise BadArgument(f"Parameter: expects a tensor, got {type(data).__name__}",
+                              fix="nn.Parameter(mutagrad.tensor(...))")
+        made: Self = data.detach().as_subclass(_parameters_of(type(data), cls)).requires_grad_(requires_grad)
+        return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """A copy starts without a gradient."""
@@ -41,14 +50,15 @@ class Parameter(Tensor):
 _both: dict[tuple[type, type], type] = {}
 
 
-def _parameters_of(kind: Any, cls: Any) -> Any:
+def _parameters_of(kind: type[Tensor], cls: type[Parameter]) -> Any:
     """The class of parameters whose data is of the class `kind`: one that takes functions over goes on doing so."""
     if kind is Tensor or kind.is_meta or kind.__torch_function__ is answers_nothing:
         return cls
     if issubclass(kind, cls):
         return kind
     if (kind, cls) not in _both:
-        _both[kind, cls] = type(kind.__name__, (kind, cls), {"__torch_function__": kind.__torch_function__, "stands_for": kind})
+        members = {"__torch_function__": kind.__torch_function__, "stands_for": kind}
+        _both[kind, cls] = type(kind.__name__, (kind, cls), members)
     return _both[kind, cls]
 
 
@@ -58,8 +68,8 @@ class Buffer(Tensor):
     __torch_function__: Any = answers_nothing
     persistent: bool
 
-    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
-        made = (empty(0) if data is None else data).detach().as_subclass(cls)
+    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Self:
+        made: Self = (empty(0) if data is None else data).detach().as_subclass(cls)
         made.persistent = persistent
         return made
 
@@ -71,12 +81,12 @@ class _Shapeless(Tensor):
     becomes: type[Tensor]
 
     @property
-    def _array(self) -> Any:
-        raise BadValue(f"{type(self).__name__}: an uninitialized parameter cannot be used", why="a lazy module gets its shapes from the first input",
-                       fix="call the module once first")
+    def _array(self) -> Array:
+        raise BadValue(f"{type(self).__name__}: an uninitialized parameter cannot be used",
+                       why="a lazy module gets its shapes from the first input", fix="call the module once first")
 
     @_array.setter
-    def _array(self, array: Any) -> None:
+    def _array(self, array: Array) -> None:
         TensorBase._array.__set__(self, array)
 
     @contextmanager
@@ -89,21 +99,22 @@ class _Shapeless(Tensor):
             self.__class__ = lazy  # type: ignore[assignment]
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> element_type:
         with self._as_tensor() as tensor:
-            return tensor.dtype
+            return tensor.dtype  # type: ignore[no-any-return]
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         with self._as_tensor() as tensor:
             tensor.requires_grad_(requires_grad)
         return self
 
-    def convert(self, fn: Any) -> None:
-        """Another element type: `fn` is what a module does to all its tensors."""
+    def convert(self, fn: Callable[[Any], Any]) -> None:
+        """Changes the element type: `fn` is what a module does to all its tensors."""
         with self._as_tensor() as tensor:
             tensor.data = fn(tensor.data)
 
-    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+    def materialize(self, shape: Sequence[int], device: DeviceLike | None = None,
+                    dtype: element_type | None = None) -> None:
         """Gives it a shape, and memory that is still to be filled."""
         memory = empty(shape, device=device, dtype=self.dtype if dtype is None else dtype)
         self.__class__ = self.becomes  # type: ignore[assignment]
@@ -112,14 +123,15 @@ class _Shapeless(Tensor):
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return memo.setdefault(id(self), type(self)(self.requires_grad, dtype=self.dtype))  # type: ignore[call-arg]
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         return type(self), (self.requires_grad, None, self.dtype)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override,unused-ignore]
         return f"<{type(self).__name__}>"
 
 
-def _shapeless(cls: type[_Shapeless], requires_grad: bool, device: Any, dtype: Any) -> Any:
+def _shapeless(cls: type[_Shapeless], requires_grad: bool, device: DeviceLike | None,
+               dtype: element_type | None) -> Any:
     made = empty(0, device=device, dtype=dtype).as_subclass(cls.becomes)
     made.requires_grad_(requires_grad)
     made.__class__ = cls
@@ -131,7 +143,8 @@ class UninitializedParameter(_Shapeless, Parameter):  # type: ignore[misc,unused
 
     becomes = Parameter
 
-    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+    def __new__(cls, requires_grad: bool = True, device: DeviceLike | None = None,
+                dtype: element_type | None = None) -> Any:
         return _shapeless(cls, requires_grad, device, dtype)
 
 
@@ -140,12 +153,13 @@ class UninitializedBuffer(_Shapeless, Buffer):  # type: ignore[misc,unused-ignor
 
     becomes = Tensor
 
-    def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True) -> Any:
+    def __new__(cls, requires_grad: bool = False, device: DeviceLike | None = None, dtype: element_type | None = None,
+                persistent: bool = True) -> Any:
         made = _shapeless(cls, requires_grad, device, dtype)
         made.persistent = persistent
         return made
 
 
 def is_lazy(param: Any) -> bool:
-    """Whether it is a parameter or buffer without a shape."""
+    """Return whether this is a parameter or buffer without a shape."""
     return isinstance(param, _Shapeless)

@@ -1,28 +1,35 @@
 """Windows that slide over the last dimensions, and one number for each."""
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import BadValue
+from ..tensors.tensor import Tensor
 from . import functional as F
 from .common import described, each_dim
 from .module import Module
 
+if TYPE_CHECKING:
+    from .common_types import _ratio_any_t, _size_any_t
+
 __all__ = [
-    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AvgPool1d",
-    "AvgPool2d", "AvgPool3d", "FractionalMaxPool2d", "FractionalMaxPool3d", "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d",
-    "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d"]
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "FractionalMaxPool2d", "FractionalMaxPool3d",
+    "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d",
+    "MaxUnpool3d"]
 
 
-# ---------------------------------------------------------------------------------------------------------------- largest
+# -------------------------------------------------------------------------------------------------------------- largest
 
 class _MaxPool(Module):
     """The largest element of each window."""
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, return_indices: bool = False,
-                 ceil_mode: bool = False) -> None:
+    def __init__(self, kernel_size: _size_any_t, stride: _size_any_t | None = None, padding: _size_any_t = 0,
+                 dilation: _size_any_t = 1, return_indices: bool = False, ceil_mode: bool = False) -> None:
         super().__init__()
-        self.kernel_size, self.stride, self.padding, self.dilation = kernel_size, kernel_size if stride is None else stride, padding, dilation
+        self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
+        self.padding, self.dilation = padding, dilation
         self.return_indices, self.ceil_mode = return_indices, ceil_mode
 
     def _settings(self) -> tuple[Any, ...]:
@@ -35,7 +42,7 @@ class _MaxPool(Module):
 class MaxPool1d(_MaxPool):
     """The largest element of each window of a sequence."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.max_pool1d(input, *self._settings())
 
 
@@ -48,14 +55,14 @@ class MaxPool2d(_MaxPool):
              [13., 15.]]])
     """
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.max_pool2d(input, *self._settings())
 
 
 class MaxPool3d(_MaxPool):
     """The largest element of each window of a volume."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.max_pool3d(input, *self._settings())
 
 
@@ -64,7 +71,7 @@ class _MaxUnpool(Module):
 
     dims: int
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+    def __init__(self, kernel_size: _size_any_t, stride: _size_any_t | None = None, padding: _size_any_t = 0) -> None:
         super().__init__()
         self.kernel_size = each_dim(self, "kernel_size", kernel_size, self.dims, 1)
         self.stride = each_dim(self, "stride", kernel_size if stride is None else stride, self.dims, 1)
@@ -79,7 +86,7 @@ class MaxUnpool1d(_MaxUnpool):
 
     dims = 1
 
-    def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
+    def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Any:
         return F.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
@@ -88,7 +95,7 @@ class MaxUnpool2d(_MaxUnpool):
 
     dims = 2
 
-    def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
+    def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Any:
         return F.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
@@ -97,7 +104,7 @@ class MaxUnpool3d(_MaxUnpool):
 
     dims = 3
 
-    def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
+    def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Any:
         return F.max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
@@ -106,19 +113,23 @@ class _FractionalMaxPool(Module):
 
     dims: int
 
-    def __init__(self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
-                 _random_samples: Any = None) -> None:
+    def __init__(self, kernel_size: _size_any_t, output_size: _size_any_t | None = None,
+                 output_ratio: _ratio_any_t | None = None, return_indices: bool = False,
+                 _random_samples: Tensor | None = None) -> None:
         super().__init__()
         name = type(self).__name__
         if (output_size is None) == (output_ratio is None):
-            raise BadValue(f"{name}: needs one of output_size and output_ratio", fix=f"{name}({kernel_size!r}, output_ratio=0.5)")
+            raise BadValue(f"{name}: needs one of output_size and output_ratio",
+                           fix=f"{name}({kernel_size!r}, output_ratio=0.5)")
         self.kernel_size = each_dim(self, "kernel_size", kernel_size, self.dims, 1)
         self.return_indices = return_indices
         self.register_buffer("_random_samples", _random_samples)
         self.output_size = None if output_size is None else each_dim(self, "output_size", output_size, self.dims, 1)
-        ratios = output_ratio if output_ratio is None or isinstance(output_ratio, (tuple, list)) else (output_ratio,) * self.dims
+        given = output_ratio is None or isinstance(output_ratio, (tuple, list))
+        ratios: Any = output_ratio if given else (output_ratio,) * self.dims
         if ratios is not None and (len(ratios) != self.dims or not all(0 < r < 1 for r in ratios)):
-            raise BadValue(f"{name}: output_ratio must be between 0 and 1, got {output_ratio!r}", fix="output_ratio=0.5")
+            raise BadValue(f"{name}: output_ratio must be between 0 and 1, got {output_ratio!r}",
+                           fix="output_ratio=0.5")
         self.output_ratio = None if ratios is None else tuple(ratios)
 
     def _settings(self) -> tuple[Any, ...]:
@@ -130,7 +141,7 @@ class FractionalMaxPool2d(_FractionalMaxPool):
 
     dims = 2
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.fractional_max_pool2d(input, *self._settings())
 
 
@@ -139,23 +150,24 @@ class FractionalMaxPool3d(_FractionalMaxPool):
 
     dims = 3
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.fractional_max_pool3d(input, *self._settings())
 
 
-# ------------------------------------------------------------------------------------------------------- means and norms
+# ------------------------------------------------------------------------------------------------------ means and norms
 
 class AvgPool1d(Module):
     """The mean of each window of a sequence."""
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> None:
+    def __init__(self, kernel_size: _size_any_t, stride: _size_any_t | None = None, padding: _size_any_t = 0,
+                 ceil_mode: bool = False, count_include_pad: bool = True) -> None:
         super().__init__()
         self.kernel_size = each_dim(self, "kernel_size", kernel_size, 1, 1)
         self.stride = each_dim(self, "stride", kernel_size if stride is None else stride, 1, 1)
         self.padding = each_dim(self, "padding", padding, 1, 0)
         self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
     def extra_repr(self) -> str:
@@ -163,14 +175,15 @@ class AvgPool1d(Module):
 
 
 class _AvgPool(Module):
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
-                 divisor_override: int | None = None) -> None:
+    def __init__(self, kernel_size: _size_any_t, stride: _size_any_t | None = None, padding: _size_any_t = 0,
+                 ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None) -> None:
         super().__init__()
         self.kernel_size, self.stride, self.padding = kernel_size, kernel_size if stride is None else stride, padding
         self.ceil_mode, self.count_include_pad, self.divisor_override = ceil_mode, count_include_pad, divisor_override
 
     def _settings(self) -> tuple[Any, ...]:
-        return self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override
+        return (self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad,
+                self.divisor_override)
 
     def extra_repr(self) -> str:
         return described(self, "kernel_size", "stride", "padding")
@@ -179,19 +192,20 @@ class _AvgPool(Module):
 class AvgPool2d(_AvgPool):
     """The mean of each window of an image."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.avg_pool2d(input, *self._settings())
 
 
 class AvgPool3d(_AvgPool):
     """The mean of each window of a volume."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.avg_pool3d(input, *self._settings())
 
 
 class _LPPool(Module):
-    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> None:
+    def __init__(self, norm_type: float, kernel_size: _size_any_t, stride: _size_any_t | None = None,
+                 ceil_mode: bool = False) -> None:
         super().__init__()
         self.norm_type, self.kernel_size, self.stride, self.ceil_mode = norm_type, kernel_size, stride, ceil_mode
 
@@ -202,28 +216,28 @@ class _LPPool(Module):
 class LPPool1d(_LPPool):
     """The norm of each window of a sequence."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.lp_pool1d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool2d(_LPPool):
     """The norm of each window of an image."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.lp_pool2d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool3d(_LPPool):
     """The norm of each window of a volume."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.lp_pool3d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
-# ------------------------------------------------------------------------------------------------- by the size of the result
+# -------------------------------------------------------------------------------------------- by the size of the result
 
 class _AdaptivePool(Module):
-    def __init__(self, output_size: Any) -> None:
+    def __init__(self, output_size: int | Sequence[int | None]) -> None:
         super().__init__()
         self.output_size = output_size
 
@@ -234,26 +248,26 @@ class _AdaptivePool(Module):
 class AdaptiveAvgPool1d(_AdaptivePool):
     """Means of as many windows as the result has elements."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.adaptive_avg_pool1d(input, self.output_size)
 
 
 class AdaptiveAvgPool2d(_AdaptivePool):
     """Means of as many windows of an image as the result has elements."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.adaptive_avg_pool2d(input, self.output_size)
 
 
 class AdaptiveAvgPool3d(_AdaptivePool):
     """Means of as many windows of a volume as the result has elements."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.adaptive_avg_pool3d(input, self.output_size)
 
 
 class _AdaptiveMaxPool(_AdaptivePool):
-    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
+    def __init__(self, output_size: int | Sequence[int | None], return_indices: bool = False) -> None:
         super().__init__(output_size)
         self.return_indices = return_indices
 
@@ -261,19 +275,19 @@ class _AdaptiveMaxPool(_AdaptivePool):
 class AdaptiveMaxPool1d(_AdaptiveMaxPool):
     """The largest elements of as many windows as the result has elements."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPool):
     """The largest elements of as many windows of an image as the result has elements."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPool):
     """The largest elements of as many windows of a volume as the result has elements."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)

@@ -1,18 +1,24 @@
 """Layers that rearrange, resize or surround, and two distances."""
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base.errors import BadArgument, BadValue
+from ..tensors.tensor import Tensor
 from . import functional as F
 from .common import check_count, described, each_dim
 from .module import Module
 
+if TYPE_CHECKING:
+    from .common_types import _ratio_any_t, _size_any_t
+
 __all__ = [
-    "ChannelShuffle", "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "CosineSimilarity",
-    "Flatten", "Fold", "PairwiseDistance", "PixelShuffle", "PixelUnshuffle", "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d",
-    "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d", "Unflatten", "Unfold", "Upsample", "UpsamplingBilinear2d",
-    "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d"]
+    "ChannelShuffle", "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d",
+    "ConstantPad3d", "CosineSimilarity", "Flatten", "Fold", "PairwiseDistance", "PixelShuffle", "PixelUnshuffle",
+    "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d",
+    "ReplicationPad3d", "Unflatten", "Unfold", "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d", "ZeroPad1d",
+    "ZeroPad2d", "ZeroPad3d"]
 
 
 class Flatten(Module):
@@ -27,7 +33,7 @@ class Flatten(Module):
         super().__init__()
         self.start_dim, self.end_dim = start_dim, end_dim
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return input.flatten(self.start_dim, self.end_dim)
 
     def extra_repr(self) -> str:
@@ -37,41 +43,46 @@ class Flatten(Module):
 class Unflatten(Module):
     """One dimension as several."""
 
-    def __init__(self, dim: int, unflattened_size: Any) -> None:
+    def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
         super().__init__()
         if isinstance(dim, str):
             raise BadArgument("Unflatten: dimensions have no names here", fix="Unflatten(1, (2, 5))")
         if not isinstance(unflattened_size, (tuple, list)):
-            raise BadArgument(f"Unflatten: unflattened_size must be a tuple or list, but found type {type(unflattened_size).__name__}",
-                              fix="Unflatten(1, (2, 5))")
+            raise BadArgument("Unflatten: unflattened_size must be a tuple or list, but found type "
+                              f"{type(unflattened_size).__name__}", fix="Unflatten(1, (2, 5))")
         for i, n in enumerate(unflattened_size):
             if not hasattr(n, "__index__"):
-                raise BadArgument(f"Unflatten: unflattened_size must be tuple of ints, but found element of type {type(n).__name__} at pos {i}",
-                                  fix="Unflatten(1, (2, 5))")
+                raise BadArgument("Unflatten: unflattened_size must be tuple of ints, but found element of type "
+                                  f"{type(n).__name__} at pos {i}", fix="Unflatten(1, (2, 5))")
         self.dim, self.unflattened_size = dim, unflattened_size
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return input.unflatten(self.dim, self.unflattened_size)
 
     def extra_repr(self) -> str:
         return described(self, "dim", "unflattened_size")
 
 
-# ------------------------------------------------------------------------------------------------------------------ sizes
+# ---------------------------------------------------------------------------------------------------------------- sizes
 
 class Upsample(Module):
     """Images, sequences or volumes in another size."""
 
-    def __init__(self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
+    def __init__(self, size: _size_any_t | None = None, scale_factor: _ratio_any_t | None = None,
+                 mode: str = "nearest", align_corners: bool | None = None,
                  recompute_scale_factor: bool | None = None) -> None:
         super().__init__()
         self.name = type(self).__name__
-        self.size, self.mode, self.align_corners, self.recompute_scale_factor = size, mode, align_corners, recompute_scale_factor
-        several = isinstance(scale_factor, (tuple, list))
-        self.scale_factor = tuple(map(float, scale_factor)) if several else float(scale_factor) if scale_factor else None
+        self.size, self.mode, self.align_corners = size, mode, align_corners
+        self.recompute_scale_factor = recompute_scale_factor
+        if isinstance(scale_factor, (tuple, list)):
+            self.scale_factor: Any = tuple(map(float, scale_factor))
+        else:
+            self.scale_factor = float(scale_factor) if scale_factor else None
 
-    def forward(self, input: Any) -> Any:
-        return F.interpolate(input, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor)
+    def forward(self, input: Tensor) -> Any:
+        return F.interpolate(input, self.size, self.scale_factor, self.mode, self.align_corners,
+                             self.recompute_scale_factor)
 
     def extra_repr(self) -> str:
         return described(self, "size" if self.scale_factor is None else "scale_factor") + f", mode={self.mode!r}"
@@ -80,14 +91,14 @@ class Upsample(Module):
 class UpsamplingNearest2d(Upsample):
     """Images in another size, by repeating pixels."""
 
-    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+    def __init__(self, size: _size_any_t | None = None, scale_factor: _ratio_any_t | None = None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
     """Images in another size, with straight lines between pixels and the corners in their places."""
 
-    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+    def __init__(self, size: _size_any_t | None = None, scale_factor: _ratio_any_t | None = None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
 
 
@@ -98,7 +109,7 @@ class PixelShuffle(Module):
         super().__init__()
         self.upscale_factor = upscale_factor
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.pixel_shuffle(input, self.upscale_factor)
 
     def extra_repr(self) -> str:
@@ -112,7 +123,7 @@ class PixelUnshuffle(Module):
         super().__init__()
         self.downscale_factor = downscale_factor
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.pixel_unshuffle(input, self.downscale_factor)
 
     def extra_repr(self) -> str:
@@ -126,7 +137,7 @@ class ChannelShuffle(Module):
         super().__init__()
         self.groups = check_count(self, "groups", groups, 1)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.channel_shuffle(input, self.groups)
 
     def extra_repr(self) -> str:
@@ -136,11 +147,12 @@ class ChannelShuffle(Module):
 class Unfold(Module):
     """The windows of an image as columns."""
 
-    def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
+    def __init__(self, kernel_size: _size_any_t, dilation: _size_any_t = 1, padding: _size_any_t = 0,
+                 stride: _size_any_t = 1) -> None:
         super().__init__()
         self.kernel_size, self.dilation, self.padding, self.stride = kernel_size, dilation, padding, stride
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
 
     def extra_repr(self) -> str:
@@ -150,18 +162,20 @@ class Unfold(Module):
 class Fold(Module):
     """Columns added up into an image where they came from."""
 
-    def __init__(self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
+    def __init__(self, output_size: _size_any_t, kernel_size: _size_any_t, dilation: _size_any_t = 1,
+                 padding: _size_any_t = 0, stride: _size_any_t = 1) -> None:
         super().__init__()
-        self.output_size, self.kernel_size, self.dilation, self.padding, self.stride = output_size, kernel_size, dilation, padding, stride
+        self.output_size, self.kernel_size = output_size, kernel_size
+        self.dilation, self.padding, self.stride = dilation, padding, stride
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
 
     def extra_repr(self) -> str:
         return described(self, "output_size", "kernel_size", "dilation", "padding", "stride")
 
 
-# ---------------------------------------------------------------------------------------------------------------- borders
+# -------------------------------------------------------------------------------------------------------------- borders
 
 class _Pad(Module):
     """`padding` is one number, or before and after for each dimension, the last dimension first."""
@@ -173,12 +187,12 @@ class _Pad(Module):
         cls.dims = dims or getattr(cls, "dims", 0)
         cls.mode = mode or getattr(cls, "mode", "")
 
-    def __init__(self, padding: Any) -> None:
+    def __init__(self, padding: _size_any_t) -> None:
         super().__init__()
         numbers: Any = each_dim(self, "padding", padding, 2 * self.dims, -(1 << 62))
         self.padding = numbers
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.pad(input, self.padding, self.mode)
 
     def extra_repr(self) -> str:
@@ -186,11 +200,11 @@ class _Pad(Module):
 
 
 class _ConstantPad(_Pad, mode="constant"):
-    def __init__(self, padding: Any, value: float) -> None:
+    def __init__(self, padding: _size_any_t, value: float) -> None:
         super().__init__(padding)
         self.value = value
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         return F.pad(input, self.padding, "constant", self.value)
 
     def extra_repr(self) -> str:
@@ -210,7 +224,7 @@ class ConstantPad3d(_ConstantPad, dims=3):
 
 
 class _ZeroPad(_ConstantPad):
-    def __init__(self, padding: Any) -> None:
+    def __init__(self, padding: _size_any_t) -> None:
         super().__init__(padding, 0.0)
 
     def extra_repr(self) -> str:
@@ -254,10 +268,11 @@ class ReplicationPad3d(_Pad, dims=3, mode="replicate"):
 
 
 class _CircularPad(_Pad, mode="circular"):
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Any:
         if input.ndim not in (self.dims + 1, self.dims + 2):
-            raise BadValue(f"{type(self).__name__}: expected {self.dims + 1}D or {self.dims + 2}D input (got {input.ndim}D input)",
-                           why=f"the shape is {tuple(input.shape)}", fix="channels first: x.unsqueeze(0)")
+            raise BadValue(f"{type(self).__name__}: expected {self.dims + 1}D or {self.dims + 2}D input "
+                           f"(got {input.ndim}D input)", why=f"the shape is {tuple(input.shape)}",
+                           fix="channels first: x.unsqueeze(0)")
         return super().forward(input)
 
 
@@ -273,7 +288,7 @@ class CircularPad3d(_CircularPad, dims=3):
     """Volumes that go on with their other side."""
 
 
-# -------------------------------------------------------------------------------------------------------------- distances
+# ------------------------------------------------------------------------------------------------------------ distances
 
 class CosineSimilarity(Module):
     """The cosine of the angle between vectors along a dimension."""
@@ -282,7 +297,7 @@ class CosineSimilarity(Module):
         super().__init__()
         self.dim, self.eps = dim, eps
 
-    def forward(self, x1: Any, x2: Any) -> Any:
+    def forward(self, x1: Tensor, x2: Tensor) -> Any:
         return F.cosine_similarity(x1, x2, self.dim, self.eps)
 
 
@@ -293,5 +308,5 @@ class PairwiseDistance(Module):
         super().__init__()
         self.norm, self.eps, self.keepdim = p, eps, keepdim
 
-    def forward(self, x1: Any, x2: Any) -> Any:
+    def forward(self, x1: Tensor, x2: Tensor) -> Any:
         return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)

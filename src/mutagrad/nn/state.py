@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -32,7 +32,7 @@ class IncompatibleKeys(NamedTuple):
 class _Loading:
     """One call of load_state_dict: what did not match, and what is to be written once everything is known to fit."""
 
-    def __init__(self, metadata: Any, assign: bool) -> None:
+    def __init__(self, metadata: Mapping[str, Any] | None, assign: bool) -> None:
         self.metadata, self.assign = metadata, assign
         self.missing: list[str] = []
         self.unexpected: list[str] = []
@@ -54,9 +54,11 @@ class _Loading:
                 self.collect(child, {key: value for key, value in state.items() if key.startswith(inside)}, inside)
 
     def complaints(self, strict: bool) -> list[str]:
-        """What is wrong: with `strict`, names without a partner, too."""
+        """Return what is wrong: with `strict`, names without a partner, too."""
         sides = (("Missing", self.missing), ("Unexpected", self.unexpected)) if strict else ()
-        return [f"{side} key(s) in state_dict: " + ", ".join(f'"{key}"' for key in keys) + ". " for side, keys in sides if keys] + self.errors
+        unmatched = [f"{side} key(s) in state_dict: " + ", ".join(f'"{key}"' for key in keys) + ". "
+                     for side, keys in sides if keys]
+        return unmatched + self.errors
 
 
 class Stateful:
@@ -80,25 +82,27 @@ class Stateful:
         return put(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> Handle:
-        """Calls hook(module, state_dict, prefix, metadata) after it is made; the hook may change the dict, and returns None."""
+        """Calls hook(module, state_dict, prefix, metadata) after it is made; the hook may change it, returns None."""
         return put(self._state_dict_hooks, hook, marks=[self._state_dict_hooks_silent])
 
     def _register_state_dict_hook(self, hook: Callable[..., Any]) -> Handle:
         return put(self._state_dict_hooks, hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> Handle:
-        """Calls hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors) before anything is loaded."""
+        """Calls hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors) before loading."""
         return put(self._load_state_dict_pre_hooks, hook, marks=[self._load_state_dict_pre_hooks_with_module])
 
     def _register_load_state_dict_pre_hook(self, hook: Callable[..., Any], with_module: bool = False) -> Handle:
-        return self.register_load_state_dict_pre_hook(hook) if with_module else put(self._load_state_dict_pre_hooks, hook)
+        if with_module:
+            return self.register_load_state_dict_pre_hook(hook)
+        return put(self._load_state_dict_pre_hooks, hook)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> Handle:
         """Calls hook(module, incompatible_keys) after loading; it may change the lists of keys."""
         return put(self._load_state_dict_post_hooks, hook)
 
     def get_extra_state(self) -> Any:
-        """What else belongs to the state: define it in a subclass, together with set_extra_state."""
+        """Return what else belongs to the state: define it in a subclass, together with set_extra_state."""
         raise BadValue("get_extra_state: is not defined", fix="define get_extra_state and set_extra_state together")
 
     def set_extra_state(self, state: Any) -> None:
@@ -117,8 +121,9 @@ class Stateful:
         if type(self).get_extra_state is not Stateful.get_extra_state:
             destination[prefix + "_extra_state"] = self.get_extra_state()
 
-    def state_dict(self, *arguments: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
-        """All parameters and persistent buffers by name. They share their memory with the module."""
+    def state_dict(self, *arguments: Any, destination: Any = None, prefix: str = "",
+                   keep_vars: bool = False) -> dict[str, Any]:
+        """Return all parameters and persistent buffers by name. They share their memory with the module."""
         if arguments:
             warnings.warn("state_dict: positional arguments are deprecated; name them", FutureWarning, stacklevel=2)
             destination, prefix, keep_vars = [*arguments, *[destination, prefix, keep_vars][len(arguments):]]
@@ -137,23 +142,26 @@ class Stateful:
         for number, hook in self._state_dict_hooks.items():
             answer = hook(self, destination, prefix, metadata)
             if answer is not None and number in self._state_dict_hooks_silent:
-                raise BadValue("state_dict post-hook must return None", why="the dict is changed in place", fix="return nothing")
+                raise BadValue("state_dict post-hook must return None", why="the dict is changed in place",
+                               fix="return nothing")
             destination = destination if answer is None else answer
         return destination  # type: ignore[no-any-return]
 
     @keeps_modes
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> IncompatibleKeys:
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True,
+                        assign: bool = False) -> IncompatibleKeys:
         """Copies values by name into parameters and buffers: all of them, or, where something does not fit, none.
 
-        `strict` demands that the names are the same; `assign` puts the tensors themselves in place of the old ones. Where a post-hook
-        is registered, it decides which names are amiss, after the others were loaded.
+        `strict` demands that the names are the same; `assign` puts the tensors themselves in place of the old ones.
+        Where a post-hook is registered, it decides which names are amiss, after the others were loaded.
         """
         if not isinstance(state_dict, Mapping):
             raise BadArgument(f"load_state_dict: Expected state_dict to be dict-like, got {type(state_dict).__name__}",
                               fix="model.load_state_dict(mutagrad.load(path))")
         loading = _Loading(getattr(state_dict, "_metadata", None), assign)
         loading.collect(self, OrderedDict(state_dict))
-        hooks = [(module, hook) for module in self.modules() for hook in module._load_state_dict_post_hooks.values()]  # type: ignore[attr-defined]
+        modules: Iterable[Stateful] = self.modules()  # type: ignore[attr-defined]
+        hooks = [(module, hook) for module in modules for hook in module._load_state_dict_post_hooks.values()]
         self._check_loaded(loading, strict and not hooks, "nothing was loaded")
         with no_grad():
             for write in loading.writes:
@@ -161,7 +169,8 @@ class Stateful:
         result = IncompatibleKeys(loading.missing, loading.unexpected)
         for module, hook in hooks:
             if hook(module, result) is not None:
-                raise BadValue("load_state_dict post-hook: must return None", why="the lists of keys are changed in place", fix="return nothing")
+                raise BadValue("load_state_dict post-hook: must return None",
+                               why="the lists of keys are changed in place", fix="return nothing")
         self._check_loaded(loading, strict, "what has a name in both was loaded")
         return result
 
@@ -169,11 +178,13 @@ class Stateful:
         """Raises if there is anything to complain about."""
         complaints = loading.complaints(strict)
         if complaints:
-            raise ShapeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(complaints), why=why,
+            details = "\n\t".join(complaints)
+            raise ShapeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{details}", why=why,
                              fix="load_state_dict(state, strict=False) leaves out names that do not match")
 
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], strict: bool,
-                              missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str]) -> None:
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any],
+                              strict: bool, missing_keys: list[str], unexpected_keys: list[str],
+                              error_msgs: list[str]) -> None:
         """What this module itself, without those inside, takes from a state_dict."""
         for number, hook in self._load_state_dict_pre_hooks.items():
             first = (self,) if number in self._load_state_dict_pre_hooks_with_module else ()
@@ -182,7 +193,8 @@ class Stateful:
         for name, value in own.items():
             key = prefix + name
             if key in state_dict:
-                self._load_one(name, key, value, state_dict[key], local_metadata.get("assign_to_params_buffers", False), error_msgs)
+                assign = local_metadata.get("assign_to_params_buffers", False)
+                self._load_one(name, key, value, state_dict[key], assign, error_msgs)
             elif strict:
                 missing_keys.append(key)
         extra = prefix + "_extra_state"
@@ -202,27 +214,30 @@ class Stateful:
     def _load_one(self, name: str, key: str, target: Any, value: Any, assign: bool, errors: list[str]) -> None:
         """Notes what is to be written for one parameter or buffer, or why it cannot be."""
         if not isinstance(value, Tensor):
-            errors.append(f"While copying the parameter named {key!r}, expected Tensor or Tensor-like object from checkpoint but received "
-                          f"{type(value).__name__}.")
+            errors.append(f"While copying the parameter named {key!r}, expected Tensor or Tensor-like object from "
+                          f"checkpoint but received {type(value).__name__}.")
             return
         if is_lazy(value) or is_lazy(target):
             if is_lazy(target) and not is_lazy(value):
                 self._pending += [lambda: target.materialize(value.shape), lambda: target.copy_(value)]
             elif not is_lazy(target):
-                errors.append(f"{key}: the shape of an uninitialized parameter is not known, and it is {tuple(target.shape)} in current model; the "
-                              "module in the checkpoint had not been called.")
+                errors.append(f"{key}: the shape of an uninitialized parameter is not known, and it is "
+                              f"{tuple(target.shape)} in current model; the module in the checkpoint had not been "
+                              "called.")
             return
         if value.shape != target.shape and not (value.shape == (1,) and not target.ndim):
             errors.append(f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
                           f"the shape in current model is {target.shape}.")
             return
         if not assign and target.is_meta and not value.is_meta:
-            warnings.warn(f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model does nothing; "
-                          "load_state_dict(state, assign=True) puts it in its place", stacklevel=2)
+            warnings.warn(f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the "
+                          "current model does nothing; load_state_dict(state, assign=True) puts it in its place",
+                          stacklevel=2)
         elif not assign:
             self._pending.append(lambda: target.copy_(value.reshape(target.shape)))
         elif name in self._parameters:
-            made = value.requires_grad_(target.requires_grad) if isinstance(value, Parameter) else Parameter(value, target.requires_grad)
+            made = (value.requires_grad_(target.requires_grad) if isinstance(value, Parameter)
+                    else Parameter(value, target.requires_grad))
             self._pending.append(lambda: self._parameters.update({name: made}))
         else:
             self._pending.append(lambda: self._buffers.update({name: value}))

@@ -7,13 +7,15 @@ from typing import Any
 
 from ..base.errors import BadValue
 from ..ops.shape.shape import stack
+from ..tensors.tensor import Tensor
 from .module import Module
 from .normalization import _BatchNorm
 
 __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
 
 
-def functional_call(module: Module, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: Any = None, *, tie_weights: bool = True,
+def functional_call(module: Module, parameter_and_buffer_dicts: dict[str, Any] | Sequence[dict[str, Any]],
+                    args: Any = None, kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True,
                     strict: bool = False) -> Any:
     """Calls a module with other tensors in the place of its parameters and buffers, given by name.
 
@@ -22,7 +24,8 @@ def functional_call(module: Module, parameter_and_buffer_dicts: Any, args: Any =
     >>> mg.func.functional_call(layer, {"weight": mg.ones(1, 2), "bias": mg.zeros(1)}, mg.tensor([1., 2.]))
     tensor([3.])
     """
-    dicts = [parameter_and_buffer_dicts] if isinstance(parameter_and_buffer_dicts, dict) else list(parameter_and_buffer_dicts)
+    dicts = parameter_and_buffer_dicts
+    dicts = [dicts] if isinstance(dicts, dict) else list(dicts)
     given: dict[str, Any] = {}
     for d in dicts:
         if given.keys() & d.keys():
@@ -37,8 +40,8 @@ def functional_call(module: Module, parameter_and_buffer_dicts: Any, args: Any =
 def _swapped(module: Module, given: dict[str, Any], tie_weights: bool, strict: bool) -> Iterator[None]:
     own = {name: (owner, table, key) for name, owner, table, key in _slots(module)}
     if strict and given.keys() != own.keys():
-        raise BadValue(f"functional_call: unexpected names {sorted(given.keys() - own.keys())}, missing names {sorted(own.keys() - given.keys())}",
-                       fix="dict(module.named_parameters())")
+        raise BadValue(f"functional_call: unexpected names {sorted(given.keys() - own.keys())}, missing names "
+                       f"{sorted(own.keys() - given.keys())}", fix="dict(module.named_parameters())")
     given = {name: value for name, value in given.items() if name in own}
     values = {id(_value(*own[name])): value for name, value in given.items()} if tie_weights else {}
     before = {name: _value(*slot) for name, slot in own.items()}
@@ -52,7 +55,7 @@ def _swapped(module: Module, given: dict[str, Any], tie_weights: bool, strict: b
             owner.__dict__[table][key] = before[name]
 
 
-def _slots(module: Module) -> Iterator[tuple[str, Any, str, str]]:
+def _slots(module: Module) -> Iterator[tuple[str, Module, str, str]]:
     for path, owner in module.named_modules(remove_duplicate=False):
         for table in ("_parameters", "_buffers"):
             for key, value in owner.__dict__[table].items():
@@ -60,23 +63,28 @@ def _slots(module: Module) -> Iterator[tuple[str, Any, str, str]]:
                     yield f"{path}.{key}" if path else key, owner, table, key
 
 
-def _value(owner: Any, table: str, key: str) -> Any:
+def _value(owner: Module, table: str, key: str) -> Any:
     return owner.__dict__[table][key]
 
 
-def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The parameters and the buffers of several models of one kind, stacked by name, for `vmap` over `functional_call`."""
+def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """Return the parameters and buffers of models of one kind, stacked by name, for `vmap` over `functional_call`."""
     if not models:
         raise BadValue("stack_module_state: there are no models")
     if len({type(m) for m in models}) > 1:
         raise BadValue("stack_module_state: the models are of different classes")
-    parameters = {name: stack([dict(m.named_parameters())[name] for m in models]).detach().requires_grad_(p.requires_grad)
+    named = [dict(m.named_parameters()) for m in models]
+    parameters = {name: stack([own[name] for own in named]).detach().requires_grad_(p.requires_grad)
                   for name, p in models[0].named_parameters()}
-    return parameters, {name: stack([dict(m.named_buffers())[name] for m in models]) for name, _ in models[0].named_buffers()}
+    buffers = [dict(m.named_buffers()) for m in models]
+    return parameters, {name: stack([own[name] for own in buffers]) for name in buffers[0]}
 
 
 def replace_all_batch_norm_modules_(root: Module) -> Module:
-    """Makes every batch norm inside normalize by the batch at hand, without running statistics, which calls under `vmap` could not share."""
+    """Makes every batch norm inside normalize by the batch at hand.
+
+    Calls under `vmap` could not share running statistics.
+    """
     for module in root.modules():
         if isinstance(module, _BatchNorm) and module.track_running_stats:
             module.running_mean = module.running_var = module.num_batches_tracked = None

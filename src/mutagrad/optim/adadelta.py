@@ -5,32 +5,36 @@ from typing import Any
 
 from ..arrays import np
 from ..base.errors import BadValue
+from ..base.operands import Array
+from ..tensors.tensor import Tensor
 from .blocks import average_square, seen_gradient
 from .elementwise import Elementwise, weight_decay_of
+from .optimizer import Group, ParamsT
 from .settings import check_positive, number, plain
 
 
 class Adadelta(Elementwise):
     """Scales by running averages of squared gradients and of squared steps, by Zeiler."""
 
-    def __init__(self, params: Any, lr: Any = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0, foreach: bool | None = None, *,
-                 capturable: bool = False, maximize: bool = False, differentiable: bool = False) -> None:
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1.0, rho: float = 0.9, eps: float = 1e-6,
+                 weight_decay: float = 0, foreach: bool | None = None, *, capturable: bool = False,
+                 maximize: bool = False, differentiable: bool = False) -> None:
         check_positive(self, lr, eps=eps, weight_decay=weight_decay)
         if not 0 <= number(self, "rho", rho) <= 1:
             raise BadValue(f"Adadelta: Invalid rho value: {rho}", why="it must be from 0 to 1", fix="rho=0.9")
         super().__init__(params, {
-            "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize, "capturable": capturable, "foreach": foreach,
-            "differentiable": differentiable})
+            "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
+            "capturable": capturable, "foreach": foreach, "differentiable": differentiable})
 
-    def kept(self, group: dict[str, Any]) -> tuple[str, ...]:
+    def kept(self, group: Group) -> tuple[str, ...]:
         return "square_avg", "acc_delta"
 
-    def numbers(self, group: dict[str, Any], step: float) -> tuple[Any, ...]:  # type: ignore[override]
+    def numbers(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
         rho = float(group["rho"])
         return group["maximize"], weight_decay_of(group), rho, 1 - rho, float(group["eps"]), float(plain(group["lr"]))
 
     @staticmethod
-    def update(numbers: Any, scratch: Any, p: Any, g: Any, square: Any, steps: Any) -> None:
+    def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, square: Array, steps: Array) -> None:
         maximize, decay, keep, weight, eps, lr = numbers
         t, u, delta = scratch
         g = seen_gradient(u, p, g, maximize, decay)

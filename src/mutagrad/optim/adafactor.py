@@ -5,8 +5,10 @@ from typing import Any
 
 from ..arrays import np
 from ..base.errors import BadValue
+from ..base.operands import Array
+from ..tensors.tensor import Tensor
 from .elementwise import stepped
-from .optimizer import count_tensor
+from .optimizer import Group, ParamsT, State, count_tensor
 from .settings import check_positive, number, plain
 from .whole import Whole, move, zeros
 
@@ -14,7 +16,8 @@ from .whole import Whole, move, zeros
 class Adafactor(Whole):
     """Keeps the averages of squares of a matrix as a column times a row, by Shazeer and Stern."""
 
-    def __init__(self, params: Any, lr: Any = 1e-2, beta2_decay: float = -0.8, eps: Any = (None, 1e-3), d: float = 1.0, weight_decay: float = 0.0, *,
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, beta2_decay: float = -0.8,
+                 eps: tuple[float | None, float] = (None, 1e-3), d: float = 1.0, weight_decay: float = 0.0, *,
                  foreach: bool | None = None, maximize: bool = False) -> None:
         check_positive(self, lr, weight_decay=weight_decay)
         if not number(self, "beta2_decay", beta2_decay) <= 0:
@@ -25,19 +28,21 @@ class Adafactor(Whole):
         if not number(self, "d", d) >= 1:
             raise BadValue(f"Adafactor: Clipping threshold d should be >= 1 but is: {d}", fix="d=1.0")
         super().__init__(params, {
-            "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize})
+            "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay,
+            "foreach": foreach, "maximize": maximize})
 
-    def check(self, p: Any) -> None:
+    def check(self, p: Tensor) -> None:
         if p.is_complex():
             raise BadValue("Adafactor: does not support complex parameters", fix="mutagrad.optim.Adam(params)")
 
-    def new_state(self, p: Any) -> dict[str, Any]:
+    def new_state(self, p: Tensor) -> State:
         shape = p._array.shape
         if len(shape) < 2:
             return {"step": count_tensor(0.0), "variance": zeros(p, shape)}
-        return {"step": count_tensor(0.0), "row_var": zeros(p, (*shape[:-1], 1)), "col_var": zeros(p, (*shape[:-2], 1, shape[-1]))}
+        return {"step": count_tensor(0.0), "row_var": zeros(p, (*shape[:-1], 1)),
+                "col_var": zeros(p, (*shape[:-2], 1, shape[-1]))}
 
-    def updated(self, group: dict[str, Any], state: dict[str, Any], p: Any, g: Any) -> Any:
+    def updated(self, group: Group, state: State, p: Array, g: Array) -> Any:
         lr, number, step = float(plain(group["lr"])), p.dtype.type, stepped(state)
         eps1, eps2 = group["eps"]
         eps1 = float(np.finfo(p.dtype).eps) if eps1 is None else eps1
@@ -49,7 +54,7 @@ class Adafactor(Whole):
         return shrunk + number(rate if group["maximize"] else -rate) * direction
 
 
-def _variance(state: dict[str, Any], g: Any, weight: float, eps: Any) -> Any:
+def _variance(state: State, g: Array, weight: float, eps: float) -> Any:
     """The average of squared gradients, estimated from those of rows and columns where there are any."""
     squares = g * g
     if "variance" in state:
@@ -59,6 +64,6 @@ def _variance(state: dict[str, Any], g: Any, weight: float, eps: Any) -> Any:
     return rows * columns / np.maximum(rows.mean(-2, keepdims=True), eps)
 
 
-def _size(array: Any) -> float:
+def _size(array: Array) -> float:
     """The root of the mean of squares."""
     return float(np.sqrt((array * array).sum()) / max(array.size, 1) ** 0.5)

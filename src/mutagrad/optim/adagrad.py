@@ -4,37 +4,42 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import np
+from ..base.operands import Array
+from ..tensors.tensor import Tensor
 from .blocks import divided_step, seen_gradient
 from .elementwise import Elementwise, filled, weight_decay_of
-from .optimizer import count_tensor
+from .optimizer import Group, ParamsT, count_tensor
 from .settings import check_positive, plain
 
 
 class Adagrad(Elementwise):
     """Divides by the root of the sum of all squares so far, by Duchi and others."""
 
-    def __init__(self, params: Any, lr: Any = 1e-2, lr_decay: float = 0, weight_decay: float = 0, initial_accumulator_value: float = 0,
-                 eps: float = 1e-10, foreach: bool | None = None, *, maximize: bool = False, differentiable: bool = False,
-                 fused: bool | None = None) -> None:
-        check_positive(self, lr, lr_decay=lr_decay, weight_decay=weight_decay, initial_accumulator_value=initial_accumulator_value, eps=eps)
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
+                 initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *,
+                 maximize: bool = False, differentiable: bool = False, fused: bool | None = None) -> None:
+        check_positive(self, lr, lr_decay=lr_decay, weight_decay=weight_decay,
+                       initial_accumulator_value=initial_accumulator_value, eps=eps)
         super().__init__(params, {
-            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay, "initial_accumulator_value": initial_accumulator_value,
-            "foreach": foreach, "maximize": maximize, "differentiable": differentiable, "fused": fused})
+            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value, "foreach": foreach, "maximize": maximize,
+            "differentiable": differentiable, "fused": fused})
         for group in self.param_groups:  # PyTorch has this state from the beginning, too
             for p in group["params"]:
                 self.state[p].update(step=count_tensor(0.0), sum=filled(p, self.first_value(group, "sum")))
 
-    def kept(self, group: dict[str, Any]) -> tuple[str, ...]:
+    def kept(self, group: Group) -> tuple[str, ...]:
         return ("sum",)
 
-    def first_value(self, group: dict[str, Any], name: str) -> float:
+    def first_value(self, group: Group, name: str) -> float:
         return float(plain(group["initial_accumulator_value"]))
 
-    def numbers(self, group: dict[str, Any], step: float) -> tuple[Any, ...]:  # type: ignore[override]
-        return (group["maximize"], weight_decay_of(group), float(group["eps"]), float(plain(group["lr"])) / (1 + (step - 1) * float(group["lr_decay"])))
+    def numbers(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
+        rate = float(plain(group["lr"])) / (1 + (step - 1) * float(group["lr_decay"]))
+        return group["maximize"], weight_decay_of(group), float(group["eps"]), rate
 
     @staticmethod
-    def update(numbers: Any, scratch: Any, p: Any, g: Any, total: Any) -> None:
+    def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, total: Array) -> None:
         maximize, decay, eps, rate = numbers
         t, u, _ = scratch
         g = seen_gradient(u, p, g, maximize, decay)

@@ -4,9 +4,12 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import np
+from ..base.operands import Array
+from ..tensors.tensor import Tensor
 from .blocks import average, average_square, divided_step, seen_gradient
-from .elementwise import Elementwise, weight_decay_of
-from .settings import check_betas, check_positive, plain
+from .elementwise import Elementwise, decays
+from .optimizer import Group, ParamsT
+from .settings import Betas, check_betas, check_positive, plain
 
 
 class Adam(Elementwise):
@@ -21,28 +24,29 @@ class Adam(Elementwise):
     tensor([ 0.5000, -1.5000], requires_grad=True)
     """
 
-    def __init__(self, params: Any, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
-                 amsgrad: bool = False, *, foreach: bool | None = None, maximize: bool = False, capturable: bool = False,
-                 differentiable: bool = False, fused: bool | None = None, decoupled_weight_decay: bool = False) -> None:
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3, betas: Betas = (0.9, 0.999), eps: float = 1e-8,
+                 weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None,
+                 maximize: bool = False, capturable: bool = False, differentiable: bool = False,
+                 fused: bool | None = None, decoupled_weight_decay: bool = False) -> None:
         check_positive(self, lr, eps=eps, weight_decay=weight_decay)
         super().__init__(params, {
-            "lr": lr, "betas": check_betas(self, betas), "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad, "maximize": maximize,
-            "foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused,
-            "decoupled_weight_decay": decoupled_weight_decay})
+            "lr": lr, "betas": check_betas(self, betas), "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
+            "maximize": maximize, "foreach": foreach, "capturable": capturable, "differentiable": differentiable,
+            "fused": fused, "decoupled_weight_decay": decoupled_weight_decay})
 
-    def kept(self, group: dict[str, Any]) -> tuple[str, ...]:
+    def kept(self, group: Group) -> tuple[str, ...]:
         return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
 
-    def numbers(self, group: dict[str, Any], step: float) -> tuple[Any, ...]:  # type: ignore[override]
-        lr, decay = float(plain(group["lr"])), weight_decay_of(group)
+    def numbers(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
+        lr = float(plain(group["lr"]))
         beta1, beta2 = map(float, group["betas"])
         root = (1 - beta2 ** step) ** 0.5
-        decoupled = group["decoupled_weight_decay"] and decay is not None
-        return (group["maximize"], None if decoupled else decay, 1 - lr * decay if decoupled else None, 1 - beta1, beta2, 1 - beta2,  # type: ignore[operator]
-                float(group["eps"]) * root, lr / (1 - beta1 ** step) * root)
+        return (group["maximize"], *decays(group, lr), 1 - beta1, beta2, 1 - beta2, float(group["eps"]) * root,
+                lr / (1 - beta1 ** step) * root)
 
     @staticmethod
-    def update(numbers: Any, scratch: Any, p: Any, g: Any, mean: Any, square: Any, top: Any = None) -> None:
+    def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, mean: Array, square: Array,
+               top: Array | None = None) -> None:
         maximize, decay, shrink, weight1, keep2, weight2, eps, rate = numbers
         t, u, _ = scratch
         g = seen_gradient(u, p, g, maximize, decay)

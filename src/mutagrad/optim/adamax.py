@@ -4,30 +4,35 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import np
+from ..base.operands import Array
+from ..tensors.tensor import Tensor
 from .blocks import average, divided_step, seen_gradient
 from .elementwise import Elementwise, weight_decay_of
-from .settings import check_betas, check_positive, plain
+from .optimizer import Group, ParamsT
+from .settings import Betas, check_betas, check_positive, plain
 
 
 class Adamax(Elementwise):
     """Adam with the infinity norm, by Kingma and Ba."""
 
-    def __init__(self, params: Any, lr: Any = 2e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
-                 foreach: bool | None = None, *, maximize: bool = False, differentiable: bool = False, capturable: bool = False) -> None:
+    def __init__(self, params: ParamsT, lr: float | Tensor = 2e-3, betas: Betas = (0.9, 0.999), eps: float = 1e-8,
+                 weight_decay: float = 0, foreach: bool | None = None, *, maximize: bool = False,
+                 differentiable: bool = False, capturable: bool = False) -> None:
         check_positive(self, lr, eps=eps, weight_decay=weight_decay)
         super().__init__(params, {
-            "lr": lr, "betas": check_betas(self, betas), "eps": eps, "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize,
-            "differentiable": differentiable, "capturable": capturable})
+            "lr": lr, "betas": check_betas(self, betas), "eps": eps, "weight_decay": weight_decay, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable, "capturable": capturable})
 
-    def kept(self, group: dict[str, Any]) -> tuple[str, ...]:
+    def kept(self, group: Group) -> tuple[str, ...]:
         return "exp_avg", "exp_inf"
 
-    def numbers(self, group: dict[str, Any], step: float) -> tuple[Any, ...]:  # type: ignore[override]
+    def numbers(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
         beta1, beta2 = map(float, group["betas"])
-        return (group["maximize"], weight_decay_of(group), 1 - beta1, beta2, float(group["eps"]), float(plain(group["lr"])) / (1 - beta1 ** step))
+        return (group["maximize"], weight_decay_of(group), 1 - beta1, beta2, float(group["eps"]),
+                float(plain(group["lr"])) / (1 - beta1 ** step))
 
     @staticmethod
-    def update(numbers: Any, scratch: Any, p: Any, g: Any, mean: Any, largest: Any) -> None:
+    def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, mean: Array, largest: Array) -> None:
         maximize, decay, weight, keep, eps, rate = numbers
         t, u, _ = scratch
         g = seen_gradient(u, p, g, maximize, decay)

@@ -4,8 +4,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import np
+from ..base.operands import Array
+from ..tensors.tensor import Tensor
 from .blocks import average, seen_gradient
 from .elementwise import Elementwise, stepped, weight_decay_of
+from .optimizer import Group, ParamsT, State
 from .settings import check_positive, plain
 
 
@@ -14,31 +17,32 @@ class ASGD(Elementwise):
 
     counts = ("step", "eta", "mu")
 
-    def __init__(self, params: Any, lr: Any = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6, weight_decay: float = 0,
-                 foreach: bool | None = None, maximize: bool = False, differentiable: bool = False, capturable: bool = False) -> None:
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, lambd: float = 1e-4, alpha: float = 0.75,
+                 t0: float = 1e6, weight_decay: float = 0, foreach: bool | None = None, maximize: bool = False,
+                 differentiable: bool = False, capturable: bool = False) -> None:
         check_positive(self, lr, weight_decay=weight_decay)
         super().__init__(params, {
-            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize,
-            "differentiable": differentiable, "capturable": capturable})
+            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable, "capturable": capturable})
 
-    def kept(self, group: dict[str, Any]) -> tuple[str, ...]:
+    def kept(self, group: Group) -> tuple[str, ...]:
         return ("ax",)
 
-    def first_count(self, group: dict[str, Any], name: str) -> float:
+    def first_count(self, group: Group, name: str) -> float:
         return {"step": 0.0, "eta": float(plain(group["lr"])), "mu": 1.0}[name]
 
-    def advance(self, group: dict[str, Any], state: dict[str, Any]) -> tuple[Any, ...]:
+    def advance(self, group: Group, state: State) -> tuple[Any, ...]:
         eta, mu, step = state["eta"].item(), state["mu"].item(), stepped(state)
         lr = float(plain(group["lr"]))
         state["eta"]._array[...] = lr / (1 + group["lambd"] * lr * step) ** group["alpha"]
         state["mu"]._array[...] = 1 / max(1, step - group["t0"])
         return eta, mu
 
-    def numbers(self, group: dict[str, Any], eta: float, mu: float) -> tuple[Any, ...]:  # type: ignore[override]
+    def numbers(self, group: Group, eta: float, mu: float) -> tuple[Any, ...]:  # type: ignore[override]
         return group["maximize"], weight_decay_of(group), 1 - float(group["lambd"]) * eta, eta, None if mu == 1 else mu
 
     @staticmethod
-    def update(numbers: Any, scratch: Any, p: Any, g: Any, mean: Any) -> None:
+    def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, mean: Array) -> None:
         maximize, decay, shrink, eta, weight = numbers
         t, u, _ = scratch
         np.multiply(seen_gradient(u, p, g, maximize, decay), eta, t)

@@ -1,9 +1,9 @@
 """Updates of all parameters as one pass over memory.
 
 An update is a dozen elementary operations on four or five arrays. Done one after the other on whole arrays, each would
-fetch them from main memory again, so they are done block by block: what one operation leaves in the cache, the next finds
-there. The blocks of all parameters together are one queue, from which every thread takes the next: a thread that is
-held up (the machine has other work) does fewer of them.
+fetch them from main memory again, so they are done block by block: what one operation leaves in the cache, the next
+finds there. The blocks of all parameters together are one queue, from which every thread takes the next: a thread that
+is held up (the machine has other work) does fewer of them.
 """
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from typing import Any, NamedTuple
 from ..arrays import np
 from ..arrays.numpy import silently
 from ..arrays.parallel import LARGE, get_num_threads, in_spans
+from ..base.operands import Array
 
-# Elements of a block, measured with Adam: its arrays then lie in the cache that the cores share. Those nearer to a core would
-# hold blocks of 16,000, but then calling the operations, and handing the interpreter lock over after each, takes longer.
+# Elements of a block, measured with Adam: its arrays then lie in the cache that the cores share. Those nearer to a core
+# would hold blocks of 16,000, but then calling the operations, and handing the interpreter lock over after each, takes
+# longer.
 BLOCK = 1 << 17
 LEAST_BLOCK = 1 << 16  # for fewer elements, which should still be two blocks for each thread
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -27,16 +29,16 @@ class Job(NamedTuple):
 
     update: Callable[..., None]
     numbers: tuple[Any, ...]
-    vectors: tuple[Any, ...]
+    vectors: tuple[Array, ...]
 
 
 class _Scratch(threading.local):
     """Of one thread: three blocks for what lies between two operations."""
 
     def __init__(self) -> None:
-        self.by_type: dict[Any, tuple[Any, ...]] = {}
+        self.by_type: dict[Any, tuple[Array, ...]] = {}
 
-    def blocks(self, dtype: Any, size: int) -> list[Any]:
+    def blocks(self, dtype: Any, size: int) -> list[Array]:
         made = self.by_type.get(dtype)
         if made is None:
             made = self.by_type[dtype] = tuple(np.empty(BLOCK, dtype) for _ in range(3))
@@ -47,12 +49,12 @@ _scratch = _Scratch()
 
 
 def computing_type(dtype: Any) -> Any:
-    """The type in which numbers of this type are updated: two bytes are too few to add small things up."""
+    """Return the type in which numbers of this type are updated: two bytes are too few to add small things up."""
     return FLOAT64 if dtype.char in "dD" else FLOAT32
 
 
-def vector(array: Any) -> Any:
-    """The elements of a C-contiguous array as a vector of real numbers over the same memory."""
+def vector(array: Array) -> Array:
+    """Return the elements of a C-contiguous array as a vector of real numbers over the same memory."""
     flat = array if array.ndim == 1 else array.reshape(-1)
     return flat.view(computing_type(array.dtype)) if array.dtype.kind == "c" else flat
 
@@ -92,7 +94,7 @@ def _work(blocks: Iterator[tuple[Job, int, int]]) -> None:
             _in_single(update, numbers, vectors)
 
 
-def _in_single(update: Callable[..., None], numbers: tuple[Any, ...], vectors: tuple[Any, ...]) -> None:
+def _in_single(update: Callable[..., None], numbers: tuple[Any, ...], vectors: tuple[Array, ...]) -> None:
     """The update of two-byte numbers: in single precision, and rounded at the end."""
     wide = [v.astype(FLOAT32) for v in vectors]
     update(numbers, _scratch.blocks(FLOAT32, wide[0].size), *wide)
@@ -101,22 +103,22 @@ def _in_single(update: Callable[..., None], numbers: tuple[Any, ...], vectors: t
             v[...] = wide[i]
 
 
-def seen_gradient(out: Any, p: Any, g: Any, maximize: bool, weight_decay: Any) -> Any:
-    """The gradient that an update goes by: turned around to maximize, and with the weights that weight decay makes smaller."""
+def seen_gradient(out: Array, p: Array, g: Array, maximize: bool, weight_decay: Any) -> Any:
+    """Return the gradient that an update goes by: turned around to maximize, with what weight decay adds."""
     if weight_decay is None:
         return np.negative(g, out) if maximize else g
     np.multiply(p, weight_decay, out)
     return np.subtract(out, g, out) if maximize else np.add(out, g, out)
 
 
-def average(average: Any, value: Any, weight: Any, out: Any) -> None:
+def average(average: Array, value: Array, weight: Any, out: Array) -> None:
     """Moves a running average by `weight` towards a value."""
     np.subtract(value, average, out)
     np.multiply(out, weight, out)
     np.add(average, out, average)
 
 
-def average_square(average: Any, value: Any, keep: Any, weight: Any, out: Any) -> None:
+def average_square(average: Array, value: Array, keep: Any, weight: Any, out: Array) -> None:
     """`average = keep * average + weight * value ** 2`."""
     np.multiply(value, value, out)
     np.multiply(out, weight, out)
@@ -124,7 +126,7 @@ def average_square(average: Any, value: Any, keep: Any, weight: Any, out: Any) -
     np.add(average, out, average)
 
 
-def divided_step(p: Any, above: Any, below: Any, rate: Any, out: Any) -> None:
+def divided_step(p: Array, above: Array, below: Array, rate: Any, out: Array) -> None:
     """`p -= rate * above / below`; `out` may be `below`."""
     np.divide(above, below, out)
     np.multiply(out, rate, out)

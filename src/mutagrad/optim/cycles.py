@@ -6,8 +6,8 @@ from math import cos, floor, pi
 from typing import Any
 
 from ..base.errors import BadValue
-from .optimizer import Optimizer
-from .scheduler import LRScheduler, check_optimizer, for_groups, saved_functions, set_in_group
+from .optimizer import Group, Optimizer
+from .scheduler import LRScheduler, Rate, Rates, check_optimizer, for_groups, saved_functions, set_in_group
 
 __all__ = ["CyclicLR", "OneCycleLR"]
 
@@ -18,10 +18,11 @@ class _WithMomentum(LRScheduler):
     cycle_momentum: bool
     use_beta1: bool
 
-    def _begin_momentum(self, base_momentum: Any, max_momentum: Any, fresh: bool) -> None:
+    def _begin_momentum(self, base_momentum: Rates, max_momentum: Rates, fresh: bool) -> None:
         groups, defaults = self.optimizer.param_groups, self.optimizer.defaults
         if "momentum" not in defaults and "betas" not in defaults:
-            raise BadValue("optimizer must support momentum or beta1 with `cycle_momentum` option enabled", fix="cycle_momentum=False")
+            raise BadValue("optimizer must support momentum or beta1 with `cycle_momentum` option enabled",
+                           fix="cycle_momentum=False")
         self.use_beta1 = "betas" in defaults
         self.base_momentums = for_groups("base_momentum", self.optimizer, base_momentum)
         self.max_momentums = for_groups("max_momentum", self.optimizer, max_momentum)
@@ -30,7 +31,7 @@ class _WithMomentum(LRScheduler):
                 self._set_momentum(group, most)
                 group["max_momentum"], group["base_momentum"] = most, least
 
-    def _set_momentum(self, group: dict[str, Any], value: Any) -> None:
+    def _set_momentum(self, group: Group, value: Rate) -> None:
         if self.use_beta1:
             group["betas"] = (value, *group["betas"][1:])
         else:
@@ -47,12 +48,15 @@ _SCALES: dict[str, tuple[str, Callable[[float, float], float]]] = {
 class CyclicLR(_WithMomentum):
     """Up from `base_lr` to `max_lr` and down again, in cycles; by Smith."""
 
-    def __init__(self, optimizer: Optimizer, base_lr: Any, max_lr: Any, step_size_up: int = 2000, step_size_down: int | None = None,
-                 mode: str = "triangular", gamma: float = 1.0, scale_fn: Callable[[float], float] | None = None, scale_mode: str = "cycle",
-                 cycle_momentum: bool = True, base_momentum: Any = 0.8, max_momentum: Any = 0.9, last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, base_lr: Rates, max_lr: Rates, step_size_up: int = 2000,
+                 step_size_down: int | None = None, mode: str = "triangular", gamma: float = 1.0,
+                 scale_fn: Callable[[float], float] | None = None, scale_mode: str = "cycle",
+                 cycle_momentum: bool = True, base_momentum: Rates = 0.8, max_momentum: Rates = 0.9,
+                 last_epoch: int = -1) -> None:
         check_optimizer(optimizer)
         if mode not in _SCALES and scale_fn is None:
-            raise BadValue(f"CyclicLR: mode is invalid and scale_fn is None: {mode!r}", fix=f"one of {', '.join(_SCALES)}")
+            raise BadValue(f"CyclicLR: mode is invalid and scale_fn is None: {mode!r}",
+                           fix=f"one of {', '.join(_SCALES)}")
         self.optimizer = optimizer
         base_lrs = for_groups("base_lr", optimizer, base_lr)
         self.max_lrs = for_groups("max_lr", optimizer, max_lr)
@@ -71,10 +75,10 @@ class CyclicLR(_WithMomentum):
         self.base_lrs = base_lrs
 
     def scale_fn(self, x: float) -> float:
-        """How high the cycle (or the epoch) with this number goes."""
+        """Return how high the cycle (or the epoch) with this number goes."""
         return self._scale_fn_custom(x) if self._scale_fn_custom is not None else _SCALES[self.mode][1](self.gamma, x)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         self._warn_outside_step()
         cycle = floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
@@ -86,7 +90,7 @@ class CyclicLR(_WithMomentum):
         return [least + (most - least) * height * scale for least, most in zip(self.base_lrs, self.max_lrs)]
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer and functions; of an object that is called, its attributes."""
+        """Return everything but the optimizer and functions; of an object that is called, its attributes."""
         f = self._scale_fn_custom
         return super().state_dict() | {"_scale_fn_custom": None if f is None else saved_functions([f])[0]}
 
@@ -97,12 +101,12 @@ class CyclicLR(_WithMomentum):
             self._scale_fn_custom.__dict__.update(attributes)
 
 
-def annealed_by_cosine(start: Any, end: Any, done: float) -> Any:
-    """Between two values, along half a cosine."""
+def annealed_by_cosine(start: Rate, end: Rate, done: float) -> Rate:
+    """Return a value between two, along half a cosine."""
     return end + (start - end) / 2.0 * (cos(pi * done) + 1)
 
 
-def _annealed_linearly(start: Any, end: Any, done: float) -> Any:
+def _annealed_linearly(start: Rate, end: Rate, done: float) -> Rate:
     return (end - start) * done + start
 
 
@@ -110,19 +114,23 @@ _ANNEALED = {"cos": annealed_by_cosine, "linear": _annealed_linearly}
 
 
 class OneCycleLR(_WithMomentum):
-    """Up to `max_lr` and then far below the first rate, once in all of training, a step for each batch; by Smith and Topin."""
+    """Up to `max_lr` and then far below the first rate, once in all of training, step by batch; by Smith and Topin."""
 
-    def __init__(self, optimizer: Optimizer, max_lr: Any, total_steps: int | None = None, epochs: int | None = None, steps_per_epoch: int | None = None,
-                 pct_start: float = 0.3, anneal_strategy: str = "cos", cycle_momentum: bool = True, base_momentum: Any = 0.85,
-                 max_momentum: Any = 0.95, div_factor: float = 25.0, final_div_factor: float = 1e4, three_phase: bool = False,
-                 last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, max_lr: Rates, total_steps: int | None = None,
+                 epochs: int | None = None, steps_per_epoch: int | None = None, pct_start: float = 0.3,
+                 anneal_strategy: str = "cos", cycle_momentum: bool = True, base_momentum: Rates = 0.85,
+                 max_momentum: Rates = 0.95, div_factor: float = 25.0, final_div_factor: float = 1e4,
+                 three_phase: bool = False, last_epoch: int = -1) -> None:
         check_optimizer(optimizer)
         self.optimizer, self.total_steps = optimizer, _total_steps(total_steps, epochs, steps_per_epoch)
         if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
-            raise BadValue(f"OneCycleLR: Expected float between 0 and 1 pct_start, but got {pct_start}", fix="pct_start=0.3")
+            raise BadValue(f"OneCycleLR: Expected float between 0 and 1 pct_start, but got {pct_start}",
+                           fix="pct_start=0.3")
         if anneal_strategy not in _ANNEALED:
-            raise BadValue(f"OneCycleLR: anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}", fix="anneal_strategy='cos'")
-        self._anneal_func_type, self._schedule_phases = anneal_strategy, _phases(pct_start, self.total_steps, three_phase)
+            raise BadValue("OneCycleLR: anneal_strategy must be one of 'cos' or 'linear', instead got "
+                           f"{anneal_strategy}", fix="anneal_strategy='cos'")
+        self._anneal_func_type = anneal_strategy
+        self._schedule_phases = _phases(pct_start, self.total_steps, three_phase)
         max_lrs = for_groups("max_lr", optimizer, max_lr)
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
@@ -132,12 +140,12 @@ class OneCycleLR(_WithMomentum):
                 group.update(initial_lr=most / div_factor, max_lr=most, min_lr=most / div_factor / final_div_factor)
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         self._warn_outside_step()
         step = self.last_epoch
         if step > self.total_steps:
-            raise BadValue(f"OneCycleLR: Tried to step {step} times. The specified number of total steps is {self.total_steps}",
-                           fix="total_steps=epochs * len(batches)")
+            raise BadValue(f"OneCycleLR: Tried to step {step} times. The specified number of total steps is "
+                           f"{self.total_steps}", fix="total_steps=epochs * len(batches)")
         start = 0.0
         for phase in self._schedule_phases:
             if step <= phase["end_step"] or phase is self._schedule_phases[-1]:
@@ -152,10 +160,13 @@ class OneCycleLR(_WithMomentum):
         return [anneal(group[phase["start_lr"]], group[phase["end_lr"]], done) for group in groups]
 
 
-def _total_steps(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
+def _total_steps(total_steps: int | None, epochs: int | None, steps_per_epoch: int | None) -> int:
     if total_steps is None and (epochs is None or steps_per_epoch is None):
-        raise BadValue("OneCycleLR: You must define either total_steps OR (epochs AND steps_per_epoch)", fix="total_steps=epochs * len(batches)")
-    given = {"total_steps": total_steps} if total_steps is not None else {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
+        raise BadValue("OneCycleLR: You must define either total_steps OR (epochs AND steps_per_epoch)",
+                       fix="total_steps=epochs * len(batches)")
+    given = {"total_steps": total_steps}
+    if total_steps is None:
+        given = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
     product = 1
     for name, value in given.items():
         if not isinstance(value, int) or value <= 0:
@@ -166,7 +177,8 @@ def _total_steps(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
 
 def _phases(pct_start: float, total_steps: int, three_phase: bool) -> list[dict[str, Any]]:
     def phase(end: float, rates: tuple[str, str], momenta: tuple[str, str]) -> dict[str, Any]:
-        return {"end_step": end, "start_lr": rates[0], "end_lr": rates[1], "start_momentum": momenta[0], "end_momentum": momenta[1]}
+        return {"end_step": end, "start_lr": rates[0], "end_lr": rates[1], "start_momentum": momenta[0],
+                "end_momentum": momenta[1]}
 
     down, up = ("max_momentum", "base_momentum"), ("base_momentum", "max_momentum")
     first = phase(float(pct_start * total_steps) - 1, ("initial_lr", "max_lr"), down)

@@ -2,50 +2,51 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
 from ..arrays import np
 from ..autograd import no_grad
 from ..base.errors import ShapeError
+from ..base.operands import Array
 from ..core.factory import make
 from ..core.storage import aliased, before_write, is_foreign, memory_of
 from ..core.write import check_writable, end_write
 from ..tensors.tensor import Tensor
 from .blocks import Job, computing_type, run, vector
-from .optimizer import Optimizer, count_tensor, evaluated
+from .optimizer import Group, Optimizer, State, count_tensor, evaluated
 from .settings import plain
 
 byte_bounds = np.lib.array_utils.byte_bounds
 
 
 class Elementwise(Optimizer):
-    """A subclass says what it keeps for each parameter, which numbers a step goes by, and how they change a block of elements.
+    """A subclass says what it keeps for each parameter, by which numbers a step goes, and how a block changes by them.
 
     `step` first looks at everything, then changes the counts, then the memory of all parameters in one pass.
     """
 
     update: Callable[..., None]  # (numbers, scratch, parameter, gradient, *kept), on blocks of real numbers, in place
 
-    def kept(self, group: dict[str, Any]) -> tuple[str, ...]:
-        """The entries of the state that are as large as the parameter."""
+    def kept(self, group: Group) -> tuple[str, ...]:
+        """Return the entries of the state that are as large as the parameter."""
         raise NotImplementedError
 
-    def first_count(self, group: dict[str, Any], name: str) -> float:
-        """What an entry of `counts` begins with."""
+    def first_count(self, group: Group, name: str) -> float:
+        """Return what an entry of `counts` begins with."""
         return 0.0
 
-    def first_value(self, group: dict[str, Any], name: str) -> float:
-        """What an entry of `kept` is filled with."""
+    def first_value(self, group: Group, name: str) -> float:
+        """Return what an entry of `kept` is filled with."""
         return 0.0
 
-    def advance(self, group: dict[str, Any], state: dict[str, Any]) -> tuple[Any, ...]:
+    def advance(self, group: Group, state: State) -> tuple[Any, ...]:
         """Changes the counts of one parameter, and says by what `numbers` goes."""
         return (stepped(state),)
 
-    def numbers(self, group: dict[str, Any], *moment: Any) -> tuple[Any, ...]:
-        """The numbers of this step, the same for all parameters of a group that are at the same moment."""
+    def numbers(self, group: Group, *moment: Any) -> tuple[Any, ...]:
+        """Return the numbers of this step, the same for all parameters of a group that are at the same moment."""
         raise NotImplementedError
 
     @no_grad()
@@ -53,7 +54,8 @@ class Elementwise(Optimizer):
         loss = evaluated(closure)
         found = [(group, p) for group in self.param_groups for p in group["params"] if p._grad is not None]
         for group, p in found:
-            _check(p, [self.state[p].get(name) for name in self.kept(group)] if p in self.state else (), type(self).__name__)
+            kept = [self.state[p].get(name) for name in self.kept(group)] if p in self.state else ()
+            _check(p, kept, type(self).__name__)
         known: dict[Any, tuple[Any, ...]] = {}
         if _apart([p for _, p in found]):
             self._update(found, known)
@@ -62,15 +64,16 @@ class Elementwise(Optimizer):
                 self._update([one], known)
         return loss
 
-    def _update(self, found: list[tuple[dict[str, Any], Any]], known: dict[Any, tuple[Any, ...]]) -> None:
-        back: list[tuple[Any, Any]] = []
+    def _update(self, found: list[tuple[Group, Tensor]], known: dict[Any, tuple[Any, ...]]) -> None:
+        back: list[tuple[Array, Array]] = []
         run([self._job(group, p, known, back) for group, p in found])
         for array, changed in back:
             array[...] = changed
         for _, p in found:
             end_write(p, None)
 
-    def _job(self, group: dict[str, Any], p: Any, known: dict[Any, tuple[Any, ...]], back: list[tuple[Any, Any]]) -> Job:
+    def _job(self, group: Group, p: Any, known: dict[Any, tuple[Any, ...]],
+             back: list[tuple[Array, Array]]) -> Job:
         kept = self.kept(group)
         state = self.state[p] if kept or self.counts else {}
         for name in self.counts:
@@ -81,7 +84,8 @@ class Elementwise(Optimizer):
         key = id(group), moment, dtype
         numbers = known.get(key)
         if numbers is None:
-            numbers = known[key] = tuple([np.array(n, dtype) if n.__class__ is float else n for n in self.numbers(group, *moment)])
+            exact = self.numbers(group, *moment)
+            numbers = known[key] = tuple([np.array(n, dtype) if n.__class__ is float else n for n in exact])
         vectors = [_writable(p, back), vector(_read(p._grad, p))]
         for name in kept:
             if state.get(name) is None:
@@ -90,19 +94,20 @@ class Elementwise(Optimizer):
         return Job(self.update, numbers, tuple(vectors))
 
 
-def stepped(state: dict[str, Any]) -> float:
+def stepped(state: State) -> float:
     """Counts one more step."""
     array = state["step"]._array
     array += 1
     return array.item()  # type: ignore[no-any-return]
 
 
-def _check(p: Tensor, kept: Any, name: str) -> None:
+def _check(p: Tensor, kept: Sequence[Tensor | None], name: str) -> None:
     shape = p._array.shape
     for other, what in ((p._grad, "its gradient"), *((k, "what the optimizer kept of it") for k in kept)):
         if other is not None and other._array.shape != shape:
             raise ShapeError(f"{name}: a parameter has shape {shape}, and {what} {other._array.shape}",
-                             why="the parameter got other data after that was made", fix="make the optimizer anew after changing a parameter's shape")
+                             why="the parameter got other data after that was made",
+                             fix="make the optimizer anew after changing a parameter's shape")
     check_writable(p, name)
 
 
@@ -121,7 +126,7 @@ def _apart(params: list[Any]) -> bool:
                    for i in range(bisect_right(ends, low), bisect_left(starts, high)))
 
 
-def _read(grad: Any, p: Any) -> Any:
+def _read(grad: Tensor, p: Tensor) -> Array:
     """The gradient's array, row by row; a copy where the update would change it."""
     array = grad._array
     if array.dtype is not p._array.dtype and array.dtype != p._array.dtype:
@@ -131,8 +136,8 @@ def _read(grad: Any, p: Any) -> Any:
     return array if array.flags.c_contiguous else np.ascontiguousarray(array).reshape(array.shape)
 
 
-def _writable(tensor: Any, back: list[tuple[Any, Any]]) -> Any:
-    """A tensor's elements as a vector that may be changed: its own memory, or else a copy that is to be written back."""
+def _writable(tensor: Tensor, back: list[tuple[Array, Array]]) -> Array:
+    """A tensor's elements as a vector that may be changed: its own memory, or a copy that is to be written back."""
     before_write(tensor)
     array = tensor._array
     if array.flags.c_contiguous:
@@ -142,14 +147,22 @@ def _writable(tensor: Any, back: list[tuple[Any, Any]]) -> Any:
     return vector(changed)
 
 
-def filled(p: Any, value: float) -> Any:
+def filled(p: Tensor, value: float) -> Any:
     array = p._array
     if not value:
         return make(np.zeros(array.shape, array.dtype))
     return make(np.full(array.shape, complex(value, value) if array.dtype.kind == "c" else value, array.dtype))
 
 
-def weight_decay_of(group: dict[str, Any]) -> float | None:
-    """The group's weight decay, None if there is none."""
+def weight_decay_of(group: Group) -> float | None:
+    """Return the group's weight decay, None if there is none."""
     decay = plain(group["weight_decay"])
     return float(decay) if decay else None
+
+
+def decays(group: Group, lr: float) -> tuple[float | None, float | None]:
+    """Return the weight decay that is added to the gradient, and the factor by which a decoupled one scales."""
+    decay = weight_decay_of(group)
+    if decay is None or not group["decoupled_weight_decay"]:
+        return decay, None
+    return None, 1 - lr * decay

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from ..base.errors import BadArgument, BadValue
 from ..base.modes import RECORDED, UNRECORDED, call_with
 from ..ops.shape.shape import cat
-from .optimizer import Optimizer
+from ..tensors.tensor import Tensor
+from .optimizer import Group, Optimizer, ParamsT, State
 from .settings import check_positive, plain
 
 
@@ -29,29 +30,36 @@ class LBFGS(Optimizer):
     tensor([1.0000, 1.0000], requires_grad=True)
     """
 
-    def __init__(self, params: Any, lr: Any = 1, max_iter: int = 20, max_eval: int | None = None, tolerance_grad: float = 1e-7,
-                 tolerance_change: float = 1e-9, history_size: int = 100, line_search_fn: str | None = None) -> None:
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1, max_iter: int = 20, max_eval: int | None = None,
+                 tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
+                 line_search_fn: str | None = None) -> None:
         check_positive(self, lr)
         if line_search_fn not in (None, "strong_wolfe"):
-            raise BadValue(f"LBFGS: only 'strong_wolfe' is supported as line_search_fn, not {line_search_fn!r}", fix="line_search_fn='strong_wolfe'")
+            raise BadValue(f"LBFGS: only 'strong_wolfe' is supported as line_search_fn, not {line_search_fn!r}",
+                           fix="line_search_fn='strong_wolfe'")
         super().__init__(params, {
-            "lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval, "tolerance_grad": tolerance_grad,
-            "tolerance_change": tolerance_change, "history_size": history_size, "line_search_fn": line_search_fn})
+            "lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+            "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change, "history_size": history_size,
+            "line_search_fn": line_search_fn})
 
-    def add_param_group(self, param_group: dict[str, Any]) -> None:
+    def add_param_group(self, param_group: Group) -> None:
         if self.param_groups:
-            raise BadValue("LBFGS doesn't support per-parameter options (parameter groups)", why="it takes all parameters as one vector",
-                           fix="one list of parameters")
+            raise BadValue("LBFGS doesn't support per-parameter options (parameter groups)",
+                           why="it takes all parameters as one vector", fix="one list of parameters")
         super().add_param_group(param_group)
 
     @property
-    def _params(self) -> list[Any]:
+    def _params(self) -> list[Tensor]:
         return self.param_groups[0]["params"]  # type: ignore[no-any-return]
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """One step of up to `max_iter` iterations; `closure` clears the gradients, computes the loss and its gradients, and returns it."""
+        """Take a step of up to `max_iter` iterations.
+
+        `closure` clears the gradients, computes the loss and its gradients, and returns it.
+        """
         if not callable(closure):
-            raise BadArgument("LBFGS: step() needs a closure", why="it evaluates the loss several times in each step", fix="optimizer.step(closure)")
+            raise BadArgument("LBFGS: step() needs a closure", why="it evaluates the loss several times in each step",
+                              fix="optimizer.step(closure)")
         return call_with(UNRECORDED, self._minimize, lambda: call_with(RECORDED, closure))
 
     def _minimize(self, closure: Callable[[], Any]) -> Any:
@@ -76,7 +84,8 @@ class LBFGS(Optimizer):
             if slope > -group["tolerance_change"]:
                 break
             last = n == group["max_iter"]
-            loss, gradient, t, evaluations = self._move(closure, _Point(0.0, loss, gradient, slope), t, direction, group["max_eval"] - used, last)
+            here, left = _Point(0.0, loss, gradient, slope), group["max_eval"] - used
+            loss, gradient, t, evaluations = self._move(closure, here, t, direction, left, last)
             state["t"] = t
             used += evaluations
             state["func_evals"] += evaluations
@@ -87,7 +96,8 @@ class LBFGS(Optimizer):
                 break
         return returned
 
-    def _move(self, closure: Callable[[], Any], start: _Point, t: float, direction: Any, most: int, last: bool) -> tuple[float, Any, float, int]:
+    def _move(self, closure: Callable[[], Any], start: _Point, t: float, direction: Tensor, most: int,
+              last: bool) -> tuple[float, Tensor, float, int]:
         """Goes along the direction: loss and gradient there, how far, and how many evaluations it took."""
         if self.param_groups[0]["line_search_fn"] is None:
             self._add(t, direction)
@@ -115,7 +125,7 @@ class LBFGS(Optimizer):
             parts.append(part.view(part.real.dtype) if part.is_complex() else part)
         return cat(parts) if len(parts) > 1 else parts[0].clone()
 
-    def _add(self, t: float, direction: Any) -> None:
+    def _add(self, t: float, direction: Tensor) -> None:
         start = 0
         for p in self._params:
             size = p.numel() * (2 if p.is_complex() else 1)
@@ -124,7 +134,7 @@ class LBFGS(Optimizer):
             start += size
 
 
-def _direction(state: dict[str, Any], gradient: Any, history_size: int, first: bool) -> Any:
+def _direction(state: State, gradient: Tensor, history_size: int, first: bool) -> Any:
     """The gradient, turned around and multiplied by the estimate of the inverse Hessian."""
     if first:
         state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
@@ -155,16 +165,17 @@ class _Point(NamedTuple):
 
     at: float
     loss: float
-    gradient: Any
+    gradient: Tensor
     slope: float
 
 
-DECREASE, FLATTER = 1e-4, 0.9  # how much lower the loss, and how much flatter the slope, has to be: Nocedal and Wright's values
+# How much lower the loss, and how much flatter the slope, has to be: Nocedal and Wright's values.
+DECREASE, FLATTER = 1e-4, 0.9
 
 
 def strong_wolfe(evaluate: Callable[[float], _Point], start: _Point, t: float, size: float, most: int,
                  tolerance_change: float = 1e-9) -> tuple[_Point, int]:
-    """A point on the line with a lower loss and a flatter slope, and how many evaluations it took."""
+    """Return a point on the line with a lower loss and a flatter slope, and how many evaluations it took."""
     bracket, n = _bracket(evaluate, start, t, most)
     evaluations = n + 1
     stuck = False
@@ -189,7 +200,7 @@ def strong_wolfe(evaluate: Callable[[float], _Point], start: _Point, t: float, s
 
 
 def _bracket(evaluate: Callable[[float], _Point], start: _Point, t: float, most: int) -> tuple[list[_Point], int]:
-    """Two points between which there is one to be found, or the only one if it is found already; and the number of steps."""
+    """Two points between which there is one to be found, or the only one if it is found; and the number of steps."""
     before, new = start, evaluate(t)
     n = 0
     while n < most:

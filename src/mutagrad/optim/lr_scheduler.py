@@ -1,6 +1,7 @@
 """Learning rates that change while training goes on.
 
-A scheduler sets the rates of an optimizer's groups when it is made and each time `step()` is called, usually once an epoch:
+A scheduler sets the rates of an optimizer's groups when it is made and each time `step()` is called, usually once an
+epoch:
 
 >>> import mutagrad as mg
 >>> w = mg.zeros(2, requires_grad=True)
@@ -36,8 +37,9 @@ from .schedules import (
 )
 from .several import ChainedScheduler, SequentialLR
 
-__all__ = ["EPOCH_DEPRECATION_WARNING", "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR",
-           "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau",
-           "SequentialLR", "StepLR"]
+__all__ = [
+    "EPOCH_DEPRECATION_WARNING", "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts",
+    "CyclicLR", "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR",
+    "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR"]
 
 _LRScheduler = LRScheduler  # its name in old programs

@@ -1,11 +1,15 @@
 """Muon: steps along orthogonalized momentum, for matrices."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import sqrt
 from typing import Any
 
 from ..arrays import np
 from ..base.errors import BadValue
+from ..base.operands import Array
+from ..tensors.tensor import Tensor
+from .optimizer import Group, ParamsT, State
 from .settings import check_positive, plain
 from .whole import Whole, move, zeros
 
@@ -16,42 +20,46 @@ class Muon(Whole):
     The matrices are orthogonalized in single precision, where PyTorch uses bfloat16: steps differ in the third digit.
     """
 
-    def __init__(self, params: Any, lr: Any = 1e-3, weight_decay: float = 0.1, momentum: float = 0.95, nesterov: bool = True,
-                 ns_coefficients: Any = (3.4445, -4.7750, 2.0315), eps: float = 1e-7, ns_steps: int = 5, adjust_lr_fn: str | None = None) -> None:
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3, weight_decay: float = 0.1, momentum: float = 0.95,
+                 nesterov: bool = True, ns_coefficients: Sequence[float] = (3.4445, -4.7750, 2.0315),
+                 eps: float = 1e-7, ns_steps: int = 5, adjust_lr_fn: str | None = None) -> None:
         check_positive(self, lr, momentum=momentum, weight_decay=weight_decay)
         if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
-            raise BadValue(f"Muon: Adjust learning rate function {adjust_lr_fn} is not supported", fix="adjust_lr_fn='match_rms_adamw'")
+            raise BadValue(f"Muon: Adjust learning rate function {adjust_lr_fn} is not supported",
+                           fix="adjust_lr_fn='match_rms_adamw'")
         if len(ns_coefficients) != 3:
             raise BadValue(f"Muon: Coefficients must be a tuple of exactly 3 values, got {len(ns_coefficients)}")
         if ns_steps >= 100:
-            raise BadValue(f"Muon: Number of steps must be less than 100 for computational efficiency, got {ns_steps}", fix="ns_steps=5")
+            raise BadValue("Muon: Number of steps must be less than 100 for computational efficiency, got "
+                           f"{ns_steps}", fix="ns_steps=5")
         super().__init__(params, {
-            "lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov, "ns_coefficients": ns_coefficients, "eps": eps,
-            "ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn})
+            "lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov,
+            "ns_coefficients": ns_coefficients, "eps": eps, "ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn})
         for group in self.param_groups:
             for p in group["params"]:
                 self.check(p)
 
-    def check(self, p: Any) -> None:
+    def check(self, p: Tensor) -> None:
         if p.ndim != 2 or p.is_complex():
-            raise BadValue(f"Muon only supports 2D parameters of real numbers, whereas we found one of shape {tuple(p.shape)} and type {p.dtype}",
-                           fix="give the others to AdamW")
+            raise BadValue("Muon only supports 2D parameters of real numbers, whereas we found one of shape "
+                           f"{tuple(p.shape)} and type {p.dtype}", fix="give the others to AdamW")
 
-    def new_state(self, p: Any) -> dict[str, Any]:
+    def new_state(self, p: Tensor) -> State:
         return {"momentum_buffer": zeros(p, p._array.shape)}
 
-    def updated(self, group: dict[str, Any], state: dict[str, Any], p: Any, g: Any) -> Any:
+    def updated(self, group: Group, state: State, p: Array, g: Array) -> Any:
         lr, momentum = float(plain(group["lr"])), group["momentum"]
         moving = move(state["momentum_buffer"], g, 1 - momentum)
         direction = g + (moving - g) * p.dtype.type(momentum) if group["nesterov"] else moving
         step = _orthogonalized(direction, group["ns_coefficients"], group["ns_steps"], group["eps"])
         rows, columns = p.shape
-        factor = 0.2 * sqrt(max(rows, columns)) if group["adjust_lr_fn"] == "match_rms_adamw" else sqrt(max(1, rows / columns))
+        as_adamw = group["adjust_lr_fn"] == "match_rms_adamw"
+        factor = 0.2 * sqrt(max(rows, columns)) if as_adamw else sqrt(max(1, rows / columns))
         return p * p.dtype.type(1 - lr * group["weight_decay"]) - p.dtype.type(lr * factor) * step
 
 
-def _orthogonalized(matrix: Any, coefficients: Any, steps: int, eps: float) -> Any:
-    """About the nearest matrix with orthonormal rows or columns: singular values near one, by a polynomial in x @ x.T."""
+def _orthogonalized(matrix: Array, coefficients: Sequence[float], steps: int, eps: float) -> Array:
+    """About the nearest matrix with orthonormal rows or columns: singular values near one, by a polynomial."""
     a, b, c = map(float, coefficients)
     tall = matrix.shape[0] > matrix.shape[1]
     x = (matrix.T if tall else matrix).astype(np.float32)

@@ -4,9 +4,12 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import np
+from ..base.operands import Array
+from ..tensors.tensor import Tensor
 from .blocks import average, average_square, divided_step, seen_gradient
-from .elementwise import Elementwise, stepped, weight_decay_of
-from .settings import check_betas, check_positive, plain
+from .elementwise import Elementwise, decays, stepped
+from .optimizer import Group, ParamsT, State
+from .settings import Betas, check_betas, check_positive, plain
 
 
 class NAdam(Elementwise):
@@ -14,36 +17,36 @@ class NAdam(Elementwise):
 
     counts = ("step", "mu_product")
 
-    def __init__(self, params: Any, lr: Any = 2e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
-                 momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *, foreach: bool | None = None, maximize: bool = False,
-                 capturable: bool = False, differentiable: bool = False) -> None:
+    def __init__(self, params: ParamsT, lr: float | Tensor = 2e-3, betas: Betas = (0.9, 0.999), eps: float = 1e-8,
+                 weight_decay: float = 0, momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *,
+                 foreach: bool | None = None, maximize: bool = False, capturable: bool = False,
+                 differentiable: bool = False) -> None:
         check_positive(self, lr, eps=eps, weight_decay=weight_decay, momentum_decay=momentum_decay)
         super().__init__(params, {
-            "lr": lr, "betas": check_betas(self, betas), "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
-            "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach, "capturable": capturable,
-            "differentiable": differentiable})
+            "lr": lr, "betas": check_betas(self, betas), "eps": eps, "weight_decay": weight_decay,
+            "momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize,
+            "foreach": foreach, "capturable": capturable, "differentiable": differentiable})
 
-    def kept(self, group: dict[str, Any]) -> tuple[str, ...]:
+    def kept(self, group: Group) -> tuple[str, ...]:
         return "exp_avg", "exp_avg_sq"
 
-    def first_count(self, group: dict[str, Any], name: str) -> float:
+    def first_count(self, group: Group, name: str) -> float:
         return float(name == "mu_product")
 
-    def advance(self, group: dict[str, Any], state: dict[str, Any]) -> tuple[Any, ...]:
+    def advance(self, group: Group, state: State) -> tuple[Any, ...]:
         step, product = stepped(state), state["mu_product"]._array
         product *= _momentum(group, step)
         return step, product.item()
 
-    def numbers(self, group: dict[str, Any], step: float, product: float) -> tuple[Any, ...]:  # type: ignore[override]
-        lr, decay = float(plain(group["lr"])), weight_decay_of(group)
+    def numbers(self, group: Group, step: float, product: float) -> tuple[Any, ...]:  # type: ignore[override]
+        lr = float(plain(group["lr"]))
         beta1, beta2 = map(float, group["betas"])
         now, ahead = _momentum(group, step), _momentum(group, step + 1)
-        decoupled = group["decoupled_weight_decay"] and decay is not None
-        return (group["maximize"], None if decoupled else decay, 1 - lr * decay if decoupled else None, 1 - beta1, beta2, 1 - beta2,  # type: ignore[operator]
-                1 - beta2 ** step, float(group["eps"]), lr * (1 - now) / (1 - product), lr * ahead / (1 - product * ahead))
+        return (group["maximize"], *decays(group, lr), 1 - beta1, beta2, 1 - beta2, 1 - beta2 ** step,
+                float(group["eps"]), lr * (1 - now) / (1 - product), lr * ahead / (1 - product * ahead))
 
     @staticmethod
-    def update(numbers: Any, scratch: Any, p: Any, g: Any, mean: Any, square: Any) -> None:
+    def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, mean: Array, square: Array) -> None:
         maximize, decay, shrink, weight1, keep2, weight2, correction, eps, rate, rate_ahead = numbers
         t, u, below = scratch
         g = seen_gradient(u, p, g, maximize, decay)
@@ -58,5 +61,5 @@ class NAdam(Elementwise):
         divided_step(p, mean, below, rate_ahead, t)
 
 
-def _momentum(group: dict[str, Any], step: float) -> float:
+def _momentum(group: Group, step: float) -> float:
     return float(group["betas"][0] * (1 - 0.5 * 0.96 ** (step * group["momentum_decay"])))

@@ -19,6 +19,8 @@ from ..core.factory import make
 from ..nn.hooks import Handle, Hooks
 from ..tensors.tensor import Tensor
 
+Group = dict[str, Any]  # parameters and their settings
+State = dict[str, Any]  # what is kept for one parameter
 StateDict = dict[str, Any]
 ParamsT: TypeAlias = "Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]"
 params_t = ParamsT
@@ -46,7 +48,7 @@ def register_optimizer_step_post_hook(hook: Callable[..., None]) -> Handle:
 
 
 def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
-    """A class's `step` with the hooks called around it."""
+    """Return a class's `step` with the hooks called around it."""
 
     @functools.wraps(step)
     def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -74,15 +76,16 @@ def _replaced(answer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tup
 
 
 def evaluated(closure: Callable[[], Any] | None) -> Any:
-    """What the closure returns, recorded whatever the mode is."""
+    """Return what the closure returns, recorded whatever the mode is."""
     if closure is None:
         return None
     return call_with(RECORDED, closure)
 
 
-def count_tensor(value: Any) -> Tensor:
-    """A number of the state, such as how many steps there were: a 0-d tensor, as in PyTorch."""
-    return make(np.array(value, np.float64 if get_default_dtype() is float64 else np.float32))  # type: ignore[no-any-return]
+def count_tensor(value: float) -> Tensor:
+    """Return a number of the state, such as how many steps there were, as a 0-d tensor, as in PyTorch."""
+    kind = np.float64 if get_default_dtype() is float64 else np.float32
+    return make(np.array(value, kind))  # type: ignore[no-any-return]
 
 
 class Optimizer:
@@ -103,18 +106,18 @@ class Optimizer:
     tensor([0.5000, 1.0000], requires_grad=True)
     """
 
-    counts: tuple[str, ...] = ("step",)  # entries of the state that are numbers; older checkpoints have them as Python's
+    counts: tuple[str, ...] = ("step",)  # numbers of the state; older checkpoints have them as Python's
 
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
         if "step" in cls.__dict__:
             cls.step = with_hooks(cls.__dict__["step"])  # type: ignore[method-assign]
 
-    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+    def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
         self._make_hooks()
         self.state: defaultdict[Any, Any] = defaultdict(dict)
-        self.param_groups: list[dict[str, Any]] = []
+        self.param_groups: list[Group] = []
         for group in _groups(params, type(self).__name__):
             self.add_param_group(group)
 
@@ -141,25 +144,29 @@ class Optimizer:
     def __repr__(self) -> str:
         lines = []
         for i, group in enumerate(self.param_groups):
-            lines += ["", f"Parameter Group {i}", *(f"    {key}: {group[key]}" for key in sorted(group) if key != "params")]
+            settings = [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
+            lines += ["", f"Parameter Group {i}", *settings]
         return f"{type(self).__name__} (" + "\n".join(lines) + "\n)"
 
     # ----------------------------------------------------------------------------------------------------------- groups
 
-    def add_param_group(self, param_group: dict[str, Any]) -> None:
+    def add_param_group(self, param_group: Group) -> None:
         """Adds parameters with settings of their own; what `param_group` does not set has the optimizer's default."""
         name = type(self).__name__
         if not isinstance(param_group, dict):
-            raise BadArgument(f"{name}: param_group must be a dict, but got {type(param_group)}", fix="{'params': [...], 'lr': 0.1}")
+            raise BadArgument(f"{name}: param_group must be a dict, but got {type(param_group)}",
+                              fix="{'params': [...], 'lr': 0.1}")
         if "params" not in param_group:
-            raise BadValue(f"{name}: a parameter group has no 'params', only {sorted(param_group)}", fix="{'params': [...], 'lr': 0.1}")
+            raise BadValue(f"{name}: a parameter group has no 'params', only {sorted(param_group)}",
+                           fix="{'params': [...], 'lr': 0.1}")
         params, names = _with_names(param_group["params"], name)
         for p in params:
             self._check_parameter(p, name)
         settings = {**self.defaults, **param_group}
         for key, value in settings.items():
             if value is required:
-                raise BadValue(f"{name}: parameter group didn't specify a value of required optimization parameter {key}", fix=f"{{..., {key!r}: value}}")
+                raise BadValue(f"{name}: parameter group didn't specify a value of required optimization parameter "
+                               f"{key}", fix=f"{{..., {key!r}: value}}")
         check_modes(settings, name)
         self._check_apart(params, names, name)
         param_group.update(params=params, **({"param_names": names} if names else {}))
@@ -169,22 +176,26 @@ class Optimizer:
 
     def _check_parameter(self, p: Any, name: str) -> None:
         if not isinstance(p, Tensor):
-            raise BadArgument(f"{name}: optimizer can only optimize Tensors, but one of the params is {type(p).__name__}",
-                              fix="model.parameters(), or a list of tensors")
+            raise BadArgument(f"{name}: optimizer can only optimize Tensors, but one of the params is "
+                              f"{type(p).__name__}", fix="model.parameters(), or a list of tensors")
         if not (p.is_leaf or p.retains_grad):
             raise BadValue(f"{name}: can't optimize a non-leaf Tensor, such as this one of shape {tuple(p.shape)}",
-                           why="it was computed from others, which are what has to change", fix="x.detach().requires_grad_()")
+                           why="it was computed from others, which are what has to change",
+                           fix="x.detach().requires_grad_()")
 
-    def _check_apart(self, params: list[Any], names: list[str], name: str) -> None:
+    def _check_apart(self, params: list[Tensor], names: list[str], name: str) -> None:
         if len(params) != len(set(params)):
-            warnings.warn("optimizer contains a parameter group with duplicate parameters; each is updated as often as it occurs", stacklevel=4)
+            warnings.warn("optimizer contains a parameter group with duplicate parameters; each is updated as often as "
+                          "it occurs", stacklevel=4)
         known = {p for group in self.param_groups for p in group["params"]}
         if known.intersection(params):
-            raise BadValue(f"{name}: some parameters appear in more than one parameter group", why="they would be updated twice in each step")
+            raise BadValue(f"{name}: some parameters appear in more than one parameter group",
+                           why="they would be updated twice in each step")
         for group in self.param_groups:
             if ("param_names" in group) != bool(names):
                 raise BadValue(f"{name}: all optimizer param groups should be with/without names; "
-                               f"cannot add one {'with' if names else 'without'} names", fix="model.named_parameters() for all, or parameters() for all")
+                               f"cannot add one {'with' if names else 'without'} names",
+                               fix="model.named_parameters() for all, or parameters() for all")
 
     # ------------------------------------------------------------------------------------------------------------ hooks
 
@@ -200,11 +211,13 @@ class Optimizer:
         """Calls `hook(optimizer)` before `state_dict`."""
         return self._state_pre_hooks.put(hook, prepend)
 
-    def register_state_dict_post_hook(self, hook: Callable[[Optimizer, StateDict], StateDict | None], prepend: bool = False) -> Handle:
+    def register_state_dict_post_hook(self, hook: Callable[[Optimizer, StateDict], StateDict | None],
+                                      prepend: bool = False) -> Handle:
         """Calls `hook(optimizer, state_dict)` after `state_dict`; what it returns, if anything, takes its place."""
         return self._state_post_hooks.put(hook, prepend)
 
-    def register_load_state_dict_pre_hook(self, hook: Callable[[Optimizer, StateDict], StateDict | None], prepend: bool = False) -> Handle:
+    def register_load_state_dict_pre_hook(self, hook: Callable[[Optimizer, StateDict], StateDict | None],
+                                          prepend: bool = False) -> Handle:
         """Calls `hook(optimizer, state_dict)` before loading; what it returns, if anything, is loaded instead."""
         return self._load_pre_hooks.put(hook, prepend)
 
@@ -215,7 +228,7 @@ class Optimizer:
     # ------------------------------------------------------------------------------------------------------------ state
 
     def state_dict(self) -> StateDict:
-        """The state by the parameters' numbers, and the groups with numbers in place of parameters: PyTorch's format."""
+        """Return the state by the parameters' numbers, and the groups with these in their place: PyTorch's format."""
         for hook in self._state_pre_hooks.values():
             hook(self)
         numbers: dict[int, int] = {}
@@ -225,8 +238,10 @@ class Optimizer:
             for i, p in enumerate(group["params"], start):
                 numbers.setdefault(id(p), i)
             start += len(group["params"])
-            groups.append({key: value for key, value in group.items() if key != "params"} | {"params": [numbers[id(p)] for p in group["params"]]})
-        found: StateDict = {"state": {numbers[id(k)] if isinstance(k, Tensor) else k: v for k, v in self.state.items()}, "param_groups": groups}
+            settings = {key: value for key, value in group.items() if key != "params"}
+            groups.append(settings | {"params": [numbers[id(p)] for p in group["params"]]})
+        state = {numbers[id(k)] if isinstance(k, Tensor) else k: v for k, v in self.state.items()}
+        found: StateDict = {"state": state, "param_groups": groups}
         for hook in self._state_post_hooks.values():
             answer = hook(self, found)
             found = found if answer is None else answer
@@ -256,19 +271,20 @@ class Optimizer:
         for hook in self._load_post_hooks.values():
             hook(self)
 
-    def _check_loaded(self, groups: list[dict[str, Any]]) -> None:
+    def _check_loaded(self, groups: list[Group]) -> None:
         name = type(self).__name__
         if len(groups) != len(self.param_groups):
-            raise BadValue(f"{name}: loaded state dict has a different number of parameter groups: {len(groups)}, not {len(self.param_groups)}",
+            raise BadValue(f"{name}: loaded state dict has a different number of parameter groups: {len(groups)}, not "
+                           f"{len(self.param_groups)}",
                            fix="load it into an optimizer that was made with the same groups")
         for i, (group, loaded) in enumerate(zip(self.param_groups, groups)):
             if len(group["params"]) != len(loaded["params"]):
-                raise BadValue(f"{name}: loaded state dict contains a parameter group that doesn't match the size of optimizer's group: group {i} "
-                               f"has {len(loaded['params'])} parameters, not {len(group['params'])}",
-                               fix="load it into an optimizer over the same parameters")
+                raise BadValue(f"{name}: loaded state dict contains a parameter group that doesn't match the size of "
+                               f"optimizer's group: group {i} has {len(loaded['params'])} parameters, not "
+                               f"{len(group['params'])}", fix="load it into an optimizer over the same parameters")
             check_modes(loaded, name)
 
-    # ------------------------------------------------------------------------------------------------------------- steps
+    # ------------------------------------------------------------------------------------------------------------ steps
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forgets the gradients of all parameters, or sets them to zero."""
@@ -281,32 +297,36 @@ class Optimizer:
                     p._grad.zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Changes the parameters once by their gradients; `closure`, if given, first computes the loss and the gradients."""
+        """Changes the parameters once by their gradients; `closure`, if given, first computes loss and gradients."""
         raise NotImplementedError(f"{type(self).__name__}: an optimizer must define step()")
 
 
 def check_modes(settings: dict[str, Any], name: str) -> None:
     """Refuses the settings that ask for what there is not; `foreach` and `fused` are only about speed."""
     if settings.get("capturable"):
-        raise NotSupported(f"{name}: capturable=True is not supported", why="there are no CUDA graphs that could capture a step", fix="capturable=False")
+        raise NotSupported(f"{name}: capturable=True is not supported",
+                           why="there are no CUDA graphs that could capture a step", fix="capturable=False")
     if settings.get("differentiable"):
         raise NotSupported(f"{name}: differentiable=True is not supported", why="a step is not recorded",
-                           fix="write the update with recorded operations: w = w - lr * mutagrad.autograd.grad(loss, w, create_graph=True)[0]")
+                           fix="write the update with recorded operations: "
+                               "w = w - lr * mutagrad.autograd.grad(loss, w, create_graph=True)[0]")
     if settings.get("fused") and settings.get("foreach"):
-        raise BadValue(f"{name}: `fused` and `foreach` cannot be `True` together.", fix="give neither: they change nothing in the result")
+        raise BadValue(f"{name}: `fused` and `foreach` cannot be `True` together.",
+                       fix="give neither: they change nothing in the result")
 
 
-def _groups(params: Any, name: str) -> list[dict[str, Any]]:
+def _groups(params: Any, name: str) -> list[Group]:
     if isinstance(params, Tensor) or not isinstance(params, Iterable):
-        raise BadArgument(f"{name}: params argument given to the optimizer should be an iterable of Tensors or dicts, but got {type(params).__name__}",
-                          fix="[tensor], or model.parameters()")
+        raise BadArgument(f"{name}: params argument given to the optimizer should be an iterable of Tensors or dicts, "
+                          f"but got {type(params).__name__}", fix="[tensor], or model.parameters()")
     found = list(params)
     if not found:
-        raise BadValue(f"{name}: optimizer got an empty parameter list", fix="model.parameters(), of a model that has some")
+        raise BadValue(f"{name}: optimizer got an empty parameter list",
+                       fix="model.parameters(), of a model that has some")
     return found if isinstance(found[0], dict) else [{"params": found}]
 
 
-def _with_names(params: Any, name: str) -> tuple[list[Any], list[str]]:
+def _with_names(params: Any, name: str) -> tuple[list[Tensor], list[str]]:
     """The parameters of a group, and their names if they came as (name, parameter)."""
     if isinstance(params, Tensor):
         return [params], []
@@ -316,7 +336,8 @@ def _with_names(params: Any, name: str) -> tuple[list[Any], list[str]]:
     found = list(params)
     names = [p[0] for p in found if isinstance(p, tuple)]
     if names and len(names) != len(found):
-        raise BadValue(f"{name}: all optimizer params should be with/without names. Some param names are missing", fix="model.named_parameters()")
+        raise BadValue(f"{name}: all optimizer params should be with/without names. Some param names are missing",
+                       fix="model.named_parameters()")
     return [p[1] for p in found] if names else found, names
 
 
@@ -326,15 +347,18 @@ def _from_elsewhere(value: Any) -> bool:
 
 
 def _converted(value: Any) -> Tensor:
-    array = value if isinstance(value, np.ndarray) else value.detach().float().numpy() if "bfloat16" in str(value.dtype) else value.detach().numpy()
-    return make(np.array(array))  # type: ignore[no-any-return]
+    if isinstance(value, np.ndarray):
+        return make(np.array(value))  # type: ignore[no-any-return]
+    held = value.detach()
+    held = held.float() if "bfloat16" in str(value.dtype) else held
+    return make(np.array(held.numpy()))  # type: ignore[no-any-return]
 
 
 def _own(value: Any) -> Any:
     return _converted(value) if _from_elsewhere(value) else deepcopy(value)
 
 
-def _fitted(value: Any, p: Tensor, key: Any) -> Any:
+def _fitted(value: Any, p: Tensor, key: str | None) -> Any:
     """A loaded value of the state of `p`: tensors in its type, but for the count of steps."""
     if _from_elsewhere(value):
         value = _converted(value)
@@ -347,7 +371,7 @@ def _fitted(value: Any, p: Tensor, key: Any) -> Any:
     return value
 
 
-# ------------------------------------------------------------------------------ what optimizers of other libraries are written with
+# ------------------------------------------------------------------ what optimizers of other libraries are written with
 
 def _get_value(x: Any) -> Any:
     """A number, from a number or a tensor of one element."""

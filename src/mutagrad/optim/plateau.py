@@ -7,7 +7,7 @@ from typing import Any
 
 from ..base.errors import BadValue
 from .optimizer import Optimizer
-from .scheduler import WITH_EPOCH, LRScheduler, check_optimizer, for_groups, of_groups, set_in_group
+from .scheduler import WITH_EPOCH, LRScheduler, Rates, check_optimizer, for_groups, of_groups, set_in_group
 from .settings import plain
 
 __all__ = ["ReduceLROnPlateau"]
@@ -25,15 +25,18 @@ class ReduceLROnPlateau(LRScheduler):
     [0.1]
     """
 
-    def __init__(self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4,
-                 threshold_mode: str = "rel", cooldown: int = 0, min_lr: Any = 0, eps: float = 1e-8) -> None:
+    def __init__(self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10,
+                 threshold: float = 1e-4, threshold_mode: str = "rel", cooldown: int = 0, min_lr: Rates = 0,
+                 eps: float = 1e-8) -> None:
         if factor >= 1.0:
             raise BadValue(f"ReduceLROnPlateau: Factor should be < 1.0, got {factor}", fix="factor=0.1")
         check_optimizer(optimizer)
         if mode not in ("min", "max"):
-            raise BadValue(f"ReduceLROnPlateau: mode {mode} is unknown!", fix="mode='min' for a loss, 'max' for an accuracy")
+            raise BadValue(f"ReduceLROnPlateau: mode {mode} is unknown!",
+                           fix="mode='min' for a loss, 'max' for an accuracy")
         if threshold_mode not in ("rel", "abs"):
-            raise BadValue(f"ReduceLROnPlateau: threshold mode {threshold_mode} is unknown!", fix="threshold_mode='rel'")
+            raise BadValue(f"ReduceLROnPlateau: threshold mode {threshold_mode} is unknown!",
+                           fix="threshold_mode='rel'")
         self.min_lrs = for_groups("min_lr", optimizer, min_lr)
         self.default_min_lr = None if isinstance(min_lr, (list, tuple)) else min_lr
         self.factor, self.optimizer, self.patience, self.cooldown, self.eps = factor, optimizer, patience, cooldown, eps
@@ -72,8 +75,9 @@ class ReduceLROnPlateau(LRScheduler):
         groups = self.optimizer.param_groups
         if len(groups) != len(self.min_lrs):
             if self.default_min_lr is None:
-                raise BadValue(f"ReduceLROnPlateau: The number of param groups in the `optimizer` ({len(groups)}) differs from when it was made "
-                               f"({len(self.min_lrs)})", why="each group needs a smallest rate of its own", fix="scheduler.min_lrs.append(...)")
+                raise BadValue(f"ReduceLROnPlateau: The number of param groups in the `optimizer` ({len(groups)}) "
+                               f"differs from when it was made ({len(self.min_lrs)})",
+                               why="each group needs a smallest rate of its own", fix="scheduler.min_lrs.append(...)")
             self.min_lrs = [self.default_min_lr] * len(groups)
         for group, least in zip(groups, self.min_lrs):
             before = float(group["lr"])
@@ -83,7 +87,8 @@ class ReduceLROnPlateau(LRScheduler):
 
     def _is_better(self, value: float, best: float) -> bool:
         if self.threshold_mode == "rel":
-            return value < best * (1.0 - self.threshold) if self.mode == "min" else value > best * (self.threshold + 1.0)
+            least, most = best * (1.0 - self.threshold), best * (self.threshold + 1.0)
+            return value < least if self.mode == "min" else value > most
         return value < best - self.threshold if self.mode == "min" else value > best + self.threshold
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

@@ -4,40 +4,44 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import np
+from ..base.operands import Array
+from ..tensors.tensor import Tensor
 from .blocks import average, average_square, divided_step, seen_gradient
-from .elementwise import Elementwise, weight_decay_of
-from .settings import check_betas, check_positive, plain
+from .elementwise import Elementwise, decays
+from .optimizer import Group, ParamsT
+from .settings import Betas, check_betas, check_positive, plain
 
 
 class RAdam(Elementwise):
     """Adam with rectified steps, by Liu and others."""
 
-    def __init__(self, params: Any, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
-                 decoupled_weight_decay: bool = False, *, foreach: bool | None = None, maximize: bool = False, capturable: bool = False,
-                 differentiable: bool = False) -> None:
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3, betas: Betas = (0.9, 0.999), eps: float = 1e-8,
+                 weight_decay: float = 0, decoupled_weight_decay: bool = False, *, foreach: bool | None = None,
+                 maximize: bool = False, capturable: bool = False, differentiable: bool = False) -> None:
         check_positive(self, lr, eps=eps, weight_decay=weight_decay)
         super().__init__(params, {
-            "lr": lr, "betas": check_betas(self, betas), "eps": eps, "weight_decay": weight_decay, "maximize": maximize, "foreach": foreach,
-            "capturable": capturable, "decoupled_weight_decay": decoupled_weight_decay, "differentiable": differentiable})
+            "lr": lr, "betas": check_betas(self, betas), "eps": eps, "weight_decay": weight_decay,
+            "maximize": maximize, "foreach": foreach, "capturable": capturable,
+            "decoupled_weight_decay": decoupled_weight_decay, "differentiable": differentiable})
 
-    def kept(self, group: dict[str, Any]) -> tuple[str, ...]:
+    def kept(self, group: Group) -> tuple[str, ...]:
         return "exp_avg", "exp_avg_sq"
 
-    def numbers(self, group: dict[str, Any], step: float) -> tuple[Any, ...]:  # type: ignore[override]
-        lr, decay = float(plain(group["lr"])), weight_decay_of(group)
+    def numbers(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
+        lr = float(plain(group["lr"]))
         beta1, beta2 = map(float, group["betas"])
         rate, correction = lr / (1 - beta1 ** step), 1 - beta2 ** step
         longest = 2 / (1 - beta2) - 1  # of the averages of squares, in the limit; then the one after this many steps
         length = longest - 2 * step * beta2 ** step / correction
         rectified = length > 5
         if rectified:
-            rate *= ((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length) * correction) ** 0.5
-        decoupled = group["decoupled_weight_decay"] and decay is not None
-        return (group["maximize"], None if decoupled else decay, 1 - lr * decay if decoupled else None, 1 - beta1, beta2, 1 - beta2,  # type: ignore[operator]
-                float(group["eps"]), rate, rectified)
+            whole = (longest - 4) * (longest - 2) * length
+            rate *= ((length - 4) * (length - 2) * longest / whole * correction) ** 0.5
+        return (group["maximize"], *decays(group, lr), 1 - beta1, beta2, 1 - beta2, float(group["eps"]), rate,
+                rectified)
 
     @staticmethod
-    def update(numbers: Any, scratch: Any, p: Any, g: Any, mean: Any, square: Any) -> None:
+    def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, mean: Array, square: Array) -> None:
         maximize, decay, shrink, weight1, keep2, weight2, eps, rate, rectified = numbers
         t, u, _ = scratch
         g = seen_gradient(u, p, g, maximize, decay)

@@ -4,32 +4,38 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import np
+from ..base.operands import Array
+from ..tensors.tensor import Tensor
 from .blocks import average, average_square, divided_step, seen_gradient
 from .elementwise import Elementwise, weight_decay_of
+from .optimizer import Group, ParamsT
 from .settings import check_positive, plain
 
 
 class RMSprop(Elementwise):
     """Divides by the root of a running average of squares, or of the variance if `centered`; by Hinton."""
 
-    def __init__(self, params: Any, lr: Any = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0, momentum: float = 0,
-                 centered: bool = False, capturable: bool = False, foreach: bool | None = None, maximize: bool = False,
-                 differentiable: bool = False) -> None:
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
+                 weight_decay: float = 0, momentum: float = 0, centered: bool = False, capturable: bool = False,
+                 foreach: bool | None = None, maximize: bool = False, differentiable: bool = False) -> None:
         check_positive(self, lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
         super().__init__(params, {
-            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered, "weight_decay": weight_decay,
-            "capturable": capturable, "foreach": foreach, "maximize": maximize, "differentiable": differentiable})
+            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
+            "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach, "maximize": maximize,
+            "differentiable": differentiable})
 
-    def kept(self, group: dict[str, Any]) -> tuple[str, ...]:
-        return ("square_avg", *(("momentum_buffer",) if group["momentum"] > 0 else ()), *(("grad_avg",) if group["centered"] else ()))
+    def kept(self, group: Group) -> tuple[str, ...]:
+        momentum, centered = group["momentum"] > 0, group["centered"]
+        return "square_avg", *(("momentum_buffer",) if momentum else ()), *(("grad_avg",) if centered else ())
 
-    def numbers(self, group: dict[str, Any], step: float) -> tuple[Any, ...]:  # type: ignore[override]
+    def numbers(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
         alpha, momentum = float(group["alpha"]), float(group["momentum"])
-        return (group["maximize"], weight_decay_of(group), alpha, 1 - alpha, float(group["eps"]), momentum if momentum > 0 else None, group["centered"],
-                float(plain(group["lr"])))
+        return (group["maximize"], weight_decay_of(group), alpha, 1 - alpha, float(group["eps"]),
+                momentum if momentum > 0 else None, group["centered"], float(plain(group["lr"])))
 
     @staticmethod
-    def update(numbers: Any, scratch: Any, p: Any, g: Any, square: Any, *others: Any) -> None:
+    def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, square: Array,
+               *others: Array) -> None:
         maximize, decay, keep, weight, eps, momentum, centered, lr = numbers
         t, u, below = scratch
         g = seen_gradient(u, p, g, maximize, decay)

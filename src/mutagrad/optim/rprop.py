@@ -5,35 +5,39 @@ from typing import Any
 
 from ..arrays import np
 from ..base.errors import BadValue
+from ..base.operands import Array
+from ..tensors.tensor import Tensor
 from .elementwise import Elementwise
+from .optimizer import Group, ParamsT
 from .settings import check_positive, plain
 
 
 class Rprop(Elementwise):
     """A step size for each element, which grows while the gradient's sign stays the same; by Riedmiller and Braun."""
 
-    def __init__(self, params: Any, lr: Any = 1e-2, etas: Any = (0.5, 1.2), step_sizes: Any = (1e-6, 50), *, capturable: bool = False,
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
+                 step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False,
                  foreach: bool | None = None, maximize: bool = False, differentiable: bool = False) -> None:
         check_positive(self, lr)
         if not 0 < etas[0] < 1 < etas[1]:
-            raise BadValue(f"Rprop: Invalid eta values: {etas[0]}, {etas[1]}", why="the first makes steps smaller, the second larger",
-                           fix="etas=(0.5, 1.2)")
+            raise BadValue(f"Rprop: Invalid eta values: {etas[0]}, {etas[1]}",
+                           why="the first makes steps smaller, the second larger", fix="etas=(0.5, 1.2)")
         super().__init__(params, {
-            "lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
-            "capturable": capturable})
+            "lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach, "maximize": maximize,
+            "differentiable": differentiable, "capturable": capturable})
 
-    def kept(self, group: dict[str, Any]) -> tuple[str, ...]:
+    def kept(self, group: Group) -> tuple[str, ...]:
         return "prev", "step_size"
 
-    def first_value(self, group: dict[str, Any], name: str) -> float:
+    def first_value(self, group: Group, name: str) -> float:
         return float(plain(group["lr"])) if name == "step_size" else 0.0
 
-    def numbers(self, group: dict[str, Any], step: float) -> tuple[Any, ...]:  # type: ignore[override]
+    def numbers(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
         (smaller, larger), (least, most) = group["etas"], group["step_sizes"]
         return group["maximize"], float(smaller), float(larger), float(least), float(most)
 
     @staticmethod
-    def update(numbers: Any, scratch: Any, p: Any, g: Any, before: Any, size: Any) -> None:
+    def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, before: Array, size: Array) -> None:
         maximize, smaller, larger, least, most = numbers
         t, u, _ = scratch
         np.negative(g, u) if maximize else np.copyto(u, g)

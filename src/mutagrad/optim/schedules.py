@@ -3,35 +3,41 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import cos, floor, log, pi
 from typing import Any
 
 from ..base.errors import BadArgument, BadValue
 from .optimizer import Optimizer
-from .scheduler import LRScheduler, check_optimizer, saved_functions
+from .scheduler import LRScheduler, Rate, check_optimizer, saved_functions
 
-__all__ = ["ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "ExponentialLR", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR",
-           "PolynomialLR", "StepLR"]
+__all__ = [
+    "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "ExponentialLR", "LambdaLR", "LinearLR",
+    "MultiStepLR", "MultiplicativeLR", "PolynomialLR", "StepLR"]
+
+ByEpoch = Callable[[int], float]
 
 
 class _ByFunction(LRScheduler):
     """A function of the epoch for each group, or one for all."""
 
-    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, lr_lambda: ByEpoch | list[ByEpoch] | tuple[ByEpoch, ...],
+                 last_epoch: int = -1) -> None:
         check_optimizer(optimizer)
         count = len(optimizer.param_groups)
         functions = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * count
         if len(functions) != count:
-            raise BadValue(f"Expected {count} lr_lambdas, but got {len(functions)}", why="there must be one for each parameter group, or one for all")
+            raise BadValue(f"Expected {count} lr_lambdas, but got {len(functions)}",
+                           why="there must be one for each parameter group, or one for all")
         for f in functions:
             if not callable(f):
-                raise BadArgument(f"lr_lambda should be a function, but got {type(f).__name__}", fix="lambda epoch: 0.95 ** epoch")
+                raise BadArgument(f"lr_lambda should be a function, but got {type(f).__name__}",
+                                  fix="lambda epoch: 0.95 ** epoch")
         self.lr_lambdas = functions
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer and functions; of objects that are called, their attributes."""
+        """Return everything but the optimizer and functions; of objects that are called, their attributes."""
         return super().state_dict() | {"lr_lambdas": saved_functions(self.lr_lambdas)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -44,7 +50,7 @@ class _ByFunction(LRScheduler):
 class LambdaLR(_ByFunction):
     """The first rate times a function of the epoch."""
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         self._warn_outside_step()
         return [rate * f(self.last_epoch) for f, rate in zip(self.lr_lambdas, self.base_lrs)]
 
@@ -52,7 +58,7 @@ class LambdaLR(_ByFunction):
 class MultiplicativeLR(_ByFunction):
     """The present rate times a function of the epoch."""
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         self._warn_outside_step()
         if self._is_initial:
             return self._unchanged()
@@ -66,63 +72,70 @@ class StepLR(LRScheduler):
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         self._warn_outside_step()
-        return self._unchanged() if self.last_epoch == 0 or self.last_epoch % self.step_size else self._scaled(self.gamma)
+        stays = self.last_epoch == 0 or self.last_epoch % self.step_size
+        return self._unchanged() if stays else self._scaled(self.gamma)
 
-    def _get_closed_form_lr(self) -> list[Any]:
+    def _get_closed_form_lr(self) -> list[Rate]:
         return [rate * self.gamma ** (self.last_epoch // self.step_size) for rate in self.base_lrs]
 
 
 class MultiStepLR(LRScheduler):
     """Times `gamma` at each of the milestones."""
 
-    def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1,
+                 last_epoch: int = -1) -> None:
         self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         self._warn_outside_step()
         if self.last_epoch not in self.milestones:
             return self._unchanged()
         return self._scaled(self.gamma ** self.milestones[self.last_epoch])
 
-    def _get_closed_form_lr(self) -> list[Any]:
-        return [rate * self.gamma ** bisect_right(sorted(self.milestones.elements()), self.last_epoch) for rate in self.base_lrs]
+    def _get_closed_form_lr(self) -> list[Rate]:
+        passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
+        return [rate * self.gamma ** passed for rate in self.base_lrs]
 
 
 class ConstantLR(LRScheduler):
     """Times `factor` for the first `total_iters` epochs."""
 
-    def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5,
+                 last_epoch: int = -1) -> None:
         if not 0 <= factor <= 1:
             raise BadValue(f"ConstantLR: Constant multiplicative factor expected to be between 0 and 1, got {factor}")
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         self._warn_outside_step()
         if self.last_epoch == 0:
             return self._scaled(self.factor)
         return self._unchanged() if self.last_epoch != self.total_iters else self._scaled(1.0 / self.factor)
 
-    def _get_closed_form_lr(self) -> list[Any]:
-        return [rate * (self.factor + (self.last_epoch >= self.total_iters) * (1 - self.factor)) for rate in self.base_lrs]
+    def _get_closed_form_lr(self) -> list[Rate]:
+        factor = self.factor + (self.last_epoch >= self.total_iters) * (1 - self.factor)
+        return [rate * factor for rate in self.base_lrs]
 
 
 class LinearLR(LRScheduler):
     """Times a factor that goes from `start_factor` to `end_factor` in `total_iters` epochs."""
 
-    def __init__(self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5, last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0,
+                 total_iters: int = 5, last_epoch: int = -1) -> None:
         if not 0 < start_factor <= 1:
-            raise BadValue(f"LinearLR: Starting multiplicative factor expected to be greater than 0 and less or equal to 1, got {start_factor}",
+            raise BadValue("LinearLR: Starting multiplicative factor expected to be greater than 0 and less or equal "
+                           f"to 1, got {start_factor}",
                            why="the rates that follow are computed from it by division", fix="start_factor=1e-6")
         if not 0 <= end_factor <= 1:
             raise BadValue(f"LinearLR: Ending multiplicative factor expected to be between 0 and 1, got {end_factor}")
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         self._warn_outside_step()
         if self.last_epoch == 0:
             return self._scaled(self.start_factor)
@@ -131,9 +144,10 @@ class LinearLR(LRScheduler):
         rise = self.end_factor - self.start_factor
         return self._scaled(1.0 + rise / (self.total_iters * self.start_factor + (self.last_epoch - 1) * rise))
 
-    def _get_closed_form_lr(self) -> list[Any]:
+    def _get_closed_form_lr(self) -> list[Rate]:
         done = min(self.total_iters, self.last_epoch)
-        return [rate * (self.start_factor + (self.end_factor - self.start_factor) * done / self.total_iters) for rate in self.base_lrs]
+        factor = self.start_factor + (self.end_factor - self.start_factor) * done / self.total_iters
+        return [rate * factor for rate in self.base_lrs]
 
 
 class ExponentialLR(LRScheduler):
@@ -143,11 +157,11 @@ class ExponentialLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         self._warn_outside_step()
         return self._unchanged() if self._is_initial else self._scaled(self.gamma)
 
-    def _get_closed_form_lr(self) -> list[Any]:
+    def _get_closed_form_lr(self) -> list[Rate]:
         return [rate * self.gamma ** self.last_epoch for rate in self.base_lrs]
 
 
@@ -158,15 +172,16 @@ class PolynomialLR(LRScheduler):
         self.total_iters, self.power = total_iters, power
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         self._warn_outside_step()
         if self._is_initial or self.last_epoch > self.total_iters:
             return self._unchanged()
         left, left_before = 1.0 - self.last_epoch / self.total_iters, 1.0 - (self.last_epoch - 1) / self.total_iters
         return self._scaled((left / left_before) ** self.power)
 
-    def _get_closed_form_lr(self) -> list[Any]:
-        return [rate * (1.0 - min(self.total_iters, self.last_epoch) / self.total_iters) ** self.power for rate in self.base_lrs]
+    def _get_closed_form_lr(self) -> list[Rate]:
+        factor = (1.0 - min(self.total_iters, self.last_epoch) / self.total_iters) ** self.power
+        return [rate * factor for rate in self.base_lrs]
 
 
 class CosineAnnealingLR(LRScheduler):
@@ -176,39 +191,44 @@ class CosineAnnealingLR(LRScheduler):
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         self._warn_outside_step()
         if self._is_initial:
             return self._unchanged()
         if self._step_count == 1 and self.last_epoch > 0:
             return self._get_closed_form_lr()
         groups = self.optimizer.param_groups
-        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # at the bottom, where the quotient below is undefined
-            return [group["lr"] + (rate - self.eta_min) * (1 - cos(pi / self.T_max)) / 2 for rate, group in zip(self.base_lrs, groups)]
+        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # the bottom: the quotient below is undefined
+            return [group["lr"] + (rate - self.eta_min) * (1 - cos(pi / self.T_max)) / 2
+                    for rate, group in zip(self.base_lrs, groups)]
         quotient = (1 + cos(pi * self.last_epoch / self.T_max)) / (1 + cos(pi * (self.last_epoch - 1) / self.T_max))
         return [quotient * (group["lr"] - self.eta_min) + self.eta_min for group in groups]
 
-    def _get_closed_form_lr(self) -> list[Any]:
-        return [self.eta_min + (rate - self.eta_min) * (1 + cos(pi * self.last_epoch / self.T_max)) / 2 for rate in self.base_lrs]
+    def _get_closed_form_lr(self) -> list[Rate]:
+        height = 1 + cos(pi * self.last_epoch / self.T_max)
+        return [self.eta_min + (rate - self.eta_min) * height / 2 for rate in self.base_lrs]
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
     """Half a cosine again and again: the first in `T_0` epochs, each next one `T_mult` times as long."""
 
-    def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0,
+                 last_epoch: int = -1) -> None:
         if not isinstance(T_0, int) or T_0 <= 0:
             raise BadValue(f"CosineAnnealingWarmRestarts: Expected positive integer T_0, but got {T_0}")
         if not isinstance(T_mult, int) or T_mult < 1:
             raise BadValue(f"CosineAnnealingWarmRestarts: Expected integer T_mult >= 1, but got {T_mult}")
         if not isinstance(eta_min, (float, int)):
-            raise BadValue(f"CosineAnnealingWarmRestarts: Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}")
+            raise BadValue(f"CosineAnnealingWarmRestarts: Expected float or int eta_min, but got {eta_min} of type "
+                           f"{type(eta_min)}")
         self.T_0, self.T_i, self.T_mult, self.eta_min = T_0, T_0, T_mult, eta_min
         self.T_cur: float = last_epoch
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         self._warn_outside_step()
-        return [self.eta_min + (rate - self.eta_min) * (1 + cos(pi * self.T_cur / self.T_i)) / 2 for rate in self.base_lrs]
+        height = 1 + cos(pi * self.T_cur / self.T_i)
+        return [self.eta_min + (rate - self.eta_min) * height / 2 for rate in self.base_lrs]
 
     def step(self, epoch: float | None = None) -> None:
         """Goes to the next epoch, or to any time, such as 3.5 epochs."""

@@ -7,24 +7,28 @@ from typing import Any
 from ..base.errors import BadArgument, BadValue, bad_choice
 from ..tensors.tensor import Tensor
 
+Betas = tuple[float | Tensor, float | Tensor]
+
 
 def plain(value: Any) -> Any:
-    """A setting as a number of Python's, if it is a tensor."""
+    """Return a setting as a number of Python's, if it is a tensor."""
     return value.item() if isinstance(value, Tensor) else value
 
 
-def number(optimizer: Any, name: str, value: Any) -> Any:
-    """A setting that has to be one number, as Python's."""
+def number(optimizer: object, name: str, value: Any) -> Any:
+    """Return a setting that has to be one number, as Python's."""
     if isinstance(value, Tensor) and value.numel() != 1:
-        raise BadValue(f"{type(optimizer).__name__}: Tensor {name} must be 1-element, not of shape {tuple(value.shape)}")
+        raise BadValue(f"{type(optimizer).__name__}: Tensor {name} must be 1-element, not of shape "
+                       f"{tuple(value.shape)}")
     found = plain(value)
     if not isinstance(found, Real):
-        raise BadArgument(f"{type(optimizer).__name__}: {name} must be a number, not {type(value).__name__}", fix=f"{name}=0.01")
+        raise BadArgument(f"{type(optimizer).__name__}: {name} must be a number, not {type(value).__name__}",
+                          fix=f"{name}=0.01")
     return found
 
 
-def check_positive(optimizer: Any, lr: Any, **others: Any) -> None:
-    """That the learning rate and the other settings are numbers of zero or more."""
+def check_positive(optimizer: object, lr: float | Tensor, **others: float | Tensor) -> None:
+    """Raise unless the learning rate and the other settings are numbers of zero or more."""
     if not number(optimizer, "lr", lr) >= 0:
         raise BadValue(f"{type(optimizer).__name__}: Invalid learning rate: {lr}", why="it must be zero or more",
                        fix="maximize=True goes uphill" if number(optimizer, "lr", lr) < 0 else "lr=0.01")
@@ -34,12 +38,13 @@ def check_positive(optimizer: Any, lr: Any, **others: Any) -> None:
             raise BadValue(f"{type(optimizer).__name__}: Invalid {shown} value: {value}", why="it must be zero or more")
 
 
-def check_betas(optimizer: Any, betas: Any) -> tuple[float, float]:
-    """Two numbers from zero to one, not one itself."""
+def check_betas(optimizer: object, betas: Betas) -> tuple[float, float]:
+    """Return two numbers from zero to one, not one itself, or raise."""
     if not isinstance(betas, (tuple, list)) or len(betas) != 2:
-        raise bad_choice(betas, (tuple, list), f"{type(optimizer).__name__}: betas must be two numbers, not {betas!r}", fix="betas=(0.9, 0.999)")
+        raise bad_choice(betas, (tuple, list), f"{type(optimizer).__name__}: betas must be two numbers, not {betas!r}",
+                         fix="betas=(0.9, 0.999)")
     for i, beta in enumerate(betas):
         if not 0 <= number(optimizer, f"betas[{i}]", beta) < 1:
-            raise BadValue(f"{type(optimizer).__name__}: Invalid beta parameter at index {i}: {beta}", why="it must be at least 0 and less than 1",
-                           fix="betas=(0.9, 0.999)")
+            raise BadValue(f"{type(optimizer).__name__}: Invalid beta parameter at index {i}: {beta}",
+                           why="it must be at least 0 and less than 1", fix="betas=(0.9, 0.999)")
     return plain(betas[0]), plain(betas[1])

@@ -17,22 +17,24 @@ class _OfSchedulers(LRScheduler):
     """Schedulers that are made of schedulers."""
 
     _not_saved = ("optimizer", "_schedulers")
-    _schedulers: Sequence[Any]
+    _schedulers: Sequence[LRScheduler]
 
-    def _check_schedulers(self, schedulers: Sequence[Any], optimizer: Any) -> None:
+    def _check_schedulers(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None) -> None:
         name = type(self).__name__
         for i, scheduler in enumerate(schedulers):
             if not hasattr(scheduler, "optimizer"):
-                raise BadArgument(f"{name} at index {i} should have `optimizer` as its attribute, but is of type {type(scheduler).__name__}")
+                raise BadArgument(f"{name} at index {i} should have `optimizer` as its attribute, but is of type "
+                                  f"{type(scheduler).__name__}")
             if isinstance(scheduler, ReduceLROnPlateau):
                 raise BadValue(f"{name} does not support `ReduceLROnPlateau` scheduler, but got one at index {i}",
                                why="its step() needs the measure", fix="call its step(loss) apart from this one's")
             if scheduler.optimizer is not optimizer:
-                raise BadValue(f"{name} expects all schedulers to belong to the same optimizer, but got scheduler {type(scheduler).__name__} "
-                               f"at index {i} has another {type(scheduler.optimizer).__name__}")
+                raise BadValue(f"{name} expects all schedulers to belong to the same optimizer, but got scheduler "
+                               f"{type(scheduler).__name__} at index {i} has another "
+                               f"{type(scheduler.optimizer).__name__}")
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer, with the states of the schedulers in it."""
+        """Return everything but the optimizer, with the states of the schedulers in it."""
         return super().state_dict() | {"_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -57,13 +59,15 @@ class SequentialLR(_OfSchedulers):
     [0.5, 0.5, 1.0, 0.5]
     """
 
-    def __init__(self, optimizer: Optimizer, schedulers: list[Any], milestones: list[int], last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int],
+                 last_epoch: int = -1) -> None:
         if len(schedulers) < 1:
             raise BadValue("SequentialLR expects at least one scheduler, but got no scheduler.")
         self._check_schedulers(schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
-            raise BadValue("Sequential Schedulers expects number of schedulers provided to be one more than the number of milestone points, but got "
-                           f"number of schedulers {len(schedulers)} and the number of milestones to be equal to {len(milestones)}")
+            raise BadValue("Sequential Schedulers expects number of schedulers provided to be one more than the number "
+                           f"of milestone points, but got number of schedulers {len(schedulers)} and the number of "
+                           f"milestones to be equal to {len(milestones)}")
         self._schedulers, self._milestones = schedulers, milestones
         self.last_epoch, self.optimizer = last_epoch + 1, optimizer
         for group in optimizer.param_groups:
@@ -85,7 +89,7 @@ class SequentialLR(_OfSchedulers):
         self._last_lr = scheduler.get_last_lr()
 
 
-def _step_back(scheduler: Any) -> None:
+def _step_back(scheduler: LRScheduler) -> None:
     if hasattr(scheduler, "_schedulers"):
         for part in scheduler._schedulers:
             _step_back(part)
@@ -96,7 +100,7 @@ def _step_back(scheduler: Any) -> None:
 class ChainedScheduler(_OfSchedulers):
     """Several schedulers at once, each going on from the rates that the one before has set."""
 
-    def __init__(self, schedulers: Sequence[Any], optimizer: Optimizer | None = None) -> None:
+    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
         if len(schedulers) < 1:
             raise BadValue("ChainedScheduler expects at least one scheduler to be chained, but got no scheduler.")
         optimizer = optimizer or getattr(schedulers[0], "optimizer", None)

@@ -5,8 +5,11 @@ from typing import Any
 
 from ..arrays import np
 from ..base.errors import BadValue
+from ..base.operands import Array
+from ..tensors.tensor import Tensor
 from .blocks import seen_gradient
 from .elementwise import Elementwise, weight_decay_of
+from .optimizer import Group, ParamsT, State
 from .settings import check_positive, plain
 
 
@@ -23,28 +26,31 @@ class SGD(Elementwise):
 
     counts = ()
 
-    def __init__(self, params: Any, lr: Any = 1e-3, momentum: float = 0, dampening: float = 0, weight_decay: Any = 0, nesterov: bool = False, *,
-                 maximize: bool = False, foreach: bool | None = None, differentiable: bool = False, fused: bool | None = None) -> None:
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3, momentum: float = 0, dampening: float = 0,
+                 weight_decay: float | Tensor = 0, nesterov: bool = False, *, maximize: bool = False,
+                 foreach: bool | None = None, differentiable: bool = False, fused: bool | None = None) -> None:
         check_positive(self, lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
-            raise BadValue("SGD: Nesterov momentum requires a momentum and zero dampening", fix="momentum=0.9, dampening=0, nesterov=True")
+            raise BadValue("SGD: Nesterov momentum requires a momentum and zero dampening",
+                           fix="momentum=0.9, dampening=0, nesterov=True")
         super().__init__(params, {
-            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov, "maximize": maximize,
-            "foreach": foreach, "differentiable": differentiable, "fused": fused})
+            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
+            "nesterov": nesterov, "maximize": maximize, "foreach": foreach, "differentiable": differentiable,
+            "fused": fused})
 
-    def kept(self, group: dict[str, Any]) -> tuple[str, ...]:
+    def kept(self, group: Group) -> tuple[str, ...]:
         return ("momentum_buffer",) if group["momentum"] else ()
 
-    def advance(self, group: dict[str, Any], state: dict[str, Any]) -> tuple[Any, ...]:
+    def advance(self, group: Group, state: State) -> tuple[Any, ...]:
         return (state.get("momentum_buffer") is None,)
 
-    def numbers(self, group: dict[str, Any], first: bool) -> tuple[Any, ...]:  # type: ignore[override]
+    def numbers(self, group: Group, first: bool) -> tuple[Any, ...]:  # type: ignore[override]
         dampening = float(group["dampening"])
         return (group["maximize"], weight_decay_of(group), float(plain(group["lr"])), float(group["momentum"]), first,
                 1 - dampening if dampening else None, group["nesterov"])
 
     @staticmethod
-    def update(numbers: Any, scratch: Any, p: Any, g: Any, moving: Any = None) -> None:
+    def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, moving: Array | None = None) -> None:
         maximize, decay, lr, momentum, first, weight, nesterov = numbers
         t, u, _ = scratch
         g = seen_gradient(u, p, g, maximize, decay)

@@ -1,14 +1,16 @@
 """SparseAdam: Adam for tables of which each step reads a few rows."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import sqrt
 from typing import Any
 
 from ..autograd import no_grad
 from ..base.errors import BadValue
 from ..ops.create.create import zeros_like
-from .optimizer import Optimizer, evaluated
-from .settings import check_betas, check_positive, plain
+from ..tensors.tensor import Tensor
+from .optimizer import Group, Optimizer, ParamsT, evaluated
+from .settings import Betas, check_betas, check_positive, plain
 
 
 class SparseAdam(Optimizer):
@@ -19,17 +21,19 @@ class SparseAdam(Optimizer):
 
     counts = ()
 
-    def __init__(self, params: Any, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8, maximize: bool = False) -> None:
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3, betas: Betas = (0.9, 0.999), eps: float = 1e-8,
+                 maximize: bool = False) -> None:
         check_positive(self, lr, eps=eps)
         if not plain(lr) or not plain(eps):
-            raise BadValue(f"SparseAdam: Invalid learning rate or epsilon value: {lr}, {eps}", why="they must be above zero", fix="lr=1e-3, eps=1e-8")
+            raise BadValue(f"SparseAdam: Invalid learning rate or epsilon value: {lr}, {eps}",
+                           why="they must be above zero", fix="lr=1e-3, eps=1e-8")
         check_betas(self, betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
         if any(p.is_complex() for group in self.param_groups for p in group["params"]):
             raise BadValue("SparseAdam: does not support complex parameters", fix="mutagrad.optim.Adam(params, lr)")
 
     @no_grad()
-    def step(self, closure: Any = None) -> Any:
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = evaluated(closure)
         for group in self.param_groups:
             for p in group["params"]:
@@ -37,7 +41,7 @@ class SparseAdam(Optimizer):
                     self._update(p, -p.grad if group["maximize"] else p.grad, group)
         return loss
 
-    def _update(self, p: Any, g: Any, group: dict[str, Any]) -> None:
+    def _update(self, p: Tensor, g: Tensor, group: Group) -> None:
         state = self.state[p]
         if not state:
             state.update(step=0, exp_avg=zeros_like(p), exp_avg_sq=zeros_like(p))

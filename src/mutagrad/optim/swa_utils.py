@@ -1,55 +1,60 @@
 """Averages of a model's weights over training."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from itertools import chain
 from math import cos, pi
 from typing import Any
 
 from ..autograd import no_grad
+from ..base.device import device
 from ..base.errors import BadValue, Mismatch
 from ..nn.module import Module
 from ..nn.normalization import _BatchNorm
 from ..ops.create.create import tensor
+from ..tensors.tensor import Tensor
 from .optimizer import Optimizer
-from .scheduler import LRScheduler, for_groups
+from .scheduler import LRScheduler, Rate, Rates, for_groups
 
-__all__ = ["SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn", "update_bn"]
+__all__ = [
+    "SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn",
+    "update_bn"]
 
 
 def _check_decay(decay: float) -> None:
     if not 0 <= decay <= 1:
-        raise BadValue(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.", fix="decay=0.999")
+        raise BadValue(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.",
+                       fix="decay=0.999")
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
-    """A rule for `AveragedModel`: an average in which older weights count less and less."""
+    """Return a rule for `AveragedModel`: an average in which older weights count less and less."""
     _check_decay(decay)
 
     @no_grad()
-    def ema_update(averaged: Any, current: Any, num_averaged: Any) -> Any:
+    def ema_update(averaged: Tensor, current: Tensor, num_averaged: int | Tensor) -> Any:
         return decay * averaged + (1 - decay) * current
 
     return ema_update
 
 
 def get_swa_avg_fn() -> Callable[..., Any]:
-    """A rule for `AveragedModel`: the mean of all weights."""
+    """Return a rule for `AveragedModel`: the mean of all weights."""
 
     @no_grad()
-    def swa_update(averaged: Any, current: Any, num_averaged: Any) -> Any:
+    def swa_update(averaged: Tensor, current: Tensor, num_averaged: int | Tensor) -> Any:
         return averaged + (current - averaged) / (num_averaged + 1)
 
     return swa_update
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., None]:
-    """The same as `get_ema_avg_fn`, for lists of parameters that are changed in place."""
+    """Return what `get_ema_avg_fn` does, for lists of parameters that are changed in place."""
     _check_decay(decay)
 
     @no_grad()
-    def ema_update(averaged: Any, current: Any, num_averaged: Any) -> None:
+    def ema_update(averaged: Sequence[Tensor], current: Sequence[Tensor], num_averaged: int | Tensor) -> None:
         for mean, value in zip(averaged, current):
             _move(mean, value, 1 - decay)
 
@@ -57,17 +62,17 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., None]:
 
 
 def get_swa_multi_avg_fn() -> Callable[..., None]:
-    """The same as `get_swa_avg_fn`, for lists of parameters that are changed in place."""
+    """Return what `get_swa_avg_fn` does, for lists of parameters that are changed in place."""
 
     @no_grad()
-    def swa_update(averaged: Any, current: Any, num_averaged: Any) -> None:
+    def swa_update(averaged: Sequence[Tensor], current: Sequence[Tensor], num_averaged: int | Tensor) -> None:
         for mean, value in zip(averaged, current):
             _move(mean, value, 1 / (float(num_averaged) + 1))
 
     return swa_update
 
 
-def _move(mean: Any, value: Any, weight: float) -> None:
+def _move(mean: Tensor, value: Tensor, weight: float) -> None:
     if mean.is_floating_point() or mean.is_complex():
         mean.lerp_(value, weight)
     else:
@@ -75,7 +80,7 @@ def _move(mean: Any, value: Any, weight: float) -> None:
 
 
 class AveragedModel(Module):
-    """A copy of a model whose parameters are averages of that model's: of all times that `update_parameters` was called.
+    """A copy of a model whose parameters are averages of that model's over all calls of `update_parameters`.
 
     >>> import mutagrad as mg
     >>> model = mg.nn.Linear(1, 1)
@@ -88,11 +93,13 @@ class AveragedModel(Module):
     tensor([3.], requires_grad=True)
     """
 
-    def __init__(self, model: Module, device: Any = None, avg_fn: Callable[..., Any] | None = None, multi_avg_fn: Callable[..., None] | None = None,
+    def __init__(self, model: Module, device: device | str | None = None,
+                 avg_fn: Callable[..., Any] | None = None, multi_avg_fn: Callable[..., None] | None = None,
                  use_buffers: bool = False) -> None:
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
-            raise Mismatch("AveragedModel: Only one of avg_fn and multi_avg_fn should be provided", fix="leave out one of them")
+            raise Mismatch("AveragedModel: Only one of avg_fn and multi_avg_fn should be provided",
+                           fix="leave out one of them")
         self.module = deepcopy(model) if device is None else deepcopy(model).to(device)
         self.register_buffer("n_averaged", tensor(0))
         self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
@@ -117,12 +124,12 @@ class AveragedModel(Module):
                 mean.copy_(value)
         self.n_averaged += 1
 
-    def _averaged(self, module: Module) -> list[Any]:
+    def _averaged(self, module: Module) -> list[Tensor]:
         return list(chain(module.parameters(), module.buffers()) if self.use_buffers else module.parameters())
 
 
 @no_grad()
-def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
+def update_bn(loader: Iterable[Any], model: Module, device: device | str | None = None) -> None:
     """Computes the running means and variances of all batch normalizations anew, over the batches of `loader`."""
     momenta = {}
     for module in model.modules():
@@ -148,7 +155,8 @@ _SHARES: dict[str, Callable[[float], float]] = {"cos": lambda t: (1 - cos(pi * t
 class SWALR(LRScheduler):
     """From the present rate to `swa_lr` in `anneal_epochs` epochs, and then constant."""
 
-    def __init__(self, optimizer: Optimizer, swa_lr: Any, anneal_epochs: int = 10, anneal_strategy: str = "cos", last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, swa_lr: Rates, anneal_epochs: int = 10, anneal_strategy: str = "cos",
+                 last_epoch: int = -1) -> None:
         if anneal_strategy not in _SHARES:
             raise BadValue(f"SWALR: anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
@@ -158,7 +166,7 @@ class SWALR(LRScheduler):
         self._anneal_strategy, self.anneal_epochs = anneal_strategy, anneal_epochs
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[Any]:
+    def get_lr(self) -> list[Rate]:
         self._warn_outside_step()
         step = self._step_count - 1 if self.anneal_epochs else max(1, self._step_count - 1)
         before, now = self._share(step - 1), self._share(step)

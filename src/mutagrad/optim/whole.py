@@ -7,25 +7,27 @@ from typing import Any
 from ..arrays import np
 from ..arrays.numpy import silently
 from ..autograd import no_grad
+from ..base.operands import Array
 from ..core.factory import make
 from ..core.storage import before_write
 from ..core.write import check_writable, end_write
+from ..tensors.tensor import Tensor
 from .blocks import computing_type
-from .optimizer import Optimizer, evaluated
+from .optimizer import Group, Optimizer, State, evaluated
 
 
 class Whole(Optimizer):
     """A subclass checks a parameter, makes its state, and computes its new value from arrays."""
 
-    def check(self, p: Any) -> None:
+    def check(self, p: Tensor) -> None:
         """Raises for a parameter that this optimizer is not for."""
         raise NotImplementedError
 
-    def new_state(self, p: Any) -> dict[str, Any]:
+    def new_state(self, p: Tensor) -> State:
         raise NotImplementedError
 
-    def updated(self, group: dict[str, Any], state: dict[str, Any], p: Any, g: Any) -> Any:
-        """The new value of a parameter with array `p` and gradient `g`, both in the type to compute in."""
+    def updated(self, group: Group, state: State, p: Array, g: Array) -> Array:
+        """Return the new value of a parameter with array `p` and gradient `g`, both in the type to compute in."""
         raise NotImplementedError
 
     @no_grad()
@@ -39,7 +41,7 @@ class Whole(Optimizer):
             silently(self._step_of, group, p)
         return loss
 
-    def _step_of(self, group: dict[str, Any], p: Any) -> None:
+    def _step_of(self, group: Group, p: Any) -> None:
         state = self.state[p]
         if not state:
             state.update(self.new_state(p))
@@ -50,12 +52,12 @@ class Whole(Optimizer):
         end_write(p, None)
 
 
-def zeros(p: Any, shape: tuple[int, ...]) -> Any:
-    """A part of the state of `p`, in its type."""
+def zeros(p: Tensor, shape: tuple[int, ...]) -> Any:
+    """Return a part of the state of `p`, in its type."""
     return make(np.zeros(shape, p._array.dtype))
 
 
-def move(average: Any, value: Any, weight: float) -> Any:
+def move(average: Tensor, value: Array, weight: float) -> Array:
     """Moves a running average by `weight` towards a value, and gives its array."""
     before_write(average)
     array = average._array

@@ -40,7 +40,7 @@ class Meta(Tensor):
     def device(self) -> device:
         return META
 
-    def as_subclass(self, cls: type[Tensor]) -> Any:
+    def as_subclass(self, cls: type[Any]) -> Any:
         """The same as an instance of a subclass: one without data, too."""
         return Tensor.as_subclass(self, without_data(cls))
 

@@ -26,5 +26,6 @@ def sdpa_kernel(backends: SDPBackend | Sequence[SDPBackend], set_priority: bool 
     """Accepts the choice of one or several kernels, for code that makes it; the result is the same for all."""
     chosen = [backends] if isinstance(backends, SDPBackend) else backends
     if not isinstance(chosen, (list, tuple)) or not all(isinstance(b, SDPBackend) for b in chosen):
-        raise BadArgument(f"sdpa_kernel: expects a SDPBackend or a list of them, got {backends!r}", fix="sdpa_kernel(SDPBackend.MATH)")
+        raise BadArgument(f"sdpa_kernel: expects a SDPBackend or a list of them, got {backends!r}",
+                          fix="sdpa_kernel(SDPBackend.MATH)")
     yield

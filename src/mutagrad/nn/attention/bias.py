@@ -18,11 +18,11 @@ def _sizes(size: tuple[int, ...], name: str) -> tuple[int, int]:
 
 
 def causal_upper_left(*size: int) -> Any:
-    """For as many queries and keys, the first query sees the first key: what `is_causal=True` does."""
+    """Return the mask in which the first query sees the first key: what `is_causal=True` does."""
     return tril(ones(_sizes(size, "causal_upper_left"), dtype=bool_))
 
 
 def causal_lower_right(*size: int) -> Any:
-    """For as many queries and keys, the last query sees all keys: for queries that come after others whose keys are kept."""
+    """Return the mask in which the last query sees all keys: for queries after others whose keys are kept."""
     queries, keys = _sizes(size, "causal_lower_right")
     return tril(ones((queries, keys), dtype=bool_), keys - queries)

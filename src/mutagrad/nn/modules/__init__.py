@@ -23,12 +23,13 @@ from . import (
 )
 
 __all__ = [
-    "Module", "activation", "adaptive", "batchnorm", "container", "conv", "dropout", "instancenorm", "lazy", "linear", "loss", "module",
-    "normalization", "pooling", "rnn", "sparse", "transformer", "utils"]
+    "Module", "activation", "adaptive", "batchnorm", "container", "conv", "dropout", "instancenorm", "lazy", "linear",
+    "loss", "module", "normalization", "pooling", "rnn", "sparse", "transformer", "utils"]
 
-# Paths that are modules of ours under another name, and the very same ones (aliases of _lazy.py): programs assign to the
-# tables of hooks that `nn.modules.module` has.
-_SAME = frozenset(["adaptive", "channelshuffle", "distance", "flatten", "fold", "lazy", "module", "padding", "pixelshuffle", "upsampling"])
+# Paths that are modules of ours under another name, and the very same ones (aliases of _lazy.py): programs assign to
+# the tables of hooks that `nn.modules.module` has.
+_SAME = frozenset(["adaptive", "channelshuffle", "distance", "flatten", "fold", "lazy", "module", "padding",
+                   "pixelshuffle", "upsampling"])
 LAYERS: dict[str, Any] = {}  # filled in by nn/__init__.py, which stands above
 
 

@@ -1,6 +1,10 @@
 """`nn.modules.dropout`, PyTorch's path to dropout."""
+# ruff: noqa: F403
 from __future__ import annotations
 
-from ..dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout, _DropoutNd
+from .. import dropout as _dropout
+from ..dropout import *
+from ..dropout import _DropoutNd
 
-__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout", "_DropoutNd"]
+__all__ = ["_DropoutNd"]
+__all__ += _dropout.__all__

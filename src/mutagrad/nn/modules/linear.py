@@ -1,7 +1,10 @@
 """`nn.modules.linear`, PyTorch's path to the linear layers."""
+# ruff: noqa: F403
 from __future__ import annotations
 
+from .. import linear as _linear
 from ..lazy import LazyLinear
-from ..linear import Bilinear, Identity, Linear
+from ..linear import *
 
-__all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
+__all__ = ["LazyLinear"]
+__all__ += _linear.__all__

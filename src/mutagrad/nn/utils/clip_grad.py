@@ -16,28 +16,32 @@ from ...tensors.tensor import Tensor
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
 
-def _listed(tensors: Any, name: str) -> list[Any]:
+def _listed(tensors: Tensor | Iterable[Tensor], name: str) -> list[Tensor]:
     found = [tensors] if isinstance(tensors, Tensor) else list(tensors) if isinstance(tensors, Iterable) else None
     if found is None or not all(isinstance(t, Tensor) for t in found):
-        raise BadArgument(f"{name}: expects a tensor or several, got {type(tensors).__name__}", fix=f"{name}(model.parameters(), ...)")
+        raise BadArgument(f"{name}: expects a tensor or several, got {type(tensors).__name__}",
+                          fix=f"{name}(model.parameters(), ...)")
     return found
 
 
 @no_grad()
-def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None) -> Any:
-    """The norm of all elements of all tensors together. (`foreach` chooses a kernel in PyTorch; here there is one.)"""
+def get_total_norm(tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False,
+                   foreach: bool | None = None) -> Any:
+    """Return the norm of all elements of all tensors. (`foreach` chooses a kernel in PyTorch; here there is one.)"""
     found, order = _listed(tensors, "get_total_norm"), float(norm_type)
     if not found:
         return zeros(())
     total = vector_norm(stack([vector_norm(t, order) for t in found]), order)
     if error_if_nonfinite and not math.isfinite(total.item()):
         raise BadValue(f"get_total_norm: the total norm of order {order} for gradients is non-finite: {total.item()}",
-                       why="some gradient is infinite or no number", fix="error_if_nonfinite=False, or a smaller learning rate")
+                       why="some gradient is infinite or no number",
+                       fix="error_if_nonfinite=False, or a smaller learning rate")
     return total
 
 
 @no_grad()
-def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, foreach: bool | None = None) -> None:
+def clip_grads_with_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor,
+                          foreach: bool | None = None) -> None:
     """Makes the gradients smaller, all by one factor, so that what was `total_norm` is at most `max_norm`."""
     factor = (float(max_norm) / (total_norm.detach() + 1e-6)).clamp(max=1.0)
     for p in _listed(parameters, "clip_grads_with_norm_"):
@@ -45,8 +49,9 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, for
             p.grad.mul_(factor.to(p.grad.dtype))
 
 
-def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None) -> Any:
-    """Makes the gradients of all parameters smaller by one factor where their norm is above `max_norm`; the norm before.
+def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0,
+                    error_if_nonfinite: bool = False, foreach: bool | None = None) -> Any:
+    """Scale all gradients by one factor where their norm is above `max_norm`; return the norm before.
 
     >>> import mutagrad as mg
     >>> p = mg.zeros(2, requires_grad=True)
@@ -64,14 +69,15 @@ def clip_grad_norm_(parameters: Any, max_norm: float, norm_type: float = 2.0, er
     return total
 
 
-def clip_grad_norm(parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None) -> Any:
-    """The former name of clip_grad_norm_."""
+def clip_grad_norm(parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0,
+                   error_if_nonfinite: bool = False, foreach: bool | None = None) -> Any:
+    """Do what clip_grad_norm_ does, under its former name."""
     warnings.warn("clip_grad_norm is deprecated in favor of clip_grad_norm_", FutureWarning, stacklevel=2)
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
 
 @no_grad()
-def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
+def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
     """Cuts every element of the gradients off at `clip_value` and its negative."""
     bound = float(clip_value)
     for p in _listed(parameters, "clip_grad_value_"):

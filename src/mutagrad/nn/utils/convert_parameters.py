@@ -6,21 +6,23 @@ from typing import Any
 
 from ...base.errors import ShapeError
 from ...ops.shape.shape import cat, tensor_argument
+from ...tensors.tensor import Tensor
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
 
 
-def parameters_to_vector(parameters: Iterable[Any]) -> Any:
-    """All elements of all parameters in one tensor, which is differentiable with respect to them."""
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Any:
+    """Return all elements of all parameters in one tensor, which is differentiable with respect to them."""
     return cat([tensor_argument(p, "parameters_to_vector").reshape(-1) for p in parameters])
 
 
-def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Makes the parameters windows on parts of the vector, one after the other."""
     found = [tensor_argument(p, "vector_to_parameters") for p in parameters]
     need = sum(p.numel() for p in found)
     if tensor_argument(vec, "vector_to_parameters").numel() < need:
-        raise ShapeError(f"vector_to_parameters: {need} elements are needed, the vector has {vec.numel()}", fix="parameters_to_vector(parameters)")
+        raise ShapeError(f"vector_to_parameters: {need} elements are needed, the vector has {vec.numel()}",
+                         fix="parameters_to_vector(parameters)")
     at = 0
     for p in found:
         p.data = vec.detach()[at:at + p.numel()].reshape(p.shape)

@@ -23,29 +23,30 @@ __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 M = TypeVar("M", bound=Module)
 
 
-def _weight(module: Module, name: str) -> Any:
+def _weight(module: Module, name: str) -> Tensor:
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
-        raise BadValue(f"{type(module).__name__} has no parameter or buffer {name!r}", fix="a name from dict(module.named_parameters())")
+        raise BadValue(f"{type(module).__name__} has no parameter or buffer {name!r}",
+                       fix="a name from dict(module.named_parameters())")
     return weight
 
 
-# ----------------------------------------------------------------------------------------------------------------- weight norm
+# ---------------------------------------------------------------------------------------------------------- weight norm
 
 class _WeightNorm(Module):
     def __init__(self, dim: int | None = 0) -> None:
         super().__init__()
         self.dim = -1 if dim is None else dim
 
-    def forward(self, weight_g: Any, weight_v: Any) -> Any:
+    def forward(self, weight_g: Tensor, weight_v: Tensor) -> Any:
         return scaled(weight_v, weight_g, self.dim)
 
-    def right_inverse(self, weight: Any) -> Any:
+    def right_inverse(self, weight: Tensor) -> Any:
         return norm_except_dim(weight, self.dim), weight
 
 
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
-    """A weight as lengths (`original0`) and directions (`original1`), which are trained apart."""
+    """Represent a weight by lengths (`original0`) and directions (`original1`), which are trained apart."""
     parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
     def rename(state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
@@ -58,15 +59,16 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     return module
 
 
-# --------------------------------------------------------------------------------------------------------------- spectral norm
+# -------------------------------------------------------------------------------------------------------- spectral norm
 
 class _SpectralNorm(Module):
-    def __init__(self, weight: Any, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
+    def __init__(self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
         super().__init__()
         if not -weight.ndim <= dim < weight.ndim:
             raise BadIndex(f"spectral_norm: dim={dim} of a weight with {weight.ndim} dimensions", fix="dim=0")
         if n_power_iterations <= 0:
-            raise BadValue(f"spectral_norm: n_power_iterations must be above 0, got {n_power_iterations}", fix="n_power_iterations=1")
+            raise BadValue(f"spectral_norm: n_power_iterations must be above 0, got {n_power_iterations}",
+                           fix="n_power_iterations=1")
         self.dim, self.eps = dim % weight.ndim, eps
         if weight.ndim > 1:
             self.n_power_iterations = n_power_iterations
@@ -76,13 +78,13 @@ class _SpectralNorm(Module):
             self._iterate(matrix, 15)
 
     @keeps_modes
-    def _iterate(self, matrix: Any, times: int) -> None:
+    def _iterate(self, matrix: Tensor, times: int) -> None:
         with no_grad():
             for _ in range(times):
                 self._u.copy_(F.normalize(matrix.mv(self._v), dim=0, eps=self.eps))
                 self._v.copy_(F.normalize(matrix.mH.mv(self._u), dim=0, eps=self.eps))
 
-    def forward(self, weight: Any) -> Any:
+    def forward(self, weight: Tensor) -> Any:
         if weight.ndim == 1:
             return F.normalize(weight, dim=0, eps=self.eps)
         matrix = as_matrix(weight, self.dim)
@@ -90,49 +92,52 @@ class _SpectralNorm(Module):
             self._iterate(matrix, self.n_power_iterations)
         return weight / self._u.vdot(matrix.mv(self._v))
 
-    def right_inverse(self, value: Any) -> Any:
+    def right_inverse(self, value: Tensor) -> Tensor:
         return value
 
 
-def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None) -> M:
-    """A weight divided by its largest singular value, which a power iteration follows while training."""
+def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
+                  dim: int | None = None) -> M:
+    """Divide a weight by its largest singular value, which a power iteration follows while training."""
     weight = _weight(module, name)
-    parametrize.register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, output_dim(module, dim), eps))
+    parametrization = _SpectralNorm(weight, n_power_iterations, output_dim(module, dim), eps)
+    parametrize.register_parametrization(module, name, parametrization)
     return module
 
 
-# ----------------------------------------------------------------------------------------------------------------- orthogonal
+# ----------------------------------------------------------------------------------------------------------- orthogonal
 
-def _is_orthogonal(q: Any) -> bool:
+def _is_orthogonal(q: Tensor) -> bool:
     error = (q.mH @ q - eye(q.shape[-1], dtype=q.dtype)).detach().abs()
     return bool((error <= 10 * q.shape[-2] * np.finfo(q._array.dtype).eps).all())
 
 
-def _made_orthogonal(a: Any) -> Any:
+def _made_orthogonal(a: Tensor) -> Any:
     """The first factor of a QR decomposition, such that the diagonal of the second is positive."""
     reflections, tau = geqrf(a)
     return householder_product(reflections, tau) * reflections.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
 
 
 class _Orthogonal(Module):
-    """Matrices with orthonormal columns (or rows, where they are wider than high), as functions of any matrix of that shape."""
+    """Matrices with orthonormal columns (rows, where wider than high), as functions of any matrix of that shape."""
 
-    def __init__(self, weight: Any, orthogonal_map: str, use_trivialization: bool) -> None:
+    def __init__(self, weight: Tensor, orthogonal_map: str, use_trivialization: bool) -> None:
         super().__init__()
         if weight.is_complex() and orthogonal_map == "householder":
-            raise BadValue("orthogonal: the householder parametrization does not support complex tensors", fix="orthogonal_map='matrix_exp'")
+            raise BadValue("orthogonal: the householder parametrization does not support complex tensors",
+                           fix="orthogonal_map='matrix_exp'")
         self.shape, self.orthogonal_map = weight.shape, orthogonal_map
         if use_trivialization:
             self.register_buffer("base", None)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Any:
         wide = x.shape[-2] < x.shape[-1]
         x = x.mT if wide else x
         q = self._reflected(x) if self.orthogonal_map == "householder" else self._rotated(x)
         q = self.base @ q if hasattr(self, "base") else q
         return q.mT if wide else q
 
-    def _rotated(self, x: Any) -> Any:
+    def _rotated(self, x: Tensor) -> Any:
         n, k = x.shape[-2:]
         x = x.tril()
         if n != k:
@@ -145,16 +150,17 @@ class _Orthogonal(Module):
             q = solve(one - skew * 0.5, one + skew * 0.5)
         return q[..., :k]
 
-    def _reflected(self, x: Any) -> Any:
+    def _reflected(self, x: Tensor) -> Any:
         a = x.tril(-1)
         q = householder_product(a, 2.0 / (1.0 + (a * a).sum(-2)))
-        return q * x.detach().diagonal(dim1=-2, dim2=-1).int().unsqueeze(-2)  # the diagonal holds signs, which are not trained
+        signs = x.detach().diagonal(dim1=-2, dim2=-1)  # the diagonal holds signs, which are not trained
+        return q * signs.int().unsqueeze(-2)
 
     @keeps_modes
-    def right_inverse(self, q: Any) -> Any:
+    def right_inverse(self, q: Tensor) -> Any:
         if q.shape != self.shape:
-            raise BadValue(f"orthogonal: expected a matrix or batch of matrices of shape {tuple(self.shape)}, got {tuple(q.shape)}",
-                           fix=f"a matrix of shape {tuple(self.shape)}")
+            raise BadValue(f"orthogonal: expected a matrix or batch of matrices of shape {tuple(self.shape)}, got "
+                           f"{tuple(q.shape)}", fix=f"a matrix of shape {tuple(self.shape)}")
         wide = q.shape[-2] < q.shape[-1]
         with no_grad():
             tall = q.mT if wide else q
@@ -164,17 +170,17 @@ class _Orthogonal(Module):
                 start.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
                 return start
             if self.orthogonal_map != "householder":
-                raise NotSupported("orthogonal: it is not possible to assign to the matrix exponential or the Cayley parametrization "
-                                   "with use_trivialization=False", fix="use_trivialization=True")
+                raise NotSupported("orthogonal: it is not possible to assign to the matrix exponential or the Cayley "
+                                   "parametrization with use_trivialization=False", fix="use_trivialization=True")
             return self._signed(tall).mT if wide else self._signed(tall)
 
-    def _base(self, q: Any) -> Any:
+    def _base(self, q: Tensor) -> Any:
         n, k = q.shape[-2:]
         if n == k:
             return q.clone() if _is_orthogonal(q) else _made_orthogonal(q)
         return _made_orthogonal(cat([q, randn((*q.shape[:-2], n, n - k), dtype=q.dtype)], -1))
 
-    def _signed(self, q: Any) -> Any:
+    def _signed(self, q: Tensor) -> Any:
         """The reflections below the diagonal, and on it the signs that give back q."""
         a, tau = geqrf(q)
         signs = a.diagonal(dim1=-2, dim2=-1)
@@ -183,15 +189,18 @@ class _Orthogonal(Module):
         return a
 
 
-def orthogonal(module: M, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True) -> M:
-    """A weight whose columns (or rows, where it is wider than high) stay orthonormal while it is trained."""
+def orthogonal(module: M, name: str = "weight", orthogonal_map: str | None = None, *,
+               use_trivialization: bool = True) -> M:
+    """Keep a weight's columns (or rows, where it is wider than high) orthonormal while it is trained."""
     weight = _weight(module, name)
     if weight.ndim < 2:
-        raise BadValue(f"orthogonal: Expected a matrix or batch of matrices, got a tensor of {weight.ndim} dimensions", fix="a weight of at least 2 dimensions")
+        raise BadValue(f"orthogonal: Expected a matrix or batch of matrices, got a tensor of {weight.ndim} dimensions",
+                       fix="a weight of at least 2 dimensions")
     if orthogonal_map is None:
         orthogonal_map = "matrix_exp" if weight.shape[-2] == weight.shape[-1] or weight.is_complex() else "householder"
     if orthogonal_map not in ("matrix_exp", "cayley", "householder"):
-        raise BadValue(f"orthogonal: orthogonal_map has to be one of 'matrix_exp', 'cayley' and 'householder', not {orthogonal_map!r}",
-                       fix="orthogonal_map=None")
-    parametrize.register_parametrization(module, name, _Orthogonal(weight, orthogonal_map, use_trivialization), unsafe=True)
+        raise BadValue("orthogonal: orthogonal_map has to be one of 'matrix_exp', 'cayley' and 'householder', not "
+                       f"{orthogonal_map!r}", fix="orthogonal_map=None")
+    parametrization = _Orthogonal(weight, orthogonal_map, use_trivialization)
+    parametrize.register_parametrization(module, name, parametrization, unsafe=True)
     return module

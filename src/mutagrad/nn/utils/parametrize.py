@@ -21,6 +21,7 @@ from typing import Any
 from ...autograd import no_grad
 from ...base.errors import BadValue, NotSupported
 from ...base.modes import keeps_modes
+from ...core.dtypes import dtype
 from ...tensors.tensor import Tensor
 from ..container import ModuleDict, ModuleList
 from ..module import Module
@@ -39,7 +40,7 @@ class _Cache:
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """Inside, each parametrized parameter is computed once."""
+    """Compute each parametrized parameter only once inside the block."""
     _Cache.depth += 1
     try:
         yield
@@ -49,13 +50,14 @@ def cached() -> Iterator[None]:
             _Cache.values = {}
 
 
-def _check_same(found: Any, shape: Any, dtype: Any, what: str, demand: str) -> None:
+def _check_same(found: Any, shape: Sequence[int], dtype: dtype, what: str, demand: str) -> None:
     """A parametrization gives a tensor like the one in whose place it stands, unless it is declared unsafe."""
     if not isinstance(found, Tensor):
         raise BadValue(f"{what} must return a tensor, got {type(found).__name__}", fix="return a tensor")
     for aspect, before, after in (("dtype", dtype, found.dtype), ("shape", tuple(shape), tuple(found.shape))):
         if before != after:
-            raise BadValue(f"{what} {demand} {aspect} of the tensor: {before} became {after}", fix="register_parametrization(..., unsafe=True)")
+            raise BadValue(f"{what} {demand} {aspect} of the tensor: {before} became {after}",
+                           fix="register_parametrization(..., unsafe=True)")
 
 
 _REGISTERING = "Registering a parametrization", "may not change the"
@@ -64,19 +66,21 @@ _REGISTERING = "Registering a parametrization", "may not change the"
 def _check_sequence(start: Any) -> None:
     """That a right_inverse that gives no tensor gives several."""
     if not isinstance(start, Sequence):
-        raise BadValue(f"right_inverse must return a Tensor or a Sequence of tensors, got {type(start).__name__}", fix="return a tensor")
+        raise BadValue(f"right_inverse must return a Tensor or a Sequence of tensors, got {type(start).__name__}",
+                       fix="return a tensor")
     for i, t in enumerate(start):
         if not isinstance(t, Tensor):
-            raise BadValue(f"right_inverse must return a Tensor or a Sequence of tensors, got element {i} of the sequence with type {type(t).__name__}",
-                           fix="return tensors")
+            raise BadValue(f"right_inverse must return a Tensor or a Sequence of tensors, got element {i} of the "
+                           f"sequence with type {type(t).__name__}", fix="return tensors")
 
 
 class ParametrizationList(ModuleList):
-    """The parametrizations of one parameter, applied one after the other to `original` (or `original0`, `original1`, ...)."""
+    """The parametrizations of one parameter, applied in turn to `original` (or `original0`, `original1`, ...)."""
 
-    def __init__(self, modules: Sequence[Module], original: Any, unsafe: bool = False) -> None:
+    def __init__(self, modules: Sequence[Module], original: Tensor, unsafe: bool = False) -> None:
         if not modules:
-            raise BadValue("ParametrizationList: needs at least one module", fix="register_parametrization(module, name, parametrization)")
+            raise BadValue("ParametrizationList: needs at least one module",
+                           fix="register_parametrization(module, name, parametrization)")
         super().__init__(modules)
         self.unsafe = unsafe
         shape, dtype = original.shape, original.dtype
@@ -87,21 +91,22 @@ class ParametrizationList(ModuleList):
         self.ntensors = 1 if self.is_tensor else len(start)
         if self.is_tensor:
             if start.dtype != dtype:
-                raise BadValue(f"when right_inverse outputs one tensor, it may not change the dtype: {dtype} became {start.dtype}",
-                               fix=f"return result.to({dtype})")
+                raise BadValue(f"when right_inverse outputs one tensor, it may not change the dtype: {dtype} became "
+                               f"{start.dtype}", fix=f"return result.to({dtype})")
             if start.device != original.device:
-                raise BadValue(f"when right_inverse outputs one tensor, it may not change the device: {original.device} became {start.device}",
-                               fix="return a tensor on the same device")
+                raise BadValue("when right_inverse outputs one tensor, it may not change the device: "
+                               f"{original.device} became {start.device}", fix="return a tensor on the same device")
             original.data = start.detach()
             _put(self, "original", original)
         else:
             for i, t in enumerate(start):
-                _put(self, f"original{i}", Parameter(t, original.requires_grad) if isinstance(original, Parameter) else t)
+                made = Parameter(t, original.requires_grad) if isinstance(original, Parameter) else t
+                _put(self, f"original{i}", made)
         if not unsafe:
             _check_same(self(), shape, dtype, *_REGISTERING)
 
     @keeps_modes
-    def _start(self, value: Any) -> Any:
+    def _start(self, value: Tensor) -> Any:
         """What the parametrizations that can be inverted make the value of."""
         with no_grad():
             for module in reversed(list(self)):
@@ -110,24 +115,27 @@ class ParametrizationList(ModuleList):
                         value = module.right_inverse(value)
         return value
 
-    def _originals(self) -> list[Any]:
+    def _originals(self) -> list[Tensor]:
         return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
 
     @keeps_modes
-    def right_inverse(self, value: Any) -> None:
+    def right_inverse(self, value: Tensor) -> None:
         """Sets the originals so that the parameter has this value: what an assignment does."""
         with no_grad():
             for module in reversed(list(self)):
                 if not hasattr(module, "right_inverse"):
-                    raise NotSupported(f"parametrization {type(module).__name__} has no right_inverse, so that nothing can be assigned",
-                                       fix="define right_inverse(value)")
+                    raise NotSupported(f"parametrization {type(module).__name__} has no right_inverse, so that nothing "
+                                       "can be assigned", fix="define right_inverse(value)")
                 value = module.right_inverse(value)
         values = [value] if self.is_tensor else value
-        if not isinstance(values, Sequence) or len(values) != self.ntensors or not all(isinstance(t, Tensor) for t in values):
-            raise BadValue(f"right_inverse must return {self.ntensors} tensors", fix="as many as when it was registered")
+        several = isinstance(values, Sequence) and len(values) == self.ntensors
+        if not several or not all(isinstance(t, Tensor) for t in values):
+            raise BadValue(f"right_inverse must return {self.ntensors} tensors",
+                           fix="as many as when it was registered")
         for original, new in zip(self._originals(), values):
             if original.dtype != new.dtype:
-                raise BadValue(f"right_inverse returned {new.dtype} for an original of {original.dtype}", fix=f"return result.to({original.dtype})")
+                raise BadValue(f"right_inverse returned {new.dtype} for an original of {original.dtype}",
+                               fix=f"return result.to({original.dtype})")
         for original, new in zip(self._originals(), values):
             original.data = new.detach()
 
@@ -139,14 +147,14 @@ class ParametrizationList(ModuleList):
         return x
 
 
-def _put(module: Module, name: str, tensor: Any) -> None:
+def _put(module: Module, name: str, tensor: Tensor) -> None:
     if isinstance(tensor, Parameter):
         module.register_parameter(name, tensor)
     else:
         module.register_buffer(name, tensor)
 
 
-# ------------------------------------------------------------------------------------------------------ a class of its own
+# --------------------------------------------------------------------------------------------------- a class of its own
 
 def _copied(self: Any, memo: dict[int, Any]) -> Any:
     """A copy has a class of its own, too, so that removing its parametrizations leaves the first one alone."""
@@ -158,11 +166,12 @@ def _copied(self: Any, memo: dict[int, Any]) -> Any:
 
 
 def _refuse_to_pickle(self: Any) -> Any:
-    raise NotSupported("a parametrized module cannot be pickled", why="its class exists only here", fix="mutagrad.save(module.state_dict(), path)")
+    raise NotSupported("a parametrized module cannot be pickled", why="its class exists only here",
+                       fix="mutagrad.save(module.state_dict(), path)")
 
 
 def _parametrized_property(name: str) -> property:
-    def get(self: Any) -> Any:
+    def get(self: Module) -> Any:
         parametrization = self.parametrizations[name]
         if not _Cache.depth:
             return parametrization()
@@ -171,14 +180,15 @@ def _parametrized_property(name: str) -> property:
             _Cache.values[key] = parametrization()
         return _Cache.values[key]
 
-    def put(self: Any, value: Any) -> None:
+    def put(self: Module, value: Any) -> None:
         self.parametrizations[name].right_inverse(value)
 
     return property(get, put)
 
 
-def register_parametrization(module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False) -> Module:
-    """From now on `module.tensor_name` is what `parametrization` computes from the tensor that was there."""
+def register_parametrization(module: Module, tensor_name: str, parametrization: Module, *,
+                             unsafe: bool = False) -> Module:
+    """Make `module.tensor_name` what `parametrization` computes from the tensor that was there."""
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
         _append(module, tensor_name, parametrization, unsafe)
@@ -187,17 +197,18 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
         delattr(module, tensor_name)
         if not is_parametrized(module):
             cls = type(module)
-            module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), {"__deepcopy__": _copied, "__getstate__": _refuse_to_pickle})
+            members = {"__deepcopy__": _copied, "__getstate__": _refuse_to_pickle}
+            module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), members)
             module.parametrizations = ModuleDict()
         setattr(type(module), tensor_name, _parametrized_property(tensor_name))
         module.parametrizations[tensor_name] = made
     else:
-        raise BadValue(f"register_parametrization: {type(module).__name__} does not have a parameter, a buffer or a parametrized tensor {tensor_name!r}",
-                       fix="a name from dict(module.named_parameters())")
+        raise BadValue(f"register_parametrization: {type(module).__name__} does not have a parameter, a buffer or a "
+                       f"parametrized tensor {tensor_name!r}", fix="a name from dict(module.named_parameters())")
     return module
 
 
-def _append(module: Any, tensor_name: str, parametrization: Any, unsafe: bool) -> None:
+def _append(module: Module, tensor_name: str, parametrization: Module, unsafe: bool) -> None:
     if not unsafe:
         before = getattr(module, tensor_name)
         after = parametrization(before)
@@ -213,21 +224,22 @@ def _append(module: Any, tensor_name: str, parametrization: Any, unsafe: bool) -
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Whether anything of a module, or this parameter, is parametrized."""
+    """Return whether anything of a module, or this parameter, is parametrized."""
     found = getattr(module, "parametrizations", None)
     if not isinstance(found, ModuleDict):
         return False
     return len(found) > 0 if tensor_name is None else tensor_name in found
 
 
-def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: bool = True) -> Module:
+def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
     """Makes a parametrized tensor an ordinary one again: with its present value, or with that of the original."""
     if not is_parametrized(module, tensor_name):
-        raise BadValue(f"remove_parametrizations: {type(module).__name__} does not have a parametrization on {tensor_name!r}",
-                       fix="is_parametrized(module, name)")
+        raise BadValue(f"remove_parametrizations: {type(module).__name__} does not have a parametrization on "
+                       f"{tensor_name!r}", fix="is_parametrized(module, name)")
     made = module.parametrizations[tensor_name]
     if not made.is_tensor and not leave_parametrized:
-        raise BadValue("remove_parametrizations: leave_parametrized=False is for one original, and there are several here", fix="leave_parametrized=True")
+        raise BadValue("remove_parametrizations: leave_parametrized=False is for one original, and there are several "
+                       "here", fix="leave_parametrized=True")
     value = getattr(module, tensor_name)
     if made.is_tensor:
         original = made.original
@@ -245,11 +257,12 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
 
 
 def type_before_parametrizations(module: Module) -> type:
-    """The class that a module had before anything of it was parametrized."""
+    """Return the class that a module had before anything of it was parametrized."""
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
-def transfer_parametrizations_and_params(from_module: Any, to_module: Any, tensor_name: str | None = None) -> Module:
+def transfer_parametrizations_and_params(from_module: Module, to_module: Module,
+                                         tensor_name: str | None = None) -> Module:
     """Gives another module the same parametrizations, on the same originals."""
     if is_parametrized(from_module):
         for name in list(from_module.parametrizations) if tensor_name is None else [tensor_name]:

@@ -11,7 +11,7 @@ The parameter is now `weight_orig`, and `weight` is the product with `weight_mas
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...arrays import np
@@ -24,9 +24,10 @@ from ...tensors.tensor import Tensor
 from ..module import Module
 from ..parameter import Parameter
 
-__all__ = ["BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer", "RandomStructured",
-           "RandomUnstructured", "custom_from_mask", "global_unstructured", "identity", "is_pruned", "l1_unstructured", "ln_structured",
-           "random_structured", "random_unstructured", "remove"]
+__all__ = [
+    "BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer",
+    "RandomStructured", "RandomUnstructured", "custom_from_mask", "global_unstructured", "identity", "is_pruned",
+    "l1_unstructured", "ln_structured", "random_structured", "random_unstructured", "remove"]
 
 
 class BasePruningMethod(ABC):
@@ -35,19 +36,20 @@ class BasePruningMethod(ABC):
     PRUNING_TYPE = "unstructured"
     _tensor_name: str
 
-    def __call__(self, module: Module, inputs: Any) -> None:
+    def __call__(self, module: Module, inputs: object) -> None:
         setattr(module, self._tensor_name, self.apply_mask(module))
 
     @abstractmethod
-    def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """The mask for tensor t: `default_mask` with further zeros."""
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """Return the mask for tensor t: `default_mask` with further zeros."""
 
     def apply_mask(self, module: Module) -> Any:
         original, mask = getattr(module, self._tensor_name + "_orig"), getattr(module, self._tensor_name + "_mask")
         return mask.to(original.dtype) * original
 
     @classmethod
-    def apply(cls, module: Module, name: str, *arguments: Any, importance_scores: Any = None, **settings: Any) -> Any:
+    def apply(cls, module: Module, name: str, *arguments: Any, importance_scores: Tensor | None = None,
+              **settings: Any) -> BasePruningMethod:
         """Prunes a parameter of a module, or prunes it further."""
         method = cls(*arguments, **settings)
         method._tensor_name = name
@@ -55,10 +57,11 @@ class BasePruningMethod(ABC):
         original = getattr(module, name if before is None else name + "_orig")
         scores = getattr(module, name) if importance_scores is None else importance_scores
         if not isinstance(scores, Tensor):
-            raise BadSetting(f"prune: importance_scores must be a tensor, got {type(scores).__name__}", fix="one score for each element")
+            raise BadSetting(f"prune: importance_scores must be a tensor, got {type(scores).__name__}",
+                             fix="one score for each element")
         if scores.shape != original.shape:
-            raise BadSetting(f"prune: importance_scores of shape {tuple(scores.shape)} for a parameter of shape {tuple(original.shape)}",
-                              fix="one score for each element")
+            raise BadSetting(f"prune: importance_scores of shape {tuple(scores.shape)} for a parameter of shape "
+                             f"{tuple(original.shape)}", fix="one score for each element")
         if before is not None:
             number, first = before
             del module._forward_pre_hooks[number]
@@ -77,8 +80,8 @@ class BasePruningMethod(ABC):
         module.register_forward_pre_hook(method)
         return method
 
-    def prune(self, t: Any, default_mask: Any = None, importance_scores: Any = None) -> Any:
-        """A tensor that belongs to no module, with the elements that go set to zero."""
+    def prune(self, t: Tensor, default_mask: Tensor | None = None, importance_scores: Tensor | None = None) -> Any:
+        """Return a tensor that belongs to no module, with the elements that go set to zero."""
         mask = t.detach().new_ones(t.shape) if default_mask is None else default_mask
         return t * self.compute_mask(t.detach() if importance_scores is None else importance_scores, mask)
 
@@ -109,25 +112,27 @@ class PruningContainer(BasePruningMethod):
         for method in methods:
             self.add_pruning_method(method)
 
-    def add_pruning_method(self, method: Any) -> None:
+    def add_pruning_method(self, method: BasePruningMethod) -> None:
         if not isinstance(method, BasePruningMethod):
-            raise BadArgument(f"PruningContainer: {type(method).__name__} is no pruning method", fix="a subclass of BasePruningMethod")
+            raise BadArgument(f"PruningContainer: {type(method).__name__} is no pruning method",
+                              fix="a subclass of BasePruningMethod")
         name = getattr(self, "_tensor_name", None)
         if name is not None and method._tensor_name != name:
-            raise BadValue(f"PruningContainer: prunes {name!r}, and the method {method._tensor_name!r}", fix="one container for each parameter")
+            raise BadValue(f"PruningContainer: prunes {name!r}, and the method {method._tensor_name!r}",
+                           fix="one container for each parameter")
         self._pruning_methods += (method,)
 
     def __len__(self) -> int:
         return len(self._pruning_methods)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[BasePruningMethod]:
         return iter(self._pruning_methods)
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: int) -> BasePruningMethod:
         return self._pruning_methods[index]
 
-    def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """The mask with what the last method takes away of what was left: elements, or whole channels that are not all zero."""
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Any:
+        """Return the mask without what the last method takes of what was left: elements, or channels not all zero."""
         method, mask = self._pruning_methods[-1], default_mask.to(t.dtype)
         if method.PRUNING_TYPE == "unstructured":
             left: Any = mask == 1
@@ -142,7 +147,7 @@ class PruningContainer(BasePruningMethod):
         return found
 
 
-def _chained(first: Any, last: Any, name: str) -> PruningContainer:
+def _chained(first: BasePruningMethod, last: BasePruningMethod, name: str) -> PruningContainer:
     if not isinstance(first, PruningContainer):
         first = PruningContainer(first)
         first._tensor_name = name
@@ -150,39 +155,40 @@ def _chained(first: Any, last: Any, name: str) -> PruningContainer:
     return first  # type: ignore[no-any-return]
 
 
-# ----------------------------------------------------------------------------------------------------------- which elements
+# ------------------------------------------------------------------------------------------------------- which elements
 
-def _validate_pruning_amount_init(amount: Any) -> None:
+def _validate_pruning_amount_init(amount: float) -> None:
     """That it is a number of elements, or a share of them."""
     if isinstance(amount, bool) or not isinstance(amount, (int, float)):
         raise BadArgument(f"prune: amount must be a number, got {type(amount).__name__}", fix="amount=0.3")
     if amount < 0 or isinstance(amount, float) and not 0 <= amount <= 1:
-        raise BadValue(f"prune: amount={amount} is neither a share between 0 and 1 nor a number of elements", fix="amount=0.3")
+        raise BadValue(f"prune: amount={amount} is neither a share between 0 and 1 nor a number of elements",
+                       fix="amount=0.3")
 
 
-def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
+def _validate_pruning_amount(amount: float, tensor_size: int) -> None:
     """That there are as many elements."""
     if isinstance(amount, int) and amount > tensor_size:
         raise BadValue(f"prune: {amount} of {tensor_size} elements cannot be pruned", fix=f"amount={tensor_size}")
 
 
-def _compute_nparams_toprune(amount: Any, tensor_size: int) -> int:
+def _compute_nparams_toprune(amount: float, tensor_size: int) -> int:
     """How many elements an amount means."""
     _validate_pruning_amount(amount, tensor_size)
     return amount if isinstance(amount, int) else round(amount * tensor_size)
 
 
-def _lowest(scores: Any, count: int) -> Any:
+def _lowest(scores: Tensor, count: int) -> Any:
     """The places of the lowest scores."""
     return np.argsort(scores, kind="stable")[:count]
 
 
 class _ByAmount(BasePruningMethod):
-    def __init__(self, amount: Any) -> None:
+    def __init__(self, amount: float) -> None:
         _validate_pruning_amount_init(amount)
         self.amount = amount
 
-    def _without(self, mask: Any, scores: Any) -> Any:
+    def _without(self, mask: Tensor, scores: Tensor) -> Any:
         found = mask._array.copy()
         found.reshape(-1)[_lowest(scores.reshape(-1), _compute_nparams_toprune(self.amount, found.size))] = 0
         return make(found)
@@ -191,34 +197,35 @@ class _ByAmount(BasePruningMethod):
 class Identity(BasePruningMethod):
     """Prunes nothing, but makes the mask."""
 
-    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         return default_mask
 
 
 class RandomUnstructured(_ByAmount):
     """Elements at random."""
 
-    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Any:
         return self._without(default_mask, default_generator.source.random(t.shape))
 
 
 class L1Unstructured(_ByAmount):
     """The elements nearest to zero."""
 
-    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Any:
         return self._without(default_mask, np.abs(t._array))
 
 
 class _ByChannel(_ByAmount):
     PRUNING_TYPE = "structured"
 
-    def __init__(self, amount: Any, dim: int = -1) -> None:
+    def __init__(self, amount: float, dim: int = -1) -> None:
         super().__init__(amount)
         self.dim = dim
 
-    def _without_channels(self, t: Any, mask: Any, scores: Any) -> Any:
+    def _without_channels(self, t: Tensor, mask: Tensor, scores: Tensor) -> Any:
         if t.ndim < 2:
-            raise BadValue(f"prune: whole channels are pruned of at least 2 dimensions, got shape {tuple(t.shape)}", fix="l1_unstructured")
+            raise BadValue(f"prune: whole channels are pruned of at least 2 dimensions, got shape {tuple(t.shape)}",
+                           fix="l1_unstructured")
         found = np.moveaxis(mask._array.copy(), self.dim, 0)
         found[_lowest(scores, _compute_nparams_toprune(self.amount, len(found)))] = 0
         return make(np.ascontiguousarray(np.moveaxis(found, 0, self.dim)))
@@ -227,18 +234,18 @@ class _ByChannel(_ByAmount):
 class RandomStructured(_ByChannel):
     """Channels at random."""
 
-    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Any:
         return self._without_channels(t, default_mask, default_generator.source.random(t.shape[self.dim]))
 
 
 class LnStructured(_ByChannel):
     """The channels with the smallest norms."""
 
-    def __init__(self, amount: Any, n: Any, dim: int = -1) -> None:
+    def __init__(self, amount: float, n: float | str, dim: int = -1) -> None:
         super().__init__(amount, dim)
         self.n = n
 
-    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Any:
         others = tuple(d for d in range(t.ndim) if d != self.dim % t.ndim)
         return self._without_channels(t, default_mask, vector_norm(t, float(self.n), others)._array)
 
@@ -248,14 +255,14 @@ class CustomFromMask(BasePruningMethod):
 
     PRUNING_TYPE = "global"
 
-    def __init__(self, mask: Any) -> None:
+    def __init__(self, mask: Tensor) -> None:
         self.mask = mask
 
-    def compute_mask(self, t: Any, default_mask: Any) -> Any:
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Any:
         return default_mask * self.mask.to(default_mask.dtype)
 
 
-# --------------------------------------------------------------------------------------------------------------- functions
+# ------------------------------------------------------------------------------------------------------------ functions
 
 def identity(module: Module, name: str) -> Module:
     """Prunes nothing, but makes the mask."""
@@ -263,41 +270,44 @@ def identity(module: Module, name: str) -> Module:
     return module
 
 
-def random_unstructured(module: Module, name: str, amount: Any) -> Module:
+def random_unstructured(module: Module, name: str, amount: float) -> Module:
     """Prunes a number or a share of the elements, at random."""
     RandomUnstructured.apply(module, name, amount)
     return module
 
 
-def l1_unstructured(module: Module, name: str, amount: Any, importance_scores: Any = None) -> Module:
+def l1_unstructured(module: Module, name: str, amount: float, importance_scores: Tensor | None = None) -> Module:
     """Prunes a number or a share of the elements, those nearest to zero."""
     L1Unstructured.apply(module, name, amount, importance_scores=importance_scores)
     return module
 
 
-def random_structured(module: Module, name: str, amount: Any, dim: int) -> Module:
+def random_structured(module: Module, name: str, amount: float, dim: int) -> Module:
     """Prunes a number or a share of the channels, at random."""
     RandomStructured.apply(module, name, amount, dim)
     return module
 
 
-def ln_structured(module: Module, name: str, amount: Any, n: Any, dim: int, importance_scores: Any = None) -> Module:
+def ln_structured(module: Module, name: str, amount: float, n: float | str, dim: int,
+                  importance_scores: Tensor | None = None) -> Module:
     """Prunes a number or a share of the channels, those with the smallest norms."""
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
 
 
-def custom_from_mask(module: Module, name: str, mask: Any) -> Module:
+def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
     """Prunes the elements where a mask is zero."""
     CustomFromMask.apply(module, name, mask)
     return module
 
 
-def global_unstructured(parameters: Iterable[tuple[Module, str]], pruning_method: Any, importance_scores: Any = None, **settings: Any) -> None:
+def global_unstructured(parameters: Iterable[tuple[Module, str]], pruning_method: type[BasePruningMethod],
+                        importance_scores: dict[tuple[Module, str], Tensor] | None = None, **settings: Any) -> None:
     """Prunes a number or a share of the elements of several parameters as if they were one."""
     pairs, given = list(parameters), importance_scores or {}
     if getattr(pruning_method, "PRUNING_TYPE", None) != "unstructured":
-        raise BadArgument("global_unstructured: takes only methods that prune single elements", fix="prune.L1Unstructured")
+        raise BadArgument("global_unstructured: takes only methods that prune single elements",
+                          fix="prune.L1Unstructured")
     tensors = [getattr(module, name) for module, name in pairs]
     scores = cat([given.get(pair, t).detach().reshape(-1) for pair, t in zip(pairs, tensors)])
     masks = [getattr(module, name + "_mask", t.detach().new_ones(t.shape)) for (module, name), t in zip(pairs, tensors)]
@@ -312,7 +322,7 @@ def global_unstructured(parameters: Iterable[tuple[Module, str]], pruning_method
 
 
 def is_pruned(module: Module) -> bool:
-    """Whether anything of a module, or of one inside, is pruned."""
+    """Return whether anything of a module, or of one inside, is pruned."""
     return any(isinstance(hook, BasePruningMethod) for m in module.modules() for hook in m._forward_pre_hooks.values())
 
 
@@ -320,7 +330,8 @@ def remove(module: Module, name: str) -> Module:
     """Makes the pruned tensor an ordinary parameter again; nothing keeps its zeros at zero then."""
     found = _hook(module, name)
     if found is None:
-        raise BadValue(f"prune.remove: parameter {name!r} of {type(module).__name__} is not pruned", fix="prune.is_pruned(module)")
+        raise BadValue(f"prune.remove: parameter {name!r} of {type(module).__name__} is not pruned",
+                       fix="prune.is_pruned(module)")
     number, method = found
     method.remove(module)
     del module._forward_pre_hooks[number]

@@ -7,30 +7,33 @@ from ...autograd import no_grad
 from ...base.errors import BadValue
 from ...base.modes import keeps_modes
 from ...ops.linalg.norms import pinv
+from ...tensors.tensor import Tensor
 from .. import functional as F
 from ..convolution import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..module import Module
 from ..parameter import Parameter
 from .weight_norm import check_plain, find_hook
 
-__all__ = ["SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStateDictHook", "remove_spectral_norm", "spectral_norm"]
+__all__ = [
+    "SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStateDictHook", "remove_spectral_norm",
+    "spectral_norm"]
 
 M = TypeVar("M", bound=Module)
 
 
 def output_dim(module: Module, dim: int | None) -> int:
-    """The dimension of a weight that numbers the outputs."""
+    """Return the dimension of a weight that numbers the outputs."""
     if dim is not None:
         return dim
     return 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
 
 
-def as_matrix(weight: Any, dim: int) -> Any:
-    """One row for each output."""
+def as_matrix(weight: Tensor, dim: int) -> Any:
+    """Return a weight as a matrix with one row for each output."""
     return weight.movedim(dim, 0).reshape(weight.shape[dim], -1)
 
 
-def unit_vector(weight: Any, size: int, eps: float) -> Any:
+def unit_vector(weight: Tensor, size: int, eps: float) -> Any:
     return F.normalize(weight.detach().new_empty(size).normal_(0, 1), dim=0, eps=eps)
 
 
@@ -41,7 +44,8 @@ class SpectralNorm:
 
     def __init__(self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
         if n_power_iterations <= 0:
-            raise BadValue(f"spectral_norm: n_power_iterations must be above 0, got {n_power_iterations}", fix="n_power_iterations=1")
+            raise BadValue(f"spectral_norm: n_power_iterations must be above 0, got {n_power_iterations}",
+                           fix="n_power_iterations=1")
         self.name, self.n_power_iterations, self.dim, self.eps = name, n_power_iterations, dim, eps
 
     @keeps_modes
@@ -56,12 +60,12 @@ class SpectralNorm:
         return weight / u.dot(matrix.mv(v))
 
     @staticmethod
-    def solved(matrix: Any, u: Any, sigma: Any) -> Any:
-        """The v that goes with u, such that u · matrix v is sigma."""
+    def solved(matrix: Tensor, u: Tensor, sigma: Tensor) -> Any:
+        """Return the v that goes with u, such that u · matrix v is sigma."""
         v = pinv(matrix.t() @ matrix) @ (matrix.t() @ u)
         return v * (sigma / u.dot(matrix.mv(v)))
 
-    def __call__(self, module: Module, inputs: Any) -> None:
+    def __call__(self, module: Module, inputs: object) -> None:
         setattr(module, self.name, self.compute_weight(module, module.training))
 
 
@@ -71,7 +75,7 @@ class SpectralNormStateDictHook:
     def __init__(self, fn: SpectralNorm) -> None:
         self.fn = fn
 
-    def __call__(self, module: Module, state_dict: Any, prefix: str, local_metadata: dict[str, Any]) -> None:
+    def __call__(self, module: Module, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any]) -> None:
         local_metadata.setdefault("spectral_norm", {})[self.fn.name + ".version"] = SpectralNorm._version
 
 
@@ -82,8 +86,8 @@ class SpectralNormLoadStateDictPreHook:
         self.fn = fn
 
     @keeps_modes
-    def __call__(self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], strict: bool, missing_keys: list[str],
-                 unexpected_keys: list[str], error_msgs: list[str]) -> None:
+    def __call__(self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], strict: bool,
+                 missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str]) -> None:
         key = prefix + self.fn.name
         if local_metadata.get("spectral_norm", {}).get(self.fn.name + ".version") is not None or key not in state_dict:
             return
@@ -91,11 +95,16 @@ class SpectralNormLoadStateDictPreHook:
             return  # the usual check names what is missing
         original, divided = state_dict[key + "_orig"], state_dict.pop(key)
         with no_grad():
-            state_dict[key + "_v"] = self.fn.solved(as_matrix(original, self.fn.dim), state_dict[key + "_u"], (original / divided).mean())
+            matrix, ratio = as_matrix(original, self.fn.dim), (original / divided).mean()
+            state_dict[key + "_v"] = self.fn.solved(matrix, state_dict[key + "_u"], ratio)
 
 
-def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None) -> M:
-    """Replaces a parameter by `name_orig`, and computes it before each forward. (`parametrizations.spectral_norm` is the newer form.)"""
+def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
+                  dim: int | None = None) -> M:
+    """Replaces a parameter by `name_orig`, and computes it before each forward.
+
+    `parametrizations.spectral_norm` is the newer form.
+    """
     check_plain(module, SpectralNorm, name, "spectral_norm")
     hook = SpectralNorm(name, n_power_iterations, output_dim(module, dim), eps)
     weight = module._parameters[name]

@@ -1,7 +1,7 @@
 """New tensors: from data, filled, counted, random.
 
-What all of them take besides (`layout`, `pin_memory`, `out` and the like) goes through `finish`, which knows what of it has a
-meaning here.
+What all of them take besides (`layout`, `pin_memory`, `out` and the like) goes through `finish`, which knows what of it
+has a meaning here.
 """
 from __future__ import annotations
 
@@ -9,44 +9,64 @@ import math
 import warnings
 from array import array as packed
 from collections import deque
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
 from ...arrays import np
 from ...arrays.allocator import allocator, keep_memory
 from ...arrays.numpy import silenced, silent, silently
-from ...base.device import CPU, check_device, names_meta
+from ...base.device import CPU, check_device, device as Device, names_meta
 from ...base.errors import BadArgument, BadData, BadValue, DTypeError, OutOfMemory, ShapeError, may_need_much
-from ...base.layout import check_format, check_layout
+from ...base.layout import check_format, check_layout, layout as Layout, memory_format as MemoryFormat
 from ...base.modes import mode
+from ...base.operands import Array
 from ...base.provenance import to_user
 from ...base.sockets import socket
-from ...core.dtypes import BOOL, COMPLEX, FLOAT, as_dtype, dtype as DType, finfo, get_default_dtype, iinfo, int64, of_array, promote_types, scalar_dtype
+from ...core.dtypes import (
+    BOOL,
+    COMPLEX,
+    FLOAT,
+    as_dtype,
+    dtype as DType,
+    finfo,
+    get_default_dtype,
+    iinfo,
+    int64,
+    of_array,
+    promote_types,
+    scalar_dtype,
+)
 from ...core.factory import make, view
 from ...core.number import number
 from ...core.op import RECORDED
 from ...core.out_arg import write_out
 from ...core.size import sizes
-from ...core.storage import TensorBase, export_for_good
-from ..math.elementwise import cast, cast_array
-from ..random.generator import source, uniform
+from ...core.storage import TensorBase as Tensor, export_for_good
+from ..math.elementwise import Value, cast, cast_array
+from ..random.generator import Generator, source, uniform
 from ..shape.shape import RANKS, copied, tensor_argument
 
 MAX_BYTES = 1 << 46
 SEQUENCES = (list, tuple, range, deque, packed)  # whose items are elements
+ElementType = DType | type  # bool, int, float and complex name types, too
 
 
-def finish(array: Any, requires_grad: bool, device: Any = None, name: str = "tensor", *, layout: Any = None, pin_memory: bool = False,
-           memory_format: Any = None, out: Any = None, **unknown: Any) -> Any:
-    """The array as a tensor that is what was asked for."""
+def finish(array: Array, requires_grad: bool, device: Device | str | None = None, name: str = "tensor",
+           *, layout: Layout | None = None, pin_memory: bool = False, memory_format: MemoryFormat | None = None,
+           out: Tensor | None = None, **unknown: Any) -> Any:
+    """Return the array as the tensor that was asked for."""
     place = mode.now.device if device is None else device
     if place is not None and place is not CPU and names_meta(place) and out is None:
         blank = np.zeros(array.shape, array.dtype)
-        return socket("meta").emptied(finish(blank, requires_grad, CPU, name, layout=layout, pin_memory=pin_memory, memory_format=memory_format, **unknown))
+        here = finish(blank, requires_grad, CPU, name, layout=layout, pin_memory=pin_memory,
+                      memory_format=memory_format, **unknown)
+        return socket("meta").emptied(here)
     if layout is not None or pin_memory or memory_format is not None or unknown:
         check_layout(name, layout, pin_memory)
         if unknown:
-            raise BadArgument(f"{name}: unexpected argument {next(iter(unknown))!r}", fix=f"leave out {', '.join(unknown)}")
+            raise BadArgument(f"{name}: unexpected argument {next(iter(unknown))!r}",
+                              fix=f"leave out {', '.join(unknown)}")
         if memory_format in RANKS and out is None:
             return copied(make(array), memory_format=memory_format).requires_grad_(requires_grad)
         check_format(name, memory_format)
@@ -54,13 +74,14 @@ def finish(array: Any, requires_grad: bool, device: Any = None, name: str = "ten
     return result if requires_grad is False or requires_grad is None else result.requires_grad_(requires_grad)
 
 
-def _wanted(dtype: Any, settings: dict[str, Any]) -> DType:
+def _wanted(dtype: ElementType | None, settings: dict[str, Any]) -> DType:
     """The element type asked for, else that of `out`, else the default."""
     out = settings.get("out")
     if dtype is None:
         return get_default_dtype() if out is None else of_array(out._array.dtype)
     if out is not None and out._array.dtype != as_dtype(dtype).array_type:
-        raise DTypeError(f"out: dtype={as_dtype(dtype).name} does not match that of out, {out._array.dtype.name}", fix="leave dtype out")
+        raise DTypeError(f"out: dtype={as_dtype(dtype).name} does not match that of out, {out._array.dtype.name}",
+                         fix="leave dtype out")
     return as_dtype(dtype)
 
 
@@ -71,8 +92,8 @@ def _shape(arguments: tuple[Any, ...], name: str) -> tuple[int, ...]:
     return shape
 
 
-def allocate(maker: Any, shape: tuple[int, ...], to: DType, name: str) -> Any:
-    """`maker(shape, type)`; huge shapes get an error that says how much they would need."""
+def allocate(maker: Callable[..., Array], shape: tuple[int, ...], to: DType, name: str) -> Any:
+    """Return `maker(shape, type)`; huge shapes get an error that says how much they would need."""
     need = math.prod(shape) * to.itemsize
     try:
         if need > MAX_BYTES:
@@ -82,16 +103,18 @@ def allocate(maker: Any, shape: tuple[int, ...], to: DType, name: str) -> Any:
         return maker(shape, to.array_type)
     except (MemoryError, OverflowError):
         raise OutOfMemory(f"{name}: a tensor of shape {shape} and type {to.name} needs {need / 2**30:,.1f} GiB",
-                          why="that much memory cannot be allocated", fix="smaller sizes, or a smaller type: dtype=mutagrad.float16") from None
+                          why="that much memory cannot be allocated",
+                          fix="smaller sizes, or a smaller type: dtype=mutagrad.float16") from None
     except ValueError as error:
-        raise ShapeError(f"{name}: no tensor has the shape {shape}", why=str(error), fix=f"mutagrad.{name}(3, 4)") from None
+        raise ShapeError(f"{name}: no tensor has the shape {shape}",
+                         why=str(error), fix=f"mutagrad.{name}(3, 4)") from None
 
 
-# -------------------------------------------------------------------------------------------------------------- from data
+# ------------------------------------------------------------------------------------------------------------ from data
 
 def as_array(data: Any, to: DType | None, name: str = "tensor") -> Any:
-    """A fresh array of `data`: numbers, nested sequences, arrays, tensors, or sequences of these."""
-    if isinstance(data, TensorBase):
+    """Return a fresh array of `data`: numbers, nested sequences, arrays, tensors, or sequences of these."""
+    if isinstance(data, Tensor):
         return silent().run(_values(data).astype, to.array_type if to else data._array.dtype, copy=True, order="C")
     if isinstance(data, (np.ndarray, np.generic)):
         if data.nbytes >= allocator.least:
@@ -101,110 +124,123 @@ def as_array(data: Any, to: DType | None, name: str = "tensor") -> Any:
     try:
         found = np.array(_unwrapped(data))
     except ValueError as error:
-        raise BadData(f"{name}: nested sequences must have equal lengths", why=str(error), fix="pad the rows to one length") from None
+        raise BadData(f"{name}: nested sequences must have equal lengths",
+                      why=str(error), fix="pad the rows to one length") from None
     except RecursionError:
-        raise BadData(f"{name}: self-referential lists are incompatible with tensors", fix=f"mutagrad.{name}([1.0, 2.0])") from None
-    if found.dtype.kind == "O" and to is not None and to.array_type.kind in "bf" and all(isinstance(v, (int, float)) for v in found.flat):
+        raise BadData(f"{name}: self-referential lists are incompatible with tensors",
+                      fix=f"mutagrad.{name}([1.0, 2.0])") from None
+    if (found.dtype.kind == "O" and to is not None and to.array_type.kind in "bf"
+            and all(isinstance(v, (int, float)) for v in found.flat)):
         found = found.astype(bool if to.array_type.kind == "b" else np.float64)  # integers that no integer type holds
     if found.dtype.kind not in "biufcV" or found.dtype.names:
-        raise BadData(f"{name}: invalid data type: cannot make a tensor of {type(data).__name__} with elements of type {found.dtype}",
+        raise BadData(f"{name}: invalid data type: cannot make a tensor of {type(data).__name__} with elements "
+                      f"of type {found.dtype}",
                       why="elements must be numbers or booleans of at most 64 bits", fix=f"mutagrad.{name}([1.0, 2.0])")
     to = to or inferred(data)
     _check_range_of(found, to, name)
     return cast_array(found, to.array_type)
 
 
-def _of_one_type(array: Any) -> Any:
+def _of_one_type(array: Array) -> Array:
     """An array with the type object that all have. Unpickled arrays have others, and types are compared by identity."""
     wanted = of_array(array.dtype).array_type
     return array if array.dtype is wanted else array.view(wanted)
 
 
-def _values(tensor: TensorBase) -> Any:
-    """The array of a tensor that is copied as data; a warning says that its history is left behind, as PyTorch's does."""
+def _values(tensor: Tensor) -> Array:
+    """The array of a tensor that is copied as data; a warning says, as PyTorch's does, that its history is lost."""
     if tensor._storage.writer is not None and mode.grad:
-        warnings.warn("tensor: a tensor that requires a gradient is copied as data, without its history, so no gradient "
-                      "will reach it. x.clone() and mutagrad.stack([x, y]) keep it; x.detach() says that it is meant",
-                      UserWarning, stacklevel=to_user())
+        warnings.warn("tensor: a tensor that requires a gradient is copied as data, without its history, so no "
+                      "gradient will reach it. x.clone() and mutagrad.stack([x, y]) keep it; x.detach() says that it "
+                      "is meant", UserWarning, stacklevel=to_user())
     return tensor._array
 
 
 def _unwrapped(data: Any) -> Any:
-    if isinstance(data, TensorBase):
+    if isinstance(data, Tensor):
         return _values(data)
     return [_unwrapped(v) for v in data] if isinstance(data, SEQUENCES) else data
 
 
 def inferred(data: Any) -> DType:
-    """The type that numbers, arrays, tensors and sequences of them promote to; Python's numbers count as default types."""
+    """Return the type that numbers, arrays, tensors and sequences of them promote to; numbers are of the defaults."""
     kinds = _kinds(data)
     return reduce(promote_types, kinds) if kinds else get_default_dtype()
 
 
 def _kinds(data: Any) -> set[DType]:
-    if isinstance(data, TensorBase):
+    if isinstance(data, Tensor):
         return {of_array(data._array.dtype)}
     if isinstance(data, (np.ndarray, np.generic)):
         return {of_array(data.dtype)}
     if isinstance(data, (bool, int, float, complex)):
         return {scalar_dtype(data)}
     if not isinstance(data, SEQUENCES):
-        raise BadData(f"tensor: cannot make a tensor of {type(data).__name__}", why="elements must be numbers or booleans", fix="mutagrad.tensor([1.0, 2.0])")
+        raise BadData(f"tensor: cannot make a tensor of {type(data).__name__}",
+                      why="elements must be numbers or booleans", fix="mutagrad.tensor([1.0, 2.0])")
     numbers = set(map(type, data)) & {bool, int, float, complex}  # a long list of numbers is looked at in one pass
     return {scalar_dtype(kind()) for kind in numbers}.union(*(_kinds(v) for v in data if type(v) not in numbers))
 
 
-def _check_range_of(found: Any, to: DType, name: str) -> None:
+def _check_range_of(found: Array, to: DType, name: str) -> None:
     """Python numbers must fit their type; only arrays and tensors are cut to fit."""
     kind, wanted = found.dtype.kind, to.array_type
     if kind == "c" and wanted.kind not in "cb":
         raise BadData(f"{name}: complex numbers cannot be stored as {to.name}", fix="dtype=mutagrad.complex64")
     if wanted.kind in "iu" and kind != "b" and found.size:
         limits = np.iinfo(wanted)
-        least = limits.min if wanted.kind == "i" or kind not in "iu" else -int(limits.max)  # PyTorch lets -1 stand for the largest of a type without a sign
+        # PyTorch lets -1 stand for the largest of a type without a sign.
+        least = limits.min if wanted.kind == "i" or kind not in "iu" else -int(limits.max)
         if not (least <= found.min() and found.max() <= limits.max):
-            raise BadData(f"{name}: {found.min()} to {found.max()} cannot be stored as {to.name}", why=f"it holds {limits.min} to {limits.max}",
-                          fix="dtype=mutagrad.int64")
+            raise BadData(f"{name}: {found.min()} to {found.max()} cannot be stored as {to.name}",
+                          why=f"it holds {limits.min} to {limits.max}", fix="dtype=mutagrad.int64")
 
 
 @may_need_much
-def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Any:
-    """A tensor of data, always copied.
+def tensor(data: Any, *, dtype: ElementType | None = None, device: Device | str | None = None,
+           requires_grad: bool = False, pin_memory: bool = False) -> Any:
+    """Return a tensor of data, always copied.
 
     >>> import mutagrad as mg
     >>> mg.tensor([[1, 2], [3, 4]]) * 0.5
     tensor([[0.5000, 1.0000],
             [1.5000, 2.0000]])
     """
-    return finish(as_array(data, as_dtype(dtype) if dtype is not None else None), requires_grad, device, pin_memory=pin_memory)
+    array = as_array(data, as_dtype(dtype) if dtype is not None else None)
+    return finish(array, requires_grad, device, pin_memory=pin_memory)
 
 
-def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
-    """A tensor of data, without copying where that can be: tensors stay themselves, arrays share their memory."""
+def as_tensor(data: Any, dtype: ElementType | None = None, device: Device | str | None = None) -> Any:
+    """Return a tensor of data, where possible without a copy: tensors stay themselves, arrays share their memory."""
     check_device(device)
-    if isinstance(data, TensorBase):
-        return data if dtype is None or data._array.dtype is as_dtype(dtype).array_type else cast(data, as_dtype(dtype).array_type)
+    if isinstance(data, Tensor):
+        if dtype is None or data._array.dtype is as_dtype(dtype).array_type:
+            return data
+        return cast(data, as_dtype(dtype).array_type)
     if isinstance(data, np.ndarray):
         shared = from_numpy(data)
         return shared if dtype is None else as_tensor(shared, dtype)
     return tensor(data, dtype=dtype)
 
 
-def from_numpy(array: Any) -> Any:
-    """A tensor over the memory of a NumPy array: writes on either side are seen on the other."""
+def from_numpy(array: Array) -> Any:
+    """Return a tensor over the memory of a NumPy array: writes on either side are seen on the other."""
     if not isinstance(array, np.ndarray):
-        raise BadArgument(f"from_numpy: expected a NumPy array, got {type(array).__name__}", fix="mutagrad.tensor(data)")
+        raise BadArgument(f"from_numpy: expected a NumPy array, got {type(array).__name__}",
+                          fix="mutagrad.tensor(data)")
     of_array(array.dtype)
     if array.dtype.isnative:
         array = _of_one_type(array)
     else:
-        raise BadData("from_numpy: the array's byte order is not this machine's", fix="array.astype(array.dtype.newbyteorder('='))")
+        raise BadData("from_numpy: the array's byte order is not this machine's",
+                      fix="array.astype(array.dtype.newbyteorder('='))")
     if not array.flags.writeable:
         array = array.copy()  # a tensor can be written, and must not reach read-only memory
     if array.flags.c_contiguous:
         shared = make(array)
     elif any(s % array.itemsize for s in array.strides):
-        raise BadData(f"from_numpy: strides of {array.strides} bytes are no multiples of the {array.itemsize} bytes of an element",
+        raise BadData(f"from_numpy: strides of {array.strides} bytes are no multiples "
+                      f"of the {array.itemsize} bytes of an element",
                       why="its memory cannot be shared", fix="array.copy()")
     else:
         low = sum((n - 1) * s for n, s in zip(array.shape, array.strides) if s < 0)
@@ -218,12 +254,14 @@ def from_numpy(array: Any) -> Any:
     return shared
 
 
-# ----------------------------------------------------------------------------------------------------------------- filled
+# --------------------------------------------------------------------------------------------------------------- filled
 
-def empty(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """A tensor whose values are whatever the memory held."""
+def empty(*size: int | Sequence[int], dtype: ElementType | None = None, device: Device | str | None = None,
+          requires_grad: bool = False, **settings: Any) -> Any:
+    """Return a tensor whose values are whatever the memory held."""
     to = _wanted(dtype, settings)
-    return finish(allocate(np.empty, _shape(_size(size, settings), "empty"), to, "empty"), requires_grad, device, "empty", **settings)
+    array = allocate(np.empty, _shape(_size(size, settings), "empty"), to, "empty")
+    return finish(array, requires_grad, device, "empty", **settings)
 
 
 def _size(arguments: tuple[Any, ...], settings: dict[str, Any]) -> tuple[Any, ...]:
@@ -232,20 +270,25 @@ def _size(arguments: tuple[Any, ...], settings: dict[str, Any]) -> tuple[Any, ..
     return arguments if size is None else (size,)
 
 
-def zeros(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Zeros: `zeros(2, 3)` or `zeros((2, 3))`."""
+def zeros(*size: int | Sequence[int], dtype: ElementType | None = None, device: Device | str | None = None,
+          requires_grad: bool = False, **settings: Any) -> Any:
+    """Return zeros: `zeros(2, 3)` or `zeros((2, 3))`."""
     to = _wanted(dtype, settings)
-    return finish(allocate(np.zeros, _shape(_size(size, settings), "zeros"), to, "zeros"), requires_grad, device, "zeros", **settings)
+    array = allocate(np.zeros, _shape(_size(size, settings), "zeros"), to, "zeros")
+    return finish(array, requires_grad, device, "zeros", **settings)
 
 
-def ones(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Ones: `ones(2, 3)` or `ones((2, 3))`."""
+def ones(*size: int | Sequence[int], dtype: ElementType | None = None, device: Device | str | None = None,
+         requires_grad: bool = False, **settings: Any) -> Any:
+    """Return ones: `ones(2, 3)` or `ones((2, 3))`."""
     to = _wanted(dtype, settings)
-    return finish(allocate(np.ones, _shape(_size(size, settings), "ones"), to, "ones"), requires_grad, device, "ones", **settings)
+    array = allocate(np.ones, _shape(_size(size, settings), "ones"), to, "ones")
+    return finish(array, requires_grad, device, "ones", **settings)
 
 
-def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """One value everywhere; the type is that of the value."""
+def full(size: int | Sequence[int], fill_value: Value, *, dtype: ElementType | None = None,
+         device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
+    """Return one value everywhere; the type is that of the value."""
     value = _number(fill_value, "full")
     to = _wanted(dtype, settings) if dtype is not None or settings.get("out") is not None else inferred(value)
     array = allocate(np.empty, _shape((size,), "full"), to, "full")
@@ -253,102 +296,122 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
     return finish(array, requires_grad, device, "full", **settings)
 
 
-def _like(x: Any, dtype: Any, name: str) -> DType:
+def _like(x: Tensor, dtype: ElementType | None, name: str) -> DType:
     """The element type asked for, else that of x."""
     own = tensor_argument(x, name)._array.dtype
     return of_array(own) if dtype is None else as_dtype(dtype)
 
 
-def empty_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Whatever the memory held, in the shape and type of another tensor."""
+def _place(x: Tensor, device: Device | str | None) -> Any:
+    """The device asked for, else that of x."""
+    return x.device if device is None else device
+def empty_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
+               requires_grad: bool = False, **settings: Any) -> Any:
+    """Return whatever the memory held, in the shape and type of another tensor."""
     to = _like(input, dtype, "empty_like")
-    return empty(input._array.shape, dtype=to, device=input.device if device is None else device, requires_grad=requires_grad, **settings)
+    return empty(input._array.shape, dtype=to, device=_place(input, device), requires_grad=requires_grad, **settings)
 
 
-def zeros_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Zeros in the shape and type of another tensor."""
+def zeros_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
+               requires_grad: bool = False, **settings: Any) -> Any:
+    """Return zeros in the shape and type of another tensor."""
     to = _like(input, dtype, "zeros_like")
-    return zeros(input._array.shape, dtype=to, device=input.device if device is None else device, requires_grad=requires_grad, **settings)
+    return zeros(input._array.shape, dtype=to, device=_place(input, device), requires_grad=requires_grad, **settings)
 
 
-def ones_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Ones in the shape and type of another tensor."""
+def ones_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
+              requires_grad: bool = False, **settings: Any) -> Any:
+    """Return ones in the shape and type of another tensor."""
     to = _like(input, dtype, "ones_like")
-    return ones(input._array.shape, dtype=to, device=input.device if device is None else device, requires_grad=requires_grad, **settings)
+    return ones(input._array.shape, dtype=to, device=_place(input, device), requires_grad=requires_grad, **settings)
 
 
-def full_like(input: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """One value everywhere, in the shape and type of another tensor."""
+def full_like(input: Tensor, fill_value: Value, *, dtype: ElementType | None = None, device: Device | str | None = None,
+              requires_grad: bool = False, **settings: Any) -> Any:
+    """Return one value everywhere, in the shape and type of another tensor."""
     to = _like(input, dtype, "full_like")
-    return full(input._array.shape, fill_value, dtype=to, device=input.device if device is None else device, requires_grad=requires_grad, **settings)
+    return full(input._array.shape, fill_value, dtype=to, device=_place(input, device), requires_grad=requires_grad,
+                **settings)
 
 
 RECORDED.zeros_like = zeros_like
 RECORDED.as_tensor = as_tensor
 
 
-def new_tensor(x: Any, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """A tensor of data, of the type of x."""
-    return finish(as_array(data, _like(x, dtype, "new_tensor")), requires_grad, x.device if device is None else device, "new_tensor", **settings)
+def new_tensor(x: Tensor, data: Any, *, dtype: ElementType | None = None, device: Device | str | None = None,
+               requires_grad: bool = False, **settings: Any) -> Any:
+    """Return a tensor of data, of the type of x."""
+    array = as_array(data, _like(x, dtype, "new_tensor"))
+    return finish(array, requires_grad, _place(x, device), "new_tensor", **settings)
 
 
-def new_zeros(x: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Zeros, of the type of x."""
-    return zeros(*size, dtype=_like(x, dtype, "new_zeros"), device=x.device if device is None else device, requires_grad=requires_grad, **settings)
+def new_zeros(x: Tensor, *size: int | Sequence[int], dtype: ElementType | None = None,
+              device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
+    """Return zeros, of the type of x."""
+    to = _like(x, dtype, "new_zeros")
+    return zeros(*size, dtype=to, device=_place(x, device), requires_grad=requires_grad, **settings)
 
 
-def new_ones(x: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Ones, of the type of x."""
-    return ones(*size, dtype=_like(x, dtype, "new_ones"), device=x.device if device is None else device, requires_grad=requires_grad, **settings)
+def new_ones(x: Tensor, *size: int | Sequence[int], dtype: ElementType | None = None,
+             device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
+    """Return ones, of the type of x."""
+    to = _like(x, dtype, "new_ones")
+    return ones(*size, dtype=to, device=_place(x, device), requires_grad=requires_grad, **settings)
 
 
-def new_empty(x: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Whatever the memory held, of the type of x."""
-    return empty(*size, dtype=_like(x, dtype, "new_empty"), device=x.device if device is None else device, requires_grad=requires_grad, **settings)
+def new_empty(x: Tensor, *size: int | Sequence[int], dtype: ElementType | None = None,
+              device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
+    """Return whatever the memory held, of the type of x."""
+    to = _like(x, dtype, "new_empty")
+    return empty(*size, dtype=to, device=_place(x, device), requires_grad=requires_grad, **settings)
 
 
-def new_full(x: Any, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """One value everywhere, of the type of x."""
-    return full(size, fill_value, dtype=_like(x, dtype, "new_full"), device=x.device if device is None else device, requires_grad=requires_grad, **settings)
+def new_full(x: Tensor, size: int | Sequence[int], fill_value: Value, *, dtype: ElementType | None = None,
+             device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
+    """Return one value everywhere, of the type of x."""
+    to = _like(x, dtype, "new_full")
+    return full(size, fill_value, dtype=to, device=_place(x, device), requires_grad=requires_grad, **settings)
 
 
-# ---------------------------------------------------------------------------------------------------------------- counted
+# -------------------------------------------------------------------------------------------------------------- counted
 
 def _number(value: Any, name: str) -> Any:
     """A Python number, NumPy's, or that of a tensor of one element."""
     value = number(value)
     if not isinstance(value, (bool, int, float, complex)):
-        raise BadArgument(f"{name}: expects a number, got {type(value).__name__}", why=f"it was {value!r}", fix="float(value)")
+        raise BadArgument(f"{name}: expects a number, got {type(value).__name__}",
+                          why=f"it was {value!r}", fix="float(value)")
     return value
 
 
 @silenced
-def _scaled(drawn: Any, scale: Any, start: Any, dtype: Any) -> Any:
+def _scaled(drawn: Array, scale: Any, start: Any, dtype: Any) -> Any:
     return (drawn * scale + start).astype(dtype)
 
 
-def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-           **settings: Any) -> Any:
-    """Numbers from start (0 if left out) up to, not including, end."""
+def arange(start: Value | None = None, end: Value | None = None, step: Value = 1, *, dtype: ElementType | None = None,
+           device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
+    """Return numbers from start (0 if left out) up to, not including, end."""
     first, last = (0, start) if end is None else (0 if start is None else start, end)
-    first, last, step = (_number(v, "arange") for v in (first, last, step))
-    _check_range(first, last, step)
+    first, last, by = (_number(v, "arange") for v in (first, last, step))
+    _check_range(first, last, by)
     if dtype is None and settings.get("out") is None:
-        dtype = get_default_dtype() if any(isinstance(v, float) for v in (first, last, step)) else int64
+        dtype = get_default_dtype() if any(isinstance(v, float) for v in (first, last, by)) else int64
     to = _wanted(dtype, settings)
     if to.name == "int64":  # where PyTorch drops the fractions first; for other integers it counts with them
-        first, last, step = int(first), int(last), int(step)
-        _check_range(first, last, step)
-    count = math.ceil((last - first) / step)
+        first, last, by = int(first), int(last), int(by)
+        _check_range(first, last, by)
+    count = math.ceil((last - first) / by)
     if to.category < FLOAT:
-        first, step = int(first), int(step)
+        first, by = int(first), int(by)
     wide = np.float64 if to.category >= FLOAT else np.int64
-    array = allocate(lambda shape, kind: _scaled(np.arange(*shape, dtype=wide), step, first, kind), (count,), to, "arange")
+    array = allocate(lambda shape, kind: _scaled(np.arange(*shape, dtype=wide), by, first, kind), (count,), to,
+                     "arange")
     return in_order(array, requires_grad, device, "arange", **settings)
 
 
-def in_order(array: Any, requires_grad: bool, device: Any, name: str, **settings: Any) -> Any:
-    """Numbers in a row as a tensor; an `out` of as many elements takes them in its own shape, row by row."""
+def in_order(array: Array, requires_grad: bool, device: Device | str | None, name: str, **settings: Any) -> Any:
+    """Return numbers in a row as a tensor; an `out` of as many elements takes them in its own shape, row by row."""
     out = settings.get("out")
     if out is not None and out._array.size == array.size:
         array = array.reshape(out._array.shape)
@@ -357,25 +420,29 @@ def in_order(array: Any, requires_grad: bool, device: Any, name: str, **settings
 
 def _check_range(first: Any, last: Any, step: Any) -> None:
     if not (step and math.isfinite(first) and math.isfinite(last)) or (last - first) * step < 0:
-        raise BadValue(f"arange: from {first} to {last} in steps of {step}: upper bound and lower bound inconsistent with step sign",
+        raise BadValue(f"arange: from {first} to {last} in steps of {step}: "
+                       "upper bound and lower bound inconsistent with step sign",
                        why="the step must be nonzero and point from start to end",
                        fix=f"mutagrad.arange({first}, {last})")
 
 
-def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """So many numbers from start to end, both included; differentiable with respect to both."""
+def linspace(start: Value, end: Value, steps: int, *, dtype: ElementType | None = None,
+             device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
+    """Return so many numbers from start to end, both included; differentiable with respect to both."""
     if _has_history(start) or _has_history(end):
         return _between(start, end, steps, _wanted(dtype, settings), requires_grad, "linspace", settings.get("out"))
     first, last, to = _ends("linspace", start, end, steps, dtype, settings)
-    array = allocate(lambda shape, kind: cast_array(silently(np.linspace, first, last, *shape), kind), (int(steps),), to, "linspace")
+    array = allocate(lambda shape, kind: cast_array(silently(np.linspace, first, last, *shape), kind), (int(steps),),
+                     to, "linspace")
     return in_order(array, requires_grad, device, "linspace", **settings)
 
 
-def _has_history(bound: Any) -> bool:
-    return isinstance(bound, TensorBase) and bound._storage.writer is not None and mode.grad
+def _has_history(bound: Value) -> bool:
+    return isinstance(bound, Tensor) and bound._storage.writer is not None and mode.grad
 
 
-def _between(start: Any, end: Any, steps: int, to: DType, requires_grad: bool, name: str, out: Any) -> Any:
+def _between(start: Value, end: Value, steps: int, to: DType, requires_grad: bool, name: str,
+             out: Tensor | None) -> Any:
     """The same as a recorded operation, where an end of the range is a tensor that requires a gradient."""
     _check_bounds(name, start, end)
     if to.category < FLOAT:
@@ -387,12 +454,13 @@ def _between(start: Any, end: Any, steps: int, to: DType, requires_grad: bool, n
 
 def _check_bounds(name: str, *bounds: Any) -> None:
     for bound in bounds:
-        if isinstance(bound, TensorBase) and bound._array.ndim:
+        if isinstance(bound, Tensor) and bound._array.ndim:
             raise BadValue(f"{name}: a bound of shape {bound._array.shape} is no number",
                            fix=f"mutagrad.{name}(x[0], x[1], 5)")
 
 
-def _ends(name: str, start: Any, end: Any, steps: int, dtype: Any, settings: dict[str, Any]) -> tuple[Any, Any, DType]:
+def _ends(name: str, start: Value, end: Value, steps: int, dtype: ElementType | None,
+          settings: dict[str, Any]) -> tuple[Any, Any, DType]:
     """Bounds of a range, whole numbers where its elements are, and the type of these."""
     if sizes((steps,), name)[0] < 0:
         raise BadValue(f"{name}: number of steps must be non-negative, got {steps}", fix=f"mutagrad.{name}(0, 1, 5)")
@@ -403,13 +471,14 @@ def _ends(name: str, start: Any, end: Any, steps: int, dtype: Any, settings: dic
         if dtype is None and settings.get("out") is None:
             to = to.to_complex()
         if to.category < COMPLEX:
-            raise DTypeError(f"{name}: from {first} to {last} are complex numbers, not {to.name}", fix="dtype=mutagrad.complex64")
+            raise DTypeError(f"{name}: from {first} to {last} are complex numbers, not {to.name}",
+                             fix="dtype=mutagrad.complex64")
     return (first, last, to) if to.category >= FLOAT else (int(first), int(last), to)
 
 
-def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-             **settings: Any) -> Any:
-    """So many powers of `base`, with exponents from start to end; differentiable with respect to both of these."""
+def logspace(start: Value, end: Value, steps: int, base: float = 10.0, *, dtype: ElementType | None = None,
+             device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
+    """Return so many powers of `base`, with exponents from start to end; differentiable with respect to both."""
     if _has_history(start) or _has_history(end):
         exponents = _between(start, end, steps, _wanted(dtype, settings), False, "logspace", None)
         powers = RECORDED.pow(_number(base, "logspace"), exponents)
@@ -418,27 +487,30 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any
     base = _number(base, "logspace")
     if isinstance(base, complex):
         raise BadArgument(f"logspace: the base must be a real number, got {base}", fix="base=10.0")
-    array = allocate(lambda shape, kind: cast_array(silently(np.logspace, first, last, *shape, base=base), kind), (int(steps),), to, "logspace")
+    array = allocate(lambda shape, kind: cast_array(silently(np.logspace, first, last, *shape, base=base), kind),
+                     (int(steps),), to, "logspace")
     return in_order(array, requires_grad, device, "logspace", **settings)
 
 
-def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Ones on the diagonal, zeros elsewhere."""
+def eye(n: int, m: int | None = None, *, dtype: ElementType | None = None, device: Device | str | None = None,
+        requires_grad: bool = False, **settings: Any) -> Any:
+    """Return ones on the diagonal, zeros elsewhere."""
     to = _wanted(dtype, settings)
-    array = allocate(lambda shape, kind: np.eye(*shape, dtype=kind), _shape((n, n if m is None else m), "eye"), to, "eye")
+    shape = _shape((n, n if m is None else m), "eye")
+    array = allocate(lambda shape, kind: np.eye(*shape, dtype=kind), shape, to, "eye")
     return finish(array, requires_grad, device, "eye", **settings)
 
 
-# ----------------------------------------------------------------------------------------------------------------- random
+# --------------------------------------------------------------------------------------------------------------- random
 
-def _float_type(dtype: Any, settings: dict[str, Any], name: str) -> DType:
+def _float_type(dtype: ElementType | None, settings: dict[str, Any], name: str) -> DType:
     to = _wanted(dtype, settings)
     if to.category < FLOAT:
         raise DTypeError(f"{name}: needs a floating point type, not {to.name}", fix="mutagrad.randint(low, high, size)")
     return to
 
 
-def _draw(method: str, generator: Any, shape: tuple[int, ...], to: DType) -> Any:
+def _draw(method: str, generator: Generator | None, shape: tuple[int, ...], to: DType) -> Any:
     if math.prod(shape) * to.itemsize >= allocator.least:
         keep_memory()
     draw = getattr(source(generator), method)
@@ -452,23 +524,28 @@ def _draw(method: str, generator: Any, shape: tuple[int, ...], to: DType) -> Any
     return np.asarray(draw(shape)).astype(to.array_type)
 
 
-def rand(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Uniform in [0, 1)."""
+def rand(*size: int | Sequence[int], generator: Generator | None = None, dtype: ElementType | None = None,
+         device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
+    """Draw numbers uniform in [0, 1)."""
     to = _float_type(dtype, settings, "rand")
-    array = allocate(lambda shape, _: _draw("random", generator, shape, to), _shape(_size(size, settings), "rand"), to, "rand")
+    shape = _shape(_size(size, settings), "rand")
+    array = allocate(lambda shape, _: _draw("random", generator, shape, to), shape, to, "rand")
     return finish(array, requires_grad, device, "rand", **settings)
 
 
-def randn(*size: Any, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Normal with mean 0 and variance 1."""
+def randn(*size: int | Sequence[int], generator: Generator | None = None, dtype: ElementType | None = None,
+          device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
+    """Draw normal numbers with mean 0 and variance 1."""
     to = _float_type(dtype, settings, "randn")
-    array = allocate(lambda shape, _: _draw("standard_normal", generator, shape, to), _shape(_size(size, settings), "randn"), to, "randn")
+    shape = _shape(_size(size, settings), "randn")
+    array = allocate(lambda shape, _: _draw("standard_normal", generator, shape, to), shape, to, "randn")
     return finish(array, requires_grad, device, "randn", **settings)
 
 
-def randint(low: Any = None, high: Any = None, size: Any = None, *, generator: Any = None, dtype: Any = None, device: Any = None,
-            requires_grad: bool = False, **settings: Any) -> Any:
-    """Integers from low (0 if left out) up to, not including, high: `randint(10, (2, 3))`."""
+def randint(low: Any = None, high: Any = None, size: Sequence[int] | None = None, *, generator: Generator | None = None,
+            dtype: ElementType | None = None, device: Device | str | None = None, requires_grad: bool = False,
+            **settings: Any) -> Any:
+    """Draw integers from low (0 if left out) up to, not including, high: `randint(10, (2, 3))`."""
     if size is None and isinstance(high, (tuple, list)):
         low, high, size = 0, low, high
     elif high is None:
@@ -477,66 +554,76 @@ def randint(low: Any = None, high: Any = None, size: Any = None, *, generator: A
         raise BadArgument("randint: needs a size", fix="mutagrad.randint(0, 10, (2, 3))")
     low, high = sizes((low or 0, high), "randint")
     if low >= high:
-        raise BadValue(f"randint: needs low < high, got low={low} and high={high}", fix="mutagrad.randint(0, 10, (2, 3))")
+        raise BadValue(f"randint: needs low < high, got low={low} and high={high}",
+                       fix="mutagrad.randint(0, 10, (2, 3))")
     to = _holding("randint", low, high - 1, dtype, settings)
-    array = allocate(lambda shape, kind: source(generator).integers(low, high, shape).astype(kind), _shape((size,), "randint"), to, "randint")
+    array = allocate(lambda shape, kind: source(generator).integers(low, high, shape).astype(kind),
+                     _shape((size,), "randint"), to, "randint")
     return finish(array, requires_grad, device, "randint", **settings)
 
 
-def _holding(name: str, least: int, most: int, dtype: Any, settings: dict[str, Any]) -> DType:
+def _holding(name: str, least: int, most: int, dtype: ElementType | None, settings: dict[str, Any]) -> DType:
     """The type asked for, int64 if none, which must hold these whole numbers exactly."""
     to = int64 if dtype is None and settings.get("out") is None else _wanted(dtype, settings)
     if to.is_complex:
         raise DTypeError(f"{name}: complex numbers are not whole", fix="dtype=mutagrad.int64")
     bound = int(2 / finfo(to).eps) if to.category >= FLOAT else 1
-    low, high = (-bound, bound) if to.category >= FLOAT else (0, 1) if to.category == BOOL else (iinfo(to).min, iinfo(to).max)
+    if to.category >= FLOAT:
+        low, high = -bound, bound
+    else:
+        low, high = (0, 1) if to.category == BOOL else (iinfo(to).min, iinfo(to).max)
     if not low <= least <= most <= high and least <= most:
-        raise BadValue(f"{name}: numbers from {least} to {most} do not fit into {to.name}", why=f"it holds those from {low} to {high}",
-                       fix="dtype=mutagrad.int64")
+        raise BadValue(f"{name}: numbers from {least} to {most} do not fit into {to.name}",
+                       why=f"it holds those from {low} to {high}", fix="dtype=mutagrad.int64")
     return to
 
 
-def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """The numbers from 0 to n - 1 in random order."""
+def randperm(n: int, *, generator: Generator | None = None, dtype: ElementType | None = None,
+             device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
+    """Return the numbers from 0 to n - 1 in random order."""
     shape = _shape((n,), "randperm")
     to = _holding("randperm", 0, n - 1, dtype, settings)
     array = allocate(lambda shape, kind: source(generator).permutation(*shape).astype(kind), shape, to, "randperm")
     return finish(array, requires_grad, device, "randperm", **settings)
 
 
-def rand_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, generator: Any = None, **settings: Any) -> Any:
-    """Uniform in [0, 1), in the shape and type of another tensor."""
+def rand_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
+              requires_grad: bool = False, generator: Generator | None = None, **settings: Any) -> Any:
+    """Draw numbers uniform in [0, 1), in the shape and type of another tensor."""
     to = _like(input, dtype, "rand_like")
     return rand(input._array.shape, dtype=to, device=input.device if device is None else device,
                    requires_grad=requires_grad, generator=generator, **settings)
 
 
-def randn_like(input: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, generator: Any = None, **settings: Any) -> Any:
-    """Normal numbers, in the shape and type of another tensor."""
+def randn_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
+               requires_grad: bool = False, generator: Generator | None = None, **settings: Any) -> Any:
+    """Draw normal numbers, in the shape and type of another tensor."""
     to = _like(input, dtype, "randn_like")
     return randn(input._array.shape, dtype=to, device=input.device if device is None else device,
                    requires_grad=requires_grad, generator=generator, **settings)
 
 
-def randint_like(input: Any, low: int = 0, high: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
-                 generator: Any = None, **settings: Any) -> Any:
-    """Integers from low (0 if left out) up to, not including, high, in the shape and type of another tensor."""
+def randint_like(input: Tensor, low: int = 0, high: int | None = None, *, dtype: ElementType | None = None,
+                 device: Device | str | None = None, requires_grad: bool = False, generator: Generator | None = None,
+                 **settings: Any) -> Any:
+    """Draw integers from low (0 if left out) up to, not including, high, in the shape and type of another tensor."""
     low, high = (0, low) if high is None else (low, high)
     to = _like(input, dtype, "randint_like")
     return randint(low, high, input._array.shape, dtype=to, device=input.device if device is None else device,
                    requires_grad=requires_grad, generator=generator, **settings)
 
 
-def _drawable(x: Any, name: str) -> DType:
+def _drawable(x: Tensor, name: str) -> DType:
     """The type of what is drawn into: it must hold fractions."""
     to = of_array(x._array.dtype)
     if to.category < FLOAT:
-        raise DTypeError(f"{name}: needs a floating point tensor, not {to.name}", fix="x.random_(from, to) draws whole numbers")
+        raise DTypeError(f"{name}: needs a floating point tensor, not {to.name}",
+                         fix="x.random_(from, to) draws whole numbers")
     return to
 
 
-def uniform_(x: Any, *bounds: float, generator: Any = None, **named: float) -> Any:
-    """Overwrites with numbers uniform between two bounds, `from` (0 if left out) and `to` (1 if left out)."""
+def uniform_(x: Tensor, *bounds: float, generator: Generator | None = None, **named: float) -> Any:
+    """Overwrite with numbers uniform between two bounds, `from` (0 if left out) and `to` (1 if left out)."""
     given = dict(zip(("from", "to"), bounds)) | named
     if len(given) != len(bounds) + len(named) or set(given) - {"from", "to"}:
         raise BadArgument(f"uniform_: takes from and to, got {bounds} and {named}", fix="x.uniform_(0, 1)")
@@ -545,15 +632,17 @@ def uniform_(x: Any, *bounds: float, generator: Any = None, **named: float) -> A
     limits = finfo(kind)
     if not limits.min <= low <= high <= limits.max:
         raise BadValue(f"uniform_: no numbers between {low} and {high} in {kind.name}",
-                       why=f"from must not exceed to, and it holds {limits.min} to {limits.max}", fix="x.uniform_(0, 1)")
+                       why=f"from must not exceed to, and it holds {limits.min} to {limits.max}",
+                       fix="x.uniform_(0, 1)")
     start = low * (1 + 1j) if kind.is_complex else low  # both parts of a complex number are drawn
     return x.copy_(make(_scaled(_draw("random", generator, x._array.shape, kind), high - low, start, x._array.dtype)))
 
 
-def normal_(x: Any, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Any:
-    """Overwrites with normal numbers."""
+def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Any:
+    """Overwrite with normal numbers."""
     mean, std = number(mean), number(std)
     if std < 0:
-        raise BadValue(f"normal_: the standard deviation must not be negative, got {std}", fix=f"x.normal_({mean}, {-std})")
+        raise BadValue(f"normal_: the standard deviation must not be negative, got {std}",
+                       fix=f"x.normal_({mean}, {-std})")
     to = _drawable(x, "normal_")
     return x.copy_(make(_scaled(_draw("standard_normal", generator, x._array.shape, to), std, mean, x._array.dtype)))

@@ -6,20 +6,24 @@ from math import floor
 from typing import Any
 
 from ...arrays import np
+from ...base.device import device as Device
 from ...base.errors import BadValue
-from ...core.dtypes import as_dtype, get_default_dtype
+from ...core.dtypes import as_dtype, dtype as DType, get_default_dtype
 from ...core.number import number
+from ..math.elementwise import Value
 from .create import in_order
 
 FUNCTIONS = "range"
 
 
-def range(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Numbers from start (0 if left out) up to and including end; `arange` leaves the end out and keeps integers."""
+def range(start: Value = 0, end: Value | None = None, step: Value = 1, *, dtype: DType | None = None,
+          device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
+    """Return numbers from start (0 if left out) up to and including end; `arange` leaves it out and keeps integers."""
     warnings.warn("range is deprecated: arange(start, end) is what Python calls range", stacklevel=2)
     first, last, step = map(number, (0, start, step) if end is None else (start, end, step))
     if not step or (last - first) * step < 0:
-        raise BadValue(f"range: from {first} to {last} in steps of {step}: upper bound and lower bound inconsistent with step sign",
+        raise BadValue(f"range: from {first} to {last} in steps of {step}: "
+                       "upper bound and lower bound inconsistent with step sign",
                        why="the step must be nonzero and point from start to end",
                        fix=f"mutagrad.arange({first}, {last})")
     to = as_dtype(dtype) if dtype is not None else get_default_dtype()

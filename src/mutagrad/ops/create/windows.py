@@ -1,7 +1,7 @@
 """Windows: weights that fade a piece of a signal in and out before it is transformed.
 
-Those of `mutagrad.signal.windows` are symmetric where nothing else is said, `hann_window` and its like periodic: a period of
-M points is a symmetric window of M + 1 points without its last.
+Those of `mutagrad.signal.windows` are symmetric where nothing else is said, `hann_window` and its like periodic: a
+period of M points is a symmetric window of M + 1 points without its last.
 """
 from __future__ import annotations
 
@@ -11,22 +11,25 @@ from typing import Any
 
 from ...arrays import np
 from ...arrays.numpy import silenced
+from ...base.device import device as Device
 from ...base.errors import BadArgument, BadValue, DTypeError, may_need_much
-from ...base.layout import check_layout, strided
-from ...core.dtypes import as_dtype, float32, float64, get_default_dtype
+from ...base.layout import check_layout, layout as Layout, strided
+from ...base.operands import Array
+from ...core.dtypes import as_dtype, dtype as DType, float32, float64, get_default_dtype
 from ...core.number import number
 from .create import finish
 
 FUNCTIONS = "bartlett_window blackman_window hamming_window hann_window kaiser_window"
 
 
-def _made(values: Any, dtype: Any, layout: Any, device: Any, requires_grad: bool, pin_memory: bool = False) -> Any:
+def _made(values: Array, dtype: DType | None, layout: Layout | None, device: Device | str | None, requires_grad: bool,
+          pin_memory: bool = False) -> Any:
     check_layout("window", layout, pin_memory)
     to = as_dtype(dtype) if dtype is not None else get_default_dtype()
     return finish(values.astype(to.array_type), requires_grad, device)
 
 
-def _points(name: str, M: Any, dtype: Any, layout: Any = None) -> int:
+def _points(name: str, M: int, dtype: DType | None, layout: Layout | None = None) -> int:
     """The number of points, checked."""
     if layout is not None and layout is not strided:
         raise BadValue(f"{name}: a window cannot be of layout {layout}", fix="layout=mutagrad.strided, or leave it out")
@@ -35,7 +38,8 @@ def _points(name: str, M: Any, dtype: Any, layout: Any = None) -> int:
     if M < 0:
         raise BadValue(f"{name}: the number of points must not be negative, got {M}", fix=f"{name}({-M})")
     if dtype is not None and as_dtype(dtype) not in (float32, float64):
-        raise BadValue(f"{name}: a window is of float32 or float64, not {as_dtype(dtype).name}", fix="dtype=mutagrad.float32")
+        raise BadValue(f"{name}: a window is of float32 or float64, not {as_dtype(dtype).name}",
+                       fix="dtype=mutagrad.float32")
     return int(M)
 
 
@@ -80,9 +84,10 @@ def _kaiser(M: int, beta: float, sym: bool) -> Any:
     return np.i0(beta * np.sqrt(np.maximum(1 - t * t, 0))) / np.i0(beta)
 
 
-# ------------------------------------------------------------------------------------------------------------ signal.windows
+# ------------------------------------------------------------------------------------------------------- signal.windows
 
-def bartlett(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+def bartlett(M: int, *, sym: bool = True, dtype: DType | None = None, layout: Layout | None = None,
+             device: Device | str | None = None, requires_grad: bool = False) -> Any:
     """A triangle.
 
     >>> import mutagrad as mg
@@ -92,65 +97,78 @@ def bartlett(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None,
     return _made(_triangle(_points("bartlett", M, dtype, layout), sym), dtype, layout, device, requires_grad)
 
 
-def blackman(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+def blackman(M: int, *, sym: bool = True, dtype: DType | None = None, layout: Layout | None = None,
+             device: Device | str | None = None, requires_grad: bool = False) -> Any:
     """Three cosines."""
-    return _made(_cosines(_points("blackman", M, dtype, layout), (0.42, 0.5, 0.08), sym), dtype, layout, device, requires_grad)
+    points = _points("blackman", M, dtype, layout)
+    return _made(_cosines(points, (0.42, 0.5, 0.08), sym), dtype, layout, device, requires_grad)
 
 
-def cosine(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+def cosine(M: int, *, sym: bool = True, dtype: DType | None = None, layout: Layout | None = None,
+           device: Device | str | None = None, requires_grad: bool = False) -> Any:
     """Half a wave."""
     M = _points("cosine", M, dtype, layout)
-    return _made(np.sin(pi / (M + (not sym and M > 1) or 1) * (np.arange(M) + 0.5)), dtype, layout, device, requires_grad)
+    angles = pi / (M + (not sym and M > 1) or 1) * (np.arange(M) + 0.5)
+    return _made(np.sin(angles), dtype, layout, device, requires_grad)
 
 
-def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
-                requires_grad: bool = False) -> Any:
+def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, dtype: DType | None = None,
+                layout: Layout | None = None, device: Device | str | None = None, requires_grad: bool = False) -> Any:
     """Decay to both sides of the centre, by a factor of e every `tau` points."""
     M = _points("exponential", M, dtype, layout)
     tau, center = _positive("exponential", "tau", tau), number(center)
     if sym and center is not None:
-        raise BadValue("exponential: a symmetric window has its centre in the middle", fix="sym=False, or leave center out")
+        raise BadValue("exponential: a symmetric window has its centre in the middle",
+                       fix="sym=False, or leave center out")
     middle = (M if not sym and M > 1 else M - 1) / 2 if center is None else center
     return _made(_decay(M, middle, tau), dtype, layout, device, requires_grad)
 
 
-def gaussian(M: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+def gaussian(M: int, *, std: float = 1.0, sym: bool = True, dtype: DType | None = None, layout: Layout | None = None,
+             device: Device | str | None = None, requires_grad: bool = False) -> Any:
     """A bell curve."""
     M = _points("gaussian", M, dtype, layout)
     std = _positive("gaussian", "std", std)
     return _made(_bell(M, (M if not sym and M > 1 else M - 1) / 2, std), dtype, layout, device, requires_grad)
 
 
-def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
+def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, dtype: DType | None = None,
+                   layout: Layout | None = None, device: Device | str | None = None,
                    requires_grad: bool = False) -> Any:
     """As many cosines as there are coefficients, with alternating signs."""
     M = _points("general_cosine", M, dtype, layout)
     if not isinstance(a, Iterable):
-        raise BadArgument(f"general_cosine: the coefficients must be a list, not {type(a).__name__}", fix="a=[0.5, 0.5]")
+        raise BadArgument(f"general_cosine: the coefficients must be a list, not {type(a).__name__}",
+                          fix="a=[0.5, 0.5]")
     coefficients = list(a)
     if not coefficients:
         raise BadValue("general_cosine: there must be at least one coefficient", fix="a=[0.5, 0.5]")
     return _made(_cosines(M, coefficients, sym), dtype, layout, device, requires_grad)
 
 
-def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
+def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, dtype: DType | None = None,
+                    layout: Layout | None = None, device: Device | str | None = None,
                     requires_grad: bool = False) -> Any:
     """One cosine on a pedestal."""
     window = _cosines(_points("general_hamming", M, dtype, layout), (alpha, 1 - number(alpha)), sym)
     return _made(window, dtype, layout, device, requires_grad)
 
 
-def hamming(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+def hamming(M: int, *, sym: bool = True, dtype: DType | None = None, layout: Layout | None = None,
+            device: Device | str | None = None, requires_grad: bool = False) -> Any:
     """One cosine on a pedestal of 0.08."""
-    return _made(_cosines(_points("hamming", M, dtype, layout), (0.54, 0.46), sym), dtype, layout, device, requires_grad)
+    points = _points("hamming", M, dtype, layout)
+    return _made(_cosines(points, (0.54, 0.46), sym), dtype, layout, device, requires_grad)
 
 
-def hann(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+def hann(M: int, *, sym: bool = True, dtype: DType | None = None, layout: Layout | None = None,
+         device: Device | str | None = None, requires_grad: bool = False) -> Any:
     """One cosine, zero at the ends."""
     return _made(_cosines(_points("hann", M, dtype, layout), (0.5, 0.5), sym), dtype, layout, device, requires_grad)
 
 
-def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, dtype: DType | None = None, layout: Layout | None = None,
+           device: Device | str | None = None, requires_grad: bool = False) -> Any:
     """Nearly all of its spectrum in the middle; the more the larger `beta`."""
     M = _points("kaiser", M, dtype, layout)
     if beta < 0:
@@ -158,21 +176,26 @@ def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, dtype: Any = None, l
     return _made(_kaiser(M, beta, sym), dtype, layout, device, requires_grad)
 
 
-def nuttall(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+def nuttall(M: int, *, sym: bool = True, dtype: DType | None = None, layout: Layout | None = None,
+            device: Device | str | None = None, requires_grad: bool = False) -> Any:
     """Four cosines."""
-    return _made(_cosines(_points("nuttall", M, dtype, layout), (0.3635819, 0.4891775, 0.1365995, 0.0106411), sym), dtype, layout, device, requires_grad)
+    points = _points("nuttall", M, dtype, layout)
+    factors = 0.3635819, 0.4891775, 0.1365995, 0.0106411
+    return _made(_cosines(points, factors, sym), dtype, layout, device, requires_grad)
 
 
-# ---------------------------------------------------------------------------------------------------------------- mutagrad
+# ------------------------------------------------------------------------------------------------------------- mutagrad
 
-def _length(name: str, window_length: Any, dtype: Any) -> int:
+def _length(name: str, window_length: int, dtype: DType | None) -> int:
     if dtype is not None and not (as_dtype(dtype).is_floating_point or as_dtype(dtype).is_complex):
-        raise DTypeError(f"{name}: a window needs a floating point type, not {as_dtype(dtype).name}", fix="dtype=mutagrad.float32")
+        raise DTypeError(f"{name}: a window needs a floating point type, not {as_dtype(dtype).name}",
+                         fix="dtype=mutagrad.float32")
     return _points(name, window_length, None)
 
 
 @may_need_much
-def bartlett_window(window_length: int, periodic: bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+def bartlett_window(window_length: int, periodic: bool = True, *, dtype: DType | None = None,
+                    layout: Layout | None = None, device: Device | str | None = None, pin_memory: bool = False,
                     requires_grad: bool = False) -> Any:
     """A triangle."""
     M = _length("bartlett_window", window_length, dtype)
@@ -180,7 +203,8 @@ def bartlett_window(window_length: int, periodic: bool = True, *, dtype: Any = N
 
 
 @may_need_much
-def blackman_window(window_length: int, periodic: bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+def blackman_window(window_length: int, periodic: bool = True, *, dtype: DType | None = None,
+                    layout: Layout | None = None, device: Device | str | None = None, pin_memory: bool = False,
                     requires_grad: bool = False) -> Any:
     """Three cosines."""
     M = _length("blackman_window", window_length, dtype)
@@ -188,16 +212,17 @@ def blackman_window(window_length: int, periodic: bool = True, *, dtype: Any = N
 
 
 @may_need_much
-def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: Any = None, layout: Any = None,
-                   device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Any:
+def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46,
+                   *, dtype: DType | None = None, layout: Layout | None = None, device: Device | str | None = None,
+                   pin_memory: bool = False, requires_grad: bool = False) -> Any:
     """alpha - beta cos(t), for t once round."""
     M = _length("hamming_window", window_length, dtype)
     return _made(_cosines(M, (alpha, beta), not periodic), dtype, layout, device, requires_grad, pin_memory)
 
 
 @may_need_much
-def hann_window(window_length: int, periodic: bool = True, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
-                requires_grad: bool = False) -> Any:
+def hann_window(window_length: int, periodic: bool = True, *, dtype: DType | None = None, layout: Layout | None = None,
+                device: Device | str | None = None, pin_memory: bool = False, requires_grad: bool = False) -> Any:
     """One cosine, zero at the ends.
 
     >>> import mutagrad as mg
@@ -209,8 +234,9 @@ def hann_window(window_length: int, periodic: bool = True, *, dtype: Any = None,
 
 
 @may_need_much
-def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: Any = None, layout: Any = None, device: Any = None,
-                  pin_memory: bool = False, requires_grad: bool = False) -> Any:
+def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: DType | None = None,
+                  layout: Layout | None = None, device: Device | str | None = None, pin_memory: bool = False,
+                  requires_grad: bool = False) -> Any:
     """Nearly all of its spectrum in the middle; the more the larger `beta`."""
     M = _length("kaiser_window", window_length, dtype)
     return _made(_kaiser(M, beta, not periodic), dtype, layout, device, requires_grad, pin_memory)

@@ -1,14 +1,18 @@
 """Cholesky factorizations of positive definite matrices, and solving with them."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import anywhere
 from ...base import return_types
 from ...base.errors import ShapeError, may_need_much
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.factory import make
 from ...core.out_arg import write_out
+from ...core.storage import TensorBase as Tensor
 from .matrices import adjoint
 from .solving import (
     adj,
@@ -28,20 +32,22 @@ FUNCTIONS = "cholesky cholesky_inverse cholesky_solve"
 METHODS = "cholesky cholesky_inverse cholesky_solve"
 
 
-def _cholesky(a: Any, upper: bool, strict: bool) -> Any:
+def _cholesky(a: Array, upper: bool, strict: bool) -> Any:
     a = a.conj().swapaxes(-2, -1) if upper else a
     try:
         found = np.linalg.cholesky(a)
     except np.linalg.LinAlgError:
         info = _bad_minors(a)
         if strict:
-            first_failure("cholesky", a.shape, info, "is not positive-definite: its leading minor of order {0} is not", "A @ A.mT + eps * eye(n)")
+            first_failure("cholesky", a.shape, info, "is not positive-definite: its leading minor of order {0} is not",
+                          "A @ A.mT + eps * eye(n)")
         good = np.reshape(info == 0, (*a.shape[:-2], 1, 1))
-        found = np.where(good, np.linalg.cholesky(np.where(good, a, np.eye(a.shape[-1], dtype=a.dtype))), a.dtype.type(np.nan))
+        found = np.linalg.cholesky(np.where(good, a, np.eye(a.shape[-1], dtype=a.dtype)))
+        found = np.where(good, found, a.dtype.type(np.nan))
     return found.conj().swapaxes(-2, -1) if upper else found
 
 
-def _bad_minors(a: Any) -> Any:
+def _bad_minors(a: Array) -> Any:
     """For each matrix the order of the first leading minor that is not positive definite, or 0."""
     info = np.zeros(a.shape[:-2], np.int32)
     for at in np.ndindex(info.shape):
@@ -67,8 +73,8 @@ cholesky_values = with_conjugates(primitive("cholesky", _cholesky, settings=("up
                                             x=lambda xp, g, out, upper: _cholesky_rule(xp, g, out, upper)))
 
 
-def linalg_cholesky(A: Any, *, upper: bool = False, out: Any = None) -> Any:
-    """The lower triangular L with L @ L.mH = A, for positive definite A; or the upper one with U.mH @ U = A.
+def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Any:
+    """Return the lower L with L @ L.mH = A, for positive definite A; or the upper U with U.mH @ U = A.
 
     >>> import mutagrad as mg
     >>> mg.linalg.cholesky(mg.tensor([[4., 2.], [2., 2.]]))
@@ -78,35 +84,37 @@ def linalg_cholesky(A: Any, *, upper: bool = False, out: Any = None) -> Any:
     return write_out("cholesky", cholesky_values(square(A, "cholesky"), upper, True), out)
 
 
-def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
-    """The triangular factor of a positive definite matrix: an older name of `linalg.cholesky`."""
+def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Any:
+    """Return the triangular factor of a positive definite matrix: an older name of `linalg.cholesky`."""
     return linalg_cholesky(input, upper=upper, out=out)
 
 
-def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
-    """The factor, and for each matrix 0 or the order of the minor that is not positive, in which case the factor is nan."""
+def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False,
+                out: Sequence[Tensor] | None = None) -> Any:
+    """Return the factor, nan where it fails, and for each matrix 0 or the order of the minor that is not positive."""
     found = cholesky_values(square(A, "cholesky_ex"), upper, check_errors)
-    failed = bool(np.isnan(found._array).any())
+    failed = anywhere(np.isnan(found._array))
     a = A._array.conj().swapaxes(-2, -1) if upper else A._array
     info = _bad_minors(a) if failed else np.zeros(a.shape[:-2], np.int32)
     return write_out("cholesky_ex", return_types.linalg_cholesky_ex(found, make(info)), out)
 
 
-def cholesky_solve(B: Any, L: Any, upper: bool = False, *, out: Any = None) -> Any:
-    """X with A @ X = B, given the Cholesky factor of A."""
+def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Any:
+    """Return X with A @ X = B, given the Cholesky factor of A."""
     square(L, "cholesky_solve")
     matrices(B, "cholesky_solve")
     one_type("cholesky_solve", L, B)
     if B._array.shape[-2] != L._array.shape[-1]:
-        raise ShapeError(f"cholesky_solve: B of shape {B._array.shape} and L of shape {L._array.shape} do not fit", fix="B needs as many rows as L")
+        raise ShapeError(f"cholesky_solve: B of shape {B._array.shape} and L of shape {L._array.shape} do not fit",
+                         fix="B needs as many rows as L")
     lower, right = batched("cholesky_solve", adjoint(L) if upper else L, B)
     half = solve_triangular(lower, right, upper=False)
     return write_out("cholesky_solve", solve_triangular(adjoint(lower), half, upper=True), out)
 
 
 @may_need_much
-def cholesky_inverse(L: Any, upper: bool = False, *, out: Any = None) -> Any:
-    """The inverse of A, given its Cholesky factor."""
+def cholesky_inverse(L: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Any:
+    """Return the inverse of A, given its Cholesky factor."""
     square(L, "cholesky_inverse")
     eye = make(np.broadcast_to(np.eye(L._array.shape[-1], dtype=L._array.dtype), L._array.shape).copy())
     return cholesky_solve(eye, L, upper, out=out)

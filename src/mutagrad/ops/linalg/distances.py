@@ -6,11 +6,13 @@ from typing import Any
 
 from ...arrays import np
 from ...base.errors import BadArgument, BadValue, DTypeError, ShapeError
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.indexing import copy_
 from ...core.number import number
 from ...core.out_arg import write_out
 from ...core.promote import operand_dtype
+from ...core.storage import TensorBase as Tensor
 from ..math.elementwise import cast, where
 from ..reduce.reductions import floating, norm
 from ..shape.shape import expand, whole_dim
@@ -19,8 +21,8 @@ FUNCTIONS = "cdist renorm"
 METHODS = "renorm renorm_"
 
 
-def renorm(input: Any, p: float, dim: int, maxnorm: float, *, out: Any = None) -> Any:
-    """Slices along a dimension, those with a p-norm above `maxnorm` scaled down to it."""
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | None = None) -> Any:
+    """Scale slices along a dimension that have a p-norm above `maxnorm` down to it."""
     ndim = floating(input, None, "renorm")._array.ndim
     p, maxnorm = number(p), number(maxnorm)
     for what, value in (("p", p), ("maxnorm", maxnorm)):
@@ -35,12 +37,12 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float, *, out: Any = None) -
     return write_out("renorm", input * where(length > maxnorm, maxnorm / (length + 1e-7), 1.0), out)
 
 
-def renorm_(x: Any, p: float, dim: int, maxnorm: float) -> Any:
-    """The same in place."""
+def renorm_(x: Tensor, p: float, dim: int, maxnorm: float) -> Any:
+    """Do `renorm` in place."""
     return copy_(x, renorm(x, p, dim, maxnorm))
 
 
-def _euclidean(a: Any, b: Any, fast: bool) -> Any:
+def _euclidean(a: Array, b: Array, fast: bool) -> Any:
     if not fast:
         apart = a[..., :, None, :] - b[..., None, :, :]
         return np.sqrt(np.add.reduce(apart * apart, -1))
@@ -49,7 +51,7 @@ def _euclidean(a: Any, b: Any, fast: bool) -> Any:
     return np.sqrt(np.maximum(squares, 0, out=squares), out=squares)
 
 
-def _distances(a: Any, b: Any, p: float, fast: bool) -> Any:
+def _distances(a: Array, b: Array, p: float, fast: bool) -> Any:
     if p == 2:
         return _euclidean(a, b, fast)
     apart = np.abs(a[..., :, None, :] - b[..., None, :, :])
@@ -61,7 +63,7 @@ def _distances(a: Any, b: Any, p: float, fast: bool) -> Any:
 
 
 def _distance_rule(xp: Any, g: Any, x: Any, y: Any, out: Any, p: float, fast: bool) -> Any:
-    """The adjoint of x; y's is the same with the distances transposed. Where a distance is zero, its slope is taken as zero."""
+    """The adjoint of x; y's is the same with the distances transposed. The slope of a distance of zero is zero."""
     if p == 0:
         return xp.zeros_like(x)
     last = (len(g.shape) - 1,)
@@ -87,15 +89,18 @@ def _turned(xp: Any, x: Any) -> Any:
     return xp.transpose(x, n - 2, n - 1)
 
 
-cdist_values = primitive("cdist", _distances, settings=("p", "fast"), x=lambda xp, g, x, y, out, p, fast: _distance_rule(xp, g, x, y, out, p, fast),
-                         y=lambda xp, g, x, y, out, p, fast: _distance_rule(xp, _turned(xp, g), y, x, _turned(xp, out), p, fast))
+cdist_values = primitive(
+    "cdist", _distances, settings=("p", "fast"),
+    x=lambda xp, g, x, y, out, p, fast: _distance_rule(xp, g, x, y, out, p, fast),
+    y=lambda xp, g, x, y, out, p, fast: _distance_rule(xp, _turned(xp, g), y, x, _turned(xp, out), p, fast))
 
-_COMPUTE_MODES = {"use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": True, "donot_use_mm_for_euclid_dist": False}
+_COMPUTE_MODES = {"use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": True,
+                  "donot_use_mm_for_euclid_dist": False}
 _FEW_ROWS = 25  # up to so many, differences are as fast as a product of matrices, and more exact
 
 
-def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> Any:
-    """The p-norm distance of each row of x1 to each row of x2; leading dimensions are batches.
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Any:
+    """Return the p-norm distance of each row of x1 to each row of x2; leading dimensions are batches.
 
     >>> import mutagrad as mg
     >>> mg.cdist(mg.zeros(1, 2), mg.tensor([[3., 4.], [0., 1.]]))
@@ -103,16 +108,19 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
     """
     a, b = (floating(x, None, "cdist")._array for x in (x1, x2))
     if "V" in (a.dtype.kind, b.dtype.kind):
-        raise DTypeError("cdist: not defined for bfloat16", why="which differences are the largest is lost when they are rounded", fix="x.float()")
+        raise DTypeError("cdist: not defined for bfloat16",
+                         why="which differences are the largest is lost when they are rounded", fix="x.float()")
     if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-1]:
-        raise ShapeError(f"cdist: shapes {a.shape} and {b.shape} are not rows of one length", why="both need 2 dimensions, the last of one size",
-                         fix="x.unsqueeze(0) for a single row")
+        raise ShapeError(f"cdist: shapes {a.shape} and {b.shape} are not rows of one length",
+                         why="both need 2 dimensions, the last of one size", fix="x.unsqueeze(0) for a single row")
     p = number(p)
     if isinstance(p, (bool, complex, NoneType)) or not p >= 0:
         raise BadValue(f"cdist: p={p!r} must be a number that is not negative", fix="p=2")
-    fast = _COMPUTE_MODES.get(compute_mode or "use_mm_for_euclid_dist_if_necessary", "") if isinstance(compute_mode or "", str) else ""
+    wanted = compute_mode or "use_mm_for_euclid_dist_if_necessary"
+    fast = _COMPUTE_MODES.get(wanted, "") if isinstance(wanted, str) else ""
     if fast == "":
-        raise BadValue(f"cdist: compute_mode={compute_mode!r} is none of {', '.join(_COMPUTE_MODES)}", fix="leave it out")
+        raise BadValue(f"cdist: compute_mode={compute_mode!r} is none of {', '.join(_COMPUTE_MODES)}",
+                       fix="leave it out")
     if fast is None:
         fast = a.shape[-2] > _FEW_ROWS or b.shape[-2] > _FEW_ROWS
     common = operand_dtype([x1, x2]).array_type
@@ -120,6 +128,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
     try:
         batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     except ValueError:
-        raise ShapeError(f"cdist: the batches of shapes {a.shape} and {b.shape} do not broadcast", fix="x.unsqueeze(1)") from None
+        raise ShapeError(f"cdist: the batches of shapes {a.shape} and {b.shape} do not broadcast",
+                         fix="x.unsqueeze(1)") from None
     x1, x2 = (x if x._array.shape[:-2] == batch else expand(x, *batch, *x._array.shape[-2:]) for x in (x1, x2))
     return cdist_values(x1, x2, float(p), bool(fast))

@@ -1,17 +1,21 @@
 """LU factorizations of matrices, LDL factorizations of symmetric ones, and solving with them."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import computed
 from ...arrays.scipy import lapack
 from ...base import return_types
 from ...base.errors import DTypeError, NotSupported, ShapeError
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.factory import make
 from ...core.op import RAW, RECORDED
 from ...core.out_arg import write_out
+from ...core.storage import TensorBase as Tensor
 from ..shape.shape import narrow, tensor_argument, transpose
 from .matrices import adjoint, tril, triu
 from .products import matmul
@@ -34,7 +38,7 @@ FUNCTIONS = "lu lu_solve lu_unpack"
 METHODS = "lu lu_solve"
 
 
-def _row_order(pivots: Any, rows: int) -> Any:
+def _row_order(pivots: Array, rows: int) -> Any:
     """The order in which LAPACK's exchanges, counted from 1, leave the rows."""
     each = np.arange(prod(pivots.shape[:-1]))
     order = np.broadcast_to(np.arange(rows), (len(each), rows)).copy()
@@ -43,7 +47,7 @@ def _row_order(pivots: Any, rows: int) -> Any:
     return order.reshape(*pivots.shape[:-1], rows)
 
 
-def _permutation(order: Any, dtype: Any) -> Any:
+def _permutation(order: Array, dtype: Any) -> Any:
     """P with A = P @ L @ U: column k is 1 where row k of the product came from."""
     return np.eye(order.shape[-1], dtype=dtype)[order].swapaxes(-2, -1)
 
@@ -69,47 +73,55 @@ def _lu_rule(xp: Any, g: Any, out: Any, permutation: Any) -> Any:
         beyond = xp.solve_triangular(adj(xp, top), part(g, -1, k, n - k), True, True)
         g_top = g_top - xp.tril(xp.matmul(beyond, adj(xp, part(out, -1, k, n - k))), -1)
     g_lower, lower = xp.tril(g_top, -1), xp.tril(top, -1)
-    inner = xp.tril(xp.matmul(adj(xp, lower), g_lower) + g_lower, -1) + xp.triu(xp.matmul(xp.triu(g_top, 0), adj(xp, xp.triu(top, 0))), 0)
+    inner = xp.tril(xp.matmul(adj(xp, lower), g_lower) + g_lower, -1)
+    inner = inner + xp.triu(xp.matmul(xp.triu(g_top, 0), adj(xp, xp.triu(top, 0))), 0)
     found = solve_right(xp, adj(xp, top), xp.solve_triangular(adj(xp, top), inner, True, True), False)
-    found = xp.join([found, below], dims - 2) if m > n else found if beyond is None else xp.join([found, beyond], dims - 1)
+    if m > n:
+        found = xp.join([found, below], dims - 2)
+    elif beyond is not None:
+        found = xp.join([found, beyond], dims - 1)
     return xp.matmul(xp.fixed(permutation), found)
 
 
 RAW.fixed, RECORDED.fixed = lambda a: a, make
-lu_values = with_conjugates(primitive("lu_factor", lambda a, factors, permutation: factors, settings=("factors", "permutation"),
-                                      x=lambda xp, g, out, permutation: _lu_rule(xp, g, out, permutation)))
+lu_values = with_conjugates(primitive(
+    "lu_factor", lambda a, factors, permutation: factors, settings=("factors", "permutation"),
+    x=lambda xp, g, out, permutation: _lu_rule(xp, g, out, permutation)))
 
 
 def _check_pivot(name: str, pivot: bool) -> None:
     if not pivot:
-        raise NotSupported(f"{name}: pivot=False is not supported", why="on the CPU PyTorch does not have it either", fix="pivot=True")
+        raise NotSupported(f"{name}: pivot=False is not supported", why="on the CPU PyTorch does not have it either",
+                           fix="pivot=True")
 
 
-def _lu(name: str, A: Any, pivot: bool) -> Any:
+def _lu(name: str, A: Tensor, pivot: bool) -> Any:
     array = matrices(A, name)._array
     _check_pivot(name, pivot)
     factors, pivots, info = lu_arrays(array)
-    found = lu_values(A, factors, _permutation(_row_order(pivots, array.shape[-2]), array.dtype))
+    found = lu_values(A, factors, computed(lambda p: _permutation(_row_order(p, array.shape[-2]), array.dtype), pivots))
     return return_types.linalg_lu_factor_ex(found, make(pivots), make(info))
 
 
-def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
-    """L and U in one matrix, and the exchanges of rows, counted from 1."""
+def lu_factor(A: Tensor, *, pivot: bool = True, out: Sequence[Tensor] | None = None) -> Any:
+    """Return L and U in one matrix, and the exchanges of rows, counted from 1."""
     factors, pivots, info = _lu("lu_factor", A, pivot)
     first_failure("lu_factor", A._array.shape, info._array, SINGULAR, "lu_factor_ex, which returns it with its info")
     return write_out("lu_factor", return_types.linalg_lu_factor(factors, pivots), out)
 
 
-def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False, out: Any = None) -> Any:
-    """L and U in one matrix, the exchanges of rows, and for each matrix 0 or its first zero pivot."""
+def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False,
+                 out: Sequence[Tensor] | None = None) -> Any:
+    """Return L and U in one matrix, the exchanges of rows, and for each matrix 0 or its first zero pivot."""
     found = _lu("lu_factor_ex", A, pivot)
     if check_errors:
         first_failure("lu_factor_ex", A._array.shape, found.info._array, SINGULAR, "check_errors=False")
     return write_out("lu_factor_ex", found, out)
 
 
-def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True, *, out: Any = None) -> Any:
-    """P, L and U out of what `lu_factor` returns; what is not asked for is empty."""
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True, *,
+              out: Sequence[Tensor] | None = None) -> Any:
+    """Return P, L and U out of what `lu_factor` returns; what is not asked for is empty."""
     array = matrices(LU_data, "lu_unpack")._array
     if tensor_argument(LU_pivots, "lu_unpack")._array.dtype != np.int32:
         raise DTypeError("lu_unpack: the pivots must be of type int32, as lu_factor returns them", fix="pivots.int()")
@@ -124,30 +136,33 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_piv
     return write_out("lu_unpack", return_types.lu_unpack(permutation, lower, upper), out)
 
 
-def linalg_lu(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
-    """P, L and U with A = P @ L @ U: a permutation, a lower triangle with ones on its diagonal, an upper triangle."""
+def linalg_lu(A: Tensor, *, pivot: bool = True, out: Sequence[Tensor] | None = None) -> Any:
+    """Return P, L and U with A = P @ L @ U: a permutation, a lower triangle with a diagonal of ones, an upper one."""
     factors, pivots, _ = _lu("lu", A, pivot)
     return write_out("lu", return_types.linalg_lu(lu_unpack(factors, pivots)), out)
 
 
-def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
-    """L and U in one matrix, the exchanges of rows, and with `get_infos` the first zero pivots: an older form of `lu_factor`."""
+def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Sequence[Tensor] | None = None) -> Any:
+    """Return L and U in one matrix, row exchanges and, with `get_infos`, first zero pivots: an older `lu_factor`."""
     factors, pivots, info = _lu("lu", A, pivot)
     if not get_infos:
         first_failure("lu", A._array.shape, info._array, SINGULAR, "get_infos=True, which returns it with its info")
     return write_out("lu", (factors, pivots, info) if get_infos else (factors, pivots), out)
 
 
-def linalg_lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False, out: Any = None) -> Any:
-    """X with A @ X = B, given what `lu_factor` says of A; `left=False` for X @ A = B, `adjoint` for A.mH in place of A."""
+def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False,
+                    out: Tensor | None = None) -> Any:
+    """Return X with A @ X = B, given A's `lu_factor`; X @ A = B if not `left`, A.mH in place of A if `adjoint`."""
     square(LU, "lu_solve")
     matrices(B, "lu_solve")
     one_type("lu_solve", LU, B)
     if B._array.shape[-2 if left else -1] != LU._array.shape[-1]:
-        raise ShapeError(f"lu_solve: LU of shape {LU._array.shape} and B of shape {B._array.shape} do not fit", fix="check which one should be transposed")
+        raise ShapeError(f"lu_solve: LU of shape {LU._array.shape} and B of shape {B._array.shape} do not fit",
+                         fix="check which one should be transposed")
     if not left:
         return write_out("lu_solve", _adjoint(linalg_lu_solve(LU, pivots, _adjoint(B), adjoint=not adjoint)), out)
-    permutation = make(_permutation(_row_order(tensor_argument(pivots, "lu_solve")._array, LU._array.shape[-1]), LU._array.dtype))
+    rows = _row_order(tensor_argument(pivots, "lu_solve")._array, LU._array.shape[-1])
+    permutation = make(_permutation(rows, LU._array.dtype))
     factors, right = batched("lu_solve", LU, B)
     if adjoint:
         half = solve_triangular(_adjoint(factors), right, upper=False)
@@ -161,14 +176,14 @@ def linalg_lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint:
 _adjoint = adjoint
 
 
-def lu_solve(b: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
-    """X with A @ X = b, given what `lu_factor` says of A: an older form of `linalg.lu_solve`."""
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Any:
+    """Return X with A @ X = b, given what `lu_factor` says of A: an older form of `linalg.lu_solve`."""
     return linalg_lu_solve(LU_data, LU_pivots, b, out=out)
 
 
-# ------------------------------------------------------------------------------------------------------------------- LDL
+# ------------------------------------------------------------------------------------------------------------------ LDL
 
-def _ldl(name: str, A: Any, hermitian: bool) -> Any:
+def _ldl(name: str, A: Tensor, hermitian: bool) -> Any:
     array = square(A, name)._array
     factor = lapack("hetrf" if hermitian and array.dtype.kind == "c" else "sytrf", array.dtype, name)
     n = array.shape[-1]
@@ -180,32 +195,37 @@ def _ldl(name: str, A: Any, hermitian: bool) -> Any:
 ldl_values = primitive("ldl_factor", lambda a, factors: factors, settings=("factors",), inputs=("x",), x=None)
 
 
-def ldl_factor(A: Any, *, hermitian: bool = False, out: Any = None) -> Any:
-    """L and the block diagonal D with A = L @ D @ L.mT (L.mH if `hermitian`) in one matrix, and the exchanges of rows."""
+def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Sequence[Tensor] | None = None) -> Any:
+    """Return L and the block diagonal D with A = L @ D @ L.mT (`hermitian`: L.mH) in one matrix; and row exchanges."""
     found = _ldl("ldl_factor", A, hermitian)
-    first_failure("ldl_factor", A._array.shape, found.info._array, SINGULAR, "ldl_factor_ex, which returns it with its info")
+    first_failure("ldl_factor", A._array.shape, found.info._array, SINGULAR,
+                  "ldl_factor_ex, which returns it with its info")
     return write_out("ldl_factor", return_types.linalg_ldl_factor(found.LD, found.pivots), out)
 
 
-def ldl_factor_ex(A: Any, *, hermitian: bool = False, check_errors: bool = False, out: Any = None) -> Any:
-    """As `ldl_factor`, with 0 or the first zero pivot for each matrix instead of an error."""
+def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False,
+                  out: Sequence[Tensor] | None = None) -> Any:
+    """Do as `ldl_factor`, with 0 or the first zero pivot for each matrix instead of an error."""
     found = _ldl("ldl_factor_ex", A, hermitian)
     if check_errors:
         first_failure("ldl_factor_ex", A._array.shape, found.info._array, SINGULAR, "check_errors=False")
     return write_out("ldl_factor_ex", found, out)
 
 
-def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False, out: Any = None) -> Any:
-    """X with A @ X = B, given what `ldl_factor` says of A."""
+def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False, out: Tensor | None = None) -> Any:
+    """Return X with A @ X = B, given what `ldl_factor` says of A."""
     square(LD, "ldl_solve")
     matrices(B, "ldl_solve")
     one_type("ldl_solve", LD, B)
     if B._array.shape[-2] != LD._array.shape[-1]:
-        raise ShapeError(f"ldl_solve: LD of shape {LD._array.shape} and B of shape {B._array.shape} do not fit", fix="B needs as many rows as LD")
-    return write_out("ldl_solve", ldl_solve_values(*batched("ldl_solve", LD, B), tensor_argument(pivots, "ldl_solve")._array, hermitian), out)
+        raise ShapeError(f"ldl_solve: LD of shape {LD._array.shape} and B of shape {B._array.shape} do not fit",
+                         fix="B needs as many rows as LD")
+    factors, right = batched("ldl_solve", LD, B)
+    found = ldl_solve_values(factors, right, tensor_argument(pivots, "ldl_solve")._array, hermitian)
+    return write_out("ldl_solve", found, out)
 
 
-def _ldl_solve(factors: Any, b: Any, pivots: Any, hermitian: bool) -> Any:
+def _ldl_solve(factors: Array, b: Array, pivots: Array, hermitian: bool) -> Any:
     solve = lapack("hetrs" if hermitian and factors.dtype.kind == "c" else "sytrs", factors.dtype, "ldl_solve")
     pivots = np.broadcast_to(pivots, factors.shape[:-1])
     out = np.empty(b.shape, b.dtype)
@@ -214,4 +234,5 @@ def _ldl_solve(factors: Any, b: Any, pivots: Any, hermitian: bool) -> Any:
     return out
 
 
-ldl_solve_values = primitive("ldl_solve", _ldl_solve, settings=("pivots", "hermitian"), inputs=("x", "y"), x=None, y=None)
+ldl_solve_values = primitive("ldl_solve", _ldl_solve, settings=("pivots", "hermitian"), inputs=("x", "y"),
+                             x=None, y=None)

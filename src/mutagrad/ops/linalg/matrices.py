@@ -2,28 +2,41 @@
 from __future__ import annotations
 
 from builtins import sum as total
+from collections.abc import Callable
 from typing import Any
 
 from ...arrays import np
-from ...base.device import check_device
+from ...base.device import check_device, device
 from ...base.errors import BadIndex, BadValue, DTypeError, ShapeError, may_need_much
-from ...base.layout import check_layout
+from ...base.layout import check_layout, layout
+from ...base.operands import Array
 from ...core.codegen import primitive
-from ...core.dtypes import as_dtype
+from ...core.dtypes import as_dtype, dtype
 from ...core.factory import make
 from ...core.indexing import copy_into, fill_
 from ...core.number import whole_number
 from ...core.op import RAW, RECORDED
 from ...core.out_arg import write_out
-from ...core.storage import memory_offset
+from ...core.storage import TensorBase as Tensor, memory_offset
 from ..math.elementwise import conj
 from ..reduce.reductions import cumprod, sum
-from ..shape.shape import as_strided, broadcast_to, cat, clone, diagonal, reshape, tensor_argument, transpose, unsqueeze, whole_dim
+from ..shape.shape import (
+    as_strided,
+    broadcast_to,
+    cat,
+    clone,
+    diagonal,
+    reshape,
+    tensor_argument,
+    transpose,
+    unsqueeze,
+    whole_dim,
+)
 
 FUNCTIONS = "adjoint diag diag_embed diagflat trace tril tril_indices triu triu_indices vander"
 METHODS = "H adjoint diag diag_embed diagflat fill_diagonal_ mH trace tril tril_ triu triu_"
 
-# ------------------------------------------------------------------------------------------------------------- triangles
+# ------------------------------------------------------------------------------------------------------------ triangles
 
 tril_values = primitive("tril", np.tril, settings=("diagonal",), numbers=("diagonal",),
                         x=lambda xp, g, diagonal: xp.tril(g, diagonal))
@@ -31,14 +44,15 @@ triu_values = primitive("triu", np.triu, settings=("diagonal",), numbers=("diago
                         x=lambda xp, g, diagonal: xp.triu(g, diagonal))
 
 
-def _matrix(x: Any, name: str) -> Any:
+def _matrix(x: Tensor, name: str) -> Tensor:
     if tensor_argument(x, name)._array.ndim < 2:
-        raise ShapeError(f"{name}: expects a matrix or a batch of them, got shape {x._array.shape}", fix=f"mutagrad.{name}(x[None])")
+        raise ShapeError(f"{name}: expects a matrix or a batch of them, got shape {x._array.shape}",
+                         fix=f"mutagrad.{name}(x[None])")
     return x
 
 
-def tril(input: Any, diagonal: int = 0, *, out: Any = None) -> Any:
-    """The matrix with zeros above a diagonal: 0 is the main one, 1 the one above it.
+def tril(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Any:
+    """Return the matrix with zeros above a diagonal: 0 is the main one, 1 the one above it.
 
     >>> import mutagrad as mg
     >>> mg.tril(mg.ones(2, 2))
@@ -48,20 +62,21 @@ def tril(input: Any, diagonal: int = 0, *, out: Any = None) -> Any:
     return write_out("tril", tril_values(_matrix(input, "tril"), whole_number(diagonal, "tril", "diagonal")), out)
 
 
-def triu(input: Any, diagonal: int = 0, *, out: Any = None) -> Any:
-    """The matrix with zeros below a diagonal: 0 is the main one, 1 the one above it."""
+def triu(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Any:
+    """Return the matrix with zeros below a diagonal: 0 is the main one, 1 the one above it."""
     return write_out("triu", triu_values(_matrix(input, "triu"), whole_number(diagonal, "triu", "diagonal")), out)
 
 
-def tril_(x: Any, diagonal: int = 0) -> Any:
+def tril_(x: Tensor, diagonal: int = 0) -> Any:
     return copy_into(x, tril(x, diagonal))
 
 
-def triu_(x: Any, diagonal: int = 0) -> Any:
+def triu_(x: Tensor, diagonal: int = 0) -> Any:
     return copy_into(x, triu(x, diagonal))
 
 
-def _indices(name: str, find: Any, row: int, col: int, offset: int, dtype: Any, device: Any, layout: Any, pin_memory: bool) -> Any:
+def _indices(name: str, find: Callable[..., tuple[Array, Array]], row: int, col: int, offset: int, dtype: dtype | None,
+             device: device | str | None, layout: layout | None, pin_memory: bool) -> Any:
     check_device(device)
     check_layout(name, layout, pin_memory)
     if row < 0 or col < 0:
@@ -71,20 +86,22 @@ def _indices(name: str, find: Any, row: int, col: int, offset: int, dtype: Any, 
 
 
 @may_need_much
-def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None, pin_memory: bool = False) -> Any:
-    """The rows and the columns of the elements on and below a diagonal."""
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: dtype | None = None, device: device | str | None = None,
+                 layout: layout | None = None, pin_memory: bool = False) -> Any:
+    """Return the rows and the columns of the elements on and below a diagonal."""
     return _indices("tril_indices", np.tril_indices, row, col, offset, dtype, device, layout, pin_memory)
 
 
 @may_need_much
-def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None, pin_memory: bool = False) -> Any:
-    """The rows and the columns of the elements on and above a diagonal."""
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: dtype | None = None, device: device | str | None = None,
+                 layout: layout | None = None, pin_memory: bool = False) -> Any:
+    """Return the rows and the columns of the elements on and above a diagonal."""
     return _indices("triu_indices", np.triu_indices, row, col, offset, dtype, device, layout, pin_memory)
 
 
-# ------------------------------------------------------------------------------------------------------------- diagonals
+# ------------------------------------------------------------------------------------------------------------ diagonals
 
-def _embed(a: Any, offset: int, dim1: int, dim2: int) -> Any:
+def _embed(a: Array, offset: int, dim1: int, dim2: int) -> Any:
     n = a.shape[-1] + abs(offset)
     shape = list(a.shape[:-1])
     for dim in sorted((dim1, dim2)):
@@ -100,8 +117,8 @@ diag_embed_values = primitive("diag_embed", _embed, settings=("offset", "dim1", 
 RAW.diagonal, RECORDED.diagonal = np.diagonal, diagonal
 
 
-def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
-    """Matrices with the last dimension of `x` on their diagonals and zeros elsewhere."""
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    """Return matrices with the last dimension of `x` on their diagonals and zeros elsewhere."""
     n = tensor_argument(input, "diag_embed")._array.ndim + 1
     if n == 1:
         raise BadIndex("diag_embed: a 0-d tensor has no dimension to put on a diagonal", fix="x.reshape(1)")
@@ -111,38 +128,42 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> A
     return diag_embed_values(input, offset, a, b)
 
 
-def diag(input: Any, diagonal: int = 0, *, out: Any = None) -> Any:
-    """A vector as the diagonal of a matrix, or the diagonal of a matrix as a vector (a copy)."""
+def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Any:
+    """Return a vector as the diagonal of a matrix, or the diagonal of a matrix as a vector (a copy)."""
     n = tensor_argument(input, "diag")._array.ndim
     if n not in (1, 2):
-        raise ShapeError(f"diag: expects a vector or a matrix, got shape {input._array.shape}", fix="mutagrad.diagonal(x, 0, -2, -1)")
-    return write_out("diag", diag_embed(input, diagonal) if n == 1 else clone(linalg_diagonal(input, offset=diagonal)), out)
+        raise ShapeError(f"diag: expects a vector or a matrix, got shape {input._array.shape}",
+                         fix="mutagrad.diagonal(x, 0, -2, -1)")
+    found = diag_embed(input, diagonal) if n == 1 else clone(linalg_diagonal(input, offset=diagonal))
+    return write_out("diag", found, out)
 
 
-def diagflat(input: Any, offset: int = 0) -> Any:
-    """A matrix with all elements of `x` on a diagonal."""
+def diagflat(input: Tensor, offset: int = 0) -> Any:
+    """Return a matrix with all elements of `x` on a diagonal."""
     return diag_embed(reshape(tensor_argument(input, "diagflat"), -1), offset)
 
 
-def linalg_diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
-    """The diagonals of matrices, as a view that can be written through."""
+def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    """Return the diagonals of matrices, as a view that can be written through."""
     return diagonal(tensor_argument(A, "linalg.diagonal"), offset, dim1, dim2)
 
 
-def trace(input: Any, *, out: Any = None) -> Any:
-    """The sum of the diagonal of a matrix."""
+def trace(input: Tensor, *, out: Tensor | None = None) -> Any:
+    """Return the sum of the diagonal of a matrix."""
     if tensor_argument(input, "trace")._array.ndim != 2:
-        raise ShapeError(f"trace: expects a matrix, got shape {input._array.shape}", fix="x.diagonal(0, -2, -1).sum(-1)")
+        raise ShapeError(f"trace: expects a matrix, got shape {input._array.shape}",
+                         fix="x.diagonal(0, -2, -1).sum(-1)")
     if input._array.dtype.kind == "b":
         raise DTypeError("trace: not defined for booleans", fix="x.int().trace()")
     return write_out("trace", sum(diagonal(input)), out)
 
 
-def fill_diagonal_(x: Any, fill_value: Any, wrap: bool = False) -> Any:
-    """Writes one value to the main diagonal; `wrap` begins again below the square of a tall matrix."""
+def fill_diagonal_(x: Tensor, fill_value: Tensor | complex, wrap: bool = False) -> Any:
+    """Write one value to the main diagonal; `wrap` begins again below the square of a tall matrix."""
     shape = tensor_argument(x, "fill_diagonal_")._array.shape
     if len(shape) < 2 or len(shape) > 2 and len(set(shape)) > 1:
-        raise ShapeError(f"fill_diagonal_: shape {shape} has no main diagonal", why="all sizes must be equal, or two", fix="x.diagonal().fill_(value)")
+        raise ShapeError(f"fill_diagonal_: shape {shape} has no main diagonal", why="all sizes must be equal, or two",
+                         fix="x.diagonal().fill_(value)")
     item = x._array.itemsize
     steps = [s // item for s in x._array.strides]
     places = [(0, min(shape))]
@@ -155,18 +176,19 @@ def fill_diagonal_(x: Any, fill_value: Any, wrap: bool = False) -> Any:
     return x
 
 
-# ------------------------------------------------------------------------------------------------------------ transposes
+# ----------------------------------------------------------------------------------------------------------- transposes
 
-def adjoint(input: Any) -> Any:
-    """The last two dimensions swapped, and complex numbers conjugated."""
+def adjoint(input: Tensor) -> Any:
+    """Swap the last two dimensions, and conjugate complex numbers."""
     n = tensor_argument(input, "adjoint")._array.ndim
     if n == 1:
-        raise ShapeError(f"adjoint: expects a matrix or a batch of them, got shape {input._array.shape}", fix="x[None].mH")
+        raise ShapeError(f"adjoint: expects a matrix or a batch of them, got shape {input._array.shape}",
+                         fix="x[None].mH")
     swapped = transpose(input, -2, -1) if n else input
     return conj(swapped) if input._array.dtype.kind == "c" else swapped
 
 
-def _H(x: Any) -> Any:
+def _H(x: Tensor) -> Any:
     if x._array.ndim not in (0, 2):
         raise ShapeError(f"H: expects a matrix, got shape {x._array.shape}", fix="x.mH")
     return adjoint(x)
@@ -178,11 +200,12 @@ H = property(_H)
 # --------------------------------------------------------------------------------------------------- powers of a vector
 
 
-def linalg_vander(x: Any, *, N: int | None = None) -> Any:
-    """The powers 0 to N - 1 of the elements of a vector, a row for each."""
+def linalg_vander(x: Tensor, *, N: int | None = None) -> Any:
+    """Return the powers 0 to N - 1 of the elements of a vector, a row for each."""
     shape = tensor_argument(x, "vander")._array.shape
     if not shape and N is None:
-        raise ShapeError("vander: a 0-d tensor does not say how many powers to take", fix="mutagrad.linalg.vander(x, N=3)")
+        raise ShapeError("vander: a 0-d tensor does not say how many powers to take",
+                         fix="mutagrad.linalg.vander(x, N=3)")
     n = shape[-1] if N is None else N
     if n < 2:
         raise BadValue(f"vander: N must be greater than 1, not {n}", fix="mutagrad.linalg.vander(x, N=3)")
@@ -190,7 +213,7 @@ def linalg_vander(x: Any, *, N: int | None = None) -> Any:
 
 
 @may_need_much
-def _powers(x: Any, n: int) -> Any:
+def _powers(x: Tensor, n: int) -> Any:
     """The powers 0 to n - 1 as a new last dimension."""
     x = x if x._array.dtype.kind in "fcV" else make(x._array.astype(np.int64))
     shape = x._array.shape
@@ -200,10 +223,11 @@ def _powers(x: Any, n: int) -> Any:
     return cat([ones, cumprod(broadcast_to(unsqueeze(x, -1), (*shape, n - 1)), -1)], -1)
 
 
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
-    """The powers N - 1 to 0 of the elements of a vector, a row for each; in rising order if `increasing`."""
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Any:
+    """Return the powers N - 1 to 0 of the elements of a vector, a row for each; rising if `increasing`."""
     if tensor_argument(x, "vander")._array.ndim != 1:
-        raise ShapeError(f"vander: expects a vector, got shape {x._array.shape}", fix="mutagrad.linalg.vander(x) takes batches")
+        raise ShapeError(f"vander: expects a vector, got shape {x._array.shape}",
+                         fix="mutagrad.linalg.vander(x) takes batches")
     n = x._array.shape[0] if N is None else N
     if n < 0:
         raise BadValue(f"vander: N must not be negative, got {n}", fix="mutagrad.vander(x, 3)")

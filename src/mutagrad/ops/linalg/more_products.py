@@ -33,7 +33,7 @@ from .products import (
 FUNCTIONS = "addbmm addmv addr baddbmm chain_matmul cross inner kron vdot"
 METHODS = "addbmm addbmm_ addmm_ addmv addmv_ addr addr_ baddbmm baddbmm_ cross inner kron vdot"
 
-# ---------------------------------------------------------------------------------------------- a product and something added
+# ---------------------------------------------------------------------------------------- a product and something added
 
 addmv_values = sum_with_product("addmv")
 baddbmm_values = sum_with_product("baddbmm")
@@ -41,23 +41,27 @@ baddbmm_values = sum_with_product("baddbmm")
 
 def _whole(x: Any, scale: Any) -> Any:
     """A scale beside integers is cut to one, as PyTorch does here (and refuses to do in addmm)."""
-    return int(scale) if isinstance(x, TensorBase) and isinstance(scale, float) and x._array.dtype.kind in "iu" else scale
+    integral = isinstance(x, TensorBase) and x._array.dtype.kind in "iu"
+    return int(scale) if integral and isinstance(scale, float) else scale
 
 
-def addmv(input: Any, mat: Any, vec: Any, *, beta: float = 1, alpha: float = 1, out: Any = None) -> Any:
-    """`beta * x + alpha * (mat @ vec)`."""
+def addmv(input: TensorBase, mat: TensorBase, vec: TensorBase, *, beta: float = 1, alpha: float = 1,
+          out: TensorBase | None = None) -> Any:
+    """Return `beta * x + alpha * (mat @ vec)`."""
     beta, alpha = _whole(input, beta), _whole(input, alpha)
     return write_out("addmv", add_product(addmv_values, "addmv", input, mat, vec, (2, 1), beta, alpha), out)
 
 
-def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float = 1, out: Any = None) -> Any:
-    """`beta * x + alpha * (batch1 @ batch2)` for batches of matrices."""
+def baddbmm(input: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: float = 1, alpha: float = 1,
+            out: TensorBase | None = None) -> Any:
+    """Return `beta * x + alpha * (batch1 @ batch2)` for batches of matrices."""
     beta, alpha = _whole(input, beta), _whole(input, alpha)
     return write_out("baddbmm", add_product(baddbmm_values, "baddbmm", input, batch1, batch2, (3, 3), beta, alpha), out)
 
 
-def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float = 1, out: Any = None) -> Any:
-    """`beta * x + alpha * (batch1 @ batch2).sum(0)`: one product of the matrices laid side by side."""
+def addbmm(input: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: float = 1, alpha: float = 1,
+           out: TensorBase | None = None) -> Any:
+    """Return `beta * x + alpha * (batch1 @ batch2).sum(0)`: one product of the matrices laid side by side."""
     check_factors("addbmm", input, batch1, batch2)
     a, b = batch1._array.shape, batch2._array.shape
     if len(a) != 3 or len(b) != 3 or a[0] != b[0] or a[2] != b[1]:
@@ -68,8 +72,9 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: floa
     return write_out("addbmm", add_product(addmm_values, "addbmm", input, left, right, (2, 2), beta, alpha), out)
 
 
-def addr(input: Any, vec1: Any, vec2: Any, *, beta: float = 1, alpha: float = 1, out: Any = None) -> Any:
-    """`beta * x + alpha * outer(vec1, vec2)`."""
+def addr(input: TensorBase, vec1: TensorBase, vec2: TensorBase, *, beta: float = 1, alpha: float = 1,
+         out: TensorBase | None = None) -> Any:
+    """Return `beta * x + alpha * outer(vec1, vec2)`."""
     tensors = [tensor_argument(v, "addr") for v in (input, vec1, vec2)]
     if vec1._array.ndim != 1 or vec2._array.ndim != 1:
         raise mismatch("addr", vec1, vec2, "addr takes two vectors")
@@ -84,58 +89,61 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: float = 1, alpha: float = 1,
     return write_out("addr", addmm_values(bias, unsqueeze(left, 1), unsqueeze(right, 0), beta, alpha), out)
 
 
-def _written(name: str, x: Any, result: Any) -> Any:
+def _written(name: str, x: TensorBase, result: TensorBase) -> Any:
     """Writes the result into `x`, whose shape it must have."""
     if x._array.shape != result._array.shape:
-        raise ShapeError(f"{name}: a result of shape {result._array.shape} cannot be written into a tensor of shape {x._array.shape}",
+        raise ShapeError(f"{name}: a result of shape {result._array.shape} cannot be written "
+                         f"into a tensor of shape {x._array.shape}",
                          why="a write never changes the shape of its target", fix=f"y = mutagrad.{name[:-1]}(x, ...)")
     return copy_into(x, result)
 
 
-def addmm_(x: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+def addmm_(x: TensorBase, mat1: TensorBase, mat2: TensorBase, *, beta: float = 1, alpha: float = 1) -> Any:
     return _written("addmm_", x, addmm(x, mat1, mat2, beta=beta, alpha=alpha))
 
 
-def addmv_(x: Any, mat: Any, vec: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+def addmv_(x: TensorBase, mat: TensorBase, vec: TensorBase, *, beta: float = 1, alpha: float = 1) -> Any:
     return _written("addmv_", x, addmv(x, mat, vec, beta=beta, alpha=alpha))
 
 
-def addbmm_(x: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+def addbmm_(x: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: float = 1, alpha: float = 1) -> Any:
     return _written("addbmm_", x, addbmm(x, batch1, batch2, beta=beta, alpha=alpha))
 
 
-def baddbmm_(x: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+def baddbmm_(x: TensorBase, batch1: TensorBase, batch2: TensorBase, *, beta: float = 1, alpha: float = 1) -> Any:
     return _written("baddbmm_", x, baddbmm(x, batch1, batch2, beta=beta, alpha=alpha))
 
 
-def addr_(x: Any, vec1: Any, vec2: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+def addr_(x: TensorBase, vec1: TensorBase, vec2: TensorBase, *, beta: float = 1, alpha: float = 1) -> Any:
     found = addr(x, vec1, vec2, beta=beta, alpha=alpha)
     if found._array.dtype is not x._array.dtype:
-        raise DTypeError(f"addr_: a result of type {of_array(found._array.dtype).name} cannot be written into {of_array(x._array.dtype).name}",
+        raise DTypeError(f"addr_: a result of type {of_array(found._array.dtype).name} "
+                         f"cannot be written into {of_array(x._array.dtype).name}",
                          fix="x.addr(vec1, vec2) makes a new tensor")
     return _written("addr_", x, found)
 
 
-# -------------------------------------------------------------------------------------------------------- inner products
+# ------------------------------------------------------------------------------------------------------- inner products
 
-def inner(input: Any, other: Any, *, out: Any = None) -> Any:
-    """Sums of products over the last dimension of both."""
+def inner(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> Any:
+    """Sum products over the last dimension of both."""
     check_factors("inner", input, other)
     if not input._array.ndim or not other._array.ndim:
         return write_out("inner", mul(input, other), out)
     if input._array.shape[-1] != other._array.shape[-1]:
-        raise mismatch("inner", input, other, f"the last sizes {input._array.shape[-1]} and {other._array.shape[-1]} differ")
+        raise mismatch("inner", input, other,
+                       f"the last sizes {input._array.shape[-1]} and {other._array.shape[-1]} differ")
     return write_out("inner", tensordot(input, other, dims=([-1], [-1])), out)
 
 
-def vdot(input: Any, other: Any, *, out: Any = None) -> Any:
-    """The sum of the products of two vectors, the first conjugated."""
+def vdot(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> Any:
+    """Return the sum of the products of two vectors, the first conjugated."""
     check_factors("vdot", input, other)
     return write_out("vdot", dot(conj(input) if input._array.dtype.kind == "c" else input, other), out)
 
 
-def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
-    """The inner products of vectors along a dimension, the first conjugated."""
+def vecdot(x: TensorBase, y: TensorBase, *, dim: int = -1, out: TensorBase | None = None) -> Any:
+    """Return the inner products of vectors along a dimension, the first conjugated."""
     check_factors("vecdot", x, y)
     wide, other = broadcast_tensors(x, y)
     dim = whole_dim(dim, wide._array.ndim, "vecdot")
@@ -149,15 +157,17 @@ cross_values = primitive("cross", lambda a, b, dim: np.cross(a, b, axis=dim), se
                          x=lambda xp, g, y, dim: xp.cross(y, g, dim), y=lambda xp, g, x, dim: xp.cross(g, x, dim))
 
 
-def linalg_cross(input: Any, other: Any, *, dim: int = -1, out: Any = None) -> Any:
-    """The vectors at right angles to both, along a dimension of size 3."""
+def linalg_cross(input: TensorBase, other: TensorBase, *, dim: int = -1, out: TensorBase | None = None) -> Any:
+    """Return the vectors at right angles to both, along a dimension of size 3."""
     x, y = tensor_argument(input, "cross"), tensor_argument(other, "cross")
     a, b = x._array.shape, y._array.shape
     if len(a) != len(b):
-        raise ShapeError(f"cross: shapes {a} and {b} have different numbers of dimensions", fix="add a dimension: y[None]")
+        raise ShapeError(f"cross: shapes {a} and {b} have different numbers of dimensions",
+                         fix="add a dimension: y[None]")
     dim = whole_dim(dim, len(a), "cross")
     if not a or a[dim] != 3 or b[dim] != 3:
-        raise ShapeError(f"cross: dimension {dim} of shapes {a} and {b} must have size 3", fix="dim= of the three coordinates")
+        raise ShapeError(f"cross: dimension {dim} of shapes {a} and {b} must have size 3",
+                         fix="dim= of the three coordinates")
     common = operand_dtype([x, y])
     if common.category == BOOL:
         raise DTypeError("cross: not defined for booleans", fix="x.int()")
@@ -165,16 +175,16 @@ def linalg_cross(input: Any, other: Any, *, dim: int = -1, out: Any = None) -> A
     return write_out("cross", cross_values(*broadcast_tensors(x, y), dim), out)
 
 
-def cross(input: Any, other: Any, dim: int | None = None, *, out: Any = None) -> Any:
-    """The vectors at right angles to both, along a dimension of size 3: the first such if none is named."""
+def cross(input: TensorBase, other: TensorBase, dim: int | None = None, *, out: TensorBase | None = None) -> Any:
+    """Return the vectors at right angles to both, along a dimension of size 3: the first such if none is named."""
     shape = tensor_argument(input, "cross")._array.shape
     if dim is None and 3 not in shape:
         raise ShapeError(f"cross: no dimension of shape {shape} has size 3", fix="vectors of three coordinates")
     return linalg_cross(input, other, dim=shape.index(3) if dim is None else dim, out=out)
 
 
-def kron(input: Any, other: Any, *, out: Any = None) -> Any:
-    """Every element of the first times the whole of the second, laid out as blocks.
+def kron(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> Any:
+    """Multiply every element of the first with the whole of the second, laid out as blocks.
 
     >>> import mutagrad as mg
     >>> mg.kron(mg.tensor([1., 2.]), mg.tensor([1., 10.]))
@@ -187,7 +197,7 @@ def kron(input: Any, other: Any, *, out: Any = None) -> Any:
     return write_out("kron", reshape(blocks, *(i * j for i, j in zip(a, b))), out)
 
 
-# ----------------------------------------------------------------------------------------------------------- many factors
+# --------------------------------------------------------------------------------------------------------- many factors
 
 def _splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
     """Where to split each run of factors so that the fewest products of numbers are made."""
@@ -202,38 +212,43 @@ def _splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
     return best
 
 
-def _multiply(factors: Sequence[Any], splits: dict[tuple[int, int], int], i: int, j: int) -> Any:
+def _multiply(factors: Sequence[TensorBase], splits: dict[tuple[int, int], int], i: int, j: int) -> Any:
     if i == j:
         return factors[i]
     k = splits[i, j]
     return matmul(_multiply(factors, splits, i, k), _multiply(factors, splits, k + 1, j))
 
 
-def multi_dot(tensors: Sequence[Any], *, out: Any = None) -> Any:
-    """The product of several matrices, in the order that needs the least work; the first and last may be vectors."""
+def multi_dot(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> Any:
+    """Multiply several matrices in the order that needs the least work; the first and last may be vectors."""
     if not isinstance(tensors, (tuple, list)):
-        raise BadArgument(f"multi_dot: expects a sequence of tensors, got {type(tensors).__name__}", fix="mutagrad.linalg.multi_dot([x, y])")
+        raise BadArgument(f"multi_dot: expects a sequence of tensors, got {type(tensors).__name__}",
+                          fix="mutagrad.linalg.multi_dot([x, y])")
     factors = [tensor_argument(x, "multi_dot") for x in tensors]
     if len(factors) < 2:
-        raise BadValue(f"multi_dot: expects at least two tensors, got {len(factors)}", fix="mutagrad.linalg.multi_dot([x, y])")
+        raise BadValue(f"multi_dot: expects at least two tensors, got {len(factors)}",
+                       fix="mutagrad.linalg.multi_dot([x, y])")
     check_factors("multi_dot", *factors)
     ranks = [x._array.ndim for x in factors]
     if ranks[0] not in (1, 2) or ranks[-1] not in (1, 2) or any(rank != 2 for rank in ranks[1:-1]):
-        raise ShapeError(f"multi_dot: expects matrices, of which the first and last may be vectors; got shapes {[x._array.shape for x in factors]}",
-                         fix="x @ y for batches of matrices")
+        raise ShapeError("multi_dot: expects matrices, of which the first and last may be vectors; "
+                         f"got shapes {[x._array.shape for x in factors]}", fix="x @ y for batches of matrices")
     for left, right in pairwise(factors):
         if left._array.shape[-1] != right._array.shape[0]:
-            raise mismatch("multi_dot", left, right, f"sizes {left._array.shape[-1]} and {right._array.shape[0]} differ")
+            raise mismatch("multi_dot", left, right,
+                           f"sizes {left._array.shape[-1]} and {right._array.shape[0]} differ")
     last = [x._array.shape[1] if x._array.ndim == 2 else 1 for x in factors[1:]]
     sizes = [factors[0]._array.shape[0] if ranks[0] == 2 else 1, factors[0]._array.shape[-1], *last]
     return write_out("multi_dot", _multiply(factors, _splits(sizes), 0, len(factors) - 1), out)
 
 
-def chain_matmul(*matrices: Any, out: Any = None) -> Any:
-    """The product of several matrices, in the order that needs the least work."""
+def chain_matmul(*matrices: TensorBase, out: TensorBase | None = None) -> Any:
+    """Multiply several matrices in the order that needs the least work."""
     if not matrices:
-        raise BadArgument("chain_matmul: expects at least one matrix, got none", fix="mutagrad.linalg.multi_dot([x, y])")
+        raise BadArgument("chain_matmul: expects at least one matrix, got none",
+                          fix="mutagrad.linalg.multi_dot([x, y])")
     check_factors("chain_matmul", *matrices)
     if any(x._array.ndim != 2 for x in matrices):
-        raise ShapeError(f"chain_matmul: expects matrices, got shapes {[x._array.shape for x in matrices]}", fix="x @ y for batches of matrices")
+        raise ShapeError(f"chain_matmul: expects matrices, got shapes {[x._array.shape for x in matrices]}",
+                         fix="x @ y for batches of matrices")
     return write_out("chain_matmul", matrices[0], out) if len(matrices) == 1 else multi_dot(matrices, out=out)

@@ -1,14 +1,17 @@
 """What the singular values of matrices tell: norms, rank, condition, pseudo-inverse, least squares."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import anywhere
 from ...base import return_types
 from ...base.errors import BadData, BadValue, DTypeError, ShapeError, bad_choice
+from ...base.operands import Array
 from ...core.codegen import primitive
-from ...core.dtypes import FLOAT, of_array
+from ...core.dtypes import FLOAT, dtype, of_array
 from ...core.factory import make
 from ...core.number import number
 from ...core.op import RECORDED
@@ -16,7 +19,7 @@ from ...core.out_arg import write_out
 from ...core.storage import TensorBase
 from ..math.elementwise import abs as abs_
 from ..reduce.reductions import amax_dims, amin_dims, norm, sum_dims, to_dtype
-from ..shape.shape import movedim, narrow, reshape, squeeze, tensor_argument, unsqueeze, whole_dims
+from ..shape.shape import Dims, movedim, narrow, reshape, squeeze, tensor_argument, unsqueeze, whole_dims
 from .products import matmul
 from .solving import adj, as_real, batched, floating, inv_values, matrices, one_type, square, with_conjugates
 from .spectral import eigvalsh, svdvals
@@ -24,18 +27,20 @@ from .spectral import eigvalsh, svdvals
 FUNCTIONS = "pinverse"
 METHODS = "pinverse"
 
-# ----------------------------------------------------------------------------------------------------------------- norms
+# ---------------------------------------------------------------------------------------------------------------- norms
 
 
-def _normed(name: str, x: Any, dtype: Any) -> Any:
+def _normed(name: str, x: TensorBase, dtype: dtype | None) -> TensorBase:
     """The tensor in the type that its norm is computed in."""
     if of_array(tensor_argument(x, name)._array.dtype).category < FLOAT:
-        raise DTypeError(f"{name}: expects a floating point or complex tensor, got {of_array(x._array.dtype).name}", fix="x.float()")
+        raise DTypeError(f"{name}: expects a floating point or complex tensor, got {of_array(x._array.dtype).name}",
+                         fix="x.float()")
     return x if dtype is None else to_dtype(x, dtype)
 
 
-def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
-    """The p-norm of all elements, or along dimensions; at zero its gradient is zero."""
+def vector_norm(x: TensorBase, ord: float | str = 2, dim: Dims = None, keepdim: bool = False, *,
+                dtype: dtype | None = None, out: TensorBase | None = None) -> Any:
+    """Return the p-norm of all elements, or along dimensions; at zero its gradient is zero."""
     ord = ord if ord.__class__ is str else number(ord)
     if isinstance(ord, (str, bool)):
         raise BadData(f"vector_norm: ord must be a number, not {ord!r}", fix="ord=2, or mutagrad.linalg.matrix_norm")
@@ -46,29 +51,33 @@ def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *,
     return write_out("vector_norm", norm(x, ord, dims if x._array.ndim else None, keepdim), out)
 
 
-def _check_not_empty(name: str, x: Any, dims: tuple[int, ...]) -> None:
+def _check_not_empty(name: str, x: TensorBase, dims: tuple[int, ...]) -> None:
     if any(x._array.shape[d] == 0 for d in dims):
-        raise ShapeError(f"{name}: an empty dimension of shape {x._array.shape} has no largest or smallest element", fix="if x.numel(): ...")
+        raise ShapeError(f"{name}: an empty dimension of shape {x._array.shape} has no largest or smallest element",
+                         fix="if x.numel(): ...")
 
 
 _MATRIX_ORDERS = ("fro", "nuc", 1, -1, 2, -2, inf, -inf)
 
 
-def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
-    """The norm of matrices: of their elements ("fro"), singular values (2, -2, "nuc"), column sums (1, -1) or row sums (inf, -inf)."""
+def matrix_norm(A: TensorBase, ord: float | str = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *,
+                dtype: dtype | None = None, out: TensorBase | None = None) -> Any:
+    """Return the norm of matrices: of elements ("fro"), singular values (±2, "nuc"), columns (±1) or rows (±inf)."""
     ord = ord if ord.__class__ is str else number(ord)
     A = _normed("matrix_norm", A, dtype)
     if A._array.ndim < 2:
-        raise ShapeError(f"matrix_norm: expects a matrix or a batch of them, got shape {A._array.shape}", fix="mutagrad.linalg.vector_norm")
+        raise ShapeError(f"matrix_norm: expects a matrix or a batch of them, got shape {A._array.shape}",
+                         fix="mutagrad.linalg.vector_norm")
     if not isinstance(dim, (tuple, list)) or len(dim) != 2:
         raise BadValue(f"matrix_norm: dim must name two dimensions, got {dim!r}", fix="dim=(-2, -1)")
     dims = whole_dims(dim, A._array.ndim, "matrix_norm")
     if ord not in _MATRIX_ORDERS:
-        raise bad_choice(ord, (str, int, float), f"matrix_norm: ord={ord!r} is none of {_MATRIX_ORDERS}", fix="ord='fro'")
+        raise bad_choice(ord, (str, int, float), f"matrix_norm: ord={ord!r} is none of {_MATRIX_ORDERS}",
+                         fix="ord='fro'")
     return write_out("matrix_norm", _matrix_norm(A, ord, dims, keepdim), out)
 
 
-def _matrix_norm(A: Any, ord: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+def _matrix_norm(A: TensorBase, ord: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
     if ord == "fro":
         return norm(A, 2, dims, keepdim)
     if ord != "nuc":
@@ -76,7 +85,8 @@ def _matrix_norm(A: Any, ord: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
     if ord in ("nuc", 2, -2):
         values = svdvals(movedim(A, dims, (-2, -1)))
         last = (values._array.ndim - 1,)
-        found = sum_dims(values, last, False) if ord == "nuc" else (amax_dims if ord == 2 else amin_dims)(values, last, False)
+        combine = sum_dims if ord == "nuc" else amax_dims if ord == 2 else amin_dims
+        found = combine(values, last, False)
     else:
         summed, chosen = dims if abs(ord) == 1 else dims[::-1]
         found = sum_dims(abs_(A), (summed,), True)
@@ -84,16 +94,18 @@ def _matrix_norm(A: Any, ord: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
     return reshape(found, *(1 if d in dims else n for d, n in enumerate(A._array.shape))) if keepdim else found
 
 
-def _check_matrix_sizes(A: Any, ord: Any, dims: tuple[int, ...]) -> None:
+def _check_matrix_sizes(A: TensorBase, ord: Any, dims: tuple[int, ...]) -> None:
     """The largest of nothing does not exist."""
     sizes = [A._array.shape[d] for d in dims]
     chosen = min(sizes) if abs(ord) == 2 else sizes[1] if abs(ord) == 1 else sizes[0]
     if chosen == 0:
-        raise ShapeError(f"matrix_norm: matrices of shape {tuple(sizes)} have no norm of order {ord}", fix="if A.numel(): ...")
+        raise ShapeError(f"matrix_norm: matrices of shape {tuple(sizes)} have no norm of order {ord}",
+                         fix="if A.numel(): ...")
 
 
-def linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None) -> Any:
-    """The norm of vectors (one dimension) or matrices (two); of all elements if neither `ord` nor `dim` is given."""
+def linalg_norm(A: TensorBase, ord: float | str | None = None, dim: Any = None, keepdim: bool = False, *,
+                out: TensorBase | None = None, dtype: dtype | None = None) -> Any:
+    """Return the norm of vectors (one dimension) or matrices (two); of all elements without `ord` and `dim`."""
     x = _normed("norm", A, dtype)
     if dim is not None:
         dim = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
@@ -103,15 +115,16 @@ def linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False,
         return vector_norm(x, 2, dim, keepdim, out=out)
     if dim is None:
         if x._array.ndim not in (1, 2):
-            raise ShapeError(f"norm: with ord and without dim it takes a vector or a matrix, got shape {x._array.shape}", fix="dim=(-2, -1)")
+            raise ShapeError("norm: with ord and without dim it takes a vector or a matrix, "
+                             f"got shape {x._array.shape}", fix="dim=(-2, -1)")
         dim = tuple(range(x._array.ndim))
     if len(dim) == 2:
         return matrix_norm(x, ord, dim, keepdim, out=out)
     return vector_norm(x, ord, dim, keepdim, out=out)
 
 
-def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
-    """How much the solution of A @ X = B can grow with an error in B: norm(A) * norm(inv(A))."""
+def cond(A: TensorBase, p: float | str | None = None, *, out: TensorBase | None = None) -> Any:
+    """Return how much the solution of A @ X = B can grow with an error in B: norm(A) * norm(inv(A))."""
     p = p if p.__class__ is str else number(p)
     matrices(A, "cond")
     if p is None or p in (2, -2):
@@ -129,11 +142,11 @@ def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
     return write_out("cond", RECORDED.where(make(np.isnan(found._array)), inf, found), out)
 
 
-# ----------------------------------------------------------------------------------------------------------------- ranks
+# ---------------------------------------------------------------------------------------------------------------- ranks
 
-def _tolerances(A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
+def _tolerances(A: TensorBase, atol: TensorBase | float | None, rtol: TensorBase | float | None) -> tuple[Array, Array]:
     """Absolute and relative, as arrays for each matrix: without either, what rounding leaves of a zero."""
-    def as_array(value: Any) -> Any:
+    def as_array(value: TensorBase | float) -> Array:
         return value._array[..., None] if isinstance(value, TensorBase) else np.array(value)
 
     if rtol is None:
@@ -142,31 +155,34 @@ def _tolerances(A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
     return as_array(0.0 if atol is None else atol), as_array(rtol)
 
 
-def _above(values: Any, atol: Any, rtol: Any) -> Any:
+def _above(values: Array, atol: Array, rtol: Array) -> Any:
     """Which singular values count as more than zero; `values` are along the last dimension, and not negative."""
     largest = values.max(-1, keepdims=True, initial=0)
     return values > np.maximum(atol, rtol * largest)
 
 
-def matrix_rank(A: Any, tol: Any = None, hermitian: Any = False, *, atol: Any = None, rtol: Any = None, out: Any = None) -> Any:
-    """How many singular values are more than zero, up to tolerances."""
+def matrix_rank(A: TensorBase, tol: TensorBase | float | None = None, hermitian: bool = False, *,
+                atol: TensorBase | float | None = None, rtol: TensorBase | float | None = None,
+                out: TensorBase | None = None) -> Any:
+    """Return how many singular values are more than zero, up to tolerances."""
     matrices(A, "matrix_rank")
     if isinstance(tol, bool):
         tol, hermitian = None, tol
     if tol is not None:
         atol, rtol = tol, 0.0
     values = _spectrum(A, hermitian)
-    return write_out("matrix_rank", make(np.asarray(_above(values, *_tolerances(A, atol, rtol)).sum(-1, dtype=np.int64))), out)
+    above = _above(values, *_tolerances(A, atol, rtol))
+    return write_out("matrix_rank", make(np.asarray(above.sum(-1, dtype=np.int64))), out)
 
 
-def _spectrum(A: Any, hermitian: bool) -> Any:
+def _spectrum(A: TensorBase, hermitian: bool) -> Any:
     detached = make(A._array)
     return np.abs(eigvalsh(square(detached, "matrix_rank"))._array) if hermitian else svdvals(detached)._array
 
 
-# ------------------------------------------------------------------------------------------------------- pseudo-inverses
+# ------------------------------------------------------------------------------------------------------ pseudo-inverses
 
-def _pinv(a: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
+def _pinv(a: Array, atol: Array, rtol: Array, hermitian: bool) -> Any:
     if not a.size:
         return np.zeros((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)
     if hermitian:
@@ -191,30 +207,33 @@ def _pinv_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
     return found + inside - xp.matmul(xp.matmul(inside, out), x)
 
 
-pinv_values = with_conjugates(primitive("pinv", _pinv, settings=("atol", "rtol", "hermitian"), x=lambda xp, g, x, out: _pinv_rule(xp, g, x, out)))
+pinv_values = with_conjugates(primitive("pinv", _pinv, settings=("atol", "rtol", "hermitian"),
+                                        x=lambda xp, g, x, out: _pinv_rule(xp, g, x, out)))
 
 
-def pinv(A: Any, rcond: Any = None, hermitian: Any = False, *, atol: Any = None, rtol: Any = None, out: Any = None) -> Any:
-    """The pseudo-inverse: of all X that bring A @ X nearest to the identity, the smallest."""
+def pinv(A: TensorBase, rcond: TensorBase | float | None = None, hermitian: bool = False, *,
+         atol: TensorBase | float | None = None, rtol: TensorBase | float | None = None,
+         out: TensorBase | None = None) -> Any:
+    """Return the pseudo-inverse: of all X that bring A @ X nearest to the identity, the smallest."""
     matrices(A, "pinv")
     if isinstance(rcond, bool):
         rcond, hermitian = None, rcond
-    atol, rtol = _tolerances(A, atol, rcond if rtol is None else rtol)
+    tolerances = _tolerances(A, atol, rcond if rtol is None else rtol)
     if hermitian:
         square(A, "pinv")
-    return write_out("pinv", pinv_values(A, atol, rtol, bool(hermitian)), out)
+    return write_out("pinv", pinv_values(A, *tolerances, bool(hermitian)), out)
 
 
-def pinverse(input: Any, rcond: float = 1e-15) -> Any:
-    """The pseudo-inverse: an older name of `linalg.pinv`."""
+def pinverse(input: TensorBase, rcond: float = 1e-15) -> Any:
+    """Return the pseudo-inverse: an older name of `linalg.pinv`."""
     return pinv(input, rcond)
 
 
 _DRIVERS = ("gelsy", "gels", "gelsd", "gelss")
 
 
-def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> Any:
-    """X for which A @ X comes nearest to B; the residuals, rank and singular values that LAPACK's `driver` gives besides.
+def lstsq(A: TensorBase, B: TensorBase, rcond: TensorBase | float | None = None, *, driver: str | None = None) -> Any:
+    """Return X for which A @ X comes nearest to B; and the residuals, rank and singular values of LAPACK's `driver`.
 
     >>> import mutagrad as mg
     >>> A, B = mg.tensor([[1., 0.], [1., 1.], [1., 2.]]), mg.tensor([[1.], [3.], [5.]])
@@ -231,7 +250,8 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> An
     vector = B._array.ndim == A._array.ndim - 1 and B._array.shape == A._array.shape[:-1]
     right = unsqueeze(B, -1) if vector else matrices(B, "lstsq")
     if right._array.shape[-2] != A._array.shape[-2]:
-        raise ShapeError(f"lstsq: A of shape {A._array.shape} and B of shape {B._array.shape} do not fit", fix="B needs as many rows as A")
+        raise ShapeError(f"lstsq: A of shape {A._array.shape} and B of shape {B._array.shape} do not fit",
+                         fix="B needs as many rows as A")
     a, b = batched("lstsq", A, right)
     values = _spectrum(A, False)
     counted = _above(values, *_tolerances(A, None, rcond)).sum(-1, dtype=np.int64)
@@ -243,10 +263,10 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: str | None = None) -> An
                                      make(values) if driver in ("gelsd", "gelss") else nothing)
 
 
-def _residuals(a: Any, b: Any, solution: Any, driver: str, rank: Any) -> Any:
+def _residuals(a: TensorBase, b: TensorBase, solution: TensorBase, driver: str, rank: Array) -> Any:
     """The sums of squares that are left, where there are more rows than unknowns; else nothing."""
     m, n = a._array.shape[-2:]
-    if m > n and driver != "gelsy" and np.all(rank == n):
+    if m > n and driver != "gelsy" and not anywhere(rank != n):
         size = abs_(matmul(a, solution) - b)
         return sum_dims(size * size, (size._array.ndim - 2,), False)
     return as_real(narrow(reshape(solution, -1), 0, 0, 0))

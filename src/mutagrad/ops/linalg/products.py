@@ -1,6 +1,7 @@
 """Products of matrices and vectors."""
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from math import prod
 from string import ascii_letters, ascii_lowercase, ascii_uppercase
 from typing import Any
@@ -10,6 +11,7 @@ from ...arrays.bfloat16 import SHORT, rounded, widened
 from ...arrays.numpy import silenced
 from ...base.errors import BadArgument, BadData, BadValue, DTypeError, OutOfMemory, ShapeError
 from ...base.modes import mode
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.dtypes import BOOL, FLOAT, of_array
 from ...core.factory import make
@@ -56,8 +58,8 @@ def _right(xp: Any, g: Any, x: Any, shape: tuple[int, ...]) -> Any:
 _matmul = np.matmul
 
 
-def product(a: Any, b: Any) -> Any:
-    """`a @ b`."""
+def product(a: Array, b: Array) -> Any:
+    """Return `a @ b`."""
     if a.shape[-1] < _LONG or a.ndim != 2 or b.ndim != 2 or 1 in (len(a), b.shape[1]) or a.size * b.shape[1] > _SMALL:
         return _matmul(a, b)
     return _long_product(a, b)
@@ -67,8 +69,8 @@ _LONG = 1024  # products to be added that are worth adding in groups
 _SMALL = 1 << 22  # products up to which this is as fast, and OpenBLAS adds all of an element's one after the other
 
 
-def _long_product(a: Any, b: Any) -> Any:
-    """`a @ b` of long rows and columns, such as the gradient of a few weights over a large batch: as the sum of products of parts."""
+def _long_product(a: Array, b: Array) -> Any:
+    """`a @ b` of long rows and columns, such as the gradient of few weights over a large batch: the sum of parts."""
     groups = a.shape[1] // sums.GROUP
     each = a.shape[1] // groups
     whole = groups * each
@@ -78,7 +80,7 @@ def _long_product(a: Any, b: Any) -> Any:
     return sums.add(parts, (0,))
 
 
-def _add_product(name: str, bias: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
+def _add_product(name: str, bias: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Any:
     """beta * bias + alpha * (a @ b) in the type of a; with beta 0 the bias does not count, be it nan."""
     found = product(a, b)
     if alpha != 1:
@@ -89,13 +91,14 @@ def _add_product(name: str, bias: Any, a: Any, b: Any, beta: Any, alpha: Any) ->
         else:
             found += bias if beta == 1 else (bias * beta).astype(a.dtype, copy=False)
     except ValueError:
-        raise ShapeError(f"{name}: what is added has shape {bias.shape}, the product {found.shape}", why="the first must broadcast to the second",
+        raise ShapeError(f"{name}: what is added has shape {bias.shape}, the product {found.shape}",
+                         why="the first must broadcast to the second",
                          fix="reshape it until its sizes are equal or 1") from None
     return found
 
 
 def sum_with_product(name: str) -> Any:
-    """Declares `beta * bias + alpha * (x @ y)` as one operation, in which the bias broadcasts."""
+    """Declare `beta * bias + alpha * (x @ y)` as one operation, in which the bias broadcasts."""
     return primitive(name, lambda bias, a, b, beta, alpha: _add_product(name, bias, a, b, beta, alpha),
                      settings=("beta", "alpha"), numbers=("beta", "alpha"),
                      bias=lambda xp, g, bias_shape, beta: _sum_to(xp, g if beta == 1 else g * beta, bias_shape),
@@ -108,34 +111,37 @@ matmul_values = primitive("matmul", product, x=lambda xp, g, y, x_shape: _left(x
 addmm_values = sum_with_product("addmm")
 
 
-def check_factors(name: str, *factors: Any) -> None:
-    """Raises for what is no tensor, and for types that differ or have no products."""
+def check_factors(name: str, *factors: TensorBase) -> None:
+    """Raise for what is no tensor, and for types that differ or have no products."""
     for v in factors:
         if not isinstance(v, TensorBase):
-            raise BadArgument(f"{name}: expects tensors, got {type(v).__name__}", fix=f"mutagrad.{name}(x, mutagrad.tensor(y))")
+            raise BadArgument(f"{name}: expects tensors, got {type(v).__name__}",
+                              fix=f"mutagrad.{name}(x, mutagrad.tensor(y))")
     first = of_array(factors[0]._array.dtype)
     for v in factors[1:]:
         if v._array.dtype is not factors[0]._array.dtype:
             raise DTypeError(f"{name}: the operands have types {first.name} and {of_array(v._array.dtype).name}",
                              why="products do not promote", fix=f"y.to({first})")
     if first.category == BOOL:
-        raise DTypeError(f"{name}: not defined for booleans", why="PyTorch has no sums of products of them", fix="x.int() @ y.int()")
+        raise DTypeError(f"{name}: not defined for booleans", why="PyTorch has no sums of products of them",
+                         fix="x.int() @ y.int()")
 
 
-def _plain_factors(x: Any, y: Any) -> bool:
+def _plain_factors(x: object, y: object) -> bool:
     """Whether `check_factors` has nothing to say: one look instead of several, on the commonest path."""
-    return isinstance(x, TensorBase) and isinstance(y, TensorBase) and x._array.dtype is y._array.dtype and x._array.dtype.kind in "fc"
+    return (isinstance(x, TensorBase) and isinstance(y, TensorBase) and x._array.dtype is y._array.dtype
+            and x._array.dtype.kind in "fc")
 
 
-def mismatch(name: str, x: Any, y: Any, why: str) -> ShapeError:
+def mismatch(name: str, x: TensorBase, y: TensorBase, why: str) -> ShapeError:
     a, b = x._array.shape, y._array.shape
     fix = "x @ y.T" if len(b) == 2 and a and a[-1] == b[-1] else "check which operand should be transposed: x.T, y.T"
     shapes = f"mat1 and mat2 shapes cannot be multiplied ({'x'.join(map(str, a))} and {'x'.join(map(str, b))})"
     return ShapeError(f"{name}: {shapes}", why=why, fix=fix)
 
 
-def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
-    """`x @ y`: of vectors, matrices, or batches of matrices, whose batch dimensions broadcast.
+def matmul(input: TensorBase, other: TensorBase, *, out: TensorBase | None = None) -> Any:
+    """Multiply vectors, matrices, or batches of matrices, whose batch dimensions broadcast: `x @ y`.
 
     >>> import mutagrad as mg
     >>> mg.eye(2) @ mg.tensor([1., 2.])
@@ -159,12 +165,12 @@ def matmul(input: Any, other: Any, *, out: Any = None) -> Any:
     return result if out is None else write_out("matmul", result, out)
 
 
-def _is_sparse(x: Any) -> bool:
+def _is_sparse(x: object) -> bool:
     """Sparse matrices are no tensors, and know how to multiply themselves."""
     return not isinstance(x, TensorBase) and getattr(x, "is_sparse", False) is True
 
 
-def _ranked(name: str, dims_x: int, dims_y: int, x: Any, y: Any) -> Any:
+def _ranked(name: str, dims_x: int, dims_y: int, x: TensorBase, y: TensorBase) -> Any:
     if _is_sparse(x):
         return x @ y
     check_factors(name, x, y)
@@ -175,43 +181,44 @@ def _ranked(name: str, dims_x: int, dims_y: int, x: Any, y: Any) -> Any:
     return matmul(x, y)
 
 
-def mm(input: Any, mat2: Any, *, out: Any = None) -> Any:
-    """The product of two matrices."""
+def mm(input: TensorBase, mat2: TensorBase, *, out: TensorBase | None = None) -> Any:
+    """Return the product of two matrices."""
     return write_out("mm", _ranked("mm", 2, 2, input, mat2), out)
 
 
-def bmm(input: Any, mat2: Any, *, out: Any = None) -> Any:
-    """The products of two batches of matrices."""
+def bmm(input: TensorBase, mat2: TensorBase, *, out: TensorBase | None = None) -> Any:
+    """Return the products of two batches of matrices."""
     return write_out("bmm", _ranked("bmm", 3, 3, input, mat2), out)
 
 
-def mv(input: Any, vec: Any, *, out: Any = None) -> Any:
-    """The product of a matrix and a vector."""
+def mv(input: TensorBase, vec: TensorBase, *, out: TensorBase | None = None) -> Any:
+    """Return the product of a matrix and a vector."""
     return write_out("mv", _ranked("mv", 2, 1, input, vec), out)
 
 
-def dot(input: Any, tensor: Any, *, out: Any = None) -> Any:
-    """The sum of the products of two vectors."""
+def dot(input: TensorBase, tensor: TensorBase, *, out: TensorBase | None = None) -> Any:
+    """Return the sum of the products of two vectors."""
     return write_out("dot", _ranked("dot", 1, 1, input, tensor), out)
 
 
-def outer(input: Any, vec2: Any, *, out: Any = None) -> Any:
-    """The matrix of all products of two vectors."""
+def outer(input: TensorBase, vec2: TensorBase, *, out: TensorBase | None = None) -> Any:
+    """Return the matrix of all products of two vectors."""
     input, vec2 = tensor_argument(input, "outer"), tensor_argument(vec2, "outer")
     if input._array.ndim != 1 or vec2._array.ndim != 1:
         raise mismatch("outer", input, vec2, "outer takes two vectors")
     return write_out("outer", unsqueeze(input, 1) * vec2, out)
 
 
-def check_scales(name: str, x: Any, *scales: Any) -> None:
-    """Raises where a scale would make fractions of integers."""
+def check_scales(name: str, x: TensorBase, *scales: Any) -> None:
+    """Raise where a scale would make fractions of integers."""
     if of_array(x._array.dtype).category < FLOAT and any(isinstance(scale, float) for scale in scales):
         raise DTypeError(f"{name}: alpha and beta must be integers for tensors of {of_array(x._array.dtype).name}",
                          why="they do not change the type of the result", fix="x.float() first")
 
 
-def add_product(operation: Any, name: str, x: Any, left: Any, right: Any, dims: tuple[int, int], beta: Any, alpha: Any) -> Any:
-    """`operation`, one of `sum_with_product`, once its arguments are seen to fit."""
+def add_product(operation: Callable[..., TensorBase], name: str, x: TensorBase, left: TensorBase, right: TensorBase,
+                dims: tuple[int, int], beta: float, alpha: float) -> Any:
+    """Do `operation`, one of `sum_with_product`, once its arguments are seen to fit."""
     if not _plain_factors(left, right) or not _plain_factors(x, left):
         check_factors(name, x, left, right)
         check_scales(name, x, number(beta), number(alpha))
@@ -223,12 +230,13 @@ def add_product(operation: Any, name: str, x: Any, left: Any, right: Any, dims: 
     return operation(x, left, right, beta, alpha)
 
 
-def addmm(input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1, out: Any = None) -> Any:
-    """`beta * x + alpha * (mat1 @ mat2)`."""
+def addmm(input: TensorBase, mat1: TensorBase, mat2: TensorBase, *, beta: float = 1, alpha: float = 1,
+          out: TensorBase | None = None) -> Any:
+    """Return `beta * x + alpha * (mat1 @ mat2)`."""
     return write_out("addmm", add_product(addmm_values, "addmm", input, mat1, mat2, (2, 2), beta, alpha), out)
 
 
-# ---------------------------------------------------------------------------------------------------------------- einsum
+# --------------------------------------------------------------------------------------------------------------- einsum
 
 def _einsum_reverse(xp: Any, g: Any, saved: Any, links: Any) -> list[Any]:
     *operands, (terms, result) = saved
@@ -238,15 +246,16 @@ def _einsum_reverse(xp: Any, g: Any, saved: Any, links: Any) -> list[Any]:
             grads.append(None)
             continue
         others = [j for j in range(len(terms)) if j != i]
-        grads.append(xp.conjugate_einsum((result, *(terms[j] for j in others)), terms[i], (g, *(operands[j] for j in others))))
+        other_terms, factors = [terms[j] for j in others], [operands[j] for j in others]
+        grads.append(xp.conjugate_einsum((result, *other_terms), terms[i], (g, *factors)))
     return grads
 
 
-_ROOM = 1 << 24  # elements that what lies between two products may have: all in one go NumPy adds them one after the other
+_ROOM = 1 << 24  # elements that may lie between two products: in one go NumPy adds all of them one after the other
 
 
 @silenced
-def _einsum_arrays(terms: tuple[str, ...], result: str, arrays: tuple[Any, ...]) -> Any:
+def _einsum_arrays(terms: tuple[str, ...], result: str, arrays: tuple[Array, ...]) -> Any:
     equation, plan = f"{','.join(terms)}->{result}", ("greedy", max(_ROOM, *(a.size for a in arrays)))
     try:
         if arrays[0].dtype.char in SHORT:
@@ -259,7 +268,7 @@ def _einsum_arrays(terms: tuple[str, ...], result: str, arrays: tuple[Any, ...])
 _einsum = variadic("einsum", None, _einsum_reverse, True)
 
 
-def _einsum_recorded(terms: tuple[str, ...], result: str, tensors: tuple[Any, ...]) -> Any:
+def _einsum_recorded(terms: tuple[str, ...], result: str, tensors: tuple[TensorBase, ...]) -> Any:
     """Every letter of a term stands in the result or in another term, so each adjoint is an einsum again."""
     out = make(np.array(_einsum_arrays(terms, result, tuple(x._array for x in tensors)), order="C"))
     if mode.grad and any(x._storage.writer is not None for x in tensors):
@@ -269,7 +278,8 @@ def _einsum_recorded(terms: tuple[str, ...], result: str, tensors: tuple[Any, ..
     return out
 
 
-RAW.conjugate_einsum = lambda terms, result, arrays: _einsum_arrays(terms, result, (arrays[0], *(a.conj() for a in arrays[1:])))
+RAW.conjugate_einsum = lambda terms, result, arrays: _einsum_arrays(
+    terms, result, (arrays[0], *(a.conj() for a in arrays[1:])))
 RECORDED.conjugate_einsum = lambda terms, result, xs: _einsum_recorded(
     terms, result, (xs[0], *(x if x._array.dtype.kind != "c" else RECORDED.conj(x) for x in xs[1:])))
 
@@ -280,11 +290,12 @@ def _misfit(result: str, absent: set[str]) -> str:
     return f"{max(result, key=result.count)} appears more than once"
 
 
-def _parse(equation: str, tensors: tuple[Any, ...]) -> tuple[list[str], str]:
+def _parse(equation: str, tensors: tuple[TensorBase, ...]) -> tuple[list[str], str]:
     left, arrow, right = equation.replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != len(tensors):
-        raise BadValue(f"einsum(): {'fewer' if len(terms) > len(tensors) else 'more'} operands were provided than {equation!r} names: {len(tensors)}",
+        which = "fewer" if len(terms) > len(tensors) else "more"
+        raise BadValue(f"einsum(): {which} operands were provided than {equation!r} names: {len(tensors)}",
                        fix="one term for each, between commas")
     spare = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if c not in equation]
     width = max((x._array.ndim - len(s.replace("...", "")) for s, x in zip(terms, tensors) if "..." in s), default=0)
@@ -294,7 +305,8 @@ def _parse(equation: str, tensors: tuple[Any, ...]) -> tuple[list[str], str]:
         missing = x._array.ndim - len(s.replace("...", ""))
         s = s.replace("...", dots[width - missing:] if missing > 0 else "") if "..." in s else s
         if len(s) != x._array.ndim:
-            raise ShapeError(f"einsum(): the number of subscripts in the equation ({len(s)} in {s!r}) does not match shape {x._array.shape}",
+            raise ShapeError(f"einsum(): the number of subscripts in the equation ({len(s)} in {s!r}) "
+                             f"does not match shape {x._array.shape}",
                              fix="a letter for each dimension, or ... for those that need none")
         full.append(s)
     if not arrow:
@@ -303,9 +315,9 @@ def _parse(equation: str, tensors: tuple[Any, ...]) -> tuple[list[str], str]:
     return full, right.replace("...", dots)
 
 
-def _lettered(arguments: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+def _lettered(arguments: tuple[Any, ...]) -> tuple[str, tuple[TensorBase, ...]]:
     """The equation and the tensors of operands that are each followed by a list of numbers, one for each dimension."""
-    def letters(numbers: Any) -> str:
+    def letters(numbers: Sequence[Any]) -> str:
         if any(n is not ... and not 0 <= n < len(ascii_letters) for n in numbers):
             raise BadValue(f"einsum: a dimension's number in {list(numbers)} is not from 0 to {len(ascii_letters) - 1}",
                            fix="einsum(x, [0, 1], y, [1, 2], [0, 2])")
@@ -317,7 +329,7 @@ def _lettered(arguments: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
 
 
 def einsum(equation: Any, *operands: Any) -> Any:
-    """Sums of products named by letters; or, `einsum(x, [0, 1], y, [1])`, by numbers.
+    """Sum products named by letters; or, `einsum(x, [0, 1], y, [1])`, by numbers.
 
     >>> import mutagrad as mg
     >>> mg.einsum("ij,j->i", mg.eye(2), mg.tensor([3., 4.]))
@@ -327,28 +339,32 @@ def einsum(equation: Any, *operands: Any) -> Any:
     if isinstance(equation, TensorBase):
         equation, tensors = _lettered((equation, *operands))
     if not isinstance(equation, str):
-        raise BadArgument(f"einsum: the equation must be a string, not {type(equation).__name__}", fix='mutagrad.einsum("ij,jk->ik", x, y)')
+        raise BadArgument(f"einsum: the equation must be a string, not {type(equation).__name__}",
+                          fix='mutagrad.einsum("ij,jk->ik", x, y)')
     tensors = tuple(tensor_argument(x, "einsum") for x in tensors)
     terms, result = _parse(equation, tensors)
     sizes: dict[str, int] = {}
     for s, x in zip(terms, tensors):
         for c, n in zip(s, x._array.shape):
             if sizes.setdefault(c, n) != n and 1 not in (n, sizes[c]):
-                raise ShapeError(f"einsum(): subscript {c} of {equation!r} has size {n}, which does not broadcast with previously seen size {sizes[c]}",
+                raise ShapeError(f"einsum(): subscript {c} of {equation!r} has size {n}, "
+                                 f"which does not broadcast with previously seen size {sizes[c]}",
                                  fix="another letter for one of them, if they are different dimensions")
             sizes[c] = n if sizes[c] == 1 else sizes[c]
     ready = [_plain(s, x, sizes) for s, x in zip(terms, tensors)]
-    ready = [_sum_lonely(s, x, result + "".join(o for j, (o, _) in enumerate(ready) if j != i)) for i, (s, x) in enumerate(ready)]
+    others = ["".join(o for j, (o, _) in enumerate(ready) if j != i) for i in range(len(ready))]
+    ready = [_sum_lonely(s, x, result + letters) for (s, x), letters in zip(ready, others)]
     absent = set(result) - set("".join(s for s, _ in ready))
     if absent or len(set(result)) != len(result):
-        raise BadValue(f"einsum(): output subscript {_misfit(result, absent)} of {equation!r}", fix="each letter after -> once")
+        raise BadValue(f"einsum(): output subscript {_misfit(result, absent)} of {equation!r}",
+                       fix="each letter after -> once")
     if len(ready) == 1:
         s, x = ready[0]
         return permute(x, *(s.index(c) for c in result)) if s != result else x
     return _einsum_recorded(tuple(s for s, _ in ready), result, tuple(x for _, x in ready))
 
 
-def _plain(s: str, x: Any, sizes: dict[str, int]) -> tuple[str, Any]:
+def _plain(s: str, x: TensorBase, sizes: dict[str, int]) -> tuple[str, TensorBase]:
     """The operand with each letter once (diagonals taken) and at its full size."""
     for c in dict.fromkeys(s):
         while s.count(c) > 1:
@@ -361,7 +377,7 @@ def _plain(s: str, x: Any, sizes: dict[str, int]) -> tuple[str, Any]:
     return s, x
 
 
-def _sum_lonely(s: str, x: Any, elsewhere: str) -> tuple[str, Any]:
+def _sum_lonely(s: str, x: TensorBase, elsewhere: str) -> tuple[str, TensorBase]:
     """The operand without letters that stand nowhere else, which are summed right away."""
     lonely = tuple(i for i, c in enumerate(s) if c not in elsewhere)
     return ("".join(c for c in s if c in elsewhere), total(x, lonely)) if lonely else (s, x)
@@ -376,16 +392,18 @@ def _paired(name: str, dims: Any, n: int, m: int) -> tuple[tuple[int, ...], tupl
             raise BadValue(f"{name}: cannot sum over {dims} dimensions of operands that have {n} and {m}", fix="dims=1")
         return tuple(range(n - dims, n)), tuple(range(dims))
     if not isinstance(dims, (tuple, list)) or len(dims) != 2:
-        raise BadData(f"{name}: dims must be a number or two lists of dimensions, got {dims!r}", fix="dims=([0, 1], [1, 0])")
+        raise BadData(f"{name}: dims must be a number or two lists of dimensions, got {dims!r}",
+                      fix="dims=([0, 1], [1, 0])")
     left, right = (whole_dims(side, size, name) if side else () for side, size in zip(dims, (n, m)))
     if len(left) != len(right):
-        raise ShapeError(f"{name}: {len(left)} dimensions of the first operand cannot be paired with {len(right)} of the second",
+        raise ShapeError(f"{name}: {len(left)} dimensions of the first operand "
+                         f"cannot be paired with {len(right)} of the second",
                          fix="lists of one length: dims=([0, 1], [1, 0])")
     return left, right
 
 
-def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
-    """Sums of products over pairs of dimensions."""
+def tensordot(a: TensorBase, b: TensorBase, dims: Any = 2, out: TensorBase | None = None) -> Any:
+    """Sum products over pairs of dimensions."""
     check_factors("tensordot", a, b)
     n, m = a._array.ndim, b._array.ndim
     left, right = _paired("tensordot", dims, n, m)
@@ -398,13 +416,15 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     return write_out("tensordot", reshape(matmul(rows, columns), outer_x + outer_y), out)
 
 
-def _matched(x: Any, y: Any, left: tuple[int, ...], right: tuple[int, ...]) -> tuple[Any, Any]:
+def _matched(x: TensorBase, y: TensorBase, left: tuple[int, ...],
+             right: tuple[int, ...]) -> tuple[TensorBase, TensorBase]:
     """Paired dimensions of one size: against a size of 1 the other is summed first, as if the 1 had been repeated."""
     for i, j in zip(left, right):
         m, n = x._array.shape[i], y._array.shape[j]
         if m != n and 1 not in (m, n):
             raise ShapeError(f"tensordot: dimension {i} of size {m} and dimension {j} of size {n} cannot be paired",
-                             why=f"the shapes are {x._array.shape} and {y._array.shape}", fix="dims=([dimensions of x], [dimensions of y])")
+                             why=f"the shapes are {x._array.shape} and {y._array.shape}",
+                             fix="dims=([dimensions of x], [dimensions of y])")
         x = sum_dims(x, (i,), True) if n == 1 != m else x
         y = sum_dims(y, (j,), True) if m == 1 != n else y
     return x, y

@@ -1,15 +1,18 @@
 """QR factorizations of matrices, and the reflections that LAPACK makes them of."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...arrays import np
 from ...base import return_types
 from ...base.errors import BadValue, GradientError, ShapeError, may_need_much
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.factory import make
 from ...core.op import RECORDED
 from ...core.out_arg import write_out
+from ...core.storage import TensorBase as Tensor
 from ..shape.shape import narrow, pack, tensor_argument, unpack, unsqueeze
 from .matrices import adjoint, tril
 from .products import matmul
@@ -25,7 +28,7 @@ def _qr_shapes(shape: tuple[int, ...], form: str) -> tuple[tuple[int, ...], tupl
     return (*batch, m, k), (*batch, k, n)
 
 
-def _qr(a: Any, form: str) -> Any:
+def _qr(a: Array, form: str) -> Any:
     return pack(np.linalg.qr(a, form))
 
 
@@ -54,12 +57,13 @@ def _qr_rule(xp: Any, g: Any, x: Any, out: Any, form: str) -> Any:
     return found if right is None else xp.join([found, right], dims - 1)
 
 
-qr_values = with_conjugates(primitive("qr", _qr, settings=("form",), x=lambda xp, g, x, out, form: _qr_rule(xp, g, x, out, form)))
+qr_values = with_conjugates(primitive("qr", _qr, settings=("form",),
+                                      x=lambda xp, g, x, out, form: _qr_rule(xp, g, x, out, form)))
 r_values = primitive("r_of_qr", lambda a: np.ascontiguousarray(np.linalg.qr(a, "r")), inputs=("x",), x=None)
 
 
-def linalg_qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
-    """Q with orthonormal columns and the upper triangle R with A = Q @ R; mode "r" gives R alone, with Q empty."""
+def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Sequence[Tensor] | None = None) -> Any:
+    """Return Q with orthonormal columns and the upper R with A = Q @ R; mode "r" gives R alone, with Q empty."""
     shape = matrices(A, "qr")._array.shape
     if mode not in ("reduced", "complete", "r"):
         raise BadValue(f"qr: mode {mode!r} is not 'reduced', 'complete' or 'r'", fix="mode='reduced'")
@@ -68,19 +72,19 @@ def linalg_qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
     return write_out("qr", return_types.linalg_qr(*unpack(qr_values(A, mode), _qr_shapes(shape, mode))), out)
 
 
-def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
-    """Q and R with A = Q @ R: an older form of `linalg.qr`; `some=False` is mode "complete"."""
+def qr(input: Tensor, some: bool = True, *, out: Sequence[Tensor] | None = None) -> Any:
+    """Return Q and R with A = Q @ R: an older form of `linalg.qr`; `some=False` is mode "complete"."""
     return return_types.qr(linalg_qr(input, "reduced" if some else "complete", out=out))
 
 
-def geqrf(input: Any, *, out: Any = None) -> Any:
-    """The QR factorization as LAPACK keeps it: R above, and below it the vectors and factors of the reflections that make Q."""
+def geqrf(input: Tensor, *, out: Sequence[Tensor] | None = None) -> Any:
+    """Return QR as LAPACK keeps it: R, below it the vectors of the reflections in Q; and their factors."""
     shape = matrices(input, "geqrf")._array.shape
     shapes = shape, (*shape[:-2], min(shape[-2:]))
     return write_out("geqrf", return_types.geqrf(*unpack(geqrf_values(input), shapes)), out)
 
 
-def _geqrf(a: Any) -> Any:
+def _geqrf(a: Array) -> Any:
     h, tau = np.linalg.qr(a, "raw")
     return pack([h.swapaxes(-2, -1), tau])
 
@@ -88,7 +92,7 @@ def _geqrf(a: Any) -> Any:
 geqrf_values = primitive("geqrf", _geqrf, inputs=("x",), x=None)
 
 
-def _reflect(vectors: Any, tau: Any, x: Any, backwards: bool, transposed: bool) -> Any:
+def _reflect(vectors: Tensor, tau: Tensor, x: Tensor, backwards: bool, transposed: bool) -> Tensor:
     """`x` reflected at one vector after the other: (I - tau v v.H) x."""
     below = tril(vectors, -1) + make(np.eye(*vectors._array.shape[-2:], dtype=x._array.dtype))
     factors = RECORDED.conj(tau) if transposed and tau._array.dtype.kind == "c" else tau
@@ -100,27 +104,29 @@ def _reflect(vectors: Any, tau: Any, x: Any, backwards: bool, transposed: bool) 
 
 
 @may_need_much
-def householder_product(input: Any, tau: Any, *, out: Any = None) -> Any:
-    """The first columns of the product of reflections, as `geqrf` gives them: Q of the QR factorization."""
+def householder_product(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Any:
+    """Return the first columns of the product of `geqrf`'s reflections: Q of the QR factorization."""
     shape = matrices(input, "householder_product")._array.shape
     one_type("householder_product", input, tensor_argument(tau, "householder_product"))
     m, n = shape[-2:]
     if m < n or n < tau._array.shape[-1] or tau._array.shape[:-1] != shape[:-2]:
         raise ShapeError(f"householder_product: shape {shape} and tau of shape {tau._array.shape} do not fit",
-                         why="it needs at least as many rows as columns, and columns as factors", fix="mutagrad.geqrf(A) gives both")
+                         why="it needs at least as many rows as columns, and columns as factors",
+                         fix="mutagrad.geqrf(A) gives both")
     start = make(np.broadcast_to(np.eye(m, n, dtype=input._array.dtype), shape).copy())
     if not tau._array.size:
         start = RECORDED.where(make(np.array(False)), input, start)  # nothing to reflect at, and a history all the same
     return write_out("householder_product", _reflect(input, tau, start, True, False), out)
 
 
-def orgqr(input: Any, tau: Any) -> Any:
-    """The first columns of the product of reflections: LAPACK's name of `linalg.householder_product`."""
+def orgqr(input: Tensor, tau: Tensor) -> Any:
+    """Return the first columns of the product of reflections: LAPACK's name of `linalg.householder_product`."""
     return householder_product(input, tau)
 
 
-def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False, *, out: Any = None) -> Any:
-    """The product Q @ other of reflections and a matrix, or other @ Q; of Q.mH with `transpose`."""
+def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False, *,
+          out: Tensor | None = None) -> Any:
+    """Return Q @ other, the product of reflections and a matrix, or other @ Q; of Q.mH with `transpose`."""
     matrices(input, "ormqr")
     matrices(other, "ormqr")
     one_type("ormqr", input, tensor_argument(tau, "ormqr"), other)
@@ -135,7 +141,8 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
 def _check_reflectors(a: tuple[int, ...], tau: tuple[int, ...], other: tuple[int, ...], left: bool) -> None:
     side = other[-2 if left else -1]
     if len(tau) != len(a) - 1 or len(other) != len(a) or tau[:-1] != a[:-2] or other[:-2] != a[:-2]:
-        raise ShapeError(f"ormqr: shapes {a}, {tau} and {other} have different batches", fix="one batch of matrices, vectors and matrices")
+        raise ShapeError(f"ormqr: shapes {a}, {tau} and {other} have different batches",
+                         fix="one batch of matrices, vectors and matrices")
     if tau[-1] > a[-1] or a[-2] != side or tau[-1] > side:
         raise ShapeError(f"ormqr: reflections of shape {a} with {tau[-1]} factors do not fit a matrix of shape {other}",
                          fix="mutagrad.geqrf(A) gives the first two")

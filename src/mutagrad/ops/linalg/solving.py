@@ -1,25 +1,28 @@
 """Systems of linear equations: inverses, solutions, determinants, and powers of matrices.
 
-Rules are written for real matrices and for holomorphic functions of complex ones, with plain transposes; where a function
-is not holomorphic, its rule has conjugates in it and is marked by `with_conjugates`.
+Rules are written for real matrices and for holomorphic functions of complex ones, with plain transposes; where a
+function is not holomorphic, its rule has conjugates in it and is marked by `with_conjugates`.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import anywhere
 from ...arrays.numpy import silenced
 from ...arrays.scipy import has_scipy, lapack, scipy
 from ...base import return_types
 from ...base.errors import BadValue, DTypeError, LinAlgError, NotSupported, ShapeError, may_need_much
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.dtypes import of_array
 from ...core.factory import make
 from ...core.number import whole_number
 from ...core.op import RAW, RECORDED
 from ...core.out_arg import write_out
+from ...core.storage import TensorBase as Tensor
 from ..math.elementwise import cast, log
 from ..shape.shape import clone, expand, pack, permute, reshape, squeeze, tensor_argument, transpose, unpack, unsqueeze
 from . import matrices as _matrices  # noqa: F401  (declares xp.tril, xp.triu and xp.diag_embed, which rules use)
@@ -30,17 +33,17 @@ METHODS = "det inverse logdet matrix_exp matrix_power slogdet triangular_solve"
 
 SCIPY_PAYS = 24  # rows from which one call of LAPACK is faster than as many steps of NumPy
 
-# ------------------------------------------------------------------------------------------------------ what rules share
+# ----------------------------------------------------------------------------------------------------- what rules share
 
 
 def swap(xp: Any, x: Any) -> Any:
-    """Matrices transposed."""
+    """Transpose matrices."""
     n = len(x.shape)
     return xp.transpose(x, n - 2, n - 1)
 
 
 def adj(xp: Any, x: Any) -> Any:
-    """Matrices transposed and conjugated."""
+    """Transpose and conjugate matrices."""
     return xp.conj(swap(xp, x)) if xp.is_complex(x) else swap(xp, x)
 
 
@@ -55,7 +58,7 @@ def as_diagonal(xp: Any, x: Any) -> Any:
 
 
 def columns(xp: Any, x: Any) -> Any:
-    """A row of numbers for each matrix, to multiply its columns with."""
+    """Return a row of numbers for each matrix, to multiply its columns with."""
     return xp.unsqueeze(x, len(x.shape) - 1)
 
 
@@ -64,31 +67,31 @@ def rows(xp: Any, x: Any) -> Any:
 
 
 def real_part(xp: Any, x: Any) -> Any:
-    """The real part, in the type of x."""
+    """Return the real part, in the type of x."""
     return (x + xp.conj(x)) * 0.5 if xp.is_complex(x) else x
 
 
 def ratio(xp: Any, a: Any, b: Any) -> Any:
-    """a / b, where nothing divided by nothing is nothing: an unused result asks for no division."""
+    """Return a / b, where nothing divided by nothing is nothing: an unused result asks for no division."""
     void = (a == 0) & (b == 0)
     return xp.where(void, 0.0, a / xp.where(void, 1.0, b))
 
 
 def solve_right(xp: Any, triangle: Any, x: Any, upper: bool) -> Any:
-    """x @ inv(triangle)."""
+    """Return x @ inv(triangle)."""
     return swap(xp, xp.solve_triangular(swap(xp, triangle), swap(xp, x), not upper, False))
 
 
 def with_conjugates(function: Any) -> Any:
-    """Says that the rules give PyTorch's gradient of a complex result as they are."""
+    """Say that the rules give PyTorch's gradient of a complex result as they are."""
     function.op.conjugate = function.op
     return function
 
 
-# ------------------------------------------------------------------------------------------------------------- arguments
+# ------------------------------------------------------------------------------------------------------------ arguments
 
-def floating(x: Any, name: str) -> Any:
-    """The tensor, or an error for element types that LAPACK does not have."""
+def floating(x: Tensor, name: str) -> Any:
+    """Return the tensor; raise for element types that LAPACK does not have."""
     array = tensor_argument(x, name)._array
     if array.dtype.char not in "fdFD":
         raise DTypeError(f"{name}: expects float32, float64 or complex numbers, got {of_array(array.dtype).name}",
@@ -96,50 +99,56 @@ def floating(x: Any, name: str) -> Any:
     return x
 
 
-def matrices(x: Any, name: str) -> Any:
+def matrices(x: Tensor, name: str) -> Any:
     if floating(x, name)._array.ndim < 2:
-        raise ShapeError(f"{name}: The input tensor must have at least 2 dimensions, got shape {x._array.shape}", fix="x[None]")
+        raise ShapeError(f"{name}: The input tensor must have at least 2 dimensions, got shape {x._array.shape}",
+                         fix="x[None]")
     return x
 
 
-def square(x: Any, name: str) -> Any:
+def square(x: Tensor, name: str) -> Any:
     shape = matrices(x, name)._array.shape
     if shape[-1] != shape[-2]:
-        raise ShapeError(f"{name}: The input must be batches of square matrices, got shape {shape}", fix="mutagrad.linalg.pinv or lstsq for other shapes")
+        raise ShapeError(f"{name}: The input must be batches of square matrices, got shape {shape}",
+                         fix="mutagrad.linalg.pinv or lstsq for other shapes")
     return x
 
 
-def one_type(name: str, *tensors: Any) -> None:
+def one_type(name: str, *tensors: Tensor) -> None:
     first = tensors[0]._array.dtype
     for x in tensors[1:]:
         if x._array.dtype is not first:
-            raise DTypeError(f"{name}: the operands have types {of_array(first).name} and {of_array(x._array.dtype).name}",
+            raise DTypeError(f"{name}: the operands have types {of_array(first).name} "
+                             f"and {of_array(x._array.dtype).name}",
                              why="linear algebra does not promote", fix=f"x.to({of_array(first)})")
 
 
-def with_batch(x: Any, batch: tuple[int, ...]) -> Any:
-    """Matrices seen once for each member of a batch."""
+def with_batch(x: Tensor, batch: tuple[int, ...]) -> Any:
+    """Return matrices seen once for each member of a batch."""
     shape = batch + x._array.shape[-2:]
     return x if x._array.shape == shape else expand(x, *shape)
 
 
-def batched(name: str, x: Any, y: Any) -> tuple[Any, Any]:
-    """Both with the batch dimensions that they broadcast to."""
+def batched(name: str, x: Tensor, y: Tensor) -> tuple[Any, Any]:
+    """Return both with the batch dimensions that they broadcast to."""
     a, b = x._array.shape[:-2], y._array.shape[:-2]
     try:
         common = np.broadcast_shapes(a, b)
     except ValueError:
-        raise ShapeError(f"{name}: batches of shape {a} and {b} do not broadcast", fix="reshape until sizes are equal or 1") from None
+        raise ShapeError(f"{name}: batches of shape {a} and {b} do not broadcast",
+                         fix="reshape until sizes are equal or 1") from None
     return with_batch(x, common), with_batch(y, common)
 
 
 def in_batch(shape: tuple[int, ...], failed: int) -> str:
-    """Which matrix it was, for the text of an error."""
-    return "the matrix" if len(shape) == 2 else f"matrix {tuple(int(i) for i in np.unravel_index(failed, shape[:-2]))} of the batch"
+    """Say which matrix it was, for the text of an error."""
+    if len(shape) == 2:
+        return "the matrix"
+    return f"matrix {tuple(int(i) for i in np.unravel_index(failed, shape[:-2]))} of the batch"
 
 
-def first_failure(name: str, shape: tuple[int, ...], info: Any, why: str, fix: str) -> None:
-    """Raises for the first matrix whose `info` is not zero."""
+def first_failure(name: str, shape: tuple[int, ...], info: Array, why: str, fix: str) -> None:
+    """Raise for the first matrix whose `info` is not zero."""
     failed = np.flatnonzero(info)
     if failed.size:
         raise LinAlgError(f"{name}: {in_batch(shape, failed[0])} {why.format(np.ravel(info)[failed[0]])}", fix=fix)
@@ -153,8 +162,8 @@ USE_PINV = "mutagrad.linalg.pinv(A) or lstsq(A, B), or add a little to the diago
 
 @may_need_much
 @silenced
-def lu_arrays(a: Any) -> tuple[Any, Any, Any]:
-    """L and U in one array, LAPACK's pivots counted from 1, and for each matrix the first zero pivot or 0."""
+def lu_arrays(a: Array) -> tuple[Array, Array, Array]:
+    """Return L and U in one array, LAPACK's pivots counted from 1, and for each matrix the first zero pivot or 0."""
     size = min(a.shape[-2:])
     if has_scipy() and size >= SCIPY_PAYS:
         factor = lapack("getrf", a.dtype, "lu_factor")
@@ -163,8 +172,8 @@ def lu_arrays(a: Any) -> tuple[Any, Any, Any]:
     return _eliminate(a)
 
 
-def each_matrix(function: Any, a: Any, *results: tuple[tuple[int, ...], Any]) -> tuple[Any, ...]:
-    """A function of one matrix called for every one of a batch; `results` are the shapes and types of what it returns."""
+def each_matrix(function: Callable[..., Any], a: Array, *results: tuple[tuple[int, ...], Any]) -> tuple[Array, ...]:
+    """Call a function for each matrix of a batch; `results` are the shapes and types of what it returns."""
     outs = tuple(np.empty(a.shape[:-2] + shape, dtype) for shape, dtype in results)
     for at in np.ndindex(a.shape[:-2]):
         for out, found in zip(outs, function(a[at])):
@@ -172,7 +181,7 @@ def each_matrix(function: Any, a: Any, *results: tuple[tuple[int, ...], Any]) ->
     return outs
 
 
-def _eliminate(a: Any) -> tuple[Any, Any, Any]:
+def _eliminate(a: Array) -> tuple[Array, Array, Array]:
     """Gaussian elimination with the largest pivot of each column, on all matrices at once."""
     m, n = a.shape[-2:]
     work = a.reshape(-1, m, n).copy()
@@ -191,9 +200,9 @@ def _eliminate(a: Any) -> tuple[Any, Any, Any]:
     return work.reshape(a.shape), pivots.reshape(*a.shape[:-2], min(m, n)), info.astype(np.int32).reshape(a.shape[:-2])
 
 
-# -------------------------------------------------------------------------------------------------------------- inverses
+# ------------------------------------------------------------------------------------------------------------- inverses
 
-def _each(function: Any, name: str, strict: bool, a: Any, *others: Any) -> Any:
+def _each(function: Callable[..., Array], name: str, strict: bool, a: Array, *others: Array) -> Any:
     """NumPy's function on batches; if it fails, an error that names the matrix, or nan for those that failed."""
     try:
         return function(a, *others)
@@ -210,8 +219,8 @@ inv_values = primitive("inv", lambda a, strict: _each(np.linalg.inv, "inv", stri
                        x=lambda xp, g, out: -xp.matmul(swap(xp, out), xp.matmul(g, swap(xp, out))))
 
 
-def inv(A: Any, *, out: Any = None) -> Any:
-    """The inverse of square matrices.
+def inv(A: Tensor, *, out: Tensor | None = None) -> Any:
+    """Return the inverse of square matrices.
 
     >>> import mutagrad as mg
     >>> mg.linalg.inv(mg.tensor([[2., 0.], [0., 4.]]))
@@ -221,12 +230,12 @@ def inv(A: Any, *, out: Any = None) -> Any:
     return write_out("inv", inv_values(square(A, "inv"), True), out)
 
 
-def inverse(input: Any, *, out: Any = None) -> Any:
-    """The inverse of square matrices: an older name of `linalg.inv`."""
+def inverse(input: Tensor, *, out: Tensor | None = None) -> Any:
+    """Return the inverse of square matrices: an older name of `linalg.inv`."""
     return inv(input, out=out)
 
 
-def _info(name: str, A: Any, failed: bool, check_errors: bool) -> Any:
+def _info(name: str, A: Tensor, failed: bool, check_errors: bool) -> Any:
     shape = A._array.shape
     info = lu_arrays(A._array)[2] if failed else np.zeros(shape[:-2], np.int32)
     if check_errors:
@@ -234,46 +243,50 @@ def _info(name: str, A: Any, failed: bool, check_errors: bool) -> Any:
     return make(np.asarray(info))
 
 
-def inv_ex(A: Any, *, check_errors: bool = False, out: Any = None) -> Any:
-    """The inverse, and for each matrix 0 or its first zero pivot, in which case its inverse is nan."""
+def inv_ex(A: Tensor, *, check_errors: bool = False, out: Sequence[Tensor] | None = None) -> Any:
+    """Return the inverse, nan where there is none, and for each matrix 0 or its first zero pivot."""
     found = inv_values(square(A, "inv_ex"), False)
-    info = _info("inv_ex", A, bool(np.isnan(found._array).any()), check_errors)
+    info = _info("inv_ex", A, anywhere(np.isnan(found._array)), check_errors)
     return write_out("inv_ex", return_types.linalg_inv_ex(found, info), out)
 
 
-# ------------------------------------------------------------------------------------------------------------- solutions
+# ------------------------------------------------------------------------------------------------------------ solutions
 
-solve_values = primitive("solve", lambda a, b, strict: _each(np.linalg.solve, "solve", strict, a, b), settings=("strict",),
+solve_values = primitive("solve", lambda a, b, strict: _each(np.linalg.solve, "solve", strict, a, b),
+                         settings=("strict",),
                          x=lambda xp, g, x, out: -xp.matmul(xp.solve(swap(xp, x), g, False), swap(xp, out)),
                          y=lambda xp, g, x: xp.solve(swap(xp, x), g, False))
 
 
-def _is_vector(A: Any, B: Any) -> bool:
+def _is_vector(A: Tensor, B: Tensor) -> bool:
     """Whether B is a batch of vectors: one, or one for each matrix."""
     a, b = A._array.shape, B._array.shape
     return len(b) == 1 or len(b) == len(a) - 1 and b == a[:-1]
 
 
-def _solve(name: str, A: Any, B: Any, left: bool, strict: bool) -> Any:
+def _solve(name: str, A: Tensor, B: Tensor, left: bool, strict: bool) -> Any:
     square(A, name)
     floating(B, name)
     one_type(name, A, B)
     vector = _is_vector(A, B)
-    if not B._array.ndim or vector and not left:
-        raise ShapeError(f"{name}: B of shape {B._array.shape} is neither a vector nor a matrix" if not B._array.ndim else
-                         f"{name}: left=False takes matrices, and B of shape {B._array.shape} is a vector", fix="B[None]")
+    if not B._array.ndim:
+        raise ShapeError(f"{name}: B of shape {B._array.shape} is neither a vector nor a matrix", fix="B[None]")
+    if vector and not left:
+        raise ShapeError(f"{name}: left=False takes matrices, and B of shape {B._array.shape} is a vector",
+                         fix="B[None]")
     b = unsqueeze(B, -1) if vector else B
     if b._array.shape[-2 if left else -1] != A._array.shape[-1]:
         raise ShapeError(f"{name}: A of shape {A._array.shape} and B of shape {B._array.shape} do not fit",
-                         why="B needs as many rows as A (columns with left=False)", fix="check which one should be transposed")
+                         why="B needs as many rows as A (columns with left=False)",
+                         fix="check which one should be transposed")
     if not left:
         return transpose(_solve(name, transpose(A, -2, -1), transpose(b, -2, -1), True, strict), -2, -1)
     found = solve_values(*batched(name, A, b), strict)
     return squeeze(found, -1) if vector else found
 
 
-def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
-    """X with A @ X = B, or X @ A = B with `left=False`.
+def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None) -> Any:
+    """Return X with A @ X = B, or X @ A = B with `left=False`.
 
     >>> import mutagrad as mg
     >>> mg.linalg.solve(mg.tensor([[2., 0.], [0., 4.]]), mg.tensor([2., 2.]))
@@ -282,15 +295,16 @@ def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
     return write_out("solve", _solve("solve", A, B, left, True), out)
 
 
-def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False, out: Any = None) -> Any:
-    """The solution, and for each matrix 0 or its first zero pivot, in which case its solution is nan."""
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False,
+             out: Sequence[Tensor] | None = None) -> Any:
+    """Return the solution, nan where there is none, and for each matrix 0 or its first zero pivot."""
     found = _solve("solve_ex", A, B, left, False)
-    info = _info("solve_ex", A, bool(np.isnan(found._array).any()), check_errors)
+    info = _info("solve_ex", A, anywhere(np.isnan(found._array)), check_errors)
     return write_out("solve_ex", return_types.linalg_solve_ex(found, info), out)
 
 
-def _substitute(a: Any, b: Any, upper: bool, unit: bool) -> Any:
-    """Row by row from the end that has one unknown, on all matrices at once; zeros on the diagonal give inf, as in PyTorch."""
+def _substitute(a: Array, b: Array, upper: bool, unit: bool) -> Any:
+    """Row by row from the end that has one unknown, on all matrices at once; zeros on the diagonal give inf."""
     n = a.shape[-1]
     x = np.empty(np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) + b.shape[-2:], b.dtype)
     for i in reversed(range(n)) if upper else range(n):
@@ -300,10 +314,10 @@ def _substitute(a: Any, b: Any, upper: bool, unit: bool) -> Any:
     return x
 
 
-def _solve_triangle(a: Any, b: Any, upper: bool, unit: bool) -> Any:
+def _solve_triangle(a: Array, b: Array, upper: bool, unit: bool) -> Any:
     if a.ndim == 2 and a.shape[0] >= SCIPY_PAYS and has_scipy() and (unit or np.diagonal(a).all()):
-        found = scipy("linalg", "solve_triangular").solve_triangular(a, b, lower=not upper, unit_diagonal=unit, check_finite=False)
-        return np.ascontiguousarray(found)
+        solve = scipy("linalg", "solve_triangular").solve_triangular
+        return np.ascontiguousarray(solve(a, b, lower=not upper, unit_diagonal=unit, check_finite=False))
     return _substitute(a, b, upper, unit)
 
 
@@ -317,14 +331,16 @@ solve_triangle = primitive("solve_triangular", _solve_triangle, settings=("upper
                            y=lambda xp, g, x, upper, unit: xp.solve_triangular(swap(xp, x), g, not upper, unit))
 
 
-def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False, out: Any = None) -> Any:
-    """X with A @ X = B (or X @ A = B) for triangular A; the other triangle of A is not looked at."""
+def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False,
+                     out: Tensor | None = None) -> Any:
+    """Return X with A @ X = B (or X @ A = B) for triangular A; the other triangle of A is not looked at."""
     square(A, "solve_triangular")
     matrices(B, "solve_triangular")
     one_type("solve_triangular", A, B)
     if B._array.shape[-2 if left else -1] != A._array.shape[-1]:
         raise ShapeError(f"solve_triangular: A of shape {A._array.shape} and B of shape {B._array.shape} do not fit",
-                         why="B needs as many rows as A (columns with left=False)", fix="check which one should be transposed")
+                         why="B needs as many rows as A (columns with left=False)",
+                         fix="check which one should be transposed")
     a, b = batched("solve_triangular", A, B)
     if left:
         found = solve_triangle(a, b, upper, unitriangular)
@@ -333,28 +349,30 @@ def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitrian
     return write_out("solve_triangular", found, out)
 
 
-def triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out: Any = None) -> Any:
-    """X with A @ X = b for triangular A, and a copy of A: an older form of `linalg.solve_triangular`."""
+def triangular_solve(b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *,
+                     out: Sequence[Tensor] | None = None) -> Any:
+    """Return X with A @ X = b for triangular A, and a copy of A: an older `linalg.solve_triangular`."""
     coefficients = clone(square(A, "triangular_solve"))
     a = RECORDED.transpose(A, -2, -1) if transpose else A
     found = solve_triangular(a, b, upper=upper != transpose, unitriangular=unitriangular)
-    batch = found._array.shape[:-2]
-    return write_out("triangular_solve", return_types.triangular_solve(found, clone(with_batch(coefficients, batch))), out)
+    coefficients = clone(with_batch(coefficients, found._array.shape[:-2]))
+    return write_out("triangular_solve", return_types.triangular_solve(found, coefficients), out)
 
 
-def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
-    """The inverse with respect to `tensordot` over the first `ind` dimensions."""
+def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Any:
+    """Return the inverse with respect to `tensordot` over the first `ind` dimensions."""
     shape = floating(A, "tensorinv")._array.shape
     if ind <= 0:
         raise BadValue(f"tensorinv: ind must be positive, not {ind}", fix="ind=2")
     rows, cols = shape[:ind], shape[ind:]
     if prod(rows) != prod(cols):
-        raise ShapeError(f"tensorinv: the sizes {rows} and {cols} have different products", why="the matrix must be square", fix="another ind")
+        raise ShapeError(f"tensorinv: the sizes {rows} and {cols} have different products",
+                         why="the matrix must be square", fix="another ind")
     return write_out("tensorinv", reshape(inv(reshape(A, prod(rows), prod(cols))), *cols, *rows), out)
 
 
-def tensorsolve(A: Any, B: Any, dims: Sequence[int] | None = None, *, out: Any = None) -> Any:
-    """X with tensordot(A, X) = B; `dims` of A are moved to its end first."""
+def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None, *, out: Tensor | None = None) -> Any:
+    """Return X with tensordot(A, X) = B; `dims` of A are moved to its end first."""
     floating(A, "tensorsolve")
     floating(B, "tensorsolve")
     if dims:
@@ -363,14 +381,15 @@ def tensorsolve(A: Any, B: Any, dims: Sequence[int] | None = None, *, out: Any =
         A = permute(A, *(d for d in range(n) if d not in moved), *moved)
     unknown = A._array.shape[B._array.ndim:]
     if prod(unknown) != B._array.size:
-        raise ShapeError(f"tensorsolve: A of shape {A._array.shape} has {prod(unknown)} unknowns for {B._array.size} equations", fix="dims=")
+        raise ShapeError(f"tensorsolve: A of shape {A._array.shape} has {prod(unknown)} unknowns "
+                         f"for {B._array.size} equations", fix="dims=")
     found = solve(reshape(A, B._array.size, prod(unknown)), reshape(B, -1))
     return write_out("tensorsolve", reshape(found, *unknown), out)
 
 
-# ---------------------------------------------------------------------------------------------------------- determinants
+# --------------------------------------------------------------------------------------------------------- determinants
 
-def _cofactors(a: Any) -> Any:
+def _cofactors(a: Array) -> Any:
     """det(A) * inv(A).T: the derivative of the determinant, which exists for singular matrices, too.
 
     Those, and what is nearly singular, go by singular values: in their coordinates it is the product of all the others.
@@ -385,12 +404,12 @@ def _cofactors(a: Any) -> Any:
     return (sign * u.conj() * _product_without(s, 1)[..., None, :]) @ vh.conj()
 
 
-def _singular(a: Any) -> tuple[Any, Any, Any, Any]:
+def _singular(a: Array) -> tuple[Array, Array, Array, Array]:
     u, s, vh = np.linalg.svd(a)
     return u, s, vh, (np.linalg.det(u) * np.linalg.det(vh))[..., None, None]
 
 
-def _product_without(s: Any, left_out: int) -> Any:
+def _product_without(s: Array, left_out: int) -> Any:
     """For each element, or each pair, the product of all the others."""
     n = s.shape[-1]
     away = np.eye(n, dtype=bool)
@@ -399,7 +418,7 @@ def _product_without(s: Any, left_out: int) -> Any:
     return np.where(away, s.dtype.type(1), spread).prod(-1)
 
 
-def _cofactors_rule(g: Any, a: Any) -> Any:
+def _cofactors_rule(g: Array, a: Array) -> Any:
     """The second derivative of the determinant: with the products of all singular values but two."""
     u, s, vh, sign = _singular(a)
     inner = u.conj().swapaxes(-2, -1) @ g @ vh.conj().swapaxes(-2, -1)
@@ -410,7 +429,7 @@ def _cofactors_rule(g: Any, a: Any) -> Any:
     return (sign * (u.conj() @ found @ vh.conj())).astype(g.dtype, copy=False)
 
 
-def _third_derivative(g: Any, x: Any) -> Any:
+def _third_derivative(g: Tensor, x: Tensor) -> Tensor:
     raise NotSupported("det: has no third derivative here", why="its second is computed on numbers alone",
                        fix="mutagrad.exp(mutagrad.logdet(A)) where A is regular")
 
@@ -420,23 +439,23 @@ cofactors = primitive("cofactors", _cofactors, x=lambda xp, g, x: xp.cofactors_r
 det_values = primitive("det", np.linalg.det, x=lambda xp, g, x: rows(xp, rows(xp, g)) * xp.cofactors(x))
 
 
-def linalg_det(A: Any, *, out: Any = None) -> Any:
-    """The determinant of square matrices; its gradient is right for singular ones, too."""
+def linalg_det(A: Tensor, *, out: Tensor | None = None) -> Any:
+    """Return the determinant of square matrices; its gradient is right for singular ones, too."""
     return write_out("det", det_values(square(A, "det")), out)
 
 
-def det(input: Any) -> Any:
-    """The determinant of square matrices; its gradient is right for singular ones, too."""
+def det(input: Tensor) -> Any:
+    """Return the determinant of square matrices; its gradient is right for singular ones, too."""
     return linalg_det(input)
 
 
-def _slogdet(a: Any) -> Any:
+def _slogdet(a: Array) -> Any:
     sign, size = np.linalg.slogdet(a)
     return pack([np.asarray(sign), np.asarray(size).astype(a.dtype)])
 
 
 def _slogdet_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
-    """log|det| turns with the real part of trace(inv(A) dA), the sign of a complex determinant with the imaginary one."""
+    """log|det| turns with the real part of trace(inv(A) dA), the sign of a complex determinant with the imaginary."""
     batch = tuple(x.shape[:-2])
     (along, size), (sign, _) = xp.unpack(g, (batch, batch)), xp.unpack(out, (batch, batch))
     weight = real_part(xp, size)
@@ -449,38 +468,38 @@ def _slogdet_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
 slogdet_values = with_conjugates(primitive("slogdet", _slogdet, x=lambda xp, g, x, out: _slogdet_rule(xp, g, x, out)))
 
 
-def as_real(x: Any) -> Any:
-    """A real result that was packed beside complex ones."""
+def as_real(x: Tensor) -> Any:
+    """Return a real result that was packed beside complex ones."""
     return x if x._array.dtype.kind != "c" else cast(x, np.dtype("f4" if x._array.dtype.char == "F" else "f8"))
 
 
-def _slogdet_of(A: Any) -> Any:
+def _slogdet_of(A: Tensor) -> Any:
     batch = square(A, "slogdet")._array.shape[:-2]
     sign, size = unpack(slogdet_values(A), (batch, batch))
     return return_types.linalg_slogdet(sign, as_real(size))
 
 
-def linalg_slogdet(A: Any, *, out: Any = None) -> Any:
-    """The sign of the determinant and the logarithm of its size, which overflow does not touch."""
+def linalg_slogdet(A: Tensor, *, out: Sequence[Tensor] | None = None) -> Any:
+    """Return the sign of the determinant and the logarithm of its size, which overflow does not touch."""
     return write_out("slogdet", _slogdet_of(A), out)
 
 
-def slogdet(input: Any) -> Any:
-    """The sign of the determinant and the logarithm of its size, which overflow does not touch."""
+def slogdet(input: Tensor) -> Any:
+    """Return the sign of the determinant and the logarithm of its size, which overflow does not touch."""
     return return_types.slogdet(linalg_slogdet(input))
 
 
-def logdet(input: Any) -> Any:
-    """The logarithm of the determinant: nan where that is negative."""
+def logdet(input: Tensor) -> Any:
+    """Return the logarithm of the determinant: nan where that is negative."""
     sign, size = _slogdet_of(square(input, "logdet"))
     if input._array.dtype.kind == "c":
         return log(sign) + size
     return RECORDED.where(sign < 0, float("nan"), size)
 
 
-# ---------------------------------------------------------------------------------------------------------------- powers
+# --------------------------------------------------------------------------------------------------------------- powers
 
-def _power(name: str, A: Any, n: int, out: Any) -> Any:
+def _power(name: str, A: Tensor, n: int, out: Tensor | None) -> Any:
     shape = tensor_argument(A, name)._array.shape
     n = whole_number(n, name, "n")
     if len(shape) < 2 or shape[-1] != shape[-2]:
@@ -489,7 +508,7 @@ def _power(name: str, A: Any, n: int, out: Any) -> Any:
     return write_out(name, _powered(A, n), out)
 
 
-def _powered(A: Any, n: int) -> Any:
+def _powered(A: Tensor, n: int) -> Any:
     """By squaring, so that it takes about log2(n) products."""
     if n < 0:
         return _powered(inv(A), -n)
@@ -504,23 +523,23 @@ def _powered(A: Any, n: int) -> Any:
     return clone(A) if result is A else result
 
 
-def linalg_matrix_power(A: Any, n: int, *, out: Any = None) -> Any:
-    """The matrix multiplied with itself n times; its inverse for negative n."""
+def linalg_matrix_power(A: Tensor, n: int, *, out: Tensor | None = None) -> Any:
+    """Multiply the matrix with itself n times; its inverse for negative n."""
     return _power("matrix_power", A, n, out)
 
 
-def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
-    """The matrix multiplied with itself n times; its inverse for negative n."""
+def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Any:
+    """Multiply the matrix with itself n times; its inverse for negative n."""
     return _power("matrix_power", input, n, out)
 
 
 # Numerator of the Padé approximant of degree 13 of exp; the denominator has the same with alternating signs.
-_PADE = (64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000, 10559470521600, 670442572800,
-         33522128640, 1323241920, 40840800, 960960, 16380, 182, 1)
+_PADE = (64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000, 10559470521600,
+         670442572800, 33522128640, 1323241920, 40840800, 960960, 16380, 182, 1)
 _PADE_REACHES = 4.25  # the norm up to which it is exact to the last digit
 
 
-def _matrix_exp(a: Any) -> Any:
+def _matrix_exp(a: Array) -> Any:
     """Scaled until the approximant is exact, and squared again as often; each matrix by its own norm."""
     if not a.size:
         return a.copy()
@@ -553,6 +572,6 @@ def _exp_rule(xp: Any, g: Any, x: Any) -> Any:
 matrix_exp_values = primitive("matrix_exp", _matrix_exp, x=lambda xp, g, x: _exp_rule(xp, g, x))
 
 
-def matrix_exp(input: Any) -> Any:
-    """The exponential of square matrices: the sum of A**k / k!."""
+def matrix_exp(input: Tensor) -> Any:
+    """Return the exponential of square matrices: the sum of A**k / k!."""
     return matrix_exp_values(square(input, "matrix_exp"))

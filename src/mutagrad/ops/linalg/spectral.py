@@ -1,22 +1,39 @@
 """Eigenvectors and singular vectors of matrices.
 
-What LAPACK leaves open (signs, phases) a loss must not depend on; for complex matrices that is checked, because the derivative
-would be wrong.
+What LAPACK leaves open (signs, phases) a loss must not depend on; for complex matrices that is checked, because the
+derivative would be wrong.
 """
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import anywhere
 from ...base import return_types
 from ...base.errors import BadValue, GradientError, LinAlgError
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.factory import make
 from ...core.op import RAW, RECORDED
 from ...core.out_arg import write_out
+from ...core.storage import TensorBase as Tensor
 from ..shape.shape import clone, pack, unpack
 from .matrices import adjoint
-from .solving import adj, as_diagonal, as_real, columns, diagonal_of, in_batch, matrices, ratio, real_part, rows, square, with_conjugates
+from .solving import (
+    adj,
+    as_diagonal,
+    as_real,
+    columns,
+    diagonal_of,
+    in_batch,
+    matrices,
+    ratio,
+    real_part,
+    rows,
+    square,
+    with_conjugates,
+)
 
 FUNCTIONS = "svd"
 METHODS = "svd"
@@ -31,26 +48,28 @@ def _off_diagonal(xp: Any, x: Any) -> Any:
 def _check_phase(xp: Any, name: str, diagonal: Any) -> None:
     """Raises where a loss depends on the phase of complex vectors, which is LAPACK's choice."""
     turning = np.asarray(xp.plain(diagonal)).imag
-    if np.any(np.abs(turning) > 1e-2):
-        raise GradientError(f"{name}: the loss depends on the phase of the complex vectors", why="they are determined only up to a factor exp(i phi)",
+    if anywhere(np.abs(turning) > 1e-2):
+        raise GradientError(f"{name}: the loss depends on the phase of the complex vectors",
+                            why="they are determined only up to a factor exp(i phi)",
                             fix="a loss of abs(V), or of products such as V @ V.mH")
 
 
-# ----------------------------------------------------------------------------------------------------------- eigenvectors
+# --------------------------------------------------------------------------------------------------------- eigenvectors
 
-def _eigh(a: Any, lower: bool) -> Any:
+def _eigh(a: Array, lower: bool) -> Any:
     values, vectors = _converged("eigh", lambda: np.linalg.eigh(a, "L" if lower else "U"), a)
     return pack([values.astype(a.dtype, copy=False), vectors])
 
 
-def _converged(name: str, function: Any, a: Any) -> Any:
+def _converged(name: str, function: Callable[[], Any], a: Array) -> Any:
     """What an iterative algorithm finds for matrices; an error that names the first of them that is not finite."""
     try:
         return function()
     except np.linalg.LinAlgError:
         bad = np.flatnonzero(~np.isfinite(a).all((-2, -1)))
         which = in_batch(a.shape, bad[0]) if bad.size else "some matrix"
-        raise LinAlgError(f"{name}: the algorithm did not converge for {which}", why="it has nan or inf in it, or is badly conditioned",
+        raise LinAlgError(f"{name}: the algorithm did not converge for {which}",
+                          why="it has nan or inf in it, or is badly conditioned",
                           fix="mutagrad.isfinite(A).all() tells") from None
 
 
@@ -67,11 +86,13 @@ def _eigh_rule(xp: Any, g: Any, x_shape: tuple[int, ...], out: Any) -> Any:
     if xp.is_complex(turned):
         _check_phase(xp, "eigh", diagonal_of(xp, turned))
     gaps = columns(xp, values) - rows(xp, values)
-    inner = ratio(xp, _off_diagonal(xp, turned - adj(xp, turned)) * 0.5, gaps) + as_diagonal(xp, real_part(xp, g_values))
+    skew = _off_diagonal(xp, turned - adj(xp, turned)) * 0.5
+    inner = ratio(xp, skew, gaps) + as_diagonal(xp, real_part(xp, g_values))
     return xp.matmul(vectors, xp.matmul(inner, back))
 
 
-eigh_values = with_conjugates(primitive("eigh", _eigh, settings=("lower",), x=lambda xp, g, x_shape, out: _eigh_rule(xp, g, x_shape, out)))
+eigh_values = with_conjugates(primitive("eigh", _eigh, settings=("lower",),
+                                        x=lambda xp, g, x_shape, out: _eigh_rule(xp, g, x_shape, out)))
 
 
 def _is_lower(name: str, UPLO: str) -> bool:
@@ -80,15 +101,16 @@ def _is_lower(name: str, UPLO: str) -> bool:
     return str(UPLO).upper() == "L"
 
 
-def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
-    """The eigenvalues, rising, and eigenvectors of symmetric or Hermitian matrices, of which one triangle is read."""
+def eigh(A: Tensor, UPLO: str = "L", *, out: Sequence[Tensor] | None = None) -> Any:
+    """Return the eigenvalues, rising, and eigenvectors of symmetric or Hermitian matrices; one triangle is read."""
     shape = square(A, "eigh")._array.shape
     values, vectors = unpack(eigh_values(A, _is_lower("eigh", UPLO)), _eigen_shapes(shape))
     return write_out("eigh", return_types.linalg_eigh(as_real(values), vectors), out)
 
 
-eigvalsh_values = primitive("eigvalsh", lambda a, lower: _converged("eigvalsh", lambda: np.linalg.eigvalsh(a, "L" if lower else "U"), a), settings=("lower",),
-                            x=lambda xp, g, x, lower: _eigvalsh_rule(xp, g, x, lower))
+eigvalsh_values = primitive(
+    "eigvalsh", lambda a, lower: _converged("eigvalsh", lambda: np.linalg.eigvalsh(a, "L" if lower else "U"), a),
+    settings=("lower",), x=lambda xp, g, x, lower: _eigvalsh_rule(xp, g, x, lower))
 
 
 def _eigvalsh_rule(xp: Any, g: Any, x: Any, lower: bool) -> Any:
@@ -96,8 +118,8 @@ def _eigvalsh_rule(xp: Any, g: Any, x: Any, lower: bool) -> Any:
     return xp.matmul(vectors * columns(xp, g), adj(xp, vectors))
 
 
-def eigvalsh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
-    """The eigenvalues, rising, of symmetric or Hermitian matrices, of which one triangle is read."""
+def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Any:
+    """Return the eigenvalues, rising, of symmetric or Hermitian matrices; one triangle is read."""
     return write_out("eigvalsh", eigvalsh_values(square(A, "eigvalsh"), _is_lower("eigvalsh", UPLO)), out)
 
 
@@ -105,7 +127,7 @@ def _complex_type(dtype: Any) -> Any:
     return np.dtype("complex64" if dtype.char in "fF" else "complex128")
 
 
-def _eig(a: Any) -> Any:
+def _eig(a: Array) -> Any:
     values, vectors = _converged("eig", lambda: np.linalg.eig(a), a)
     to = _complex_type(a.dtype)
     return pack([values.astype(to, copy=False), vectors.astype(to, copy=False)])
@@ -129,19 +151,19 @@ def _eig_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
 eig_values = with_conjugates(primitive("eig", _eig, x=lambda xp, g, x, out: _eig_rule(xp, g, x, out)))
 
 
-def eig(A: Any, *, out: Any = None) -> Any:
-    """The eigenvalues and eigenvectors of any square matrices, as complex numbers."""
+def eig(A: Tensor, *, out: Sequence[Tensor] | None = None) -> Any:
+    """Return the eigenvalues and eigenvectors of any square matrices, as complex numbers."""
     shape = square(A, "eig")._array.shape
     return write_out("eig", return_types.linalg_eig(*unpack(eig_values(A), _eigen_shapes(shape))), out)
 
 
-def eigvals(A: Any, *, out: Any = None) -> Any:
-    """The eigenvalues of any square matrices, as complex numbers."""
+def eigvals(A: Tensor, *, out: Tensor | None = None) -> Any:
+    """Return the eigenvalues of any square matrices, as complex numbers."""
     shape = square(A, "eigvals")._array.shape
     return write_out("eigvals", clone(unpack(eig_values(A), _eigen_shapes(shape))[0]), out)
 
 
-# -------------------------------------------------------------------------------------------------------- singular vectors
+# ----------------------------------------------------------------------------------------------------- singular vectors
 
 def _svd_shapes(shape: tuple[int, ...], full: bool) -> tuple[tuple[int, ...], ...]:
     *batch, m, n = shape
@@ -149,13 +171,13 @@ def _svd_shapes(shape: tuple[int, ...], full: bool) -> tuple[tuple[int, ...], ..
     return (*batch, m, m if full else k), (*batch, k), (*batch, n if full else k, n)
 
 
-def _svd(a: Any, full: bool) -> Any:
+def _svd(a: Array, full: bool) -> Any:
     u, s, vh = _converged("svd", lambda: np.linalg.svd(a, full), a)
     return pack([u, s.astype(a.dtype, copy=False), vh])
 
 
 def _svd_rule(xp: Any, g: Any, x_shape: tuple[int, ...], out: Any, full: bool) -> Any:
-    """U @ inner @ V.H, where `inner` turns the vectors towards each other, and what of gU and gV lies outside of U and V."""
+    """U @ inner @ V.H, where `inner` turns the vectors towards each other, and what of gU, gV lies outside of U, V."""
     dims, shapes = len(x_shape), _svd_shapes(x_shape, full)
     m, n = x_shape[-2:]
     k = min(m, n)
@@ -183,7 +205,8 @@ def _svd_rule(xp: Any, g: Any, x_shape: tuple[int, ...], out: Any, full: bool) -
     return found
 
 
-svd_values = with_conjugates(primitive("svd", _svd, settings=("full",), x=lambda xp, g, x_shape, out, full: _svd_rule(xp, g, x_shape, out, full)))
+svd_values = with_conjugates(primitive("svd", _svd, settings=("full",),
+                                       x=lambda xp, g, x_shape, out, full: _svd_rule(xp, g, x_shape, out, full)))
 svdvals_values = primitive("svdvals", lambda a: _converged("svdvals", lambda: np.linalg.svd(a, compute_uv=False), a),
                            x=lambda xp, g, x: _svdvals_rule(xp, g, x))
 
@@ -193,27 +216,29 @@ def _svdvals_rule(xp: Any, g: Any, x: Any) -> Any:
     return xp.matmul(u * columns(xp, g), vh)
 
 
-def _check_driver(name: str, driver: Any) -> None:
+def _check_driver(name: str, driver: str | None) -> None:
     if driver is not None:
-        raise BadValue(f"{name}: driver={driver!r} is for CUDA tensors", why="on the CPU there is one", fix="driver=None")
+        raise BadValue(f"{name}: driver={driver!r} is for CUDA tensors", why="on the CPU there is one",
+                       fix="driver=None")
 
 
-def linalg_svd(A: Any, full_matrices: bool = True, *, driver: Any = None, out: Any = None) -> Any:
-    """U, S and Vh with A = U @ diag(S) @ Vh: orthonormal columns, singular values falling, orthonormal rows."""
+def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None,
+               out: Sequence[Tensor] | None = None) -> Any:
+    """Return U, S and Vh with A = U @ diag(S) @ Vh: orthonormal columns, falling singular values, orthonormal rows."""
     _check_driver("svd", driver)
     shape = matrices(A, "svd")._array.shape
     u, s, vh = unpack(svd_values(A, full_matrices), _svd_shapes(shape, full_matrices))
     return write_out("svd", return_types.linalg_svd(u, as_real(s), vh), out)
 
 
-def svdvals(A: Any, *, driver: Any = None, out: Any = None) -> Any:
-    """The singular values of matrices, falling."""
+def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) -> Any:
+    """Return the singular values of matrices, falling."""
     _check_driver("svdvals", driver)
     return write_out("svdvals", svdvals_values(matrices(A, "svdvals")), out)
 
 
-def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
-    """U, S and V with A = U @ diag(S) @ V.mH: an older form of `linalg.svd`; without `compute_uv` U and V are zeros."""
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Sequence[Tensor] | None = None) -> Any:
+    """Return U, S and V with A = U @ diag(S) @ V.mH: an older `linalg.svd`; without `compute_uv` U and V are zeros."""
     m, n = matrices(input, "svd")._array.shape[-2:]
     if not compute_uv:
         batch = input._array.shape[:-2]

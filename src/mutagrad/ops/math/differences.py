@@ -1,6 +1,7 @@
 """Differences of neighbours along a dimension, areas under them, slopes between them."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...arrays import np
@@ -9,7 +10,7 @@ from ...core.dtypes import get_default_dtype
 from ...core.factory import make
 from ...core.number import number, whole_number
 from ...core.out_arg import write_out
-from ...core.storage import TensorBase
+from ...core.storage import TensorBase as Tensor
 from ..reduce.reductions import cumsum, sum as total
 from ..shape.shape import cat, clone, expand, narrow, reshape, tensor_argument, whole_dim, whole_dims
 from .elementwise import logical_xor
@@ -18,8 +19,9 @@ FUNCTIONS = "diff trapezoid trapz cumulative_trapezoid gradient"
 METHODS = "diff"
 
 
-def diff(input: Any, n: int = 1, dim: Any = -1, prepend: Any = None, append: Any = None, *, axis: Any = None, out: Any = None) -> Any:
-    """Differences of neighbours along a dimension, n times over."""
+def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None,
+         *, axis: int | None = None, out: Tensor | None = None) -> Any:
+    """Return differences of neighbours along a dimension, n times over."""
     ndim = tensor_argument(input, "diff")._array.ndim
     if not ndim:
         raise ShapeError("diff: expects a tensor with at least one dimension", fix="x.reshape(1)")
@@ -34,13 +36,14 @@ def diff(input: Any, n: int = 1, dim: Any = -1, prepend: Any = None, append: Any
     return write_out("diff", x, out)
 
 
-def _same_rank(part: Any, ndim: int) -> Any:
+def _same_rank(part: Tensor, ndim: int) -> Tensor:
     if tensor_argument(part, "diff")._array.ndim != ndim:
-        raise ShapeError(f"diff: prepend and append must have {ndim} dimensions, as the input, not {part._array.ndim}", fix="prepend.unsqueeze(0)")
+        raise ShapeError(f"diff: prepend and append must have {ndim} dimensions, as the input, not {part._array.ndim}",
+                         fix="prepend.unsqueeze(0)")
     return part
 
 
-def _neighbours(x: Any, dim: int) -> Any:
+def _neighbours(x: Tensor, dim: int) -> Any:
     size = x._array.shape[dim]
     if not size:
         return x
@@ -50,7 +53,7 @@ def _neighbours(x: Any, dim: int) -> Any:
 
 # ----------------------------------------------------------------------------------------------------- areas, slopes
 
-def _areas(name: str, y: Any, x: Any, dx: Any, dim: Any) -> tuple[Any, int]:
+def _areas(name: str, y: Tensor, x: Tensor | None, dx: float | None, dim: int) -> tuple[Any, int]:
     """Twice the area between neighbours."""
     ndim = tensor_argument(y, name)._array.ndim
     if x is not None and dx is not None:
@@ -68,30 +71,32 @@ def _areas(name: str, y: Any, x: Any, dx: Any, dim: Any) -> tuple[Any, int]:
         return pairs * (1 if dx is None else dx), dim
     along = 0 if tensor_argument(x, name)._array.ndim == 1 else dim - ndim
     if not x._array.ndim or x._array.shape[along] != size:
-        raise BadValue(f"{name}: x of shape {x._array.shape} has not a place for each of the {size} values along dimension {dim}", fix="x of the shape of y")
+        raise BadValue(f"{name}: x of shape {x._array.shape} has not a place for each "
+                       f"of the {size} values along dimension {dim}", fix="x of the shape of y")
     steps = _neighbours(x, whole_dim(along, x._array.ndim, name))
     return pairs * (reshape(steps, -1, *(1,) * (ndim - 1 - dim)) if x._array.ndim == 1 else steps), dim
 
 
-def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: Any = -1) -> Any:
-    """The area under straight lines between points: with places x, or steps of dx."""
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Any:
+    """Return the area under straight lines between points: with places x, or steps of dx."""
     areas, dim = _areas("trapezoid", y, x, dx, dim)
     return total(areas, dim) / 2
 
 
-def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: Any = -1) -> Any:
-    """The older name of `trapezoid`."""
+def trapz(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Any:
+    """Do the same as `trapezoid`, under its older name."""
     return trapezoid(y, x, dx=dx, dim=dim)
 
 
-def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: Any = -1) -> Any:
-    """The areas under straight lines between points, up to each."""
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Any:
+    """Return the areas under straight lines between points, up to each."""
     areas, dim = _areas("cumulative_trapezoid", y, x, dx, dim)
     return cumsum(areas, dim) / 2
 
 
-def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Any, ...]:
-    """Slopes along dimensions by differences of neighbours: a tensor for each dimension.
+def gradient(input: Tensor, *, spacing: Any = 1, dim: int | Sequence[int] | None = None,
+             edge_order: int = 1) -> tuple[Any, ...]:
+    """Return slopes along dimensions by differences of neighbours: a tensor for each dimension.
 
     >>> import mutagrad as mg
     >>> mg.gradient(mg.tensor([1., 4., 9., 16.]))
@@ -115,19 +120,22 @@ def _spacings(spacing: Any, dims: tuple[int, ...]) -> list[Any]:
     spacing = 1 if spacing is None else number(spacing) if not isinstance(spacing, (tuple, list)) else spacing
     if isinstance(spacing, (int, float, complex)) and not isinstance(spacing, bool):
         return [spacing] * len(dims)
-    if not isinstance(spacing, (tuple, list)) or not all(isinstance(v, (int, float, complex, TensorBase)) for v in spacing):
-        raise BadArgument(f"gradient: spacing must be a number, or numbers or tensors of places for each dimension, not {type(spacing).__name__}",
-                          fix="spacing=0.5, or spacing=(x, y)")
+    numbers = int, float, complex
+    if not isinstance(spacing, (tuple, list)) or not all(isinstance(v, (*numbers, Tensor)) for v in spacing):
+        raise BadArgument("gradient: spacing must be a number, or numbers or tensors of places for each dimension, "
+                          f"not {type(spacing).__name__}", fix="spacing=0.5, or spacing=(x, y)")
     if len(spacing) != len(dims):
-        raise BadValue(f"gradient: {len(spacing)} spacings for {len(dims)} dimensions", fix="one for each, or a number for all")
-    return [s if isinstance(s, TensorBase) and s._array.ndim else number(s) for s in spacing]
+        raise BadValue(f"gradient: {len(spacing)} spacings for {len(dims)} dimensions",
+                       fix="one for each, or a number for all")
+    return [s if isinstance(s, Tensor) and s._array.ndim else number(s) for s in spacing]
 
 
-def _slope(x: Any, dim: int, spacing: Any, edge_order: int) -> Any:
+def _slope(x: Tensor, dim: int, spacing: Any, edge_order: int) -> Any:
     n, rest = x._array.shape[dim], x._array.ndim - 1 - dim
-    if isinstance(spacing, TensorBase):
+    if isinstance(spacing, Tensor):
         if spacing._array.shape != (n,):
-            raise BadValue(f"gradient: {spacing._array.shape} places for dimension {dim} of size {n}", fix=f"a vector of {n} places")
+            raise BadValue(f"gradient: {spacing._array.shape} places for dimension {dim} of size {n}",
+                           fix=f"a vector of {n} places")
         steps = reshape(_neighbours(spacing, 0), -1, *(1,) * rest)
     else:
         dtype = x._array.dtype if x._array.dtype.kind in "fcV" else get_default_dtype().array_type
@@ -140,7 +148,8 @@ def _slope(x: Any, dim: int, spacing: Any, edge_order: int) -> Any:
         return narrow(steps, 0, i % (n - 1), 1)
 
     before, after = narrow(steps, 0, 0, n - 2), narrow(steps, 0, 1, n - 2)
-    inner = (values(2, n - 2) * (before / (after * (before + after))) + values(1, n - 2) * ((after - before) / (before * after))
+    inner = (values(2, n - 2) * (before / (after * (before + after)))
+             + values(1, n - 2) * ((after - before) / (before * after))
              - values(0, n - 2) * (after / (before * (before + after))))
     if edge_order == 1:
         first, last = (values(1, 1) - values(0, 1)) / step(0), (values(n - 1, 1) - values(n - 2, 1)) / step(-1)
@@ -150,6 +159,7 @@ def _slope(x: Any, dim: int, spacing: Any, edge_order: int) -> Any:
     return cat([first, inner, last], dim)
 
 
-def _edge(near: Any, far: Any, a: Any, b: Any, c: Any) -> Any:
+def _edge(near: Any, far: Any, a: Tensor, b: Tensor, c: Tensor) -> Any:
     """The slope at a of the parabola through a, b and c."""
-    return b * ((near + far) / (near * far)) - a * ((2 * near + far) / (near * (near + far))) - c * (near / (far * (near + far)))
+    return (b * ((near + far) / (near * far)) - a * ((2 * near + far) / (near * (near + far)))
+            - c * (near / (far * (near + far))))

@@ -5,34 +5,39 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from math import log as _ln, pi
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import is_plain
 from ...arrays.numpy import choose, silent
 from ...arrays.scipy import erf as _erf
 from ...base.errors import BadArgument, BadValue, DivisionByZero, DTypeError, bad_choice, may_need_much
+from ...base.operands import Array
 from ...core.codegen import elementwise, in_place, primitive
 from ...core.dtypes import BOOL, FLOAT
 from ...core.factory import make
 from ...core.number import PLAIN, number
 from ...core.op import RAW, RECORDED, same, zero
 from ...core.promote import as_operand, operand_dtype
-from ...core.storage import TensorBase
+from ...core.storage import TensorBase as Tensor
 
-# ------------------------------------------------------------------------------------------------------------ element type
+Value = Tensor | complex  # int and float pass for complex where types are checked
+
+# --------------------------------------------------------------------------------------------------------- element type
 
 _cast = primitive("cast_float", lambda a, to, source: cast_array(a, to), settings=("to", "source"),
                   x=lambda xp, g, source: xp.cast(g, source))
 
 
-def cast_array(a: Any, to: Any) -> Any:
-    """A copy of another element type; what is out of its range becomes inf or wraps, without a warning, as in PyTorch."""
+def cast_array(a: Array, to: Any) -> Any:
+    """A copy of another element type; what is out of its range becomes inf or wraps, silently, as in PyTorch."""
     return silent().run((a.real if a.dtype.kind == "c" and to.kind not in "cb" else a).astype, to)
 
 
 @may_need_much
-def cast(x: Any, to: Any) -> Any:
+def cast(x: Tensor, to: Any) -> Any:
     """A copy of another element type (an array type); to a float or complex type it is differentiable."""
     if to.kind in "fcV" and x._array.dtype.kind in "fcV":
         return _cast(x, to, x._array.dtype)
@@ -43,15 +48,15 @@ RAW.cast, RECORDED.cast = cast_array, cast
 
 RAW.zeros_like = np.zeros_like
 
-# ------------------------------------------------------------------------------------------------------------- arithmetic
+# ----------------------------------------------------------------------------------------------------------- arithmetic
 
 
-def _divisible(name: str, function: Any) -> Any:
+def _divisible(name: str, function: Callable[..., Array]) -> Any:
     """Integers have no infinity to give: PyTorch refuses what NumPy makes 0. Booleans are not divided."""
-    def forward(a: Any, b: Any) -> Any:
+    def forward(a: Array, b: Array) -> Any:
         if b.dtype.kind in "iu" and a.size and not b.all():
-            raise DivisionByZero(f"{name}: ZeroDivisionError: an integer was divided by zero", why="integers have no infinity",
-                                 fix="x.float() / y, or y.clamp(min=1)")
+            raise DivisionByZero(f"{name}: ZeroDivisionError: an integer was divided by zero",
+                                 why="integers have no infinity", fix="x.float() / y, or y.clamp(min=1)")
         if b.dtype.kind == "b":
             raise TypeError  # it becomes the usual error about types
         return function(a, b)
@@ -59,38 +64,39 @@ def _divisible(name: str, function: Any) -> Any:
     return forward
 
 
-def _trunc_quotient(a: Any, b: Any) -> Any:
+def _trunc_quotient(a: Array, b: Array) -> Any:
     if a.dtype.kind == "f":
         return np.trunc(a / b)
     quotient = np.floor_divide(a, b)
     return quotient + ((quotient < 0) & (quotient * b != a))
 
 
-def _power(a: Any, b: Any) -> Any:
-    """Integers to negative powers are 0, but for 1 and -1: PyTorch's answer, where NumPy has none; booleans stay booleans."""
+def _power(a: Array, b: Array) -> Any:
+    """Integers to negative powers are 0, but for 1 and -1, as in PyTorch (NumPy has no answer); booleans stay so."""
     if a.dtype.kind == "b":
         return a | ~b
     if a.dtype.kind == "i" and b.size and b.min() < 0:
         whole = np.power(a, np.abs(b))
         return np.where((b >= 0) | (np.abs(a) == 1), whole, np.zeros_like(whole))
-    if not b.ndim and a.ndim and a.dtype.char in "fd" and (few := _FEW_FACTORS.get(float(b))) is not None:
+    if not b.ndim and a.ndim and is_plain(b) and a.dtype.char in "fd" and (few := _FEW_FACTORS.get(float(b))) is not None:
         return few(a)
     return np.power(a, b)
 
 
-def _third_power(a: Any) -> Any:
+def _third_power(a: Array) -> Array:
     found = a * a
     found *= a
     return found
 
 
-def _fourth_power(a: Any) -> Any:
+def _fourth_power(a: Array) -> Any:
     found = a * a
     return np.multiply(found, found, out=found)
 
 
 # Powers that are a few products, in a hundredth of the time that NumPy takes over logarithms of negative numbers.
-_FEW_FACTORS = {1.0: np.copy, 2.0: np.square, 3.0: _third_power, 4.0: _fourth_power, 0.5: np.sqrt, -0.5: lambda a: np.reciprocal(np.sqrt(a) + 0),
+_FEW_FACTORS = {1.0: np.copy, 2.0: np.square, 3.0: _third_power, 4.0: _fourth_power,
+                0.5: np.sqrt, -0.5: lambda a: np.reciprocal(np.sqrt(a) + 0),
                 -1.0: np.reciprocal, -2.0: lambda a: np.reciprocal(a * a)}
 
 
@@ -102,34 +108,39 @@ def _power_of_base(xp: Any, g: Any, out: Any, x: Any, flat: Any) -> Any:
 add_values = elementwise("add", np.add, x=same, y=same)
 sub_values = elementwise("sub", np.subtract, x=same, y=lambda g: -g)
 mul = elementwise("mul", np.multiply, x=lambda g, y: g * y, y=lambda g, x: g * x)
-div_values = elementwise("div", np.true_divide, promotes="float", x=lambda g, y: g / y, y=lambda g, y, out: -(g / y) * out)
+div_values = elementwise("div", np.true_divide, promotes="float",
+                         x=lambda g, y: g / y, y=lambda g, y, out: -(g / y) * out)
 pow_values = elementwise(
     "pow", lambda a, b: _power(a, b),
     x=lambda xp, g, x, y: xp.where(y == 0, 0.0, g * y * xp.pow(x, y - 1)),
     y=lambda xp, g, x, y, out: _power_of_base(xp, g, out, x, (x == 0) & xp.not_negative(y)))
-RAW.not_negative, RECORDED.not_negative = lambda a: a.real >= 0, lambda x: make(x._array.real >= 0)  # of a complex number, its real part
-remainder = elementwise("remainder", _divisible("remainder", np.remainder), x=same, y=lambda xp, g, x, y: -g * xp.floor_divide(x, y))
+# Of a complex number, its real part.
+RAW.not_negative, RECORDED.not_negative = lambda a: a.real >= 0, lambda x: make(x._array.real >= 0)
+remainder = elementwise("remainder", _divisible("remainder", np.remainder),
+                        x=same, y=lambda xp, g, x, y: -g * xp.floor_divide(x, y))
 fmod = elementwise("fmod", _divisible("fmod", np.fmod), x=same, y=lambda xp, g, x, y: -g * xp.trunc(x / y))
 floor_divide = elementwise("floor_divide", _divisible("floor_divide", np.floor_divide), x=zero, y=zero)
-trunc_divide = elementwise("trunc_divide", _divisible("trunc_divide", lambda a, b: _trunc_quotient(a, b)), x=zero, y=zero)
+trunc_divide = elementwise("trunc_divide", _divisible("trunc_divide", lambda a, b: _trunc_quotient(a, b)),
+                           x=zero, y=zero)
 neg = elementwise("neg", np.negative, x=lambda g: -g)
-# NumPy 2.4's np.negative(a, out=b) is wrong for some strides (x[:, 0] of eight doubles a row); into fresh memory it is right.
+# NumPy 2.4's np.negative(a, out=b) is wrong for some strides (x[:, 0] of eight doubles a row), but not into new memory.
 neg.op.into = False
 reciprocal = elementwise("reciprocal", np.reciprocal, promotes="float", x=lambda g, out: -g * out * out)
 square_values = elementwise("square", np.square, x=lambda g, x: g * (x + x))
 abs = elementwise("abs", np.abs, x=lambda xp, g, x: g * xp.sgn(x))
 sign = elementwise("sign", lambda a: _sign(a), promotes="real", x=zero)
 sgn = elementwise("sgn", lambda a: _sign(a), x=lambda xp, g, x, out: _sgn_rule(xp, g, x, out))
-conj_physical = elementwise("conj", lambda a: np.conjugate(a) if a.dtype.kind == "c" else a.copy(), x=lambda xp, g: xp.conj(g))
+conj_physical = elementwise("conj", lambda a: np.conjugate(a) if a.dtype.kind == "c" else a.copy(),
+                            x=lambda xp, g: xp.conj(g))
 positive = elementwise("positive", np.positive, x=same)
 
 
-def conj(input: Any) -> Any:
+def conj(input: Tensor) -> Any:
     """The conjugates of complex numbers; of real ones the tensor itself."""
-    return input if isinstance(input, TensorBase) and input._array.dtype.kind != "c" else conj_physical(input)
+    return input if isinstance(input, Tensor) and input._array.dtype.kind != "c" else conj_physical(input)
 
 
-def _sign(a: Any) -> Any:
+def _sign(a: Array) -> Any:
     """As NumPy's, but 0 for nan, and booleans are their own sign."""
     if a.dtype.kind == "b":
         return a.copy()
@@ -149,7 +160,7 @@ def _sgn_rule(xp: Any, g: Any, x: Any, out: Any) -> Any:
     return xp.where(r == 0, 0.0, turned - 0.5 * (along + xp.conj(along)) * xp.conj(out))
 
 
-# -------------------------------------------------------------------------------------------------- powers and logarithms
+# ------------------------------------------------------------------------------------------------ powers and logarithms
 
 # By x, not by the result: of a negative number that is nan, which passes through the rule without ringing the alarm.
 sqrt = elementwise("sqrt", np.sqrt, promotes="float", x=lambda xp, g, x: 0.5 * g / xp.sqrt(x))
@@ -163,9 +174,10 @@ log10 = elementwise("log10", np.log10, promotes="float", x=lambda g, x: g / (x *
 log1p = elementwise("log1p", np.log1p, promotes="float", x=lambda g, x: g / (x + 1))
 logaddexp = elementwise("logaddexp", np.logaddexp, promotes="float",
                         x=lambda xp, g, x, y: g / (1 + xp.exp(y - x)), y=lambda xp, g, x, y: g / (1 + xp.exp(x - y)))
-hypot = elementwise("hypot", np.hypot, promotes="float", x=lambda g, x, out: g * (x / out), y=lambda g, y, out: g * (y / out))
+hypot = elementwise("hypot", np.hypot, promotes="float",
+                    x=lambda g, x, out: g * (x / out), y=lambda g, y, out: g * (y / out))
 
-# ------------------------------------------------------------------------------------------ trigonometric and hyperbolic
+# ----------------------------------------------------------------------------------------- trigonometric and hyperbolic
 
 sin = elementwise("sin", np.sin, promotes="float", x=lambda xp, g, x: g * xp.cos(x))
 cos = elementwise("cos", np.cos, promotes="float", x=lambda xp, g, x: -g * xp.sin(x))
@@ -174,7 +186,8 @@ asin = elementwise("asin", np.arcsin, promotes="float", x=lambda xp, g, x: g * x
 acos = elementwise("acos", np.arccos, promotes="float", x=lambda xp, g, x: -g * xp.rsqrt(1 - x * x))
 atan = elementwise("atan", np.arctan, promotes="float", x=lambda g, x: g / (1 + x * x))
 atan2 = elementwise("atan2", np.arctan2, promotes="float",
-                    x=lambda xp, g, x, y: g * _over_square(xp, y, x, y), y=lambda xp, g, x, y: -g * _over_square(xp, x, x, y))
+                    x=lambda xp, g, x, y: g * _over_square(xp, y, x, y),
+                    y=lambda xp, g, x, y: -g * _over_square(xp, x, x, y))
 sinh = elementwise("sinh", np.sinh, promotes="float", x=lambda xp, g, x: g * xp.cosh(x))
 cosh = elementwise("cosh", np.cosh, promotes="float", x=lambda xp, g, x: g * xp.sinh(x))
 tanh = elementwise("tanh", np.tanh, promotes="float", x=lambda g, out: g * (1 - out * out))
@@ -191,7 +204,7 @@ def _over_square(xp: Any, part: Any, x: Any, y: Any) -> Any:
     return part / xp.where(square == 0, 1.0, square)
 
 
-# ---------------------------------------------------------------------------------------------- activations and the like
+# --------------------------------------------------------------------------------------------- activations and the like
 
 sigmoid = elementwise("sigmoid", lambda a: 1 / (1 + np.exp(-a)), promotes="float", x=lambda g, out: g * out * (1 - out))
 relu = elementwise("relu", lambda a: np.maximum(a, 0), promotes="real", warns=False, x=lambda g, out: g * (out != 0))
@@ -203,7 +216,7 @@ logit_values = elementwise("logit", lambda a: np.log(a / (1 - a)), promotes="flo
 
 
 
-def _rounding(function: Any) -> Any:
+def _rounding(function: Callable[..., Array]) -> Any:
     """Integers are round already (older NumPy would turn them into floats)."""
     return lambda a: a.copy() if a.dtype.kind in "iub" else function(a)
 
@@ -211,10 +224,11 @@ def _rounding(function: Any) -> Any:
 floor = elementwise("floor", _rounding(np.floor), x=zero)
 ceil = elementwise("ceil", _rounding(np.ceil), x=zero)
 trunc = elementwise("trunc", _rounding(np.trunc), x=zero)
-round_values = elementwise("round", lambda a, decimals: a.copy() if a.dtype.kind == "b" else np.round(a, decimals), settings=("decimals",), x=zero)
+round_values = elementwise("round", lambda a, decimals: a.copy() if a.dtype.kind == "b" else np.round(a, decimals),
+                           settings=("decimals",), x=zero)
 frac = elementwise("frac", lambda a: a - np.trunc(a), x=same)
 
-# ----------------------------------------------------------------------------------------------------- choosing, bounding
+# --------------------------------------------------------------------------------------------------- choosing, bounding
 
 where_values = elementwise("where", choose, promotes="mask", warns=False, inputs=("mask", "x", "y"), mask=None,
                            x=lambda xp, g, mask: xp.where(mask, g, 0.0), y=lambda xp, g, mask: xp.where(mask, 0.0, g))
@@ -226,7 +240,8 @@ fmax = elementwise("fmax", np.fmax, promotes="real", x=lambda xp, g, x, y: xp.wh
                    y=lambda xp, g, x, y: xp.where((x >= y) | xp.isnan(y), 0.0, g))
 fmin = elementwise("fmin", np.fmin, promotes="real", x=lambda xp, g, x, y: xp.where((x <= y) | xp.isnan(y), g, 0.0),
                    y=lambda xp, g, x, y: xp.where((x <= y) | xp.isnan(y), 0.0, g))
-clamp_values = elementwise("clamp", lambda a, low, high: np.clip(a, low, high), promotes="real", warns=False, settings=("low", "high"),
+clamp_values = elementwise("clamp", lambda a, low, high: np.clip(a, low, high), promotes="real", warns=False,
+                           settings=("low", "high"),
                            x=lambda xp, g, x, low, high: xp.where(_inside(x, low, high), g, 0.0))
 
 
@@ -242,17 +257,21 @@ def _inside(x: Any, low: Any, high: Any) -> Any:
 
 
 lerp_values = elementwise("lerp", lambda a, b, w: _lerp(a, b, w), inputs=("x", "y", "weight"),
-                          x=lambda g, weight: g * (1 - weight), y=lambda g, weight: g * weight, weight=lambda g, x, y: g * (y - x))
-addcmul_values = elementwise("addcmul", lambda a, b, c, value: a + value * b * c, settings=("value",), inputs=("x", "y", "z"),
+                          x=lambda g, weight: g * (1 - weight), y=lambda g, weight: g * weight,
+                          weight=lambda g, x, y: g * (y - x))
+addcmul_values = elementwise("addcmul", lambda a, b, c, value: a + value * b * c, settings=("value",),
+                             inputs=("x", "y", "z"),
                              x=same, y=lambda g, z, value: g * z * value, z=lambda g, y, value: g * y * value)
-addcdiv_values = elementwise("addcdiv", lambda a, b, c, value: a + value * b / c, promotes="float", settings=("value",), inputs=("x", "y", "z"),
-                             x=same, y=lambda g, z, value: g / z * value, z=lambda g, y, z, value: -g * (y / (z * z)) * value)
+addcdiv_values = elementwise("addcdiv", lambda a, b, c, value: a + value * b / c, promotes="float", settings=("value",),
+                             inputs=("x", "y", "z"),
+                             x=same, y=lambda g, z, value: g / z * value,
+                             z=lambda g, y, z, value: -g * (y / (z * z)) * value)
 
 
-def _lerp(a: Any, b: Any, w: Any) -> Any:
+def _lerp(a: Array, b: Array, w: Array) -> Any:
     """Counted from the nearer end, so that a weight of 1 gives the other end itself, without rounding."""
     step, near = b - a, np.abs(w) < 0.5
-    if w.size == 1:
+    if w.size == 1 and is_plain(w):
         return a + w * step if near.all() else b - step * (1 - w)
     return np.where(near, a + w * step, b - step * (1 - w))
 
@@ -284,7 +303,7 @@ isclose_values = elementwise("isclose", np.isclose, settings=("rtol", "atol", "e
 # ------------------------------------------------------------------------------------- the same with PyTorch's settings
 
 
-def _scaled(x: Any, y: Any, alpha: float) -> Any:
+def _scaled(x: Any, y: Any, alpha: Any) -> Any:
     """alpha * y in the type of the sum, which alpha does not change."""
     if alpha.__class__ not in PLAIN:
         alpha = number(alpha)
@@ -292,19 +311,22 @@ def _scaled(x: Any, y: Any, alpha: float) -> Any:
         return y
     common = operand_dtype([as_operand(x, "add"), as_operand(y, "add")])
     if common.category < FLOAT and not isinstance(alpha, int):
-        raise DTypeError(f"add: alpha={alpha!r} would make fractions of a sum of {common.name}", why="alpha does not change the type of the sum",
-                         fix="x.float().add(y, alpha=alpha)")
+        raise DTypeError(f"add: alpha={alpha!r} would make fractions of a sum of {common.name}",
+                         why="alpha does not change the type of the sum", fix="x.float().add(y, alpha=alpha)")
     if common.category == BOOL:
         return y & bool(alpha)
-    return mul(cast(y, common.array_type), alpha) if isinstance(y, TensorBase) else y * alpha
+    return mul(cast(y, common.array_type), alpha) if isinstance(y, Tensor) else y * alpha
 
 
-def _old_order(name: str, setting: str) -> None:
-    """PyTorch once had the number first, `p.add_(-lr, grad)`, and many optimizers are still written so."""
-    warnings.warn(f"This overload of {name} is deprecated, with the number before the tensors: give it as {setting}=", UserWarning, stacklevel=3)
+def _old_order(name: str, setting: str, number: Any) -> Any:
+    """PyTorch once had the number first, `p.add_(-lr, grad)`, and many optimizers are still written so: that number."""
+    warnings.warn(f"This overload of {name} is deprecated, with the number before the tensors: give it as {setting}=",
+                  UserWarning, stacklevel=3)
+    return number
 
 
-def add(input: Any, other: Any, tensor: Any = None, *, alpha: float = 1, out: Any = None) -> Any:
+def add(input: Tensor, other: Value, tensor: Tensor | None = None, *, alpha: float = 1,
+        out: Tensor | None = None) -> Any:
     """`x + alpha * y`.
 
     >>> import mutagrad as mg
@@ -312,20 +334,19 @@ def add(input: Any, other: Any, tensor: Any = None, *, alpha: float = 1, out: An
     tensor([4., 4.])
     """
     if tensor is not None:
-        _old_order("add", "alpha")
-        other, alpha = tensor, other
+        other, alpha = tensor, _old_order("add", "alpha", other)
     return add_values(input, _scaled(input, other, alpha), out=out)
 
 
-def sub(input: Any, other: Any, tensor: Any = None, *, alpha: float = 1, out: Any = None) -> Any:
+def sub(input: Value, other: Value, tensor: Tensor | None = None, *, alpha: float = 1,
+        out: Tensor | None = None) -> Any:
     """`x - alpha * y`."""
     if tensor is not None:
-        _old_order("sub", "alpha")
-        other, alpha = tensor, other
+        other, alpha = tensor, _old_order("sub", "alpha", other)
     return sub_values(input, _scaled(input, other, alpha), out=out)
 
 
-def rsub(input: Any, other: Any, *, alpha: float = 1) -> Any:
+def rsub(input: Tensor, other: Value, *, alpha: float = 1) -> Any:
     """`y - alpha * x`."""
     return sub(other, input, alpha=alpha)
 
@@ -333,31 +354,35 @@ def rsub(input: Any, other: Any, *, alpha: float = 1) -> Any:
 _ROUNDING = {None: div_values, "floor": floor_divide, "trunc": trunc_divide}
 
 
-def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
+def div(input: Tensor, other: Value, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Any:
     """`x / y`; `rounding_mode` "floor" or "trunc" rounds the quotient."""
     if rounding_mode not in _ROUNDING:
-        raise bad_choice(rounding_mode, str, f"div: rounding_mode {rounding_mode!r} is not None, 'trunc' or 'floor'", fix="rounding_mode='floor'")
+        raise bad_choice(rounding_mode, str, f"div: rounding_mode {rounding_mode!r} is not None, 'trunc' or 'floor'",
+                         fix="rounding_mode='floor'")
     return _ROUNDING[rounding_mode](input, other, out=out)
 
 
-def square(input: Any, *, out: Any = None) -> Any:
+def square(input: Tensor, *, out: Tensor | None = None) -> Any:
     """`x * x`; booleans are counted, as in PyTorch."""
-    return square_values(cast(input, np.dtype("int64")) if isinstance(input, TensorBase) and input._array.dtype.kind == "b" else input, out=out)
+    is_bool = isinstance(input, Tensor) and input._array.dtype.kind == "b"
+    return square_values(cast(input, np.dtype("int64")) if is_bool else input, out=out)
 
 
 _POWERS = {2: square_values, 0.5: sqrt, -1: reciprocal, 1: positive}
 
 
-def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
+def pow(input: Value, exponent: Value, *, out: Tensor | None = None) -> Any:
     """`x ** y`. The powers 2, 1/2 and -1 of float tensors go to the function that is exact and fast there."""
-    if exponent.__class__ in (int, float) and exponent in _POWERS and isinstance(input, TensorBase) and input._array.dtype.kind in "fV":
+    if (exponent.__class__ in (int, float) and exponent in _POWERS
+            and isinstance(input, Tensor) and input._array.dtype.kind in "fV"):
         return _POWERS[exponent](input, out=out)
-    if exponent.__class__ is int and exponent < 0 and isinstance(input, TensorBase) and input._array.dtype.kind in "iu":
-        raise DTypeError(f"pow: integers have no power {exponent}", why="the result would be a fraction", fix="x.float() ** y")
+    if exponent.__class__ is int and exponent < 0 and isinstance(input, Tensor) and input._array.dtype.kind in "iu":
+        raise DTypeError(f"pow: integers have no power {exponent}",
+                         why="the result would be a fraction", fix="x.float() ** y")
     return pow_values(input, exponent, out=out)
 
 
-def _bounds(name: str, low: Any, high: Any) -> tuple[Any, Any]:
+def _bounds(name: str, low: Value | None, high: Value | None) -> tuple[Any, Any]:
     if low is None and high is None:
         raise BadValue(f"{name}: At least one of 'min' or 'max' must not be None", fix=f"x.{name}(min=0.0)")
     return None if low is None else as_operand(low, name), None if high is None else as_operand(high, name)
@@ -368,7 +393,7 @@ def _beyond(compare: Any, bound: Any, x: Any) -> Any:
     return logical_or(compare(bound, x), ne(bound, bound))
 
 
-def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
+def clamp(input: Tensor, min: Value | None = None, max: Value | None = None, *, out: Tensor | None = None) -> Any:
     """`x` limited to between `min` and `max`, numbers or tensors; gradient flows where x is inside.
 
     >>> import mutagrad as mg
@@ -376,7 +401,7 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
     tensor([0.0000, 0.5000, 1.0000])
     """
     min, max = _bounds("clamp", min, max)
-    if isinstance(min, TensorBase) or isinstance(max, TensorBase):
+    if isinstance(min, Tensor) or isinstance(max, Tensor):
         if min is not None:
             input = where_values(_beyond(gt, min, input), min, input, out=out if max is None else None)
         return input if max is None else where_values(_beyond(lt, max, input), max, input, out=out)
@@ -385,118 +410,122 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
 
 def _beside(x: Any, *numbers: Any) -> Any:
     """`x` as an operation with these settings computes it: integers meet a float as floats."""
-    meets_float = isinstance(x, TensorBase) and x._array.dtype.kind in "iub" and any(isinstance(n, float) for n in numbers)
+    is_integer = isinstance(x, Tensor) and x._array.dtype.kind in "iub"
+    meets_float = is_integer and any(isinstance(n, float) for n in numbers)
     return add_values(x, 0.0) if meets_float else x
 
 
-def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
+def where(condition: Tensor, input: Value | None = None, other: Value | None = None,
+          *, out: Tensor | None = None) -> Any:
     """Elements of `x` where the condition holds, else of `y`; with the condition alone, the indices where it holds."""
     if input is None and other is None:
         if out is not None:
-            raise BadArgument("where: out= has no meaning with a condition alone", why="the result is a tuple of indices",
-                              fix="mutagrad.where(x > 0, a, b, out=y)")
+            raise BadArgument("where: out= has no meaning with a condition alone",
+                              why="the result is a tuple of indices", fix="mutagrad.where(x > 0, a, b, out=y)")
         return tuple(make(i) for i in np.nonzero(condition._array))
-    if not isinstance(condition, TensorBase) or condition._array.dtype.kind not in "bu":
-        raise DTypeError(f"where: the condition must be a boolean tensor, not {getattr(condition, 'dtype', type(condition).__name__)}",
+    if not isinstance(condition, Tensor) or condition._array.dtype.kind not in "bu":
+        raise DTypeError("where: the condition must be a boolean tensor, "
+                         f"not {getattr(condition, 'dtype', type(condition).__name__)}",
                          fix="mutagrad.where(x > 0, a, b)")
     if condition._array.dtype.kind == "u":
         condition = cast(condition, np.dtype(bool))
     return where_values(condition, input, other, out=out)
 
 
-def round(input: Any, *, decimals: int = 0, out: Any = None) -> Any:
+def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Any:
     """Nearest integer, halves to even, or nearest at so many decimals."""
     return round_values(input, decimals, out=out)
 
 
-def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
+def lerp(input: Tensor, end: Tensor, weight: Value, *, out: Tensor | None = None) -> Any:
     """`x + weight * (end - x)`."""
     return lerp_values(input, end, weight, out=out)
 
 
-def addcmul(input: Any, tensor1: Any, tensor2: Any, tensor: Any = None, *, value: float = 1, out: Any = None) -> Any:
+def addcmul(input: Tensor, tensor1: Value, tensor2: Value, tensor: Tensor | None = None, *, value: float = 1,
+            out: Tensor | None = None) -> Any:
     """`x + value * tensor1 * tensor2`."""
     if tensor is not None:
-        _old_order("addcmul", "value")
-        value, tensor1, tensor2 = tensor1, tensor2, tensor
+        value, tensor1, tensor2 = _old_order("addcmul", "value", tensor1), tensor2, tensor
     return addcmul_values(_beside(input, value), tensor1, tensor2, value, out=out)
 
 
-def addcdiv(input: Any, tensor1: Any, tensor2: Any, tensor: Any = None, *, value: float = 1, out: Any = None) -> Any:
+def addcdiv(input: Tensor, tensor1: Value, tensor2: Value, tensor: Tensor | None = None, *, value: float = 1,
+            out: Tensor | None = None) -> Any:
     """`x + value * tensor1 / tensor2`."""
     if tensor is not None:
-        _old_order("addcdiv", "value")
-        value, tensor1, tensor2 = tensor1, tensor2, tensor
+        value, tensor1, tensor2 = _old_order("addcdiv", "value", tensor1), tensor2, tensor
     return addcdiv_values(input, tensor1, tensor2, value, out=out)
 
 
-def logit(input: Any, eps: float | None = None, *, out: Any = None) -> Any:
+def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Any:
     """log(x / (1 - x)), with x first clamped to [eps, 1 - eps] if eps is given."""
     return logit_values(input if eps is None else clamp(input, eps, 1 - eps), out=out)
 
 
-def isclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
     """Whether |x - y| <= atol + rtol * |y|, element by element."""
     if rtol < 0 or atol < 0:
-        raise BadValue(f"isclose: tolerances must not be negative, got rtol={rtol} and atol={atol}", fix="mutagrad.isclose(x, y, rtol=1e-5)")
+        raise BadValue(f"isclose: tolerances must not be negative, got rtol={rtol} and atol={atol}",
+                       fix="mutagrad.isclose(x, y, rtol=1e-5)")
     return isclose_values(input, other, rtol, atol, equal_nan)
 
 
-def allclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     return bool(isclose(input, other, rtol, atol, equal_nan)._array.all())
 
 
 @may_need_much
-def equal(input: Any, other: Any) -> bool:
+def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and elements."""
     for x in (input, other):
-        if not isinstance(x, TensorBase):
-            raise BadArgument(f"equal: expects two tensors, got {type(x).__name__}", fix="mutagrad.equal(x, mutagrad.as_tensor(y))")
+        if not isinstance(x, Tensor):
+            raise BadArgument(f"equal: expects two tensors, got {type(x).__name__}",
+                              fix="mutagrad.equal(x, mutagrad.as_tensor(y))")
     return bool(input._array.shape == other._array.shape and np.array_equal(input._array, other._array))
 
 
 # ------------------------------------------------------------------------------------------------------------ in place
 
-add_values_, sub_values_, mul_, div_values_, pow_values_ = map(in_place, (add_values, sub_values, mul, div_values, pow_values))
+add_values_, sub_values_, mul_ = map(in_place, (add_values, sub_values, mul))
+div_values_, pow_values_ = map(in_place, (div_values, pow_values))
 
 
-def add_(x: Any, other: Any, tensor: Any = None, *, alpha: float = 1) -> Any:
+def add_(x: Tensor, other: Value, tensor: Tensor | None = None, *, alpha: float = 1) -> Any:
     if tensor is not None:
-        _old_order("add_", "alpha")
-        other, alpha = tensor, other
+        other, alpha = tensor, _old_order("add_", "alpha", other)
     return add_values_(x, _scaled(x, other, alpha))
 
 
-def sub_(x: Any, other: Any, tensor: Any = None, *, alpha: float = 1) -> Any:
+def sub_(x: Tensor, other: Value, tensor: Tensor | None = None, *, alpha: float = 1) -> Any:
     if tensor is not None:
-        _old_order("sub_", "alpha")
-        other, alpha = tensor, other
+        other, alpha = tensor, _old_order("sub_", "alpha", other)
     return sub_values_(x, _scaled(x, other, alpha))
 
 
-def div_(x: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+def div_(x: Tensor, other: Value, *, rounding_mode: str | None = None) -> Any:
     return div(x, other, rounding_mode=rounding_mode, out=x)
 
 
-def pow_(x: Any, exponent: Any) -> Any:
+def pow_(x: Tensor, exponent: Value) -> Any:
     return pow(x, exponent, out=x)
 
 
-def clamp_(x: Any, min: Any = None, max: Any = None) -> Any:
+def clamp_(x: Tensor, min: Value | None = None, max: Value | None = None) -> Any:
     return clamp(x, min, max, out=x)
 
 
-def round_(x: Any, *, decimals: int = 0) -> Any:
+def round_(x: Tensor, *, decimals: int = 0) -> Any:
     return round(x, decimals=decimals, out=x)
 
 
-def lerp_(x: Any, end: Any, weight: Any) -> Any:
+def lerp_(x: Tensor, end: Tensor, weight: Value) -> Any:
     return lerp(x, end, weight, out=x)
 
 
-def addcmul_(x: Any, tensor1: Any, tensor2: Any, tensor: Any = None, *, value: float = 1) -> Any:
+def addcmul_(x: Tensor, tensor1: Value, tensor2: Value, tensor: Tensor | None = None, *, value: float = 1) -> Any:
     return addcmul(x, tensor1, tensor2, tensor, value=value, out=x)
 
 
-def addcdiv_(x: Any, tensor1: Any, tensor2: Any, tensor: Any = None, *, value: float = 1) -> Any:
+def addcdiv_(x: Tensor, tensor1: Value, tensor2: Value, tensor: Tensor | None = None, *, value: float = 1) -> Any:
     return addcdiv(x, tensor1, tensor2, tensor, value=value, out=x)

@@ -5,10 +5,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...base.errors import BadData
+from ...core.dtypes import dtype as DType
 from ...core.number import check_lost
-from ...core.storage import TensorBase
+from ...core.storage import TensorBase as Tensor
 from ..linalg.norms import vector_norm
 from . import elementwise
+from .elementwise import Value
 
 FUNCTIONS = """
     _foreach_abs _foreach_abs_ _foreach_acos _foreach_acos_ _foreach_add _foreach_add_ _foreach_addcdiv
@@ -67,14 +69,17 @@ def _pair(name: str, method: str | None = None) -> tuple[Any, Any]:
 
 def _with_values(name: str) -> Any:
     """The same for addcmul and addcdiv, whose factors may be a tensor that holds one for each."""
-    def spread_values(foreach: Any) -> Any:
-        def call(self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
+    def spread_values(foreach: Callable[..., Any]) -> Any:
+        def call(self: Sequence[Tensor], tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
             check_lost(value)
-            return foreach(self, tensor1, tensor2, value._array.tolist() if isinstance(value, TensorBase) else value)
+            return foreach(self, tensor1, tensor2, value._array.tolist() if isinstance(value, Tensor) else value)
         return call
 
+    def into(x: Tensor, a: Value, b: Value, value: Any) -> Any:
+        return getattr(x, f"{name}_")(a, b, value=value)
+
     return (spread_values(_foreach(f"_foreach_{name}", lambda x, a, b, value: getattr(x, name)(a, b, value=value))),
-            spread_values(_foreach(f"_foreach_{name}_", lambda x, a, b, value: getattr(x, f"{name}_")(a, b, value=value))))
+            spread_values(_foreach(f"_foreach_{name}_", into)))
 
 
 _foreach_abs, _foreach_abs_ = _pair("abs")
@@ -112,7 +117,8 @@ _foreach_add, _foreach_add_ = _pair("add")
 _foreach_sub, _foreach_sub_ = _pair("sub")
 _foreach_mul, _foreach_mul_ = _pair("mul")
 _foreach_div, _foreach_div_ = _pair("div")
-_foreach_pow, _foreach_pow_ = _foreach("_foreach_pow", elementwise.pow), _foreach_in_place("_foreach_pow_", "pow_")  # 2 ** x for each has no method
+# 2 ** x for each has no method.
+_foreach_pow, _foreach_pow_ = _foreach("_foreach_pow", elementwise.pow), _foreach_in_place("_foreach_pow_", "pow_")
 _foreach_lerp, _foreach_lerp_ = _pair("lerp")
 _foreach_maximum, _foreach_maximum_ = _pair("maximum", "clamp_min")
 _foreach_minimum, _foreach_minimum_ = _pair("minimum", "clamp_max")
@@ -120,21 +126,22 @@ _foreach_clamp_min, _foreach_clamp_min_ = _pair("clamp_min")
 _foreach_clamp_max, _foreach_clamp_max_ = _pair("clamp_max")
 _foreach_addcmul, _foreach_addcmul_ = _with_values("addcmul")
 _foreach_addcdiv, _foreach_addcdiv_ = _with_values("addcdiv")
-_foreach_max, _foreach_clone = _foreach("_foreach_max", lambda x: x.max()), _foreach("_foreach_clone", lambda x: x.clone())
+_foreach_max = _foreach("_foreach_max", lambda x: x.max())
+_foreach_clone = _foreach("_foreach_clone", lambda x: x.clone())
 
 
-def _foreach_norm(self: Any, ord: Any = 2, dtype: Any = None) -> tuple[Any, ...]:
-    """The norm of each tensor, over all its elements."""
+def _foreach_norm(self: Sequence[Tensor], ord: float | str = 2, dtype: DType | None = None) -> tuple[Any, ...]:
+    """Return the norm of each tensor, over all its elements."""
     return tuple(vector_norm(x, ord, dtype=dtype) for x in self)
 
 
-def _foreach_copy_(self: Any, src: Any, non_blocking: bool = False) -> None:
-    """Writes the values of each tensor of one list into that of another."""
+def _foreach_copy_(self: Sequence[Tensor], src: Sequence[Tensor], non_blocking: bool = False) -> None:
+    """Write the values of each tensor of one list into that of another."""
     for x, y in zip(self, _spread(src, len(self), "_foreach_copy_")):
         x.copy_(y)
 
 
-def _foreach_zero_(self: Any) -> None:
-    """Writes zeros into each tensor."""
+def _foreach_zero_(self: Sequence[Tensor]) -> None:
+    """Write zeros into each tensor."""
     for x in self:
         x.zero_()

@@ -9,6 +9,7 @@ from ...arrays import np
 from ...arrays.scipy import erfc as _erfc, lgamma as _lgamma, scipy, special
 from ...base import return_types
 from ...base.errors import BadArgument, BadValue, DTypeError
+from ...base.operands import Array
 from ...core.codegen import elementwise, in_place
 from ...core.dtypes import COMPLEX
 from ...core.factory import make
@@ -16,11 +17,11 @@ from ...core.number import whole_number
 from ...core.op import RAW, RECORDED, zero
 from ...core.out_arg import write_out
 from ...core.promote import as_operand, operand_dtype
-from ...core.storage import TensorBase
+from ...core.storage import TensorBase as Tensor
 from ..reduce.reductions import sum_dims
 from ..shape.shape import tensor_argument, unsqueeze
 from . import elementwise as basic
-from .elementwise import cast, clamp, logit, mul, pow_values
+from .elementwise import Value, cast, clamp, logit, mul, pow_values
 
 FUNCTIONS = """
     clamp_max clamp_min copysign digamma erfc erfinv float_power frexp gcd heaviside i0 igamma igammac
@@ -34,37 +35,40 @@ METHODS = """
 """
 
 
-def _real(a: Any) -> Any:
+def _real(a: Array) -> Array:
     """The array itself; a TypeError, which becomes the usual one about types, for complex numbers."""
     if a.dtype.kind == "c":
         raise TypeError
     return a
 
 
-def _only_floats(a: Any) -> Any:
+def _only_floats(a: Array) -> Array:
     if a.dtype.kind not in "fV":
         raise TypeError
     return a
 
 
-# ------------------------------------------------------------------------------------------------------- gamma and its kin
+# ---------------------------------------------------------------------------------------------------- gamma and its kin
 
 lgamma = elementwise("lgamma", _lgamma, promotes="float", x=lambda xp, g, x: g * xp.digamma(x))
-digamma = elementwise("digamma", lambda a: special("psi", "digamma")(_real(a)), promotes="float", x=lambda xp, g, x: g * xp.polygamma(x, 1))
-polygamma_values = elementwise("polygamma", lambda a, order: _polygamma(a, order), promotes="float", settings=("order",),
-                               x=lambda xp, g, x, order: g * xp.polygamma(x, order + 1))
+digamma = elementwise("digamma", lambda a: special("psi", "digamma")(_real(a)), promotes="float",
+                      x=lambda xp, g, x: g * xp.polygamma(x, 1))
+polygamma_values = elementwise("polygamma", lambda a, order: _polygamma(a, order), promotes="float",
+                               settings=("order",), x=lambda xp, g, x, order: g * xp.polygamma(x, order + 1))
 igamma = elementwise("igamma", special("gammainc", "igamma"), promotes="float", inputs=("a", "x"), a=None,
                      x=lambda xp, g, a, x: g * _gamma_density(xp, a, x))
 igammac = elementwise("igammac", special("gammaincc", "igammac"), promotes="float", inputs=("a", "x"), a=None,
                       x=lambda xp, g, a, x: -g * _gamma_density(xp, a, x))
-zeta = elementwise("zeta", special("zeta"), promotes="float", inputs=("x", "q"), x=None, q=lambda xp, g, x, q: -g * x * xp.zeta(x + 1, q))
+zeta = elementwise("zeta", special("zeta"), promotes="float", inputs=("x", "q"),
+                   x=None, q=lambda xp, g, x, q: -g * x * xp.zeta(x + 1, q))
 
 
-def _polygamma(a: Any, n: int) -> Any:
+def _polygamma(a: Array, n: int) -> Any:
     _real(a)
     if n == 0:
         return special("psi", "polygamma")(a)
-    return ((-1) ** (n + 1) * float(factorial(n)) * scipy("special", "polygamma").zeta(float(n + 1), a.astype(np.float64))).astype(a.dtype)
+    zeta_values = scipy("special", "polygamma").zeta(float(n + 1), a.astype(np.float64))
+    return ((-1) ** (n + 1) * float(factorial(n)) * zeta_values).astype(a.dtype)
 
 
 def _gamma_density(xp: Any, a: Any, x: Any) -> Any:
@@ -79,21 +83,22 @@ def _order(n: Any, name: str) -> int:
     return order
 
 
-def polygamma(*operands: Any, n: Any = None, input: Any = None, out: Any = None) -> Any:
-    """The n-th derivative of digamma: `polygamma(n, x)`, and as a method `x.polygamma(n)`."""
+def polygamma(*operands: Any, n: int | None = None, input: Tensor | None = None, out: Tensor | None = None) -> Any:
+    """Return the n-th derivative of digamma: `polygamma(n, x)`, and as a method `x.polygamma(n)`."""
     given = [*operands, *(v for v in (n, input) if v is not None)]
     if len(given) != 2:
-        raise BadArgument(f"polygamma: takes n and a tensor, got {len(given)} arguments", fix="mutagrad.polygamma(1, x)")
-    order, x = given if not isinstance(given[0], TensorBase) else given[::-1]
+        raise BadArgument(f"polygamma: takes n and a tensor, got {len(given)} arguments",
+                          fix="mutagrad.polygamma(1, x)")
+    order, x = given if not isinstance(given[0], Tensor) else given[::-1]
     return polygamma_values(tensor_argument(x, "polygamma"), _order(order, "polygamma"), out=out)
 
 
-def polygamma_(x: Any, n: int) -> Any:
+def polygamma_(x: Tensor, n: int) -> Any:
     return polygamma_values(x, _order(n, "polygamma_"), out=x)
 
 
-def mvlgamma(input: Any, p: int, *, out: Any = None) -> Any:
-    """The logarithm of the multivariate gamma function of dimension p."""
+def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Any:
+    """Return the logarithm of the multivariate gamma function of dimension p."""
     tensor_argument(input, "mvlgamma")
     p = whole_number(p, "mvlgamma", "p")
     if p < 1:
@@ -104,39 +109,50 @@ def mvlgamma(input: Any, p: int, *, out: Any = None) -> Any:
     return basic.add(sum_dims(terms, (input._array.ndim,), False), p * (p - 1) / 4 * ln(pi), out=out)
 
 
-# --------------------------------------------------------------------------------------------------- error and normal functions
+# ------------------------------------------------------------------------------------------- error and normal functions
 
 erfc = elementwise("erfc", _erfc, promotes="float", x=lambda xp, g, x: g * xp.exp(-x * x) * (-2 / sqrt(pi)))
 erfcx = elementwise("erfcx", special("erfcx"), promotes="float", x=lambda g, x, out: g * (2 * x * out - 2 / sqrt(pi)))
-erfinv = elementwise("erfinv", special("erfinv"), promotes="float", x=lambda xp, g, out: g * xp.exp(out * out) * (sqrt(pi) / 2))
-ndtr = elementwise("ndtr", special("ndtr"), promotes="float", x=lambda xp, g, x: g * xp.exp(-0.5 * x * x) * (1 / sqrt(2 * pi)))
-ndtri = elementwise("ndtri", special("ndtri"), promotes="float", x=lambda xp, g, out: g * xp.exp(0.5 * out * out) * sqrt(2 * pi))
-log_ndtr = elementwise("log_ndtr", special("log_ndtr"), promotes="float", x=lambda xp, g, x: g / xp.erfcx(x * -sqrt(0.5)) * sqrt(2 / pi))
+erfinv = elementwise("erfinv", special("erfinv"), promotes="float",
+                     x=lambda xp, g, out: g * xp.exp(out * out) * (sqrt(pi) / 2))
+ndtr = elementwise("ndtr", special("ndtr"), promotes="float",
+                   x=lambda xp, g, x: g * xp.exp(-0.5 * x * x) * (1 / sqrt(2 * pi)))
+ndtri = elementwise("ndtri", special("ndtri"), promotes="float",
+                    x=lambda xp, g, out: g * xp.exp(0.5 * out * out) * sqrt(2 * pi))
+log_ndtr = elementwise("log_ndtr", special("log_ndtr"), promotes="float",
+                       x=lambda xp, g, x: g / xp.erfcx(x * -sqrt(0.5)) * sqrt(2 / pi))
 
-# ---------------------------------------------------------------------------------------------------------------- Bessel
+# --------------------------------------------------------------------------------------------------------------- Bessel
 
 i0 = elementwise("i0", special("i0"), promotes="float", x=lambda xp, g, x: g * xp.i1(x))
 i1 = elementwise("i1", special("i1"), promotes="float", x=lambda xp, g, x, out: g * (xp.i0(x) - _ratio(xp, out, x)))
 i0e = elementwise("i0e", special("i0e"), promotes="float", x=lambda xp, g, x, out: g * (xp.i1e(x) - xp.sgn(x) * out))
-i1e = elementwise("i1e", special("i1e"), promotes="float", x=lambda xp, g, x, out: g * (xp.i0e(x) - xp.sgn(x) * out - _ratio(xp, out, x)))
-bessel_j0 = elementwise("bessel_j0", special("j0", "bessel_j0"), promotes="float", x=lambda xp, g, x: -g * xp.bessel_j1(x))
+i1e = elementwise("i1e", special("i1e"), promotes="float",
+                  x=lambda xp, g, x, out: g * (xp.i0e(x) - xp.sgn(x) * out - _ratio(xp, out, x)))
+bessel_j0 = elementwise("bessel_j0", special("j0", "bessel_j0"), promotes="float",
+                        x=lambda xp, g, x: -g * xp.bessel_j1(x))
 bessel_j1 = elementwise("bessel_j1", special("j1", "bessel_j1"), promotes="float",
                         x=lambda xp, g, x, out: g * (xp.bessel_j0(x) - _ratio(xp, out, x)))
-bessel_y0 = elementwise("bessel_y0", special("y0", "bessel_y0"), promotes="float", x=lambda xp, g, x: -g * xp.bessel_y1(x))
-bessel_y1 = elementwise("bessel_y1", special("y1", "bessel_y1"), promotes="float", x=lambda xp, g, x, out: g * (xp.bessel_y0(x) - out / x))
+bessel_y0 = elementwise("bessel_y0", special("y0", "bessel_y0"), promotes="float",
+                        x=lambda xp, g, x: -g * xp.bessel_y1(x))
+bessel_y1 = elementwise("bessel_y1", special("y1", "bessel_y1"), promotes="float",
+                        x=lambda xp, g, x, out: g * (xp.bessel_y0(x) - out / x))
 modified_bessel_i0, modified_bessel_i1 = i0, i1
 modified_bessel_k0 = elementwise("modified_bessel_k0", special("k0", "modified_bessel_k0"), promotes="float",
                                  x=lambda xp, g, x: -g * xp.modified_bessel_k1(x))
 modified_bessel_k1 = elementwise("modified_bessel_k1", special("k1", "modified_bessel_k1"), promotes="float",
                                  x=lambda xp, g, x, out: -g * (xp.modified_bessel_k0(x) + out / x))
-scaled_modified_bessel_k0 = elementwise("scaled_modified_bessel_k0", special("k0e", "scaled_modified_bessel_k0"), promotes="float",
+scaled_modified_bessel_k0 = elementwise("scaled_modified_bessel_k0", special("k0e", "scaled_modified_bessel_k0"),
+                                        promotes="float",
                                         x=lambda xp, g, x, out: g * (out - xp.scaled_modified_bessel_k1(x)))
-scaled_modified_bessel_k1 = elementwise("scaled_modified_bessel_k1", special("k1e", "scaled_modified_bessel_k1"), promotes="float",
+scaled_modified_bessel_k1 = elementwise("scaled_modified_bessel_k1", special("k1e", "scaled_modified_bessel_k1"),
+                                        promotes="float",
                                         x=lambda xp, g, x, out: g * (out - xp.scaled_modified_bessel_k0(x) - out / x))
 spherical_bessel_j0 = elementwise("spherical_bessel_j0", lambda a: _sine_ratio(a), promotes="float",
                                   x=lambda xp, g, x, out: g * _sine_ratio_slope(xp, x, out))
-airy_values = elementwise("airy_ai", lambda a, derivative: _airy(a, derivative), promotes="float", settings=("derivative",),
-                          x=lambda xp, g, x, derivative: g * x * xp.airy_ai(x, 0) if derivative else g * xp.airy_ai(x, 1))
+airy_values = elementwise(
+    "airy_ai", lambda a, derivative: _airy(a, derivative), promotes="float", settings=("derivative",),
+    x=lambda xp, g, x, derivative: g * x * xp.airy_ai(x, 0) if derivative else g * xp.airy_ai(x, 1))
 
 
 def _ratio(xp: Any, out: Any, x: Any) -> Any:
@@ -144,7 +160,7 @@ def _ratio(xp: Any, out: Any, x: Any) -> Any:
     return xp.where(x == 0, 0.5, out / xp.where(x == 0, 1.0, x))
 
 
-def _sine_ratio(a: Any) -> Any:
+def _sine_ratio(a: Array) -> Any:
     ratio = np.sin(_real(a)) / np.where(a == 0, 1, a)
     return np.where(a == 0, 1, np.where(np.isinf(a), 0, ratio)).astype(a.dtype, copy=False)
 
@@ -157,22 +173,22 @@ def _sine_ratio_slope(xp: Any, x: Any, out: Any) -> Any:
     return xp.where(near, series, (xp.cos(x) - out) / xp.where(near, 1.0, x))
 
 
-def _airy(a: Any, derivative: int) -> Any:
+def _airy(a: Array, derivative: int) -> Any:
     return np.asarray(scipy("special", "airy_ai").airy(a)[derivative]).astype(a.dtype, copy=False)
 
 
-def airy_ai(input: Any, *, out: Any = None) -> Any:
+def airy_ai(input: Tensor, *, out: Tensor | None = None) -> Any:
     """The Airy function Ai."""
     return airy_values(input, 0, out=out)
 
 
-# ---------------------------------------------------------------------------------------------------- orthogonal polynomials
+# ----------------------------------------------------------------------------------------------- orthogonal polynomials
 
 class Family(NamedTuple):
-    """Polynomials by degree: p[0] = 1, p[1] = slope * x + constant, p[k+1] = (a * x + b) * p[k] - c * p[k-1] with a, b, c of k.
+    """Polynomials by degree: p[0] = 1, p[1] = slope * x + constant, p[k+1] = (a * x + b) * p[k] - c * p[k-1].
 
-    `closed`, where there is one, gives those of any degree at the cosine (or its image in the shifted ones) of an angle;
-    `far` is SciPy's function for degrees to which stepping with arrays would take long.
+    `recurrence` gives a, b, c by k. `closed`, where there is one, gives those of any degree at the cosine (or its image
+    in the shifted ones) of an angle; `far` is SciPy's function for degrees to which stepping would take long.
     """
 
     slope: float
@@ -185,7 +201,7 @@ class Family(NamedTuple):
 LONG, FAR = 8, 1000  # degrees above which the closed form, or SciPy's function, is taken
 
 
-def _evaluate(family: Family, a: Any, n: Any, derivative: int) -> Any:
+def _evaluate(family: Family, a: Array, n: Array, derivative: int) -> Any:
     """The derivative of that order of the polynomial of degree n, element by element; 0 where n is negative."""
     degrees = np.broadcast_to(n.astype(np.int64), np.broadcast_shapes(a.shape, n.shape))
     x = np.broadcast_to(_real(a), degrees.shape)
@@ -198,10 +214,12 @@ def _evaluate(family: Family, a: Any, n: Any, derivative: int) -> Any:
     cosine = family.recurrence(1)[0] / 2 * x + family.recurrence(1)[1] / 2
     inside = (degrees > LONG) & (np.abs(cosine) < 1)
     short = _by_recurrence(family, x, np.where(inside, 0, degrees), 0)
-    return np.where(inside, family.closed(np.arccos(cosine), degrees), short).astype(a.dtype, copy=False) if inside.any() else short
+    if not inside.any():
+        return short
+    return np.where(inside, family.closed(np.arccos(cosine), degrees), short).astype(a.dtype, copy=False)
 
 
-def _by_recurrence(family: Family, x: Any, degrees: Any, derivative: int) -> Any:
+def _by_recurrence(family: Family, x: Array, degrees: Array, derivative: int) -> Any:
     ones, zeros = np.ones_like(x), np.zeros_like(x)
     previous = [ones] + [zeros] * derivative  # the values of the polynomial one degree lower, and of its derivatives
     current = [family.slope * x + family.constant, family.slope * ones, *[zeros] * derivative][:derivative + 1]
@@ -220,11 +238,12 @@ def _by_recurrence(family: Family, x: Any, degrees: Any, derivative: int) -> Any
 
 
 def _polynomial(name: str, family: Family, words: str) -> Any:
-    """The function under which a family is public, and its operation: the derivative of any order is the next order's."""
-    values = elementwise(name, lambda a, n, derivative: _evaluate(family, a, n, derivative), promotes="float", settings=("derivative",),
-                         inputs=("x", "n"), x=lambda xp, g, x, n, derivative: g * getattr(xp, name)(x, n, derivative + 1), n=None)
+    """A family's public function, and its operation: the derivative of any order is the next order's."""
+    values = elementwise(name, lambda a, n, derivative: _evaluate(family, a, n, derivative), promotes="float",
+                         settings=("derivative",), inputs=("x", "n"),
+                         x=lambda xp, g, x, n, derivative: g * getattr(xp, name)(x, n, derivative + 1), n=None)
 
-    def function(input: Any, n: Any, *, out: Any = None) -> Any:
+    def function(input: Value, n: Value, *, out: Tensor | None = None) -> Any:
         return values(input, n, 0, out=out)
 
     function.__name__ = function.__qualname__ = name
@@ -241,60 +260,74 @@ def _shifted(k: int) -> tuple[float, float, float]:
     return 4, -2, 1
 
 
-def _closed_t(angle: Any, n: Any) -> Any:
+def _closed_t(angle: Array, n: Array) -> Any:
     return np.cos(n * angle)
 
 
-def _closed_u(angle: Any, n: Any) -> Any:
+def _closed_u(angle: Array, n: Array) -> Any:
     return np.sin((n + 1) * angle) / np.sin(angle)
 
 
-def _closed_v(angle: Any, n: Any) -> Any:
+def _closed_v(angle: Array, n: Array) -> Any:
     return np.cos((n + 0.5) * angle) / np.cos(angle / 2)
 
 
-def _closed_w(angle: Any, n: Any) -> Any:
+def _closed_w(angle: Array, n: Array) -> Any:
     return np.sin((n + 0.5) * angle) / np.sin(angle / 2)
 
 
-chebyshev_polynomial_t = _polynomial("chebyshev_polynomial_t", Family(1, 0, _plain, _closed_t), "Chebyshev (first kind)")
-chebyshev_polynomial_u = _polynomial("chebyshev_polynomial_u", Family(2, 0, _plain, _closed_u), "Chebyshev (second kind)")
-chebyshev_polynomial_v = _polynomial("chebyshev_polynomial_v", Family(2, -1, _plain, _closed_v), "Chebyshev (third kind)")
-chebyshev_polynomial_w = _polynomial("chebyshev_polynomial_w", Family(2, 1, _plain, _closed_w), "Chebyshev (fourth kind)")
-shifted_chebyshev_polynomial_t = _polynomial("shifted_chebyshev_polynomial_t", Family(2, -1, _shifted, _closed_t), "shifted Chebyshev (first kind)")
-shifted_chebyshev_polynomial_u = _polynomial("shifted_chebyshev_polynomial_u", Family(4, -2, _shifted, _closed_u), "shifted Chebyshev (second kind)")
-shifted_chebyshev_polynomial_v = _polynomial("shifted_chebyshev_polynomial_v", Family(4, -3, _shifted, _closed_v), "shifted Chebyshev (third kind)")
-shifted_chebyshev_polynomial_w = _polynomial("shifted_chebyshev_polynomial_w", Family(4, -1, _shifted, _closed_w), "shifted Chebyshev (fourth kind)")
+chebyshev_polynomial_t = _polynomial("chebyshev_polynomial_t", Family(1, 0, _plain, _closed_t),
+                                     "Chebyshev (first kind)")
+chebyshev_polynomial_u = _polynomial("chebyshev_polynomial_u", Family(2, 0, _plain, _closed_u),
+                                     "Chebyshev (second kind)")
+chebyshev_polynomial_v = _polynomial("chebyshev_polynomial_v", Family(2, -1, _plain, _closed_v),
+                                     "Chebyshev (third kind)")
+chebyshev_polynomial_w = _polynomial("chebyshev_polynomial_w", Family(2, 1, _plain, _closed_w),
+                                     "Chebyshev (fourth kind)")
+shifted_chebyshev_polynomial_t = _polynomial("shifted_chebyshev_polynomial_t", Family(2, -1, _shifted, _closed_t),
+                                             "shifted Chebyshev (first kind)")
+shifted_chebyshev_polynomial_u = _polynomial("shifted_chebyshev_polynomial_u", Family(4, -2, _shifted, _closed_u),
+                                             "shifted Chebyshev (second kind)")
+shifted_chebyshev_polynomial_v = _polynomial("shifted_chebyshev_polynomial_v", Family(4, -3, _shifted, _closed_v),
+                                             "shifted Chebyshev (third kind)")
+shifted_chebyshev_polynomial_w = _polynomial("shifted_chebyshev_polynomial_w", Family(4, -1, _shifted, _closed_w),
+                                             "shifted Chebyshev (fourth kind)")
 hermite_polynomial_h = _polynomial("hermite_polynomial_h", Family(2, 0, lambda k: (2, 0, 2 * k)), "physicist's Hermite")
 hermite_polynomial_he = _polynomial("hermite_polynomial_he", Family(1, 0, lambda k: (1, 0, k)), "probabilist's Hermite")
 laguerre_polynomial_l = _polynomial("laguerre_polynomial_l", Family(
     -1, 1, lambda k: (-1 / (k + 1), (2 * k + 1) / (k + 1), k / (k + 1)), far="eval_laguerre"), "Laguerre")
-legendre_polynomial_p = _polynomial("legendre_polynomial_p", Family(1, 0, lambda k: ((2 * k + 1) / (k + 1), 0, k / (k + 1)), far="eval_legendre"), "Legendre")
+legendre_polynomial_p = _polynomial(
+    "legendre_polynomial_p", Family(1, 0, lambda k: ((2 * k + 1) / (k + 1), 0, k / (k + 1)), far="eval_legendre"),
+    "Legendre")
 
-# ----------------------------------------------------------------------------------------------------- logarithms and powers
+# ------------------------------------------------------------------------------------------------ logarithms and powers
 
 xlogy = elementwise("xlogy", lambda a, b: _times_log(a, b, np.log), promotes="float",
-                    x=lambda xp, g, x, y: g * xp.where((x == 0) & (y <= 0), 0.0, xp.log(y)), y=lambda g, x, y: g * x / y)
+                    x=lambda xp, g, x, y: g * xp.where((x == 0) & (y <= 0), 0.0, xp.log(y)),
+                    y=lambda g, x, y: g * x / y)
 xlog1py = elementwise("xlog1py", lambda a, b: _times_log(a, b, np.log1p), promotes="float",
-                      x=lambda xp, g, x, y: g * xp.where((x == 0) & (y <= -1), 0.0, xp.log1p(y)), y=lambda g, x, y: g * x / (y + 1))
+                      x=lambda xp, g, x, y: g * xp.where((x == 0) & (y <= -1), 0.0, xp.log1p(y)),
+                      y=lambda g, x, y: g * x / (y + 1))
 entr = elementwise("entr", lambda a: _entropy(a), promotes="float", x=lambda xp, g, x: -g * (xp.log(x) + 1))
 logaddexp2 = elementwise("logaddexp2", np.logaddexp2, promotes="float",
                          x=lambda xp, g, x, y: g / (1 + xp.exp2(y - x)), y=lambda xp, g, x, y: g / (1 + xp.exp2(x - y)))
-sinc = elementwise("sinc", np.sinc, promotes="float", x=lambda xp, g, x, out: g * _sine_ratio_slope(xp, x * pi, out) * pi)
+sinc = elementwise("sinc", np.sinc, promotes="float",
+                   x=lambda xp, g, x, out: g * _sine_ratio_slope(xp, x * pi, out) * pi)
 
 
-def _times_log(a: Any, b: Any, log: Callable[[Any], Any]) -> Any:
+def _times_log(a: Array, b: Array, log: Callable[[Array], Array]) -> Any:
     """a * log(b), and 0 where a is, unless b is nan."""
     return np.where((a == 0) & (b == b), a * 0, _real(a) * log(b))
 
 
-def _entropy(a: Any) -> Any:
+def _entropy(a: Array) -> Any:
     """-a * log(a): 0 at 0, and minus infinity below."""
     positive = np.where(_real(a) > 0, a, 1).astype(a.dtype, copy=False)
-    return np.where(a < 0, -np.ones_like(a) * inf, np.where(a == 0, np.zeros_like(a), np.where(a == a, -positive * np.log(positive), a)))
+    entropy = np.where(a == 0, np.zeros_like(a), np.where(a == a, -positive * np.log(positive), a))
+    return np.where(a < 0, -np.ones_like(a) * inf, entropy)
 
 
-def ldexp(input: Any, other: Any, *, out: Any = None) -> Any:
+def ldexp(input: Tensor, other: Value, *, out: Tensor | None = None) -> Any:
     """`x * 2**other`."""
     return mul(input, pow_values(2.0, other), out=out)
 
@@ -303,30 +336,32 @@ def _in_double(name: str, *values: Any) -> tuple[Any, ...]:
     """Operands in double precision, complex if one of them is."""
     operands = [as_operand(v, name) for v in values]
     wide = np.dtype("complex128" if operand_dtype(operands).category == COMPLEX else "float64")
-    return tuple(cast(v, wide) if isinstance(v, TensorBase) else make(np.array(v, wide)) for v in operands)
+    return tuple(cast(v, wide) if isinstance(v, Tensor) else make(np.array(v, wide)) for v in operands)
 
 
-def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
+def float_power(input: Value, exponent: Value, *, out: Tensor | None = None) -> Any:
     """`x ** y` in double precision."""
     base, power = _in_double("float_power", input, exponent)
-    if out is not None and isinstance(out, TensorBase) and out._array.dtype is not base._array.dtype:
-        raise DTypeError(f"float_power: the result is of type {base._array.dtype.name}, and what it is written into of {out._array.dtype.name}",
-                         why="it is always computed in double precision", fix="mutagrad.float_power(x, y), without out=")
+    if out is not None and isinstance(out, Tensor) and out._array.dtype is not base._array.dtype:
+        raise DTypeError(f"float_power: the result is of type {base._array.dtype.name}, "
+                         f"and what it is written into of {out._array.dtype.name}",
+                         why="it is always computed in double precision",
+                         fix="mutagrad.float_power(x, y), without out=")
     return pow_values(base, power, out=out)
 
 
 mantissa = elementwise("frexp", lambda a: np.frexp(_only_floats(a))[0], x=lambda xp, g, x: g / xp.power_of_two_in(x))
 
 
-def _power_of_two_in(a: Any) -> Any:
+def _power_of_two_in(a: Array) -> Any:
     return np.ldexp(np.ones_like(a), np.frexp(a)[1])
 
 
 RAW.power_of_two_in, RECORDED.power_of_two_in = _power_of_two_in, lambda x: make(_power_of_two_in(x._array))
 
 
-def frexp(input: Any, *, out: Any = None) -> Any:
-    """A mantissa from 0.5 to 1 and an integer exponent with `x == mantissa * 2**exponent`.
+def frexp(input: Tensor, *, out: Tensor | None = None) -> Any:
+    """Return a mantissa from 0.5 to 1 and an integer exponent with `x == mantissa * 2**exponent`.
 
     >>> import mutagrad as mg
     >>> mg.frexp(mg.tensor([6.])).mantissa
@@ -336,45 +371,52 @@ def frexp(input: Any, *, out: Any = None) -> Any:
     return write_out("frexp", found, out)
 
 
-# ------------------------------------------------------------------------------------------- signs, steps, whole numbers
+# ------------------------------------------------------------------------------------------ signs, steps, whole numbers
 
-copysign = elementwise("copysign", np.copysign, promotes="float", x=lambda xp, g, x, out: g * (xp.sgn(x) * xp.sgn(out)), y=zero)
+copysign = elementwise("copysign", np.copysign, promotes="float",
+                       x=lambda xp, g, x, out: g * (xp.sgn(x) * xp.sgn(out)), y=zero)
 # The neighbour of a number moves with it, unless both are equal.
-nextafter = elementwise("nextafter", lambda a, b: np.nextafter(_only_floats(a), b), x=lambda xp, g, x, y: xp.where(x == y, 0.0, g), y=zero)
-step_values = elementwise("heaviside", lambda a, b: np.where(a == 0, b, _real(a) > 0).astype(a.dtype), inputs=("x", "values"),
-                          x=zero, values=lambda xp, g, x: xp.where(x == 0, g, 0.0))
+nextafter = elementwise("nextafter", lambda a, b: np.nextafter(_only_floats(a), b),
+                        x=lambda xp, g, x, y: xp.where(x == y, 0.0, g), y=zero)
+step_values = elementwise("heaviside", lambda a, b: np.where(a == 0, b, _real(a) > 0).astype(a.dtype),
+                          inputs=("x", "values"), x=zero, values=lambda xp, g, x: xp.where(x == 0, g, 0.0))
 gcd = elementwise("gcd", np.gcd, inputs=("x", "y"))
 lcm = elementwise("lcm", np.lcm, inputs=("x", "y"))
-isneginf = elementwise("isneginf", lambda a: _real(a) == -inf if a.dtype.kind == "f" else np.zeros_like(_real(a), bool), inputs=("x",))
-isposinf = elementwise("isposinf", lambda a: _real(a) == inf if a.dtype.kind == "f" else np.zeros_like(_real(a), bool), inputs=("x",))
+isneginf = elementwise("isneginf", lambda a: _real(a) == -inf if a.dtype.kind == "f" else np.zeros_like(_real(a), bool),
+                       inputs=("x",))
+isposinf = elementwise("isposinf", lambda a: _real(a) == inf if a.dtype.kind == "f" else np.zeros_like(_real(a), bool),
+                       inputs=("x",))
 isreal = elementwise("isreal", lambda a: a.imag == 0 if a.dtype.kind == "c" else np.ones_like(a, bool), inputs=("x",))
-finite_values = elementwise("nan_to_num", lambda a, nan, posinf, neginf: np.nan_to_num(a, nan=nan, posinf=posinf, neginf=neginf),
+finite_values = elementwise("nan_to_num",
+                            lambda a, nan, posinf, neginf: np.nan_to_num(a, nan=nan, posinf=posinf, neginf=neginf),
                             settings=("nan", "posinf", "neginf"), x=lambda xp, g, x: xp.where(xp.isfinite(x), g, 0.0))
 
 
-def heaviside(input: Any, values: Any, *, out: Any = None) -> Any:
+def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Any:
     """1 for positive numbers, 0 for negative ones, and `values` at zero."""
     if tensor_argument(input, "heaviside")._array.dtype is not tensor_argument(values, "heaviside")._array.dtype:
-        raise DTypeError(f"heaviside: input and values must be of one type, got {input.dtype} and {values.dtype}", fix="values.to(x.dtype)")
+        raise DTypeError(f"heaviside: input and values must be of one type, got {input.dtype} and {values.dtype}",
+                         fix="values.to(x.dtype)")
     return step_values(input, values, out=out)
 
 
-def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None, *, out: Any = None) -> Any:
-    """nan replaced by 0 (or `nan`), infinities by the largest and smallest finite numbers (or `posinf` and `neginf`)."""
+def nan_to_num(input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None,
+               *, out: Tensor | None = None) -> Any:
+    """nan replaced by 0 (or `nan`), infinities by the largest and smallest finite numbers (or `posinf`, `neginf`)."""
     return finite_values(input, 0.0 if nan is None else nan, posinf, neginf, out=out)
 
 
-def clamp_min(input: Any, min: Any, *, out: Any = None) -> Any:
+def clamp_min(input: Tensor, min: Value, *, out: Tensor | None = None) -> Any:
     """`x`, but at least `min`."""
     return clamp(input, as_operand(min, "clamp_min"), out=out)
 
 
-def clamp_max(input: Any, max: Any, *, out: Any = None) -> Any:
+def clamp_max(input: Tensor, max: Value, *, out: Tensor | None = None) -> Any:
     """`x`, but at most `max`."""
     return clamp(input, None, as_operand(max, "clamp_max"), out=out)
 
 
-# ---------------------------------------------------------------------------------------------------------------- in place
+# ------------------------------------------------------------------------------------------------------------- in place
 
 lgamma_, digamma_, igamma_, igammac_ = in_place(lgamma), in_place(digamma), in_place(igamma), in_place(igammac)
 erfc_, erfinv_, i0_, sinc_ = in_place(erfc), in_place(erfinv), in_place(i0), in_place(sinc)
@@ -383,25 +425,25 @@ gcd_, lcm_ = in_place(gcd), in_place(lcm)
 bitwise_left_shift_, bitwise_right_shift_ = in_place(basic.bitwise_left_shift), in_place(basic.bitwise_right_shift)
 
 
-def mvlgamma_(x: Any, p: int) -> Any:
+def mvlgamma_(x: Tensor, p: int) -> Any:
     return mvlgamma(x, p, out=x)
 
 
-def ldexp_(x: Any, other: Any) -> Any:
+def ldexp_(x: Tensor, other: Value) -> Any:
     return ldexp(x, other, out=x)
 
 
-def float_power_(x: Any, exponent: Any) -> Any:
+def float_power_(x: Tensor, exponent: Value) -> Any:
     return float_power(x, exponent, out=x)
 
 
-def heaviside_(x: Any, values: Any) -> Any:
+def heaviside_(x: Tensor, values: Tensor) -> Any:
     return heaviside(x, values, out=x)
 
 
-def nan_to_num_(x: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Any:
+def nan_to_num_(x: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Any:
     return nan_to_num(x, nan, posinf, neginf, out=x)
 
 
-def logit_(x: Any, eps: float | None = None) -> Any:
+def logit_(x: Tensor, eps: float | None = None) -> Any:
     return logit(x, eps, out=x)

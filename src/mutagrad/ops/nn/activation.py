@@ -3,18 +3,21 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from ...arrays import np
 from ...arrays.numpy import silently
 from ...arrays.scipy import erf as _erf
 from ...base.errors import BadValue, DTypeError, ShapeError, bad_choice
+from ...base.operands import Array
 from ...core.codegen import elementwise
-from ...core.dtypes import of_array
+from ...core.dtypes import dtype as DType, of_array
 from ...core.factory import make
 from ...core.op import RAW, RECORDED
+from ...core.storage import TensorBase as Tensor
 from ..math.elementwise import clamp, mul, relu as relu_values, sigmoid, tanh
-from ..random.generator import source
+from ..random.generator import Generator, source
 from ..reduce import softmax as softmaxes
 from ..reduce.reductions import norm, sum as total, to_dtype
 from ..shape.shape import reshape, split, tensor_argument, whole_dim
@@ -23,24 +26,25 @@ FUNCTIONS = "_softmax_backward_data celu celu_ hardshrink prelu relu_ rrelu rrel
 METHODS = "hardshrink prelu"
 
 __all__ = [
-    "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "leaky_relu",
-    "leaky_relu_", "log_softmax", "logsigmoid", "mish", "normalize", "prelu", "relu", "relu6", "relu_", "rrelu", "rrelu_", "selu", "selu_", "sigmoid",
-    "silu", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_"]
+    "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish",
+    "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "log_softmax", "logsigmoid", "mish", "normalize", "prelu",
+    "relu", "relu6", "relu_", "rrelu", "rrelu_", "selu", "selu_", "sigmoid", "silu", "softmax", "softmin", "softplus",
+    "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_"]
 
 
 def floating(value: Any, name: str, kinds: str = "f") -> Any:
     """A tensor of real numbers, or of those kinds that the function is defined for."""
     kind = tensor_argument(value, name)._array.dtype.kind
     if kind not in kinds + "V":
-        raise DTypeError(f"{name}: not defined for {of_array(value._array.dtype).name}", why="it takes floating point tensors",
-                         fix=f"{name}(x.float())")
+        raise DTypeError(f"{name}: not defined for {of_array(value._array.dtype).name}",
+                         why="it takes floating point tensors", fix=f"{name}(x.float())")
     return value
 
 
-# ------------------------------------------------------------------------------------------------------- straight pieces
+# ------------------------------------------------------------------------------------------------------ straight pieces
 
 
-def _leaky_relu(a: Any, slope: float) -> Any:
+def _leaky_relu(a: Array, slope: float) -> Any:
     return np.maximum(a, a * slope) if 0 <= slope <= 1 else np.where(a > 0, a, a * slope)
 
 
@@ -49,116 +53,129 @@ leaky_relu_values = elementwise("leaky_relu", _leaky_relu, settings=("slope",),
                                 x=lambda xp, g, x, slope: g * (xp.as_float(x > 0, g) * (1 - slope) + slope))
 hardtanh_values = elementwise("hardtanh", lambda a, low, high: np.clip(a, low, high), settings=("low", "high"),
                               x=lambda g, x, low, high: g * ((x > low) & (x < high)))
-hardsigmoid_values = elementwise("hardsigmoid", lambda a: np.clip(a + 3, 0, 6) / 6, x=lambda xp, g, x: xp.where((x > -3) & (x < 3), g / 6, 0.0))
+hardsigmoid_values = elementwise("hardsigmoid", lambda a: np.clip(a + 3, 0, 6) / 6,
+                                 x=lambda xp, g, x: xp.where((x > -3) & (x < 3), g / 6, 0.0))
 hardswish_values = elementwise("hardswish", lambda a: a * np.clip(a + 3, 0, 6) / 6,
                                x=lambda xp, g, x: xp.where(x <= -3, 0.0, xp.where(x < 3, g * (x / 3 + 0.5), g)))
-hardshrink_values = elementwise("hardshrink", lambda a, lambd: np.where((a >= -lambd) & (a <= lambd), a.dtype.type(0), a), settings=("lambd",),
+hardshrink_values = elementwise("hardshrink",
+                                lambda a, lambd: np.where((a >= -lambd) & (a <= lambd), a.dtype.type(0), a),
+                                settings=("lambd",),
                                 x=lambda xp, g, x, lambd: xp.where((x >= -lambd) & (x <= lambd), 0.0, g))
-softshrink_values = elementwise("softshrink", lambda a, lambd: np.where(np.isnan(a), a, a - np.clip(a, -lambd, lambd)), settings=("lambd",),
+softshrink_values = elementwise("softshrink", lambda a, lambd: np.where(np.isnan(a), a, a - np.clip(a, -lambd, lambd)),
+                                settings=("lambd",),
                                 x=lambda xp, g, x, lambd: xp.where((x >= -lambd) & (x <= lambd), 0.0, g))
-threshold_values = elementwise("threshold", lambda a, bound, value: np.where(a <= bound, np.array(value).astype(a.dtype), a),
+threshold_values = elementwise("threshold",
+                               lambda a, bound, value: np.where(a <= bound, np.array(value).astype(a.dtype), a),
                                settings=("bound", "value"), x=lambda xp, g, x, bound: xp.where(x <= bound, 0.0, g))
 prelu_values = elementwise("prelu", lambda a, w: np.where(a > 0, a, a * w), inputs=("x", "weight"),
-                           x=lambda xp, g, x, weight: xp.where(x > 0, g, g * weight), weight=lambda xp, g, x: xp.where(x > 0, 0.0, g * x))
+                           x=lambda xp, g, x, weight: xp.where(x > 0, g, g * weight),
+                           weight=lambda xp, g, x: xp.where(x > 0, 0.0, g * x))
 
 
-def relu(input: Any, inplace: bool = False) -> Any:
+def relu(input: Tensor, inplace: bool = False) -> Any:
     """`max(x, 0)`."""
     return relu_(input) if inplace else relu_values(tensor_argument(input, "relu"))
 
 
-def relu_(input: Any) -> Any:
+def relu_(input: Tensor) -> Any:
     """relu, written into its input."""
     return relu_values(tensor_argument(input, "relu_"), out=input)
 
 
-def relu6(input: Any, inplace: bool = False) -> Any:
+def relu6(input: Tensor, inplace: bool = False) -> Any:
     """x limited to between 0 and 6."""
     return hardtanh(input, 0, 6, inplace)
 
 
-def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
     """x limited to between two numbers; unlike clamp's, its gradient is zero at the bounds themselves."""
     kind = tensor_argument(input, "hardtanh")._array.dtype.kind
     if kind in "bc" or kind == "u" and min_val < 0:
-        raise DTypeError(f"hardtanh: {of_array(input._array.dtype).name} cannot be limited to between {min_val} and {max_val}", fix="hardtanh(x.float())")
+        raise DTypeError(f"hardtanh: {of_array(input._array.dtype).name} cannot be limited "
+                         f"to between {min_val} and {max_val}", fix="hardtanh(x.float())")
     if min_val > max_val:
-        raise BadValue(f"hardtanh: min_val {min_val} is greater than max_val {max_val}", fix=f"hardtanh(x, {max_val}, {min_val})")
+        raise BadValue(f"hardtanh: min_val {min_val} is greater than max_val {max_val}",
+                       fix=f"hardtanh(x, {max_val}, {min_val})")
     low, high = (min_val, max_val) if kind in "fV" else (int(min_val), int(max_val))
     return hardtanh_values(input, low, high, out=input if inplace else None)
 
 
-def hardtanh_(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
+def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Any:
     """hardtanh, written into its input."""
     return hardtanh(input, min_val, max_val, inplace=True)
 
 
-def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Any:
     """x where it is positive, `negative_slope * x` elsewhere."""
     return leaky_relu_values(floating(input, "leaky_relu"), negative_slope, out=input if inplace else None)
 
 
-def leaky_relu_(input: Any, negative_slope: float = 0.01) -> Any:
+def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Any:
     """leaky_relu, written into its input."""
     return leaky_relu(input, negative_slope, inplace=True)
 
 
-def hardsigmoid(input: Any, inplace: bool = False) -> Any:
-    """A sigmoid of three straight pieces: 0 below -3, 1 above 3."""
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Any:
+    """Return a sigmoid of three straight pieces: 0 below -3, 1 above 3."""
     return hardsigmoid_values(floating(input, "hardsigmoid"), out=input if inplace else None)
 
 
-def hardswish(input: Any, inplace: bool = False) -> Any:
+def hardswish(input: Tensor, inplace: bool = False) -> Any:
     """`x * hardsigmoid(x)`."""
     return hardswish_values(floating(input, "hardswish"), out=input if inplace else None)
 
 
-def hardshrink(input: Any, lambd: float = 0.5, *, out: Any = None) -> Any:
+def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Any:
     """x, but 0 where it is between -lambd and lambd."""
     return hardshrink_values(floating(input, "hardshrink"), lambd, out=out)
 
 
-def softshrink(input: Any, lambd: float = 0.5, *, out: Any = None) -> Any:
+def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Any:
     """x moved towards 0 by lambd, and no further than 0."""
     if lambd < 0:
         raise BadValue(f"softshrink: lambd must not be negative, got {lambd}", fix=f"softshrink(x, {-lambd})")
     return softshrink_values(floating(input, "softshrink"), lambd, out=out)
 
 
-def threshold(input: Any, threshold: float, value: float, inplace: bool = False, *, out: Any = None) -> Any:
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False,
+              *, out: Tensor | None = None) -> Any:
     """x where it is above the threshold, `value` elsewhere."""
     floating(input, "threshold", "fiu")
     return threshold_values(input, threshold, value, out=input if inplace else out)
 
 
-def threshold_(input: Any, threshold: float, value: float) -> Any:
+def threshold_(input: Tensor, threshold: float, value: float) -> Any:
     """threshold, written into its input."""
     return threshold_values(floating(input, "threshold_", "fiu"), threshold, value, out=input)
 
 
-def prelu(input: Any, weight: Any) -> Any:
+def prelu(input: Tensor, weight: Tensor) -> Any:
     """x where it is positive, `weight * x` elsewhere; one weight for all, or one for each channel (dimension 1)."""
     floating(input, "prelu")
     count, ndim = tensor_argument(weight, "prelu")._array.size, input._array.ndim
     if weight._array.dtype is not input._array.dtype:
-        raise DTypeError(f"prelu: x is of type {of_array(input._array.dtype).name} and weight {of_array(weight._array.dtype).name}",
-                         fix="weight.to(x.dtype)")
+        raise DTypeError(f"prelu: x is of type {of_array(input._array.dtype).name} "
+                         f"and weight {of_array(weight._array.dtype).name}", fix="weight.to(x.dtype)")
     if weight._array.ndim > 1:
-        raise ShapeError(f"prelu: weight must be a number or a vector, not of shape {weight._array.shape}", fix="weight.flatten()")
+        raise ShapeError(f"prelu: weight must be a number or a vector, not of shape {weight._array.shape}",
+                         fix="weight.flatten()")
     if weight._array.ndim and count != 1:
         channels = input._array.shape[1] if ndim > 1 else 1
         if not ndim or count != channels:
-            raise ShapeError(f"prelu: {count} weights for {channels if ndim else 'no'} channels of x of shape {input._array.shape}",
+            raise ShapeError(f"prelu: {count} weights for {channels if ndim else 'no'} channels of x "
+                             f"of shape {input._array.shape}",
                              why="there must be one, or one for each channel (dimension 1)", fix="weight[:1]")
         weight = reshape(weight, *(count if d == 1 else 1 for d in range(ndim)))
     return prelu_values(input, weight if weight._array.ndim == ndim or not weight._array.ndim else reshape(weight, ()))
 
 
-def rrelu(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False, *, generator: Any = None) -> Any:
+def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False,
+          *, generator: Generator | None = None) -> Any:
     """leaky_relu with a random slope between two bounds for each element; with their mean if not training."""
     floating(input, "rrelu")
     if not (math.isfinite(lower) and math.isfinite(upper)) or lower > upper:
-        raise BadValue(f"rrelu: the slopes must be finite and in order, got lower={lower} and upper={upper}", fix="rrelu(x, 1 / 8, 1 / 3)")
+        raise BadValue(f"rrelu: the slopes must be finite and in order, got lower={lower} and upper={upper}",
+                       fix="rrelu(x, 1 / 8, 1 / 3)")
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
     array = input._array
@@ -167,14 +184,15 @@ def rrelu(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool
     return mul(input, factor, out=input if inplace else None)
 
 
-def rrelu_(input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, *, generator: Any = None) -> Any:
+def rrelu_(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False,
+           *, generator: Generator | None = None) -> Any:
     """rrelu, written into its input."""
     return rrelu(input, lower, upper, training, inplace=True, generator=generator)
 
 
-# ----------------------------------------------------------------------------------------------------------- exponentials
+# --------------------------------------------------------------------------------------------------------- exponentials
 
-def _elu(a: Any, alpha: float, scale: float, input_scale: float) -> Any:
+def _elu(a: Array, alpha: float, scale: float, input_scale: float) -> Any:
     below = np.minimum(a, 0)
     found = np.expm1(below if input_scale == 1 else below * input_scale)
     found = found if alpha * scale == 1 else found * (alpha * scale)
@@ -192,38 +210,39 @@ def _elu_rule(xp: Any, g: Any, x: Any, alpha: float, scale: float, input_scale: 
 
 elu_values = elementwise("elu", _elu, settings=("alpha", "scale", "input_scale"),
                          x=lambda xp, g, x, alpha, scale, input_scale: _elu_rule(xp, g, x, alpha, scale, input_scale))
-SELU = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946  # where a network's activations keep mean 0 and variance 1
+# Where a network's activations keep mean 0 and variance 1.
+SELU = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
-def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
     """x where it is positive, `alpha * (exp(x) - 1)` elsewhere."""
     return elu_values(floating(input, "elu"), alpha, 1.0, 1.0, out=input if inplace else None)
 
 
-def elu_(input: Any, alpha: float = 1.0) -> Any:
+def elu_(input: Tensor, alpha: float = 1.0) -> Any:
     """elu, written into its input."""
     return elu(input, alpha, inplace=True)
 
 
-def selu(input: Any, inplace: bool = False) -> Any:
+def selu(input: Tensor, inplace: bool = False) -> Any:
     """elu, scaled so that deep networks keep mean 0 and variance 1."""
     alpha, scale = SELU
     return elu_values(floating(input, "selu"), alpha, scale, 1.0, out=input if inplace else None)
 
 
-def selu_(input: Any) -> Any:
+def selu_(input: Tensor) -> Any:
     """selu, written into its input."""
     return selu(input, inplace=True)
 
 
-def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
     """x where it is positive, `alpha * (exp(x / alpha) - 1)` elsewhere: smooth for every alpha."""
     if alpha == 0:
         raise BadValue("celu: alpha must not be 0", why="x is divided by it", fix="relu(x)")
     return elu_values(floating(input, "celu"), alpha, 1.0, 1 / alpha, out=input if inplace else None)
 
 
-def celu_(input: Any, alpha: float = 1.0) -> Any:
+def celu_(input: Tensor, alpha: float = 1.0) -> Any:
     """celu, written into its input."""
     return celu(input, alpha, inplace=True)
 
@@ -245,7 +264,7 @@ def _mish_rule(xp: Any, g: Any, x: Any) -> Any:
     return g * (factor + x * xp.sigmoid(x) * (1 - factor * factor))
 
 
-def _softplus(a: Any, beta: float, bound: float) -> Any:
+def _softplus(a: Array, beta: float, bound: float) -> Any:
     scaled = a * beta
     return np.where(scaled > bound, a, np.log1p(np.exp(np.minimum(scaled, bound))) / beta)
 
@@ -254,63 +273,66 @@ silu_values = elementwise("silu", lambda a: a / (1 + np.exp(-a)), x=_sigmoid_rul
 mish_values = elementwise("mish", lambda a: a * _mish_factor(RAW, a), x=_mish_rule)
 softplus_values = elementwise("softplus", _softplus, settings=("beta", "bound"),
                               x=lambda xp, g, x, beta, bound: xp.where(x * beta > bound, g, g * xp.sigmoid(x * beta)))
-logsigmoid_values = elementwise("logsigmoid", lambda a: np.minimum(a, 0) - np.log1p(np.exp(-np.abs(a))), x=lambda xp, g, x: g * xp.sigmoid(-x))
+logsigmoid_values = elementwise("logsigmoid", lambda a: np.minimum(a, 0) - np.log1p(np.exp(-np.abs(a))),
+                                x=lambda xp, g, x: g * xp.sigmoid(-x))
 
 
-def silu(input: Any, inplace: bool = False) -> Any:
+def silu(input: Tensor, inplace: bool = False) -> Any:
     """`x * sigmoid(x)`."""
     return silu_values(floating(input, "silu", "fc"), out=input if inplace else None)
 
 
-def mish(input: Any, inplace: bool = False) -> Any:
+def mish(input: Tensor, inplace: bool = False) -> Any:
     """`x * tanh(softplus(x))`."""
     return mish_values(floating(input, "mish"), out=input if inplace else None)
 
 
-def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0, *, out: Any = None) -> Any:
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0, *, out: Tensor | None = None) -> Any:
     """`log(1 + exp(beta * x)) / beta`; x itself where beta * x is above the threshold."""
     return softplus_values(floating(input, "softplus"), beta, threshold, out=out)
 
 
-def logsigmoid(input: Any, *, out: Any = None) -> Any:
-    """The logarithm of sigmoid, without underflow."""
+def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Any:
+    """Return the logarithm of sigmoid, without underflow."""
     return logsigmoid_values(floating(input, "logsigmoid"), out=out)
 
 
-def softsign(input: Any) -> Any:
+def softsign(input: Tensor) -> Any:
     """`x / (1 + |x|)`."""
     x = tensor_argument(input, "softsign")
     return x / (RECORDED.abs(x) + 1)
 
 
-def tanhshrink(input: Any) -> Any:
+def tanhshrink(input: Tensor) -> Any:
     """`x - tanh(x)`."""
     return tensor_argument(input, "tanhshrink") - tanh(input)
 
 
-def glu(input: Any, dim: int = -1) -> Any:
-    """The first half of a dimension times the sigmoid of the second."""
+def glu(input: Tensor, dim: int = -1) -> Any:
+    """Return the first half of a dimension times the sigmoid of the second."""
     floating(input, "glu")
     if not input._array.ndim:
         raise ShapeError("glu: a 0-d tensor has no dimension to halve", fix="glu(x.reshape(2))")
     dim = whole_dim(dim, input._array.ndim, "glu")
     size = input._array.shape[dim]
     if size % 2:
-        raise ShapeError(f"glu: dimension {dim} of shape {input._array.shape} cannot be halved", why=f"{size} is odd", fix="x[:-1]")
+        raise ShapeError(f"glu: dimension {dim} of shape {input._array.shape} cannot be halved",
+                         why=f"{size} is odd", fix="x[:-1]")
     first, second = split(input, size // 2, dim) if size else (input, input)
     return first * sigmoid(second)
 
 
-# ------------------------------------------------------------------------------------------------------------------- gelu
+# ----------------------------------------------------------------------------------------------------------------- gelu
 
-# atanh(erf(x / sqrt(2))) / x as a polynomial in x squared, fitted for the smallest error of gelu itself, which is below 7e-8: what single
-# precision has to give. Further out it keeps growing, and its tanh is 1. With NumPy's vectorized tanh it takes a tenth of the time of
-# SciPy's erf, but for a few elements, where the number of calls counts.
-_NORMAL = (1.80528304e-09, -1.33432767e-07, 3.96890675e-06, -5.52387896e-05, -3.31342908e-05, 3.63342892e-02, 7.97884214e-01)
+# atanh(erf(x / sqrt(2))) / x as a polynomial in x squared, fitted for the smallest error of gelu itself, which is below
+# 7e-8: what single precision has to give. Further out it keeps growing, and its tanh is 1. With NumPy's vectorized tanh
+# it takes a tenth of the time of SciPy's erf, but for a few elements, where the number of calls counts.
+_NORMAL = (1.80528304e-09, -1.33432767e-07, 3.96890675e-06, -5.52387896e-05,
+           -3.31342908e-05, 3.63342892e-02, 7.97884214e-01)
 _FEW = 512
 
 
-def _normal_share(a: Any) -> Any:
+def _normal_share(a: Array) -> Any:
     """The share of a normal distribution that lies below a: a fresh array."""
     if a.dtype.char != "f" or a.size < _FEW:
         return 0.5 * (1 + _erf(a * math.sqrt(0.5)))
@@ -327,7 +349,7 @@ def _normal_share(a: Any) -> Any:
     return found
 
 
-def _with_dimensions(compute: Any) -> Any:
+def _with_dimensions(compute: Callable[..., Array]) -> Any:
     """`compute` may work in place, which NumPy's scalars cannot."""
     def wide(*values: Any) -> Any:
         return compute(*map(np.atleast_1d, values)).reshape(np.shape(values[0]))
@@ -335,16 +357,17 @@ def _with_dimensions(compute: Any) -> Any:
     return wide
 
 
-def _gelu(a: Any) -> Any:
+def _gelu(a: Array) -> Any:
     found = _normal_share(a)
     found *= a
     return found
 
 
-def _gelu_rule(a: Any, out: Any, g: Any) -> Any:
-    """The slope is the share and a times the density; the share is `out / a`, a tenth of the work of computing it again.
+def _gelu_rule(a: Array, out: Array, g: Array) -> Array:
+    """The slope is the share and a times the density; the share is `out / a`, a tenth of the work of computing it.
 
-    What comes after has mostly saved the result, too. One array is all that it takes: this is where training a transformer needs the most memory.
+    What comes after has mostly saved the result, too. One array is all that it takes: this is where training a
+    transformer needs the most memory.
     """
     found = a * a
     found *= -0.5
@@ -361,7 +384,7 @@ def _gelu_rule(a: Any, out: Any, g: Any) -> Any:
     return found
 
 
-def _gelu_rule_recorded(x: Any, out: Any, g: Any) -> Any:
+def _gelu_rule_recorded(x: Tensor, out: Tensor, g: Tensor) -> Any:
     share = 0.5 * (1 + RECORDED.erf(x * math.sqrt(0.5)))
     return g * (share + x * RECORDED.exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi)))
 
@@ -383,7 +406,7 @@ gelu_values = elementwise("gelu", _with_dimensions(_gelu), x=lambda xp, g, x, ou
 gelu_tanh_values = elementwise("gelu_tanh", lambda a: a * (1 + _gelu_bend(RAW, a)) * 0.5, x=_gelu_tanh_rule)
 
 
-def gelu(input: Any, approximate: str = "none", *, out: Any = None) -> Any:
+def gelu(input: Tensor, approximate: str = "none", *, out: Tensor | None = None) -> Any:
     """x times the share of a normal distribution that lies below x; `approximate="tanh"` for the formula with tanh.
 
     >>> import mutagrad as mg
@@ -392,48 +415,55 @@ def gelu(input: Any, approximate: str = "none", *, out: Any = None) -> Any:
     """
     forms = {"none": gelu_values, "tanh": gelu_tanh_values}
     if approximate not in forms:
-        raise bad_choice(approximate, str, f"gelu: approximate argument must be either none or tanh, got {approximate!r}", fix="gelu(x, approximate='tanh')")
+        raise bad_choice(approximate, str,
+                         f"gelu: approximate argument must be either none or tanh, got {approximate!r}",
+                         fix="gelu(x, approximate='tanh')")
     return forms[approximate](floating(input, "gelu"), out=out)
 
 
-# ---------------------------------------------------------------------------------------------------------------- softmax
+# -------------------------------------------------------------------------------------------------------------- softmax
 
-def _softmax_dim(name: str, x: Any, dim: int | None, stacklevel: int) -> int:
+def _softmax_dim(name: str, x: Tensor, dim: int | None, stacklevel: int) -> int:
     """Without a dimension PyTorch picks one by the number of dimensions, and says that it should be given."""
     if dim is not None:
         return dim
-    warnings.warn(f"Implicit dimension choice for {name}: no dim was given, and one is picked by the number of dimensions. Give dim=-1.", stacklevel=stacklevel)
+    warnings.warn(f"Implicit dimension choice for {name}: no dim was given, and one is picked by the number of "
+                  "dimensions. Give dim=-1.", stacklevel=stacklevel)
     return 0 if tensor_argument(x, name)._array.ndim in (0, 1, 3) else 1
 
 
-def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Any:
     """exp(x) normalised to sum to one along a dimension.
 
     >>> import mutagrad as mg
     >>> mg.nn.functional.softmax(mg.zeros(4), dim=0)
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
     """
-    return softmaxes.softmax(tensor_argument(input, "softmax"), _softmax_dim("softmax", input, dim, _stacklevel), dtype=dtype)
+    return softmaxes.softmax(tensor_argument(input, "softmax"),
+                             _softmax_dim("softmax", input, dim, _stacklevel), dtype=dtype)
 
 
-def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Any:
     """softmax of -x."""
-    return softmaxes.softmax(-tensor_argument(input, "softmin"), _softmax_dim("softmin", input, dim, _stacklevel), dtype=dtype)
+    return softmaxes.softmax(-tensor_argument(input, "softmin"),
+                             _softmax_dim("softmin", input, dim, _stacklevel), dtype=dtype)
 
 
-def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
-    """The logarithm of softmax, without underflow."""
-    return softmaxes.log_softmax(tensor_argument(input, "log_softmax"), _softmax_dim("log_softmax", input, dim, _stacklevel), dtype=dtype)
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None) -> Any:
+    """Return the logarithm of softmax, without underflow."""
+    return softmaxes.log_softmax(tensor_argument(input, "log_softmax"),
+                                 _softmax_dim("log_softmax", input, dim, _stacklevel), dtype=dtype)
 
 
-def _softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype: Any) -> Any:
-    """The adjoint of softmax's input, out of its result and the result's adjoint."""
+def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: DType) -> Any:
+    """Return the adjoint of softmax's input, out of its result and the result's adjoint."""
     g, y = tensor_argument(grad_output, "_softmax_backward_data"), tensor_argument(output, "_softmax_backward_data")
     return to_dtype(y * (g - total(g * y, dim, True)), input_dtype)
 
 
-def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1, *, generator: Any = None) -> Any:
-    """A random choice along a dimension with probabilities softmax(logits), softened by `tau` so that it can be differentiated.
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1,
+                   *, generator: Generator | None = None) -> Any:
+    """Draw a choice along a dimension with probabilities softmax(logits), softened by `tau` to be differentiable.
 
     `hard` gives the choice itself, and the gradient of the soft one.
     """
@@ -451,7 +481,7 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
     return make((chosen - found).reshape(array.shape)) + soft
 
 
-def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None) -> Any:
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None) -> Any:
     """x divided by its p-norm along a dimension, or by eps where that is larger.
 
     >>> import mutagrad as mg

@@ -1,22 +1,23 @@
 """Attention: averages of values, weighted by how well queries match keys.
 
-It is one node, which saves its inputs and the weights. In reverse, as forward, one head after the other is finished while
-its scores are still in the cache.
+It is one node, which saves its inputs and the weights. In reverse, as forward, one head after the other is finished
+while its scores are still in the cache.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod, sqrt
 from typing import Any, NamedTuple
 
 from ...arrays import blas, np, parallel as large
 from ...base.errors import BadArgument, BadValue, DTypeError, Mismatch, ShapeError, may_need_much
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.dtypes import FLOAT, of_array
 from ...core.factory import make
 from ...core.number import number
-from ...core.op import RAW, RECORDED
-from ...core.storage import TensorBase
+from ...core.op import RAW, RECORDED, Op
+from ...core.storage import TensorBase as Tensor
 from ..math.elementwise import cast, where
 from ..random.generator import default_generator
 from ..reduce.reductions import mean_dims
@@ -27,7 +28,7 @@ __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
 
 class Plan(NamedTuple):
-    """What is no input: the scale of scores, where they are `blocked`, and what dropout multiplies the weights with (or None).
+    """What is no input: the scale of scores, where they are `blocked`, and the factors of dropout (or None).
 
     Where each query sees the keys up to its own position, `causal` says so and nothing is in `blocked`.
     """
@@ -38,7 +39,7 @@ class Plan(NamedTuple):
     causal: bool = False
 
 
-# ------------------------------------------------------------------------------------------------------- in whole arrays
+# ------------------------------------------------------------------------------------------------------ in whole arrays
 
 def _swap(xp: Any, x: Any) -> Any:
     n = len(x.shape)
@@ -52,7 +53,7 @@ def _sum_to(xp: Any, g: Any, shape: tuple[int, ...]) -> Any:
     return xp.reshape(xp.sum(g, dims, True), shape) if dims else g
 
 
-def _recorded_weights(q: Any, k: Any, bias: Any, plan: Plan) -> Any:
+def _recorded_weights(q: Tensor, k: Tensor, bias: Tensor, plan: Plan) -> Any:
     """The weights with the history that they have; rows in which everything is blocked are zero."""
     scores = RECORDED.matmul(q, _swap(RECORDED, k)) * plan.scale
     scores = scores + bias if len(bias.shape) else scores
@@ -64,7 +65,7 @@ def _recorded_weights(q: Any, k: Any, bias: Any, plan: Plan) -> Any:
     return e / where(total == 0, 1.0, total)
 
 
-def _top(scores: Any) -> Any:
+def _top(scores: Array) -> Any:
     """The largest score of each row, and 0 where there is none: what is subtracted so that nothing overflows."""
     top = np.maximum.reduce(scores, -1, keepdims=True, initial=-np.inf)
     return np.where(top == -np.inf, np.zeros((), top.dtype), top)
@@ -112,17 +113,19 @@ def _later(queries: int, keys: int) -> Any:
 
 
 def _stripes(plan: Plan, queries: int, keys: int) -> list[Stripe]:
-    """What is computed at once: all; or, where queries see no later keys, some queries with the keys up to the last of them.
+    """What is computed at once: all; or, where queries see no later keys, some queries with the keys up to their last.
 
     That leaves out almost half of the scores, in time and in memory.
     """
     if not plan.causal:
         return [(slice(0, queries), slice(0, keys))]
     step = max(_ROWS, -(-queries // 4))
-    return [(slice(start, min(start + step, queries)), slice(0, min(start + step, queries, keys))) for start in range(0, max(queries, 1), step)]
+    ends = [(start, min(start + step, queries)) for start in range(0, max(queries, 1), step)]
+    return [(slice(start, end), slice(0, min(end, keys))) for start, end in ends]
 
 
-def _attend(q: Any, k: Any, v: Any, bias: Any, kept: Any, out: Any, weights: Any, plan: Plan, blocked: Any) -> None:
+def _attend(q: Array, k: Array, v: Array, bias: Array | None, kept: Array | None, out: Array, weights: Array,
+            plan: Plan, blocked: Array | None) -> None:
     np.matmul(q * q.dtype.type(plan.scale), k.swapaxes(-2, -1), out=weights)
     if bias is not None:
         weights += bias
@@ -136,7 +139,7 @@ def _attend(q: Any, k: Any, v: Any, bias: Any, kept: Any, out: Any, weights: Any
     np.matmul(weights if kept is None else weights * kept, v, out=out)
 
 
-def _forward(q: Any, k: Any, v: Any, bias: Any, plan: Plan, weights: list[Any]) -> Any:
+def _forward(q: Array, k: Array, v: Array, bias: Array, plan: Plan, weights: list[Array]) -> Any:
     """`weights`, one array for each stripe, are filled."""
     dtype, narrow = weights[0].dtype, q.dtype
     q, k, v = (a.astype(dtype, copy=False) for a in (q, k, v))
@@ -148,7 +151,8 @@ def _forward(q: Any, k: Any, v: Any, bias: Any, plan: Plan, weights: list[Any]) 
     def work(q: Any, k: Any, v: Any, bias: Any, blocked: Any, kept: Any, out: Any, *weights: Any) -> None:
         for (rows, seen), w in zip(stripes, weights):
             here = _later(rows.stop - rows.start, max(seen.stop - rows.start, 0)) if plan.causal else blocked
-            _attend(q[..., rows, :], k[..., seen, :], v[..., seen, :], bias, _cut(kept, rows, seen), out[..., rows, :], w, plan, here)
+            _attend(q[..., rows, :], k[..., seen, :], v[..., seen, :], bias, _cut(kept, rows, seen),
+                    out[..., rows, :], w, plan, here)
 
     heads = _heads((q, k, v), masks, (out, *weights), (*lead, queries, keys))
     if heads is None:
@@ -158,13 +162,14 @@ def _forward(q: Any, k: Any, v: Any, bias: Any, plan: Plan, weights: list[Any]) 
     return out.astype(narrow, copy=False)
 
 
-def _cut(mask: Any, rows: slice, seen: slice) -> Any:
+def _cut(mask: Array | None, rows: slice, seen: slice) -> Any:
     """The part of a mask of the scores that belongs to a stripe."""
     return mask if mask is None else mask[..., rows, seen]
 
 
-def _heads(inputs: Sequence[Any], masks: Sequence[Any], results: Sequence[Any], scores: tuple[int, ...]) -> list[Any] | None:
-    """All with the heads in the first dimension, which is the longest that heads are counted in; None where they are broadcast against each other.
+def _heads(inputs: Sequence[Array], masks: Sequence[Array | None], results: Sequence[Array],
+           scores: tuple[int, ...]) -> list[Any] | None:
+    """All with the longest dimension that heads are counted in first; None where heads are broadcast against others.
 
     No copies are made: heads that were split off the last dimension lie between each other in memory.
     """
@@ -173,7 +178,7 @@ def _heads(inputs: Sequence[Any], masks: Sequence[Any], results: Sequence[Any], 
         return None
     longest = lead.index(max(lead))
 
-    def mask(m: Any) -> Any:
+    def mask(m: Array | None) -> Any:
         if m is None or prod(m.shape[:-2]) == 1:  # one for all heads
             return m if m is None or m.ndim < 2 else m.reshape(m.shape[-2:])
         return np.broadcast_to(m, scores).swapaxes(0, longest)
@@ -181,8 +186,8 @@ def _heads(inputs: Sequence[Any], masks: Sequence[Any], results: Sequence[Any], 
     return [*(a.swapaxes(0, longest) for a in inputs), *map(mask, masks), *(a.swapaxes(0, longest) for a in results)]
 
 
-def _by_heads(heads: list[Any], size: int, stripes: int, work: Any) -> None:
-    """Calls `work` with the matrices of some heads at a time, until all are done. (A mask may be one for all heads.)"""
+def _by_heads(heads: list[Any], size: int, stripes: int, work: Callable[..., None]) -> None:
+    """Call `work` with the matrices of some heads at a time, until all are done. (A mask may be one for all heads.)"""
     first = heads[0].shape
 
     def some(part: slice) -> None:
@@ -191,8 +196,12 @@ def _by_heads(heads: list[Any], size: int, stripes: int, work: Any) -> None:
     blas.on_one_thread(lambda free: large.in_blocks(first[0], size * prod(first[1:-2]), some, free, stripes))
 
 
-def _reverse_stripe(g: Any, q: Any, k: Any, v: Any, kept: Any, weights: Any, scale: Any, targets: Sequence[Any], first: bool) -> None:
-    """Writes the adjoints of query, key, value and scores where there is a target; those of keys and values, which later queries see too, add up."""
+def _reverse_stripe(g: Array, q: Array, k: Array, v: Array, kept: Array | None, weights: Array, scale: Any,
+                    targets: Sequence[Array | None], first: bool) -> None:
+    """Write the adjoints of query, key, value and scores where there is a target.
+
+    Those of keys and values, which later queries see too, add up.
+    """
     to_query, to_key, to_value, to_scores = targets
     _product_into(to_value, (weights if kept is None else weights * kept).swapaxes(-2, -1), g, first)
     if to_query is None and to_key is None and to_scores is None:
@@ -206,7 +215,7 @@ def _reverse_stripe(g: Any, q: Any, k: Any, v: Any, kept: Any, weights: Any, sca
     _product_into(to_key, slope.swapaxes(-2, -1), q * scale, first)
 
 
-def _product_into(target: Any, a: Any, b: Any, first: bool) -> None:
+def _product_into(target: Array | None, a: Array, b: Array, first: bool) -> None:
     if target is not None and first:
         np.matmul(a, b, out=target)
     elif target is not None:
@@ -221,7 +230,7 @@ _attention = primitive(
     bias=lambda xp, g, q, k, v, bias, plan, weights: _slope_of_bias(xp, g, q, k, v, bias, plan))
 
 
-def _share_the_work(op: Any) -> None:
+def _share_the_work(op: Op) -> None:
     """On raw arrays one pass serves all inputs; the rules are for recorded sweeps."""
     rules = op.reverse
 
@@ -243,12 +252,13 @@ def _share_the_work(op: Any) -> None:
             targets = [next(results) if want else None for want in wanted]
             for n, (rows, seen) in enumerate(stripes):
                 parts = [None if t is None else t[..., side, :] for t, side in zip(targets, (rows, seen, seen, rows))]
-                _reverse_stripe(g[..., rows, :], q[..., rows, :], k[..., seen, :], v[..., seen, :], _cut(kept, rows, seen), weights[n],
-                                dtype.type(plan.scale), parts, len(stripes) == 1)
+                _reverse_stripe(g[..., rows, :], q[..., rows, :], k[..., seen, :], v[..., seen, :],
+                                _cut(kept, rows, seen), weights[n], dtype.type(plan.scale), parts, len(stripes) == 1)
 
-        heads = _heads((q, k, v, g), (plan.kept,), (*weights, *(f for f in found if f is not None)), (*lead, queries, keys))
+        results = [f for f in found if f is not None]
+        heads = _heads((q, k, v, g), (plan.kept,), (*weights, *results), (*lead, queries, keys))
         if heads is None:
-            work(q, k, v, g, plan.kept, *weights, *(f for f in found if f is not None))
+            work(q, k, v, g, plan.kept, *weights, *results)
         else:
             _by_heads(heads, queries * keys, len(stripes), work)
         return tuple(None if f is None else _sum_to(RAW, f, shape).astype(narrow, copy=False)
@@ -261,20 +271,21 @@ _share_the_work(_attention.op)
 _ABSENT = make(np.zeros(()))  # stands for a mask that is not added
 
 
-# ------------------------------------------------------------------------------------------------------------- functions
+# ------------------------------------------------------------------------------------------------------------ functions
 
 @may_need_much
-def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
-                                 scale: float | None = None, enable_gqa: bool = False) -> Any:
-    """For each query the average of the values, weighted by the softmax of its products with the keys.
+def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
+                                 dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
+                                 enable_gqa: bool = False) -> Any:
+    """Return for each query the average of the values, weighted by the softmax of its products with the keys.
 
     >>> import mutagrad as mg
     >>> q, k, v = mg.zeros(1, 2), mg.ones(2, 2), mg.tensor([[1.], [3.]])
     >>> mg.nn.functional.scaled_dot_product_attention(q, k, v)
     tensor([[2.]])
 
-    A mask is added to the scores, or, if boolean, says which may count; `is_causal` lets each query see keys up to its own
-    position. With `enable_gqa` several heads of queries share one of keys and values.
+    A mask is added to the scores, or, if boolean, says which may count; `is_causal` lets each query see keys up to its
+    own position. With `enable_gqa` several heads of queries share one of keys and values.
     """
     name = "scaled_dot_product_attention"
     _check(name, query, key, value, attn_mask, is_causal)
@@ -290,65 +301,74 @@ def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: An
     dtype = np.dtype(np.float32) if query._array.dtype.char in "eE" else query._array.dtype
     kept = None
     if dropout_p:
-        kept = (default_generator.source.random(shape, np.float32) >= dropout_p).astype(dtype) * dtype.type(1 / (1 - dropout_p) if dropout_p < 1 else 0)
+        drawn = default_generator.source.random(shape, np.float32) >= dropout_p
+        kept = drawn.astype(dtype) * dtype.type(1 / (1 - dropout_p) if dropout_p < 1 else 0)
     plan = Plan(scale, blocked, kept, is_causal)
-    weights = [np.empty((*shape[:-2], rows.stop - rows.start, seen.stop), dtype) for rows, seen in _stripes(plan, *shape[-2:])]
+    weights = [np.empty((*shape[:-2], rows.stop - rows.start, seen.stop), dtype)
+               for rows, seen in _stripes(plan, *shape[-2:])]
     out = _attention(query, key, value, bias, plan, weights)
     return reshape(out, *whole[:-1], out._array.shape[-1]) if enable_gqa else out
 
 
-def _check(name: str, query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool) -> None:
+def _check(name: str, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, is_causal: bool) -> None:
     for x in (query, key, value):
         tensor_argument(x, name)
     kinds = [of_array(x._array.dtype) for x in (query, key, value)]
     if len(set(kinds)) > 1 or kinds[0].category != FLOAT:
-        raise DTypeError(f"{name}: query, key and value have types {', '.join(d.name for d in kinds)}", why="it needs one floating point type",
-                         fix="key.to(query.dtype)")
+        raise DTypeError(f"{name}: query, key and value have types {', '.join(d.name for d in kinds)}",
+                         why="it needs one floating point type", fix="key.to(query.dtype)")
     if min(x._array.ndim for x in (query, key, value)) < 2:
-        raise ShapeError(f"{name}: query, key and value need at least two dimensions, got shapes {[x._array.shape for x in (query, key, value)]}",
-                         fix="x.unsqueeze(0)")
+        raise ShapeError(f"{name}: query, key and value need at least two dimensions, "
+                         f"got shapes {[x._array.shape for x in (query, key, value)]}", fix="x.unsqueeze(0)")
     if attn_mask is None:
         return
     if is_causal:
-        raise BadValue(f"{name}: Explicit attn_mask should not be set when is_causal=True", fix="is_causal=False and a mask that is causal itself")
+        raise BadValue(f"{name}: Explicit attn_mask should not be set when is_causal=True",
+                       fix="is_causal=False and a mask that is causal itself")
     tensor_argument(attn_mask, name)
     if attn_mask._array.dtype.kind != "b" and attn_mask._array.dtype is not query._array.dtype:
-        raise DTypeError(f"{name}: attn_mask must be boolean or of the query's type, not {of_array(attn_mask._array.dtype).name}",
-                         fix="attn_mask.to(query.dtype)")
+        raise DTypeError(f"{name}: attn_mask must be boolean or of the query's type, "
+                         f"not {of_array(attn_mask._array.dtype).name}", fix="attn_mask.to(query.dtype)")
 
 
-def _scores_shape(name: str, query: Any, key: Any, value: Any) -> tuple[int, ...]:
+def _scores_shape(name: str, query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
     q, k, v = (x._array.shape for x in (query, key, value))
     try:
         lead = np.broadcast_shapes(q[:-2], k[:-2], v[:-2])
     except ValueError:
         lead = None
     if lead is None or q[-1] != k[-1] or k[-2] != v[-2]:
-        raise ShapeError(f"{name}: shapes {q}, {k} and {v} do not fit", why="queries and keys need one width, keys and values one number, and all the "
-                         "same dimensions before", fix="check the shapes (..., L, E), (..., S, E) and (..., S, Ev); enable_gqa=True for shared heads")
+        raise ShapeError(f"{name}: shapes {q}, {k} and {v} do not fit",
+                         why="queries and keys need one width, keys and values one number, "
+                             "and all the same dimensions before",
+                         fix="check the shapes (..., L, E), (..., S, E) and (..., S, Ev); "
+                             "enable_gqa=True for shared heads")
     return (*lead, q[-2], k[-2])
 
 
-def _masks(name: str, attn_mask: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
+def _masks(name: str, attn_mask: Tensor | None, shape: tuple[int, ...]) -> tuple[Any, Any]:
     """Where scores are blocked (an array or None), and what is added to them."""
     if attn_mask is None:
         return None, _ABSENT
     try:
         np.broadcast_to(attn_mask._array, shape)
     except ValueError:
-        raise ShapeError(f"{name}: attn_mask of shape {attn_mask._array.shape} does not broadcast to the scores' shape {shape}",
-                         fix=f"a mask of shape {shape[-2:]}") from None
+        raise ShapeError(f"{name}: attn_mask of shape {attn_mask._array.shape} does not broadcast "
+                         f"to the scores' shape {shape}", fix=f"a mask of shape {shape[-2:]}") from None
     if attn_mask._array.dtype.kind == "b":
         return ~attn_mask._array, _ABSENT
     return None, attn_mask if attn_mask._array.ndim > 1 else expand(attn_mask, *shape[-2:])
 
 
-def _shared_heads(name: str, query: Any, key: Any, value: Any, attn_mask: Any) -> tuple[Any, Any, Any, Any]:
+def _shared_heads(name: str, query: Tensor, key: Tensor, value: Tensor,
+                  attn_mask: Tensor | None) -> tuple[Any, Any, Any, Any]:
     """Queries with their heads grouped by the head of keys and values that they share."""
     shape, heads = query._array.shape, key._array.shape[-3] if key._array.ndim > 2 else 0
-    if len(shape) < 3 or not heads or value._array.ndim < 3 or shape[-3] % heads or shape[-3] % value._array.shape[-3] or value._array.shape[-3] != heads:
-        raise ShapeError(f"{name}: with enable_gqa the heads of key and value must be equal and divide the query's, got shapes {shape}, "
-                         f"{key._array.shape} and {value._array.shape}", fix="tensors of shape (..., heads, L, E)")
+    groups = value._array.shape[-3] if value._array.ndim > 2 else 0
+    if len(shape) < 3 or not heads or groups != heads or shape[-3] % heads:
+        raise ShapeError(f"{name}: with enable_gqa the heads of key and value must be equal and divide the query's, "
+                         f"got shapes {shape}, {key._array.shape} and {value._array.shape}",
+                         fix="tensors of shape (..., heads, L, E)")
     each = shape[-3] // heads
     query = reshape(query, *shape[:-3], heads, each, *shape[-2:])
     if attn_mask is not None and attn_mask._array.ndim > 2:
@@ -357,17 +377,22 @@ def _shared_heads(name: str, query: Any, key: Any, value: Any, attn_mask: Any) -
     return query, unsqueeze(key, -3), unsqueeze(value, -3), attn_mask
 
 
-# ------------------------------------------------------------------------------------------------------------ many heads
+# ----------------------------------------------------------------------------------------------------------- many heads
 
-def multi_head_attention_forward(
-        query: Any, key: Any, value: Any, embed_dim_to_check: int, num_heads: int, in_proj_weight: Any, in_proj_bias: Any, bias_k: Any, bias_v: Any,
-        add_zero_attn: bool, dropout_p: float, out_proj_weight: Any, out_proj_bias: Any, training: bool = True, key_padding_mask: Any = None,
-        need_weights: bool = True, attn_mask: Any = None, use_separate_proj_weight: bool = False, q_proj_weight: Any = None, k_proj_weight: Any = None,
-        v_proj_weight: Any = None, static_k: Any = None, static_v: Any = None, average_attn_weights: bool = True,
-        is_causal: bool = False) -> tuple[Any, Any]:
-    """Attention by several heads, each on its own projection of queries, keys and values; the result and the weights (or None).
+def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int,
+                                 in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None,
+                                 bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float, out_proj_weight: Tensor,
+                                 out_proj_bias: Tensor | None, training: bool = True,
+                                 key_padding_mask: Tensor | None = None, need_weights: bool = True,
+                                 attn_mask: Tensor | None = None, use_separate_proj_weight: bool = False,
+                                 q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None,
+                                 v_proj_weight: Tensor | None = None, static_k: Tensor | None = None,
+                                 static_v: Tensor | None = None, average_attn_weights: bool = True,
+                                 is_causal: bool = False) -> tuple[Any, Any]:
+    """Apply several heads of attention to projections of queries, keys and values; return the weights (or None), too.
 
-    Inputs are of shape (length, batch, width), or (length, width). In masks True blocks, unlike in scaled_dot_product_attention.
+    Inputs are of shape (length, batch, width), or (length, width). In masks True blocks, unlike in
+    scaled_dot_product_attention.
     """
     name = "multi_head_attention_forward"
     batched = _check_inputs(name, query, key, value, key_padding_mask, attn_mask)
@@ -376,12 +401,15 @@ def multi_head_attention_forward(
         key_padding_mask = key_padding_mask if key_padding_mask is None else unsqueeze(key_padding_mask, 0)
     length, batch, width = query._array.shape
     if width != embed_dim_to_check or width % num_heads:
-        raise Mismatch(f"{name}: a width of {width} is not {embed_dim_to_check}, or cannot be shared by {num_heads} heads", fix="embed_dim = num_heads * n")
+        raise Mismatch(f"{name}: a width of {width} is not {embed_dim_to_check}, "
+                       f"or cannot be shared by {num_heads} heads", fix="embed_dim = num_heads * n")
     if is_causal and attn_mask is None:
-        raise BadValue(f"{name}: Need attn_mask if specifying the is_causal hint", fix="attn_mask=mutagrad.ones(L, L).triu(1).bool()")
+        raise BadValue(f"{name}: Need attn_mask if specifying the is_causal hint",
+                       fix="attn_mask=mutagrad.ones(L, L).triu(1).bool()")
     weights = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else _thirds(in_proj_weight)
     if any(w is None for w in weights):
-        raise BadValue(f"{name}: the projection of queries, keys or values is missing", fix="in_proj_weight, or q_proj_weight, k_proj_weight and v_proj_weight")
+        raise BadValue(f"{name}: the projection of queries, keys or values is missing",
+                       fix="in_proj_weight, or q_proj_weight, k_proj_weight and v_proj_weight")
     q, k, v = (linear(x, w, b) for x, w, b in zip((query, key, value), weights, _thirds(in_proj_bias)))
     if (bias_k is None) != (bias_v is None):
         raise Mismatch(f"{name}: bias_k and bias_v come together", fix="both, or neither")
@@ -389,16 +417,21 @@ def multi_head_attention_forward(
         if static is not None and bias_k is not None:
             raise Mismatch(f"{name}: bias cannot be added to static {kind}.", fix="bias_k=None and bias_v=None")
     extra = int(bias_k is not None) + int(add_zero_attn)
-    if bias_k is not None:
+    if bias_k is not None and bias_v is not None:
         k, v = (cat([x, expand(b, 1, batch, width)]) for x, b in ((k, bias_k), (v, bias_v)))
     q = _by_head(q, num_heads)
-    k, v = (_by_head(x, num_heads) if s is None else _static(name, s, batch, num_heads, width) for x, s in ((k, static_k), (v, static_v)))
+    k, v = (_by_head(x, num_heads) if s is None else _static(name, s, batch, num_heads, width)
+            for x, s in ((k, static_k), (v, static_v)))
     if add_zero_attn:
         k, v = (cat([x, make(np.zeros((batch, num_heads, 1, x._array.shape[-1]), x._array.dtype))], 2) for x in (k, v))
     causal = is_causal and key_padding_mask is None and not need_weights  # the hint then stands for the mask
-    mask = _merged_masks(name, None if causal else attn_mask, key_padding_mask, (batch, num_heads, length, k._array.shape[2]), extra, query._array.dtype)
+    scores = batch, num_heads, length, k._array.shape[2]
+    mask = _merged_masks(name, None if causal else attn_mask, key_padding_mask, scores, extra, query._array.dtype)
     dropout_p = number(dropout_p) if training else 0.0
-    out, seen = _weighed(q, k, v, mask, dropout_p) if need_weights else (scaled_dot_product_attention(q, k, v, mask, dropout_p, causal), None)
+    if need_weights:
+        out, seen = _weighed(q, k, v, mask, dropout_p)
+    else:
+        out, seen = scaled_dot_product_attention(q, k, v, mask, dropout_p, causal), None
     out = linear(reshape(permute(out, 2, 0, 1, 3), length, batch, width), out_proj_weight, out_proj_bias)
     if seen is not None and average_attn_weights:
         seen = mean_dims(seen, (1,), False)
@@ -407,47 +440,53 @@ def multi_head_attention_forward(
     return out, seen
 
 
-def _check_inputs(name: str, query: Any, key: Any, value: Any, key_padding_mask: Any, attn_mask: Any) -> bool:
+def _check_inputs(name: str, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None,
+                  attn_mask: Tensor | None) -> bool:
     """Whether there is a batch."""
     for x in (query, key, value):
         tensor_argument(x, name)
     dims, key_dims, value_dims = (x._array.ndim for x in (query, key, value))
     if dims not in (2, 3):
-        raise Mismatch(f"{name}: query should be unbatched 2D or batched 3D tensor but received {dims}-D query tensor", fix="(length, batch, width)")
+        raise Mismatch(f"{name}: query should be unbatched 2D or batched 3D tensor but received {dims}-D query tensor",
+                       fix="(length, batch, width)")
     if not key_dims == value_dims == dims:
-        raise Mismatch(f"{name}: expected `key` and `value` to be {dims}-D but found {key_dims}-D and {value_dims}-D tensors respectively",
-                       fix="as many dimensions as the query has")
+        raise Mismatch(f"{name}: expected `key` and `value` to be {dims}-D but found {key_dims}-D "
+                       f"and {value_dims}-D tensors respectively", fix="as many dimensions as the query has")
     if key._array.shape[:-1] != value._array.shape[:-1]:
-        raise Mismatch(f"{name}: keys of shape {key._array.shape} and values of shape {value._array.shape} differ in number", fix="as many of both")
-    for mask, called, allowed in ((key_padding_mask, "key_padding_mask", (dims - 1,)), (attn_mask, "attn_mask", (2, 3))):
+        raise Mismatch(f"{name}: keys of shape {key._array.shape} and values "
+                       f"of shape {value._array.shape} differ in number", fix="as many of both")
+    masks = (key_padding_mask, "key_padding_mask", (dims - 1,)), (attn_mask, "attn_mask", (2, 3))
+    for mask, called, allowed in masks:
         if mask is None:
             continue
-        if not (isinstance(mask, TensorBase) and mask._array.dtype.kind in "bfV"):
+        if not (isinstance(mask, Tensor) and mask._array.dtype.kind in "bfV"):
             raise BadArgument(f"{name}: a mask must be a boolean or floating point tensor", fix="mask.bool()")
         if mask._array.ndim not in allowed:
-            raise Mismatch(f"{name}: expected `{called}` to be `None`{' or' if len(allowed) == 1 else ','} {' or '.join(f'{n}-D' for n in allowed)} "
+            raise Mismatch(f"{name}: expected `{called}` to be `None`{' or' if len(allowed) == 1 else ','} "
+                           f"{' or '.join(f'{n}-D' for n in allowed)} "
                            f"but found {mask._array.ndim}-D tensor instead", fix="one column for each key")
     return bool(dims == 3)
 
 
-def _thirds(packed: Any) -> Sequence[Any]:
+def _thirds(packed: Tensor | None) -> Sequence[Any]:
     return (None,) * 3 if packed is None else chunk(packed, 3)
 
 
-def _by_head(x: Any, heads: int) -> Any:
+def _by_head(x: Tensor, heads: int) -> Any:
     """(length, batch, width) as (batch, head, length, part of the width)."""
     length, batch, width = x._array.shape
     return permute(reshape(x, length, batch, heads, width // heads), 1, 2, 0, 3)
 
 
-def _static(name: str, x: Any, batch: int, heads: int, width: int) -> Any:
+def _static(name: str, x: Tensor, batch: int, heads: int, width: int) -> Any:
     shape = x._array.shape
     if len(shape) != 3 or shape[0] != batch * heads or shape[2] != width // heads:
-        raise Mismatch(f"{name}: static keys and values have shape ({batch * heads}, length, {width // heads}), not {shape}", fix="static.reshape(...)")
+        raise Mismatch(f"{name}: static keys and values have shape ({batch * heads}, length, {width // heads}), "
+                       f"not {shape}", fix="static.reshape(...)")
     return reshape(x, batch, heads, *shape[1:])
 
 
-def _added_mask(mask: Any, extra: int, dtype: Any) -> Any:
+def _added_mask(mask: Tensor, extra: int, dtype: Any) -> Tensor:
     """A mask as what is added to scores, zero for the `extra` keys at the end."""
     if mask._array.dtype.kind == "b":
         mask = make(np.where(mask._array, -np.inf, 0.0).astype(dtype))
@@ -456,7 +495,8 @@ def _added_mask(mask: Any, extra: int, dtype: Any) -> Any:
     return cat([mask, make(np.zeros((*mask._array.shape[:-1], extra), dtype))], -1) if extra else mask
 
 
-def _merged_masks(name: str, attn_mask: Any, padding: Any, shape: tuple[int, ...], extra: int, dtype: Any) -> Any:
+def _merged_masks(name: str, attn_mask: Tensor | None, padding: Tensor | None, shape: tuple[int, ...], extra: int,
+                  dtype: Any) -> Any:
     """What is added to the scores, for (batch, head, query, key); None if nothing is."""
     batch, heads, length, count = shape
     found = None
@@ -464,23 +504,25 @@ def _merged_masks(name: str, attn_mask: Any, padding: Any, shape: tuple[int, ...
         at = attn_mask._array.shape
         if at not in ((length, count - extra), (batch * heads, length, count - extra)):
             wanted = (length, count - extra) if len(at) == 2 else (batch * heads, length, count - extra)
-            raise Mismatch(f"{name}: Expected `attn_mask` shape to be {wanted} but got {at}", fix="one row for each query, one column for each key")
+            raise Mismatch(f"{name}: Expected `attn_mask` shape to be {wanted} but got {at}",
+                           fix="one row for each query, one column for each key")
         found = _added_mask(attn_mask, extra, dtype)
         found = reshape(found, batch, heads, length, count) if len(at) == 3 else found
     if padding is not None:
         if padding._array.shape != (batch, count - extra):
-            raise Mismatch(f"{name}: Expected `key_padding_mask` shape to be {(batch, count - extra)} but got {padding._array.shape}",
-                           fix="one row for each item, one column for each key")
+            raise Mismatch(f"{name}: Expected `key_padding_mask` shape to be {(batch, count - extra)} "
+                           f"but got {padding._array.shape}", fix="one row for each item, one column for each key")
         padding = reshape(_added_mask(padding, extra, dtype), batch, 1, 1, count)
         found = padding if found is None else found + padding
     return found
 
 
-def _weighed(q: Any, k: Any, v: Any, mask: Any, dropout_p: float) -> tuple[Any, Any]:
+def _weighed(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: float) -> tuple[Any, Any]:
     """The average of the values, and the weights as a result of their own."""
     scores = RECORDED.matmul(q * (1 / sqrt(q._array.shape[-1])), transpose(k, 2, 3))
     weights = RECORDED.softmax(scores if mask is None else scores + mask, 3)
     if dropout_p:
         kept = default_generator.source.random(weights._array.shape, np.float32) >= dropout_p
-        weights = weights * make(kept.astype(weights._array.dtype) * weights._array.dtype.type(1 / (1 - dropout_p) if dropout_p < 1 else 0))
+        kind = weights._array.dtype
+        weights = weights * make(kept.astype(kind) * kind.type(1 / (1 - dropout_p) if dropout_p < 1 else 0))
     return RECORDED.matmul(weights, v), weights

@@ -1,14 +1,14 @@
 """Convolution, its transpose, and the columns of windows that both are products with.
 
-A convolution is one matrix product for each sample: weights times columns, where a column holds what lies under the kernel
-at one position. The columns are never saved: making them again takes less time than the product.
+A convolution is one matrix product for each sample: weights times columns, where a column holds what lies under the
+kernel at one position. The columns are never saved: making them again takes less time than the product.
 
 Where the stride is 1, a kernel element sees the whole image shifted by a fixed distance in memory. So each row of the
-columns is copied as one piece, row ends and all; the results at the positions between the rows mean nothing and are left
-out at the end. Copying row by row takes three times as long.
+columns is copied as one piece, row ends and all; the results at the positions between the rows mean nothing and are
+left out at the end. Copying row by row takes three times as long.
 
-The gradient by the input is the transposed convolution, and that of the transposed one a convolution. The gradient by the
-weight is a convolution, too, with samples and channels exchanged, and stride and dilation.
+The gradient by the input is the transposed convolution, and that of the transposed one a convolution. The gradient by
+the weight is a convolution, too, with samples and channels exchanged, and stride and dilation.
 """
 from __future__ import annotations
 
@@ -19,16 +19,21 @@ from math import prod
 from typing import Any, NamedTuple
 
 from ...arrays import np, parallel as large
+from ...arrays.kinds import window
 from ...base.errors import BadValue, DTypeError, ShapeError
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.op import RAW, RECORDED
+from ...core.storage import TensorBase as Tensor
 from ..shape.shape import permute, reshape, squeeze, tensor_argument, unsqueeze
 from .pad import pad_values
-from .resample import whole_numbers
+from .resample import Ints, whole_numbers
 
 FUNCTIONS = "conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d convolution"
 
-__all__ = ["conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "fold", "unfold"]
+__all__ = [
+    "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "fold",
+    "unfold"]
 
 Sizes = tuple[int, ...]
 EVERY = slice(None), slice(None)  # all samples and channels
@@ -51,7 +56,8 @@ class Windows(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def windows(size: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes, in_rows: bool = True) -> Windows:
+def windows(size: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes,
+            in_rows: bool = True) -> Windows:
     reach = tuple((o - 1) * s + d * (k - 1) + 1 for o, s, d, k in zip(out, stride, dilation, kernel))
     padded = tuple(max(n + 2 * p, r) for n, p, r in zip(size, padding, reach))
     memory = tuple(prod(padded[i + 1:]) for i in range(len(padded)))
@@ -63,16 +69,19 @@ def windows(size: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation:
         starts = (sum(i * m for i, m in zip(at, memory)) for at in offsets)
         places = tuple((slice(start, start + length),) for start in starts)
     else:
-        places = tuple(tuple(slice(i, i + (o - 1) * s + 1, s) if o else slice(0) for i, o, s in zip(at, out, stride)) for at in offsets)
-    return Windows(kernel, out, padding, padded, tuple(d * m for d, m in zip(dilation, memory)), tuple(s * m for s, m in zip(stride, memory)),
-                   places, flat, length if flat else prod(out))
+        places = tuple(tuple(slice(i, i + (o - 1) * s + 1, s) if o else slice(0) for i, o, s in zip(at, out, stride))
+                       for at in offsets)
+    shifts = tuple(d * m for d, m in zip(dilation, memory))
+    steps = tuple(s * m for s, m in zip(stride, memory))
+    return Windows(kernel, out, padding, padded, shifts, steps, places, flat, length if flat else prod(out))
 
 
 def out_sizes(size: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> Sizes:
-    return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in zip(size, kernel, stride, padding, dilation))
+    return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1
+                 for n, k, s, p, d in zip(size, kernel, stride, padding, dilation))
 
 
-def padded_image(a: Any, w: Windows, fill: Any = 0) -> Any:
+def padded_image(a: Array, w: Windows, fill: float = 0) -> Any:
     """A contiguous image with its border."""
     if a.shape[2:] == w.padded:
         return np.ascontiguousarray(a)
@@ -89,17 +98,17 @@ def without_border(a: Any, w: Windows, size: Sizes) -> Any:
     return a if size == w.padded else a[_inside(w, size)]
 
 
-def _columns(image: Any, w: Windows) -> Any:
+def _columns(image: Array, w: Windows) -> Any:
     """(samples, channels, kernel elements, length); of a kernel of one element it is the image itself."""
     item = image.itemsize
     n, c = image.shape[:2]
     tail, steps = ((w.length,), (1,)) if w.flat else (w.out, w.steps)
     strides = (*image.strides[:2], *(s * item for s in w.shifts), *(s * item for s in steps))
-    seen = np.ndarray((n, c, *w.kernel, *tail), image.dtype, image, 0, strides)
+    seen = window(image, (n, c, *w.kernel, *tail), image.dtype, 0, strides)
     return np.ascontiguousarray(seen).reshape(n, c, prod(w.kernel), w.length)
 
 
-def _add_columns(image: Any, columns: Any, w: Windows) -> None:
+def _add_columns(image: Array, columns: Array, w: Windows) -> None:
     """The transpose of taking columns: adds each of them to where it was taken from."""
     n, c = image.shape[:2]
     image = image.reshape(n, c, -1) if w.flat else image
@@ -109,14 +118,15 @@ def _add_columns(image: Any, columns: Any, w: Windows) -> None:
         np.add(part, columns[:, :, k], out=part)
 
 
-def _cut(rows: Any, w: Windows) -> Any:
+def _cut(rows: Array, w: Windows) -> Any:
     """Rows of positions as images of results; a view, also where they have to be written."""
     if not w.flat:
         return rows.reshape(*rows.shape[:2], *w.out)
-    return np.ndarray((*rows.shape[:2], *w.out), rows.dtype, rows, 0, (*rows.strides[:2], *(s * rows.itemsize for s in w.steps)))
+    strides = *rows.strides[:2], *(s * rows.itemsize for s in w.steps)
+    return window(rows, (*rows.shape[:2], *w.out), rows.dtype, 0, strides)
 
 
-def _rows(images: Any, w: Windows) -> Any:
+def _rows(images: Array, w: Windows) -> Any:
     """Images of results as rows of positions, zero between them."""
     n, c = images.shape[:2]
     if w.length == prod(w.out):
@@ -128,19 +138,21 @@ def _rows(images: Any, w: Windows) -> Any:
 
 # ------------------------------------------------------------------------------------------------------------- products
 
-# BLAS hands larger products than this to its own threads, sample by sample; waking them for each takes longer than it saves.
+# BLAS hands larger products than this to its own threads, sample by sample: waking them each time costs more than it
+# saves.
 _BLOCK = 1 << 18
 _CHUNK = 1 << 20  # elements of columns at a time: more would not stay in the cache until they are used
 
 
-def _multiply(a: Any, b: Any, out: Any) -> None:
+def _multiply(a: Array, b: Array, out: Array) -> None:
     """`a @ b` for stacks of matrices, in blocks of columns, or of rows, that BLAS does not divide further."""
     if a.shape[-2] * b.shape[-2] * b.shape[-1] <= _BLOCK or not (
-            _multiply_blocks(a, b, out) or _multiply_blocks(b.swapaxes(-1, -2), a.swapaxes(-1, -2), out.swapaxes(-1, -2))):
+            _multiply_blocks(a, b, out)
+            or _multiply_blocks(b.swapaxes(-1, -2), a.swapaxes(-1, -2), out.swapaxes(-1, -2))):
         np.matmul(a, b, out=out)
 
 
-def _multiply_blocks(a: Any, b: Any, out: Any) -> bool:
+def _multiply_blocks(a: Array, b: Array, out: Array) -> bool:
     """False, with nothing done, where the blocks of columns would be too narrow to be worth it."""
     block = _BLOCK // (a.shape[-2] * a.shape[-1])
     if block < 16:
@@ -152,28 +164,28 @@ def _multiply_blocks(a: Any, b: Any, out: Any) -> bool:
     return True
 
 
-def _blocks(matrices: Any, block: int) -> Any:
+def _blocks(matrices: Array, block: int) -> Array:
     return matrices.reshape(*matrices.shape[:-1], -1, block).swapaxes(-2, -3)
 
 
 def _over_samples(n: int, size: int, work: Callable[[slice], Any]) -> list[Any]:
-    """What `work` gives for a few samples at a time, on several threads where there is enough to do; `size` elements for each."""
+    """What `work` gives for a few samples at a time, of `size` elements each; on several threads if there is enough."""
     return large.in_steps(n, max(_CHUNK // max(size, 1), 1), work, n * size >= large.LARGE)
 
 
 def _with_bias(forward: Callable[..., Any]) -> Callable[..., Any]:
-    def biased(a: Any, b: Any, bias: Any, *settings: Any) -> Any:
+    def biased(a: Array, b: Array, bias: Array, *settings: Any) -> Any:
         out = forward(a, b, *settings)
         return np.add(out, bias.reshape(-1, *(1,) * (out.ndim - 2)), out=out)
 
     return biased
 
 
-# --------------------------------------------------------------------------------------------------------------- convolution
+# ---------------------------------------------------------------------------------------------------------- convolution
 
-def _conv(x: Any, weight: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
-    kernel = weight.shape[2:]
-    w = windows(x.shape[2:], kernel, stride, padding, dilation, out_sizes(x.shape[2:], kernel, stride, padding, dilation))
+def _conv(x: Array, weight: Array, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+    size, kernel = x.shape[2:], weight.shape[2:]
+    w = windows(size, kernel, stride, padding, dilation, out_sizes(size, kernel, stride, padding, dilation))
     n, o = x.shape[0], weight.shape[0]
     out = np.empty((n, o, *w.out), x.dtype)
     if not out.size or not x.size:
@@ -194,7 +206,8 @@ def _conv(x: Any, weight: Any, stride: Sizes, padding: Sizes, dilation: Sizes, g
     return out
 
 
-def _conv_transpose(g: Any, weight: Any, size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+def _conv_transpose(g: Array, weight: Array, size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes,
+                    groups: int) -> Any:
     kernel = weight.shape[2:]
     w = windows(size, kernel, stride, padding, dilation, g.shape[2:])
     n, o = g.shape[:2]
@@ -214,7 +227,7 @@ def _conv_transpose(g: Any, weight: Any, size: Sizes, stride: Sizes, padding: Si
     return np.ascontiguousarray(without_border(image, w, size))
 
 
-def _conv_weight(g: Any, x: Any, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+def _conv_weight(g: Array, x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
     """The gradient by the weight: the sum over all windows of g times what lies under it."""
     w = windows(x.shape[2:], kernel, stride, padding, dilation, g.shape[2:])
     n, o = g.shape[:2]
@@ -235,12 +248,14 @@ def _conv_weight(g: Any, x: Any, kernel: Sizes, stride: Sizes, padding: Sizes, d
     return np.ascontiguousarray(total.swapaxes(1, 2)).reshape(o, c, *kernel)
 
 
-def _conv_weight_recorded(g: Any, x: Any, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+def _conv_weight_recorded(g: Tensor, x: Tensor, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes,
+                          groups: int) -> Any:
     """The same as a convolution of x with g, in which channels are samples and samples channels."""
     n, c, *size = x.shape
     rest = tuple(range(2, 2 + len(size)))
     by_group = permute(reshape(x, n, groups, c // groups, *size), 2, 1, 0, *(d + 1 for d in rest))
-    out = conv_values(reshape(by_group, c // groups, groups * n, *size), permute(g, 1, 0, *rest), dilation, padding, stride, groups)
+    images = reshape(by_group, c // groups, groups * n, *size)
+    out = conv_values(images, permute(g, 1, 0, *rest), dilation, padding, stride, groups)
     return permute(_first(RECORDED, out, kernel), 1, 0, *rest)
 
 
@@ -256,11 +271,13 @@ RAW.conv_weight, RECORDED.conv_weight = _conv_weight, _conv_weight_recorded
 _SETTINGS = ("stride", "padding", "dilation", "groups")
 
 
-def _input_rule(xp: Any, g: Any, weight: Any, x_shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+def _input_rule(xp: Any, g: Any, weight: Any, x_shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes,
+                groups: int) -> Any:
     return xp.conv_transpose(g, weight, x_shape[2:], stride, padding, dilation, groups)
 
 
-def _weight_rule(xp: Any, g: Any, x: Any, weight_shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+def _weight_rule(xp: Any, g: Any, x: Any, weight_shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes,
+                 groups: int) -> Any:
     return xp.conv_weight(g, x, weight_shape[2:], stride, padding, dilation, groups)
 
 
@@ -268,11 +285,13 @@ def _bias_rule(xp: Any, g: Any) -> Any:
     return xp.sum(g, (0, *range(2, len(g.shape))), False)
 
 
-def _transposed_input_rule(xp: Any, g: Any, weight: Any, x_shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+def _transposed_input_rule(xp: Any, g: Any, weight: Any, x_shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes,
+                           groups: int) -> Any:
     return _first(xp, xp.conv(g, weight, stride, padding, dilation, groups), x_shape[2:])
 
 
-def _transposed_weight_rule(xp: Any, g: Any, x: Any, weight_shape: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+def _transposed_weight_rule(xp: Any, g: Any, x: Any, weight_shape: Sizes, stride: Sizes, padding: Sizes,
+                            dilation: Sizes, groups: int) -> Any:
     return xp.conv_weight(x, g, weight_shape[2:], stride, padding, dilation, groups)
 
 
@@ -285,7 +304,7 @@ conv_transpose_biased = primitive("conv_transpose_bias", _with_bias(_conv_transp
                                   x=_transposed_input_rule, weight=_transposed_weight_rule, bias=_bias_rule)
 
 
-# ----------------------------------------------------------------------------------------------------------------- arguments
+# ------------------------------------------------------------------------------------------------------------ arguments
 
 class _Settings(NamedTuple):
     stride: Sizes
@@ -294,30 +313,33 @@ class _Settings(NamedTuple):
     groups: int
 
 
-def _batched(name: str, x: Any, n: int) -> Any:
+def _batched(name: str, x: Tensor, n: int) -> Tensor:
     """With a dimension of samples, which PyTorch lets one leave out."""
     shape = x._array.shape
     if len(shape) not in (n + 1, n + 2):
-        raise ShapeError(f"{name}: Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: {list(shape)}",
+        raise ShapeError(f"{name}: Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, "
+                         f"but got input of size: {list(shape)}",
                          why=f"(samples,) channels and {n} more", fix="x[None] adds a dimension")
     return x if len(shape) == n + 2 else unsqueeze(x, 0)
 
 
-def _check_tensors(name: str, x: Any, weight: Any, bias: Any, n: int) -> None:
+def _check_tensors(name: str, x: Tensor, weight: Tensor, bias: Tensor | None, n: int) -> None:
     given = [tensor_argument(v, name) for v in (x, weight, bias)[:2 + (bias is not None)]]
     kinds = {v._array.dtype for v in given}
     if len(kinds) > 1:
         raise DTypeError(f"{name}: input, weight and bias have types {', '.join(v._array.dtype.name for v in given)}",
                          why="convolutions do not promote", fix="weight.to(x.dtype)")
     if weight._array.ndim != n + 2:
-        raise ShapeError(f"{name}: expects a weight of {n + 2} dimensions, got shape {weight._array.shape}", fix=f"a kernel of {n} dimensions")
+        raise ShapeError(f"{name}: expects a weight of {n + 2} dimensions, got shape {weight._array.shape}",
+                         fix=f"a kernel of {n} dimensions")
     if 0 in weight._array.shape[2:]:
-        raise ShapeError(f"{name}: the kernel has a size of zero (weight of shape {weight._array.shape})", fix="kernel sizes of at least 1")
+        raise ShapeError(f"{name}: the kernel has a size of zero (weight of shape {weight._array.shape})",
+                         fix="kernel sizes of at least 1")
 
 
-def _settings(name: str, n: int, stride: Any, padding: Any, dilation: Any, groups: Any) -> _Settings:
-    found = _Settings(whole_numbers(stride, n, name, "stride"), whole_numbers(padding, n, name, "padding"), whole_numbers(dilation, n, name, "dilation"),
-                      whole_numbers(groups, 1, name, "groups")[0])
+def _settings(name: str, n: int, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> _Settings:
+    found = _Settings(whole_numbers(stride, n, name, "stride"), whole_numbers(padding, n, name, "padding"),
+                      whole_numbers(dilation, n, name, "dilation"), whole_numbers(groups, 1, name, "groups")[0])
     if min(found.stride) <= 0:
         raise BadValue(f"{name}: non-positive stride is not supported, got {found.stride}", fix="stride=1")
     if min(found.dilation) <= 0 or found.groups <= 0 or min(found.padding) < 0:
@@ -326,42 +348,50 @@ def _settings(name: str, n: int, stride: Any, padding: Any, dilation: Any, group
     return found
 
 
-def _check_channels(name: str, x: Any, weight: Any, bias: Any, groups: int, transposed: bool) -> None:
+def _check_channels(name: str, x: Tensor, weight: Tensor, bias: Tensor | None, groups: int, transposed: bool) -> None:
     c, (rows, inner) = x._array.shape[1], weight._array.shape[:2]
-    shapes = f"{name}: input of shape {tuple(x._array.shape)} and weight of shape {tuple(weight._array.shape)} with groups={groups}"
+    shapes = (f"{name}: input of shape {tuple(x._array.shape)} and weight of shape {tuple(weight._array.shape)} "
+              f"with groups={groups}")
     if transposed and c != rows or not transposed and c != inner * groups:
         wanted = rows if transposed else inner * groups
-        raise ShapeError(f"{shapes}: the weight is for {wanted} channels, the input has {c}", why="channels are the dimension behind the samples",
-                         fix=f"an input of {wanted} channels, or a weight of shape {(c, inner) if transposed else (rows, c // groups)} + the kernel's")
+        raise ShapeError(f"{shapes}: the weight is for {wanted} channels, the input has {c}",
+                         why="channels are the dimension behind the samples",
+                         fix=f"an input of {wanted} channels, "
+                             f"or a weight of shape {(c, inner) if transposed else (rows, c // groups)} + the kernel's")
     if rows % groups:
-        raise ShapeError(f"{shapes}: {rows} cannot be divided into {groups} groups", fix="the first size of the weight a multiple of groups")
+        raise ShapeError(f"{shapes}: {rows} cannot be divided into {groups} groups",
+                         fix="the first size of the weight a multiple of groups")
     made = inner * groups if transposed else rows
     if bias is not None and bias._array.shape != (made,):
-        raise ShapeError(f"{name}: expects a bias of shape ({made},), got {tuple(bias._array.shape)}", why="one number for each channel of the result",
-                         fix=f"mutagrad.zeros({made})")
+        raise ShapeError(f"{name}: expects a bias of shape ({made},), got {tuple(bias._array.shape)}",
+                         why="one number for each channel of the result", fix=f"mutagrad.zeros({made})")
 
 
-def _same_padding(name: str, x: Any, kernel: Sizes, stride: Sizes, dilation: Sizes) -> tuple[Any, Sizes]:
+def _same_padding(name: str, x: Tensor, kernel: Sizes, stride: Sizes, dilation: Sizes) -> tuple[Any, Sizes]:
     """The input and padding with which the result has the input's sizes; an odd border is longer at the end."""
     if max(stride) > 1:
-        raise BadValue(f"{name}: padding='same' needs a stride of 1, not {stride}", why="no padding keeps the sizes otherwise", fix="padding=(k - 1) // 2")
+        raise BadValue(f"{name}: padding='same' needs a stride of 1, not {stride}",
+                       why="no padding keeps the sizes otherwise", fix="padding=(k - 1) // 2")
     total = tuple(d * (k - 1) for d, k in zip(dilation, kernel))
     if any(t % 2 for t in total):
         x = pad_values(x, ((0, 0), (0, 0), *((0, t % 2) for t in total)), x._array.dtype.type(0))
     return x, tuple(t // 2 for t in total)
 
 
-def _convolve(name: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any) -> Any:
+def _convolve(name: str, n: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Ints, padding: Ints | str,
+              dilation: Ints, groups: int) -> Any:
     _check_tensors(name, input, weight, bias, n)
     x = _batched(name, input, n)
     if isinstance(padding, str):
         if padding not in ("same", "valid"):
-            raise BadValue(f"{name}: padding={padding!r} is not known", fix="padding='same', padding='valid' or numbers")
+            raise BadValue(f"{name}: padding={padding!r} is not known",
+                           fix="padding='same', padding='valid' or numbers")
         plain = _settings(name, n, stride, 0, dilation, groups)
         _check_channels(name, x, weight, bias, plain.groups, False)
+        settings = plain
         if padding == "same":
-            x, padding = _same_padding(name, x, weight._array.shape[2:], plain.stride, plain.dilation)
-        settings = plain._replace(padding=padding) if padding != "valid" else plain
+            x, both_sides = _same_padding(name, x, weight._array.shape[2:], plain.stride, plain.dilation)
+            settings = plain._replace(padding=both_sides)
     else:
         settings = _settings(name, n, stride, padding, dilation, groups)
         _check_channels(name, x, weight, bias, settings.groups, False)
@@ -371,13 +401,14 @@ def _convolve(name: str, n: int, input: Any, weight: Any, bias: Any, stride: Any
         padded = " x ".join(str(m + 2 * p) for m, p in zip(size, settings.padding))
         reach = " x ".join(str(d * (k - 1) + 1) for k, d in zip(kernel, settings.dilation))
         raise ShapeError(f"{name}: Calculated padded input size per channel: ({padded}). Kernel size: ({reach}). "
-                         "Kernel size can't be greater than actual input size", why=f"the result would have sizes {out}",
-                         fix="more padding, or a smaller kernel")
+                         "Kernel size can't be greater than actual input size",
+                         why=f"the result would have sizes {out}", fix="more padding, or a smaller kernel")
     result = conv_values(x, weight, *settings) if bias is None else conv_biased(x, weight, bias, *settings)
     return result if x is input or input._array.ndim == n + 2 else squeeze(result, 0)
 
 
-def conv1d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
+def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | str = 0,
+           dilation: Ints = 1, groups: int = 1) -> Any:
     """Sequences (samples, channels, length) under a sliding kernel.
 
     >>> import mutagrad as mg
@@ -387,7 +418,8 @@ def conv1d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: 
     return _convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
-def conv2d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | str = 0,
+           dilation: Ints = 1, groups: int = 1) -> Any:
     """Images (samples, channels, height, width) under a sliding kernel.
 
     >>> import mutagrad as mg
@@ -399,52 +431,63 @@ def conv2d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: 
     return _convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
-def conv3d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
+def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints | str = 0,
+           dilation: Ints = 1, groups: int = 1) -> Any:
     """Volumes (samples, channels, depth, height, width) under a sliding kernel."""
     return _convolve("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
-def _convolve_transposed(name: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: Any,
-                         dilation: Any) -> Any:
+def _convolve_transposed(name: str, n: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Ints,
+                         padding: Ints, output_padding: Ints, groups: int, dilation: Ints) -> Any:
     _check_tensors(name, input, weight, bias, n)
     x = _batched(name, input, n)
     settings = _settings(name, n, stride, padding, dilation, groups)
     _check_channels(name, x, weight, bias, settings.groups, True)
     extra = whole_numbers(output_padding, n, name, "output_padding")
     if any(e < 0 or e >= max(s, d) for e, s, d in zip(extra, settings.stride, settings.dilation)):
-        raise BadValue(f"{name}: output_padding {extra} must be smaller than stride {settings.stride} or dilation {settings.dilation}",
+        raise BadValue(f"{name}: output_padding {extra} must be smaller than stride {settings.stride} "
+                       f"or dilation {settings.dilation}",
                        why="more of it would be positions that nothing is written to", fix="output_padding=0")
     kernel = weight._array.shape[2:]
-    size = tuple((m - 1) * s - 2 * p + d * (k - 1) + e + 1 for m, k, s, p, d, e in zip(x._array.shape[2:], kernel, *settings[:3], extra))
+    size = tuple((m - 1) * s - 2 * p + d * (k - 1) + e + 1
+                 for m, k, s, p, d, e in zip(x._array.shape[2:], kernel, *settings[:3], extra))
     if min(size) <= 0:
-        raise ShapeError(f"{name}: an input of {x._array.shape[2:]} with a kernel of {kernel} and padding {settings.padding} would give sizes {size}",
+        raise ShapeError(f"{name}: an input of {x._array.shape[2:]} with a kernel of {kernel} "
+                         f"and padding {settings.padding} would give sizes {size}",
                          why="padding takes away from the result here", fix="less padding")
-    result = conv_transpose_values(x, weight, size, *settings) if bias is None else conv_transpose_biased(x, weight, bias, size, *settings)
+    if bias is None:
+        result = conv_transpose_values(x, weight, size, *settings)
+    else:
+        result = conv_transpose_biased(x, weight, bias, size, *settings)
     return result if input._array.ndim == n + 2 else squeeze(result, 0)
 
 
-def conv_transpose1d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
-                     dilation: Any = 1) -> Any:
-    """The transpose of conv1d: from the sizes of its result to those of its input."""
-    return _convolve_transposed("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
+                     output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1) -> Any:
+    """Apply the transpose of conv1d: from the sizes of its result to those of its input."""
+    return _convolve_transposed("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups,
+                                dilation)
 
 
-def conv_transpose2d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
-                     dilation: Any = 1) -> Any:
-    """The transpose of conv2d: from the sizes of its result to those of its input."""
-    return _convolve_transposed("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
+                     output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1) -> Any:
+    """Apply the transpose of conv2d: from the sizes of its result to those of its input."""
+    return _convolve_transposed("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups,
+                                dilation)
 
 
-def conv_transpose3d(input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
-                     dilation: Any = 1) -> Any:
-    """The transpose of conv3d: from the sizes of its result to those of its input."""
-    return _convolve_transposed("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation)
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
+                     output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1) -> Any:
+    """Apply the transpose of conv3d: from the sizes of its result to those of its input."""
+    return _convolve_transposed("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups,
+                                dilation)
 
 
-# ------------------------------------------------------------------------------------------------------------------ columns
+# -------------------------------------------------------------------------------------------------------------- columns
 
-def _take_columns(a: Any, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> Any:
-    w = windows(a.shape[2:], kernel, stride, padding, dilation, out_sizes(a.shape[2:], kernel, stride, padding, dilation))
+def _take_columns(a: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> Any:
+    size = a.shape[2:]
+    w = windows(size, kernel, stride, padding, dilation, out_sizes(size, kernel, stride, padding, dilation))
     n, c = a.shape[:2]
     if not a.size:
         return np.zeros((n, c * prod(kernel), prod(w.out)), a.dtype)
@@ -452,7 +495,7 @@ def _take_columns(a: Any, kernel: Sizes, stride: Sizes, padding: Sizes, dilation
     return np.ascontiguousarray(_cut(columns.reshape(n, -1, w.length), w)).reshape(n, -1, prod(w.out))
 
 
-def _sum_columns(a: Any, size: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> Any:
+def _sum_columns(a: Array, size: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> Any:
     w = windows(size, kernel, stride, padding, dilation, out_sizes(size, kernel, stride, padding, dilation))
     n, c = a.shape[0], a.shape[1] // prod(kernel)
     image = np.zeros((n, c, *w.padded), a.dtype)
@@ -462,13 +505,16 @@ def _sum_columns(a: Any, size: Sizes, kernel: Sizes, stride: Sizes, padding: Siz
 
 
 _WINDOW = ("kernel", "stride", "padding", "dilation")
-columns_values = primitive("columns", _take_columns, settings=_WINDOW, x=lambda xp, g, x_shape, kernel, stride, padding, dilation:
-                           xp.sum_columns(g, x_shape[2:], kernel, stride, padding, dilation))
-sum_columns_values = primitive("sum_columns", _sum_columns, settings=("size", *_WINDOW), x=lambda xp, g, kernel, stride, padding, dilation:
-                               xp.columns(g, kernel, stride, padding, dilation))
+columns_values = primitive(
+    "columns", _take_columns, settings=_WINDOW, x=lambda xp, g, x_shape, kernel, stride, padding, dilation:
+    xp.sum_columns(g, x_shape[2:], kernel, stride, padding, dilation))
+sum_columns_values = primitive(
+    "sum_columns", _sum_columns, settings=("size", *_WINDOW), x=lambda xp, g, kernel, stride, padding, dilation:
+    xp.columns(g, kernel, stride, padding, dilation))
 
 
-def _window_settings(name: str, kernel: Any, dilation: Any, padding: Any, stride: Any) -> tuple[Sizes, Sizes, Sizes, Sizes]:
+def _window_settings(name: str, kernel: Ints, dilation: Ints, padding: Ints,
+                     stride: Ints) -> tuple[Sizes, Sizes, Sizes, Sizes]:
     size = whole_numbers(kernel, 2, name, "kernel_size")
     found = _settings(name, 2, stride, padding, dilation, 1)
     if min(size) <= 0:
@@ -476,14 +522,16 @@ def _window_settings(name: str, kernel: Any, dilation: Any, padding: Any, stride
     return size, found.stride, found.padding, found.dilation
 
 
-def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
+def unfold(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1) -> Any:
     """All windows of images as columns: (samples, channels · kernel elements, windows)."""
     settings = _window_settings("unfold", kernel_size, dilation, padding, stride)
     x = _batched("unfold", tensor_argument(input, "unfold"), 2)
     out = out_sizes(x._array.shape[2:], *settings)
     if min(out) <= 0:
-        raise ShapeError(f"unfold: a kernel of {settings[0]} does not fit an input of shape {tuple(input._array.shape)}",
-                         why=f"there would be {out} windows, and its components must be at least one", fix="more padding, or a smaller kernel_size")
+        raise ShapeError(f"unfold: a kernel of {settings[0]} does not fit an input "
+                         f"of shape {tuple(input._array.shape)}",
+                         why=f"there would be {out} windows, and its components must be at least one",
+                         fix="more padding, or a smaller kernel_size")
     if 0 in x._array.shape[1:]:
         raise ShapeError(f"unfold: Expected 3D or 4D input with elements, got shape {tuple(input._array.shape)}",
                          fix="sizes of at least 1, but for the samples")
@@ -491,38 +539,47 @@ def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, st
     return result if input._array.ndim == 4 else squeeze(result, 0)
 
 
-def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
-    """The transpose of unfold: columns added up to images of `output_size` where their windows lie."""
+def fold(input: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0,
+         stride: Ints = 1) -> Any:
+    """Apply the transpose of unfold: add up columns to images of `output_size` where their windows lie."""
     settings = _window_settings("fold", kernel_size, dilation, padding, stride)
     size = whole_numbers(output_size, 2, "fold", "output_size")
     x = _batched("fold", tensor_argument(input, "fold"), 1)
     out = out_sizes(size, *settings)
     _, rows, length = x._array.shape
-    wrong = (f"expected the rows to be divisible by the product of kernel_size, {prod(settings[0])}" if rows % prod(settings[0]) else
-             f"calculated shape of the array of sliding blocks as {out}, and all must be positive" if min(out) <= 0 else
-             f"expected the columns to match the calculated number of sliding blocks, {out[0]} x {out[1]}" if length != prod(out) else "")
+    each, wrong = prod(settings[0]), ""
+    if rows % each:
+        wrong = f"expected the rows to be divisible by the product of kernel_size, {each}"
+    elif min(out) <= 0:
+        wrong = f"calculated shape of the array of sliding blocks as {out}, and all must be positive"
+    elif length != prod(out):
+        wrong = f"expected the columns to match the calculated number of sliding blocks, {out[0]} x {out[1]}"
     if wrong:
-        raise ShapeError(f"fold: {wrong}; got columns of shape {tuple(input._array.shape)} for images of {size} with a kernel of {settings[0]}",
-                         fix="the settings that unfold was given")
+        raise ShapeError(f"fold: {wrong}; got columns of shape {tuple(input._array.shape)} for images of {size} "
+                         f"with a kernel of {settings[0]}", fix="the settings that unfold was given")
     result = sum_columns_values(x, size, *settings)
     return result if input._array.ndim == 3 else squeeze(result, 0)
 
 
-# --------------------------------------------------------------------------------------------------------- under other names
+# ---------------------------------------------------------------------------------------------------- under other names
 
-def convolution(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any, groups: int) -> Any:
+def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Ints, padding: Ints, dilation: Ints,
+                transposed: bool, output_padding: Ints, groups: int) -> Any:
     """Any of the convolutions; how many dimensions it has is that of the weight, less two."""
     n = tensor_argument(weight, "convolution")._array.ndim - 2
     if n not in (1, 2, 3):
-        raise ShapeError(f"convolution: a weight of shape {weight._array.shape} has kernels of {n} dimensions", fix="1, 2 or 3")
+        raise ShapeError(f"convolution: a weight of shape {weight._array.shape} has kernels of {n} dimensions",
+                         fix="1, 2 or 3")
     if transposed:
-        return (conv_transpose1d, conv_transpose2d, conv_transpose3d)[n - 1](input, weight, bias, stride, padding, output_padding, groups, dilation)
+        function = (conv_transpose1d, conv_transpose2d, conv_transpose3d)[n - 1]
+        return function(input, weight, bias, stride, padding, output_padding, groups, dilation)
     return (conv1d, conv2d, conv3d)[n - 1](input, weight, bias, stride, padding, dilation, groups)
 
 
-def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
-    """A convolution of sequences of shape (steps, batch, channels) with a weight of shape (kernel, channels, channels of the result)."""
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Any:
+    """Convolve sequences (steps, batch, channels) with a weight (kernel, channels, channels of the result)."""
     for x in (input, weight):
         if tensor_argument(x, "conv_tbc")._array.ndim != 3:
-            raise ShapeError(f"conv_tbc: expects 3 dimensions, got shape {x._array.shape}", fix="(steps, batch, channels) and (kernel, channels, channels)")
+            raise ShapeError(f"conv_tbc: expects 3 dimensions, got shape {x._array.shape}",
+                             fix="(steps, batch, channels) and (kernel, channels, channels)")
     return permute(conv1d(permute(input, 1, 2, 0), permute(weight, 2, 1, 0), bias, padding=pad), 2, 0, 1)

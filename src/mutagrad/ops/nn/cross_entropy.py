@@ -2,19 +2,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ...arrays import np
 from ...arrays.bfloat16 import SHORT, widened
+from ...arrays.kinds import all_values, anywhere, extremes, pick
 from ...arrays.numpy import silently
 from ...base.errors import BadIndex, BadValue, DTypeError, GradientError, NotSupported, ShapeError
 from ...base.modes import mode
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.dtypes import of_array
 from ...core.factory import make
 from ...core.indexing import put
 from ...core.number import number, whole_number
 from ...core.op import RAW, RECORDED
+from ...core.storage import TensorBase as Tensor
 from ..math.elementwise import cast
 from ..reduce.softmax import softmax_dim
 from ..shape.shape import reshape, tensor_argument, unsqueeze
@@ -24,71 +28,79 @@ from .loss import check_float, check_same_shape, check_tensors, reduction_of
 __all__ = ["cross_entropy", "linear_cross_entropy", "nll_loss"]
 
 
-# ------------------------------------------------------------------------------------------------------- of class indices
+# ----------------------------------------------------------------------------------------------------- of class indices
 
-def _class_weight(name: str, weight: Any, a: Any) -> Any:
+def _class_weight(name: str, weight: Tensor, a: Array) -> Tensor:
     """A weight for each class of `a` of shape (N, C, ...), in its type."""
     array = tensor_argument(weight, name)._array
     if array.shape != a.shape[1:2]:
-        raise BadValue(f"{name}: weight tensor should be defined either for all {a.shape[1]} classes or no classes, got shape {array.shape}",
-                       fix=f"a weight of shape {a.shape[1:2]}")
+        raise BadValue(f"{name}: weight tensor should be defined either for all {a.shape[1]} classes or no classes, "
+                       f"got shape {array.shape}", fix=f"a weight of shape {a.shape[1:2]}")
     return weight if array.dtype is a.dtype else cast(weight, a.dtype)
 
 
-def constant_weight(name: str, weight: Any, a: Any) -> Any:
+def constant_weight(name: str, weight: Tensor | None, a: Array) -> Any:
     """The same as an array, or None; where targets are indices it has no derivative."""
     if weight is None:
         return None
     weight = _class_weight(name, weight, a)
     if mode.grad and weight.requires_grad:
-        raise GradientError(f"{name}: no derivative with respect to 'weight' for targets that are class indices", why="PyTorch has none either",
-                            fix="weight.detach()")
+        raise GradientError(f"{name}: no derivative with respect to 'weight' for targets that are class indices",
+                            why="PyTorch has none either", fix="weight.detach()")
     return weight._array
 
 
 _UNSIGNED = {"l": np.uint64, "q": np.uint64, "B": np.uint8}
 
 
-def check_indices(name: str, a: Any, target: Any, ignore_index: int | None = None) -> Any:
+def check_indices(name: str, a: Array, target: Tensor, ignore_index: int | None = None) -> Any:
     """The target's array, if each element of it is a class of `a` of shape (N, C, ...), or to be ignored."""
     t = tensor_argument(target, name)._array
     if t.dtype != np.int64 and t.dtype != np.uint8:
         raise DTypeError(f"{name}: class indices must be int64, not {of_array(t.dtype).name}", fix="target.long()")
     if t.shape != (*a.shape[:1], *a.shape[2:]):
-        expected = f"{a.ndim - 1}D target tensor expected" if t.ndim != a.ndim - 1 else (
-            f"Expected input batch_size ({a.shape[0]}) to match target batch_size ({t.shape[0]})" if t.shape[:1] != a.shape[:1] else "sizes differ")
+        first = f"Expected input batch_size ({a.shape[0]}) to match target batch_size ({t.shape[0]})"
+        expected = (f"{a.ndim - 1}D target tensor expected" if t.ndim != a.ndim - 1 else
+                    first if t.shape[:1] != a.shape[:1] else "sizes differ")
         raise BadValue(f"{name}: {expected}: a target of shape {t.shape} for x of shape {a.shape}",
-                       why="x is (N, C, ...), and class indices are (N, ...) of the same sizes", fix=f"a target of shape {(*a.shape[:1], *a.shape[2:])}")
-    if t.size and t.view(_UNSIGNED[t.dtype.char]).max() >= a.shape[1]:  # negative ones are the largest then
-        wrong = t[((t < 0) | (t >= a.shape[1])) & (t != ignore_index)]
+                       why="x is (N, C, ...), and class indices are (N, ...) of the same sizes",
+                       fix=f"a target of shape {(*a.shape[:1], *a.shape[2:])}")
+    if t.size and extremes(t.view(_UNSIGNED[t.dtype.char]))[1] >= a.shape[1]:  # negative ones are the largest then
+        found = all_values(t)
+        wrong = found[((found < 0) | (found >= a.shape[1])) & (found != ignore_index)]
         if wrong.size:
-            raise BadIndex(f"{name}: Target {wrong[0]} is out of bounds for {a.shape[1]} classes", why=f"classes are from 0 to {a.shape[1] - 1}",
-                           fix=f"{name}(x, target, ignore_index={wrong[0]}) leaves these out" if ignore_index is not None else "target.clamp(min=0)")
+            raise BadIndex(f"{name}: Target {wrong[0]} is out of bounds for {a.shape[1]} classes",
+                           why=f"classes are from 0 to {a.shape[1] - 1}",
+                           fix=f"{name}(x, target, ignore_index={wrong[0]}) leaves these out"
+                               if ignore_index is not None else "target.clamp(min=0)")
     return t
 
 
 class _Picks:
-    """Which elements of x a loss of class indices is made of, and each one's share in the loss: one number, or one for each."""
+    """Which elements of x a loss of class indices is made of, and the share of each: one number, or one for each."""
 
     __slots__ = ("index", "share", "shape", "places")
 
-    def __init__(self, a: Any, t: Any, weight: Any, ignore_index: int, reduction: str) -> None:
+    def __init__(self, a: Array, t: Array, weight: Array | None, ignore_index: int, reduction: str) -> None:
         kept = t != ignore_index
-        self.places = None if kept.all() else np.nonzero(kept)  # where in the target they are; None for everywhere
+        self.places = np.nonzero(kept) if anywhere(~kept) else None  # where in the target they are; None for everywhere
         self.shape = t.shape if reduction == "none" else None
         index = [np.arange(n).reshape((-1,) + (1,) * (t.ndim - 1 - d)) for d, n in enumerate(t.shape)]
         index.insert(1, np.array(t, np.int64))
         self.index = tuple(index) if self.places is None else tuple(np.broadcast_to(i, t.shape)[kept] for i in index)
         self.share = self._shares(a.dtype, weight, reduction == "mean")
 
-    def _shares(self, dtype: Any, weight: Any, mean: bool) -> Any:
+    def _shares(self, dtype: Any, weight: Array | None, mean: bool) -> Any:
         count = self.index[1].size
         if not count or weight is None and self.places is None:
             return 1.0 if not mean else 1 / count if count else float("nan")
-        each = np.ones(count, np.float32 if dtype.char in SHORT else dtype) if weight is None else widened(weight)[self.index[1]]
+        if weight is None:
+            each = np.ones(count, np.float32 if dtype.char in SHORT else dtype)
+        else:
+            each = pick(widened(weight), self.index[1:2])
         return silently(np.divide, each, each.sum()) if mean else each  # the weights may sum to zero
 
-    def reduce(self, found: Any) -> Any:
+    def reduce(self, found: Array) -> Any:
         """The loss out of what the picked elements give."""
         alike = self.share.__class__ is float
         weighted = found if alike else found * self.share
@@ -104,29 +116,29 @@ def _coefficients(xp: Any, g: Any, picks: _Picks) -> Any:
     return incoming * (picks.share if picks.share.__class__ is float else xp.as_value(picks.share))
 
 
-def _filled(places: Any, values: Any, shape: tuple[int, ...]) -> Any:
+def _filled(places: Any, values: Array, shape: tuple[int, ...]) -> Any:
     whole = np.zeros(shape, values.dtype)
     whole[places] = values
     return whole
 
 
-def _filled_recorded(places: Any, values: Any, shape: tuple[int, ...]) -> Any:
+def _filled_recorded(places: Any, values: Tensor, shape: tuple[int, ...]) -> Any:
     whole = make(np.zeros(shape, values._array.dtype))
     put(whole, places, values, "scatter_")
     return whole
 
 
-def _subtract(whole: Any, index: Any, values: Any) -> Any:
+def _subtract(whole: Array, index: Any, values: Array) -> Any:
     whole[index] -= values
     return whole
 
 
-def _subtract_recorded(whole: Any, index: Any, values: Any) -> Any:
+def _subtract_recorded(whole: Tensor, index: Any, values: Tensor) -> Any:
     put(whole, index, -values, "index_add_", accumulate=True)
     return whole
 
 
-def _class_shares(a: Any, factor: Any) -> Any:
+def _class_shares(a: Array, factor: Any) -> Any:
     """softmax along dimension 1 times a factor for each position, in one array."""
     found = a - np.maximum.reduce(a, 1, keepdims=True) if a.size else a.copy()
     np.exp(found, out=found)
@@ -140,9 +152,9 @@ RAW.subtract, RECORDED.subtract = _subtract, _subtract_recorded
 RAW.class_shares, RECORDED.class_shares = _class_shares, lambda x, factor: softmax_dim(x, 1) * factor
 
 
-def _cross_entropy(a: Any, picks: _Picks) -> Any:
+def _cross_entropy(a: Array, picks: _Picks) -> Any:
     shifted = a - np.maximum.reduce(a, 1, keepdims=True) if a.size else a.copy()
-    picked = shifted[picks.index]
+    picked = pick(shifted, picks.index)
     np.exp(shifted, out=shifted)
     sums = np.log(np.add.reduce(shifted, 1))
     return picks.reduce((sums if picks.places is None else sums[picks.places]) - picked)
@@ -158,11 +170,11 @@ def _cross_entropy_rule(xp: Any, g: Any, x: Any, picks: _Picks) -> Any:
 
 
 cross_entropy_indices = primitive("cross_entropy", _cross_entropy, settings=("picks",), x=_cross_entropy_rule)
-nll_indices = primitive("nll_loss", lambda a, picks: picks.reduce(-a[picks.index]), settings=("picks",),
+nll_indices = primitive("nll_loss", lambda a, picks: picks.reduce(-pick(a, picks.index)), settings=("picks",),
                         x=lambda xp, g, x_shape, picks: xp.filled(picks.index, -_coefficients(xp, g, picks), x_shape))
 
 
-def _soft_cross_entropy(a: Any, b: Any, reduced: bool, scale: float) -> Any:
+def _soft_cross_entropy(a: Array, b: Array, reduced: bool, scale: float) -> Any:
     found = -np.add.reduce(RAW.log_softmax(a, 1) * b, None if reduced else 1)
     return found if scale == 1 else found * scale
 
@@ -174,11 +186,12 @@ def _each_class(xp: Any, g: Any, reduced: bool, scale: float) -> Any:
 
 cross_entropy_shares = primitive(
     "cross_entropy_shares", _soft_cross_entropy, settings=("reduced", "scale"), inputs=("x", "y"),
-    x=lambda xp, g, x, y, reduced, scale: (xp.class_shares(x, xp.sum(y, (1,), True)) - y) * _each_class(xp, g, reduced, scale),
+    x=lambda xp, g, x, y, reduced, scale:
+        (xp.class_shares(x, xp.sum(y, (1,), True)) - y) * _each_class(xp, g, reduced, scale),
     y=lambda xp, g, x, reduced, scale: -xp.log_softmax(x, 1) * _each_class(xp, g, reduced, scale))
 
 
-def with_batch(name: str, x: Any, target: Any) -> tuple[Any, Any]:
+def with_batch(name: str, x: Tensor, target: Tensor) -> tuple[Any, Any]:
     """x as (N, C, ...) and class indices to match."""
     check_tensors(name, x, target)
     if not x._array.ndim:
@@ -186,20 +199,21 @@ def with_batch(name: str, x: Any, target: Any) -> tuple[Any, Any]:
     if x._array.ndim > 1:
         return x, target
     if target._array.size != 1 or target._array.ndim > 1:
-        raise BadValue(f"{name}: Expected one target for x of shape {x._array.shape}, got shape {target._array.shape}", why="x is (C,)",
-                       fix="a target of shape ()")
+        raise BadValue(f"{name}: Expected one target for x of shape {x._array.shape}, got shape {target._array.shape}",
+                       why="x is (C,)", fix="a target of shape ()")
     return unsqueeze(x, 0), reshape(target, 1)
 
 
-def nll_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
-             reduction: str = "mean") -> Any:
-    """The mean of -x at the class indices, for x that are logarithms of probabilities: x is (N, C, ...), the indices (N, ...)."""
+def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+             ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean") -> Any:
+    """Return the mean of -x at the class indices (N, ...), for x of shape (N, C, ...), logarithms of probabilities."""
     reduction = reduction_of("nll_loss", reduction, size_average, reduce)
     ignore_index = whole_number(ignore_index, "nll_loss", "ignore_index")
     return _of_indices("nll_loss", nll_indices, input, target, weight, ignore_index, reduction)
 
 
-def _of_indices(name: str, operation: Any, x: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
+def _of_indices(name: str, operation: Callable[..., Tensor], x: Tensor, target: Tensor, weight: Tensor | None,
+                ignore_index: int, reduction: str) -> Tensor:
     check_float(name, x)
     shape = tensor_argument(target, name)._array.shape
     x, target = with_batch(name, x, target)
@@ -208,9 +222,10 @@ def _of_indices(name: str, operation: Any, x: Any, target: Any, weight: Any, ign
     return found if reduction != "none" or found._array.shape == shape else reshape(found, shape)
 
 
-def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
-                  reduction: str = "mean", label_smoothing: float = 0.0) -> Any:
-    """The mean of -log(softmax(x)) at the class indices, or averaged over classes where the target gives their probabilities.
+def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+                  ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
+                  label_smoothing: float = 0.0) -> Any:
+    """Return the mean of -log(softmax(x)) at the class indices, or over classes of which the target has probabilities.
 
     x is (N, C, ...); class indices are (N, ...), probabilities as x.
 
@@ -222,7 +237,8 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any
     reduction = reduction_of("cross_entropy", reduction, size_average, reduce)
     label_smoothing, ignore_index = number(label_smoothing), whole_number(ignore_index, "cross_entropy", "ignore_index")
     if not 0 <= label_smoothing <= 1:
-        raise BadValue(f"cross_entropy: label_smoothing must be between 0.0 and 1.0, got {label_smoothing}", fix="label_smoothing=0.1")
+        raise BadValue(f"cross_entropy: label_smoothing must be between 0.0 and 1.0, got {label_smoothing}",
+                       fix="label_smoothing=0.1")
     check_float("cross_entropy", input)
     if tensor_argument(target, "cross_entropy")._array.dtype.kind in "fV" or target._array.shape == input._array.shape:
         return _of_shares(input, target, weight, reduction, label_smoothing, ignore_index)
@@ -231,18 +247,22 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any
     return _smoothed(input, target, weight, ignore_index, reduction, label_smoothing)
 
 
-def _class_column(weight: Any, ndim: int) -> Any:
+def _class_column(weight: Tensor, ndim: int) -> Any:
     """A weight for each class, to stand beside (N, C, ...)."""
     return reshape(weight, 1, -1, *(1,) * (ndim - 2))
 
 
-def _of_shares(x: Any, target: Any, weight: Any, reduction: str, smoothing: float, ignore_index: int) -> Any:
+def _of_shares(x: Tensor, target: Tensor, weight: Tensor | None, reduction: str, smoothing: float,
+               ignore_index: int) -> Any:
     check_same_shape("cross_entropy", x, target)
     if target._array.dtype.kind not in "fV":
-        raise DTypeError(f"cross_entropy: probabilities must be floating point, not {of_array(target._array.dtype).name}",
-                         why="a target of x's shape is taken for probabilities", fix="target.float(), or class indices of shape (N, ...)")
+        raise DTypeError("cross_entropy: probabilities must be floating point, "
+                         f"not {of_array(target._array.dtype).name}",
+                         why="a target of x's shape is taken for probabilities",
+                         fix="target.float(), or class indices of shape (N, ...)")
     if ignore_index >= 0:
-        raise BadValue(f"cross_entropy: ignore_index={ignore_index} means nothing for targets that are probabilities", fix="leave it out")
+        raise BadValue(f"cross_entropy: ignore_index={ignore_index} means nothing for targets that are probabilities",
+                       fix="leave it out")
     unbatched = x._array.ndim == 1
     if unbatched:
         x, target = unsqueeze(x, 0), unsqueeze(target, 0)
@@ -259,7 +279,8 @@ def _of_shares(x: Any, target: Any, weight: Any, reduction: str, smoothing: floa
     return reshape(found, ()) if unbatched and reduction == "none" else found
 
 
-def _smoothed(x: Any, target: Any, weight: Any, ignore_index: int, reduction: str, smoothing: float) -> Any:
+def _smoothed(x: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str,
+              smoothing: float) -> Any:
     """Class indices as the probabilities that smoothing makes of them, with weights and ignored positions in them."""
     shape = target._array.shape
     x, target = with_batch("cross_entropy", x, target)
@@ -277,23 +298,28 @@ def _smoothed(x: Any, target: Any, weight: Any, ignore_index: int, reduction: st
     return reshape(found, shape) if reduction == "none" and found._array.shape != shape else found
 
 
-def linear_cross_entropy(input: Any, linear_weight: Any, target: Any, *, linear_bias: Any = None, weight: Any = None, reduction: str = "mean",
-                         ignore_index: int | None = None, label_smoothing: float = 0.0, options: Any = None) -> Any:
+def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
+                         weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None,
+                         label_smoothing: float = 0.0, options: Any = None) -> Any:
     """cross_entropy of `linear(x, linear_weight, linear_bias)`; the weight is (C, ..., inputs)."""
     if options is not None:
-        raise NotSupported("linear_cross_entropy: options are not supported", why="the logits are computed at once, not in chunks", fix="options=None")
+        raise NotSupported("linear_cross_entropy: options are not supported",
+                           why="the logits are computed at once, not in chunks", fix="options=None")
     check_tensors("linear_cross_entropy", input, linear_weight, target)
     a, w = input._array, linear_weight._array
     if a.ndim not in (1, 2) or w.ndim < 2 or a.shape[-1] != w.shape[-1] or w.ndim > 2 and a.ndim == 1:
         raise ShapeError(f"linear_cross_entropy: x of shape {a.shape} and linear_weight of shape {w.shape} do not fit",
-                         why="x is (inputs,) or (N, inputs), linear_weight (C, inputs), or (C, ..., inputs) for batches", fix="x.flatten(0, -2)")
+                         why="x is (inputs,) or (N, inputs), linear_weight (C, inputs), or (C, ..., inputs) "
+                             "for batches", fix="x.flatten(0, -2)")
     if linear_bias is not None and tensor_argument(linear_bias, "linear_cross_entropy")._array.shape != w.shape[:-1]:
-        raise ShapeError(f"linear_cross_entropy: linear_bias of shape {linear_bias._array.shape} for linear_weight of shape {w.shape}",
-                         fix=f"a bias of shape {w.shape[:-1]}")
+        raise ShapeError(f"linear_cross_entropy: linear_bias of shape {linear_bias._array.shape} for linear_weight "
+                         f"of shape {w.shape}", fix=f"a bias of shape {w.shape[:-1]}")
     if target._array.dtype.kind in "fV" and ignore_index is not None:
-        raise BadValue("linear_cross_entropy: ignore_index means nothing for targets that are probabilities", fix="ignore_index=None")
+        raise BadValue("linear_cross_entropy: ignore_index means nothing for targets that are probabilities",
+                       fix="ignore_index=None")
     rows = reshape(linear_weight, -1, w.shape[-1]) if w.ndim > 2 else linear_weight
     logits = linear(input, rows, None if linear_bias is None else reshape(linear_bias, -1))
     logits = logits if w.ndim == 2 else reshape(logits, *a.shape[:1], *w.shape[:-1])
-    return cross_entropy(logits, target, weight, reduction=reduction, ignore_index=-100 if ignore_index is None else ignore_index,
+    ignore_index = -100 if ignore_index is None else ignore_index
+    return cross_entropy(logits, target, weight, reduction=reduction, ignore_index=ignore_index,
                          label_smoothing=label_smoothing)

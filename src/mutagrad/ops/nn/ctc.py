@@ -1,17 +1,19 @@
 """The connectionist loss: all alignments of a shorter sequence of labels with a longer one of guesses."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...arrays import np
 from ...arrays.numpy import add_at
 from ...base.errors import BadIndex, BadValue, DTypeError, ShapeError
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.dtypes import of_array
 from ...core.factory import make
 from ...core.indexing import put
 from ...core.op import RAW, RECORDED
-from ...core.storage import TensorBase
+from ...core.storage import TensorBase as Tensor
 from ..reduce.reductions import mean as average
 from ..shape.shape import reshape, unsqueeze
 from .loss import check_float, check_tensors, reduced, reduction_of
@@ -19,21 +21,22 @@ from .loss import check_float, check_tensors, reduced, reduction_of
 __all__ = ["ctc_loss"]
 
 
-# -------------------------------------------------------------------------------------------------------------------- ctc
+# ------------------------------------------------------------------------------------------------------------------ ctc
 
-_NEVER = -1e30  # the logarithm of the probability of what cannot be: finite, so that differences of two of them are numbers
+# The logarithm of the probability of what cannot be: finite, so that differences of two of them are numbers.
+_NEVER = -1e30
 
 
 class _Alignment:
-    """The ways through T steps that spell the targets: states are the labels, with a blank before, between and after them.
+    """The ways through T steps that spell the targets: states are the labels, with blanks before, between and after.
 
-    `index` picks each state's log-probability at each step; `start`, `end` and `skip` (a step over a blank) are 0 where a way may begin,
-    end and skip to, and _NEVER elsewhere.
+    `index` picks each state's log-probability at each step; `start`, `end` and `skip` (a step over a blank) are 0 where
+    a way may begin, end and skip to, and _NEVER elsewhere.
     """
 
     __slots__ = ("index", "start", "end", "skip", "never", "last", "steps", "lengths", "zero_infinity")
 
-    def __init__(self, a: Any, labels: Any, blank: int, steps: Any, lengths: Any, zero_infinity: bool) -> None:
+    def __init__(self, a: Array, labels: Array, blank: int, steps: Array, lengths: Array, zero_infinity: bool) -> None:
         n, count = labels.shape
         states = np.full((n, 2 * count + 1), blank)
         states[:, 1::2] = labels
@@ -44,9 +47,10 @@ class _Alignment:
         self.end = self._where((place == 2 * lengths[:, None]) | (place == 2 * lengths[:, None] - 1))
         before = np.concatenate([np.full((n, 2), -1), states[:, :-2]], 1)[:, :states.shape[1]]
         self.skip = self._where((place % 2 == 1) & (states != before))
-        self.last, self.steps, self.lengths, self.zero_infinity = np.maximum(steps - 1, 0), steps, lengths, zero_infinity
+        self.last, self.steps, self.lengths = np.maximum(steps - 1, 0), steps, lengths
+        self.zero_infinity = zero_infinity
 
-    def _where(self, allowed: Any) -> Any:
+    def _where(self, allowed: Array) -> Any:
         return np.where(allowed, self.never.dtype.type(0), self.never)
 
 
@@ -85,10 +89,11 @@ def _all_ways(xp: Any, rows: list[Any], plan: _Alignment) -> Any:
     each = np.arange(len(plan.last))
     blank_last = xp.pick(table, (plan.last, each, 2 * plan.lengths))
     label_last = xp.pick(table, (plan.last, each, np.maximum(2 * plan.lengths - 1, 0)))
-    return xp.logaddexp(blank_last, label_last + xp.as_value(np.where(plan.lengths > 0, 0, _NEVER).astype(plan.never.dtype)))
+    labelled = np.where(plan.lengths > 0, 0, _NEVER).astype(plan.never.dtype)
+    return xp.logaddexp(blank_last, label_last + xp.as_value(labelled))
 
 
-def _ctc(a: Any, plan: _Alignment) -> Any:
+def _ctc(a: Array, plan: _Alignment) -> Any:
     loss = -_all_ways(RAW, _ways_here(RAW, a[plan.index], plan), plan)
     loss[plan.steps == 0] = np.where(plan.lengths == 0, 0, np.inf)[plan.steps == 0]
     loss[loss > -_NEVER / 2] = 0 if plan.zero_infinity else np.inf
@@ -101,18 +106,19 @@ def _ctc_rule(xp: Any, g: Any, x: Any, plan: _Alignment) -> Any:
     here, on = _ways_here(xp, e, plan), _ways_on(xp, e, plan)
     whole = xp.reshape(_all_ways(xp, here, plan), (-1, 1))
     idle = (plan.steps == 0) | xp.is_impossible(whole, plan)
-    lost = np.where(idle, 0.0 if plan.zero_infinity else np.where(plan.steps == 0, 0.0, np.nan), 1.0).astype(plan.never.dtype)
+    infinite = 0.0 if plan.zero_infinity else np.where(plan.steps == 0, 0.0, np.nan)
+    lost = np.where(idle, infinite, 1.0).astype(plan.never.dtype)
     shares = xp.join([xp.unsqueeze(xp.exp(a + b - whole), 0) for a, b in zip(here, on)], 0)
     return xp.gathered(x.shape, plan.index, shares * xp.reshape(-g * xp.as_value(lost), (-1, 1)))
 
 
-def _gathered(shape: tuple[int, ...], index: Any, values: Any) -> Any:
+def _gathered(shape: tuple[int, ...], index: Any, values: Array) -> Any:
     whole = np.zeros(shape, values.dtype)
     add_at(whole, tuple(np.broadcast_arrays(*index)), values)
     return whole
 
 
-def _gathered_recorded(shape: tuple[int, ...], index: Any, values: Any) -> Any:
+def _gathered_recorded(shape: tuple[int, ...], index: Any, values: Tensor) -> Any:
     whole = make(np.zeros(shape, values._array.dtype))
     put(whole, index, values, "index_add_", accumulate=True)
     return whole
@@ -129,35 +135,38 @@ ctc_values = primitive("ctc_loss", _ctc, settings=("plan",), x=_ctc_rule)
 
 def _lengths(name: str, given: Any, count: int, most: int) -> Any:
     """Lengths, one for each sample, as an array."""
-    found = np.asarray(given._array if isinstance(given, TensorBase) else given).reshape(-1)
+    found = np.asarray(given._array if isinstance(given, Tensor) else given).reshape(-1)
     if found.dtype.kind not in "iu" and found.size:
         raise DTypeError(f"ctc_loss: {name} must be integers, not {found.dtype.name}", fix=f"{name}.long()")
     if len(found) != count or found.size and (found.min() < 0 or found.max() > most):
-        raise BadValue(f"ctc_loss: {name} {found.tolist()} for {count} samples", why=f"there must be one for each, from 0 to {most}",
-                       fix=f"{name} of shape ({count},)")
+        raise BadValue(f"ctc_loss: {name} {found.tolist()} for {count} samples",
+                       why=f"there must be one for each, from 0 to {most}", fix=f"{name} of shape ({count},)")
     return found.astype(np.int64)
 
 
-def _labels(target: Any, lengths: Any, classes: int) -> Any:
+def _labels(target: Tensor, lengths: Array, classes: int) -> Any:
     """The labels of each sample in a row of its own, filled up with 0."""
     t = target._array
     if t.ndim == 1:
         if t.size != lengths.sum():
-            raise BadValue(f"ctc_loss: {t.size} labels for target_lengths {lengths.tolist()}", why=f"they sum to {lengths.sum()}",
-                           fix="targets of shape (N, S), or all labels end to end")
+            raise BadValue(f"ctc_loss: {t.size} labels for target_lengths {lengths.tolist()}",
+                           why=f"they sum to {lengths.sum()}", fix="targets of shape (N, S), or all labels end to end")
         rows = np.zeros((len(lengths), int(lengths.max(initial=0))), np.int64)
         rows[np.arange(rows.shape[1]) < lengths[:, None]] = t
     else:
-        rows = np.where(np.arange(t.shape[1]) < lengths[:, None], t, 0).astype(np.int64)[:, :int(lengths.max(initial=0))]
+        padded = np.where(np.arange(t.shape[1]) < lengths[:, None], t, 0).astype(np.int64)
+        rows = padded[:, :int(lengths.max(initial=0))]
     if rows.size and (rows.min() < 0 or rows.max() >= classes):
         wrong = rows.min() if rows.min() < 0 else rows.max()
-        raise BadIndex(f"ctc_loss: label {wrong} is out of bounds for {classes} classes", fix=f"labels from 0 to {classes - 1}")
+        raise BadIndex(f"ctc_loss: label {wrong} is out of bounds for {classes} classes",
+                       fix=f"labels from 0 to {classes - 1}")
     return rows
 
 
-def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[int],
+             target_lengths: Tensor | Sequence[int], blank: int = 0, reduction: str = "mean",
              zero_infinity: bool = False) -> Any:
-    """-log of the probability that a sequence of (T, N, C) log-probabilities spells the targets, blanks and repetitions left out.
+    """-log of the probability that (T, N, C) log-probabilities spell the targets, blanks and repetitions left out.
 
     Targets are (N, S), or all labels end to end. The mean is over samples, each divided by its number of labels.
     """
@@ -167,7 +176,8 @@ def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: A
     a, t = log_probs._array, targets._array
     if a.ndim not in (2, 3) or not a.shape[0] or t.ndim > 2 or a.ndim == 3 and t.ndim == 2 and len(t) != a.shape[1]:
         raise ShapeError(f"ctc_loss: log_probs of shape {a.shape} and targets of shape {t.shape} do not fit",
-                         why="log_probs are (T, N, C) or (T, C), and targets (N, S) or all labels end to end", fix="log_probs.transpose(0, 1)")
+                         why="log_probs are (T, N, C) or (T, C), and targets (N, S) or all labels end to end",
+                         fix="log_probs.transpose(0, 1)")
     if t.dtype.kind not in "iu":
         raise DTypeError(f"ctc_loss: targets must be integers, not {of_array(t.dtype).name}", fix="targets.long()")
     if not 0 <= blank < a.shape[-1]:
@@ -176,7 +186,8 @@ def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: A
     count = x._array.shape[1]
     steps = _lengths("input_lengths", input_lengths, count, a.shape[0])
     lengths = _lengths("target_lengths", target_lengths, count, t.shape[-1] if t.ndim == 2 else t.size)
-    plan = _Alignment(x._array, _labels(targets if t.ndim else reshape(targets, 1), lengths, a.shape[-1]), blank, steps, lengths, zero_infinity)
+    labels = _labels(targets if t.ndim else reshape(targets, 1), lengths, a.shape[-1])
+    plan = _Alignment(x._array, labels, blank, steps, lengths, zero_infinity)
     loss = ctc_values(x, plan)
     if reduction == "mean":
         return average(loss / make(np.maximum(lengths, 1).astype(a.dtype)))

@@ -9,8 +9,9 @@ from ...base.errors import BadValue, ShapeError, may_need_much
 from ...core.factory import make
 from ...core.number import number
 from ...core.op import RECORDED
+from ...core.storage import TensorBase as Tensor
 from ..math.elementwise import add_values, mul
-from ..random.generator import source
+from ..random.generator import Generator, source
 from ..shape.shape import tensor_argument
 from .activation import SELU, floating
 
@@ -22,7 +23,7 @@ FUNCTIONS = """
 __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
 
 
-# ---------------------------------------------------------------------------------------------------------------- dropout
+# -------------------------------------------------------------------------------------------------------------- dropout
 
 def _probability(p: float, name: str) -> float:
     p = number(p)
@@ -32,12 +33,13 @@ def _probability(p: float, name: str) -> float:
 
 
 @may_need_much
-def _kept(shape: tuple[int, ...], p: float, dtype: Any, generator: Any) -> Any:
+def _kept(shape: tuple[int, ...], p: float, dtype: Any, generator: Generator | None) -> Any:
     """1 where an element is kept, 0 where it is dropped, which it is with probability p."""
     return (source(generator).random(shape, np.float32) >= p).astype(dtype)
 
 
-def _drop(name: str, x: Any, p: float, training: bool, inplace: bool, shape: tuple[int, ...], generator: Any) -> Any:
+def _drop(name: str, x: Tensor, p: float, training: bool, inplace: bool, shape: tuple[int, ...],
+          generator: Generator | None) -> Any:
     """x times a mask of this shape; what is kept is scaled so that the mean stays."""
     if not training or not p or not x._array.size:
         return x
@@ -48,8 +50,9 @@ def _drop(name: str, x: Any, p: float, training: bool, inplace: bool, shape: tup
     return mul(x, make(mask), out=x if inplace else None)
 
 
-def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Any = None) -> Any:
-    """Elements set to zero at random, each with probability p, and the rest divided by 1 - p; x itself if not training.
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False,
+            *, generator: Generator | None = None) -> Any:
+    """Set elements to zero at random, each with probability p, and divide the rest by 1 - p; return x if not training.
 
     >>> import mutagrad as mg
     >>> mg.nn.functional.dropout(mg.ones(3), p=1.0)
@@ -59,7 +62,7 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = F
     return _drop("dropout", tensor_argument(input, "dropout"), p, training, inplace, input._array.shape, generator)
 
 
-def dropout_(input: Any, p: float, train: bool) -> Any:
+def dropout_(input: Tensor, p: float, train: bool) -> Any:
     """dropout, written into its input."""
     return dropout(input, p, train, inplace=True)
 
@@ -70,7 +73,8 @@ def _channels(shape: tuple[int, ...], batched: bool) -> tuple[int, ...]:
     return shape[:kept] + (1,) * (len(shape) - kept)
 
 
-def _drop_channels(name: str, x: Any, p: float, training: bool, inplace: bool, dims: tuple[int, ...], batched: Any, generator: Any) -> Any:
+def _drop_channels(name: str, x: Tensor, p: float, training: bool, inplace: bool, dims: tuple[int, ...], batched: Any,
+                   generator: Generator | None) -> Any:
     p = _probability(p, name)
     shape = tensor_argument(x, name)._array.shape
     if len(shape) not in dims:
@@ -79,27 +83,30 @@ def _drop_channels(name: str, x: Any, p: float, training: bool, inplace: bool, d
     return _drop(name, x, p, training, inplace, _channels(shape, batched(len(shape))), generator)
 
 
-def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Any = None) -> Any:
-    """Whole channels of (N, C, L) or (C, L) set to zero at random."""
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False,
+              *, generator: Generator | None = None) -> Any:
+    """Set whole channels of (N, C, L) or (C, L) to zero at random."""
     return _drop_channels("dropout1d", input, p, training, inplace, (2, 3), lambda n: n == 3, generator)
 
 
-def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Any = None) -> Any:
-    """Whole channels of (N, C, H, W) set to zero at random; three dimensions are taken for (N, C, L), as PyTorch does."""
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False,
+              *, generator: Generator | None = None) -> Any:
+    """Set whole channels of (N, C, H, W) to zero at random; three dimensions are (N, C, L), as in PyTorch."""
     return _drop_channels("dropout2d", input, p, training, inplace, (2, 3, 4, 5), lambda n: True, generator)
 
 
-def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Any = None) -> Any:
-    """Whole channels of (N, C, D, H, W) or (C, D, H, W) set to zero at random."""
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False,
+              *, generator: Generator | None = None) -> Any:
+    """Set whole channels of (N, C, D, H, W) or (C, D, H, W) to zero at random."""
     return _drop_channels("dropout3d", input, p, training, inplace, (1, 2, 3, 4, 5), lambda n: n == 5, generator)
 
 
-def feature_dropout(input: Any, p: float, train: bool) -> Any:
-    """Whole channels (of dimension 1) set to zero at random."""
+def feature_dropout(input: Tensor, p: float, train: bool) -> Any:
+    """Set whole channels (of dimension 1) to zero at random."""
     return _drop_channels("feature_dropout", input, p, train, False, tuple(range(2, 65)), lambda n: True, None)
 
 
-def feature_dropout_(input: Any, p: float, train: bool) -> Any:
+def feature_dropout_(input: Tensor, p: float, train: bool) -> Any:
     """feature_dropout, written into its input."""
     return _drop_channels("feature_dropout_", input, p, train, True, tuple(range(2, 65)), lambda n: True, None)
 
@@ -107,7 +114,8 @@ def feature_dropout_(input: Any, p: float, train: bool) -> Any:
 _SATURATED = SELU[0] * SELU[1]  # what selu goes to for very negative numbers, with its sign changed
 
 
-def _drop_alpha(name: str, x: Any, p: float, training: bool, inplace: bool, shape: tuple[int, ...], generator: Any) -> Any:
+def _drop_alpha(name: str, x: Tensor, p: float, training: bool, inplace: bool, shape: tuple[int, ...],
+                generator: Generator | None) -> Any:
     """Dropped elements become selu's lowest value; scale and shift then keep mean 0 and variance 1."""
     if not training or not p or not x._array.size:
         return x
@@ -121,32 +129,37 @@ def _drop_alpha(name: str, x: Any, p: float, training: bool, inplace: bool, shap
     return add_values(scaled, make(shift), out=x if inplace else None)
 
 
-def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False, *, generator: Any = None) -> Any:
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False,
+                  *, generator: Generator | None = None) -> Any:
     """dropout for selu: mean and variance stay."""
     p = _probability(p, "alpha_dropout")
-    return _drop_alpha("alpha_dropout", tensor_argument(input, "alpha_dropout"), p, training, inplace, input._array.shape, generator)
+    x = tensor_argument(input, "alpha_dropout")
+    return _drop_alpha("alpha_dropout", x, p, training, inplace, x._array.shape, generator)
 
 
-def alpha_dropout_(input: Any, p: float, train: bool) -> Any:
+def alpha_dropout_(input: Tensor, p: float, train: bool) -> Any:
     """alpha_dropout, written into its input."""
     return alpha_dropout(input, p, train, inplace=True)
 
 
-def feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False, *, generator: Any = None) -> Any:
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False,
+                          *, generator: Generator | None = None) -> Any:
     """alpha_dropout of whole channels (of dimension 1)."""
     p = _probability(p, "feature_alpha_dropout")
     shape = tensor_argument(input, "feature_alpha_dropout")._array.shape
     if training and p and len(shape) < 2:
-        raise ShapeError(f"feature_alpha_dropout: expects at least 2 dimensions, got shape {shape}", fix="alpha_dropout(x, p, training=True)")
+        raise ShapeError(f"feature_alpha_dropout: expects at least 2 dimensions, got shape {shape}",
+                         fix="alpha_dropout(x, p, training=True)")
     return _drop_alpha("feature_alpha_dropout", input, p, training, inplace, _channels(shape, True), generator)
 
 
-def feature_alpha_dropout_(input: Any, p: float, train: bool) -> Any:
+def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Any:
     """feature_alpha_dropout, written into its input."""
     return feature_alpha_dropout(input, p, train, inplace=True)
 
 
-def native_dropout(input: Any, p: float, train: bool | None, *, generator: Any = None) -> tuple[Any, Any]:
+def native_dropout(input: Tensor, p: float, train: bool | None,
+                   *, generator: Generator | None = None) -> tuple[Any, Any]:
     """dropout, and the mask of what was kept."""
     p = _probability(p, "native_dropout")
     array = floating(input, "native_dropout", "fc")._array
@@ -156,7 +169,7 @@ def native_dropout(input: Any, p: float, train: bool | None, *, generator: Any =
     return mul(input, make(kept * array.dtype.type(0 if p == 1 else 1 / (1 - p)))), make(kept)
 
 
-def native_dropout_backward(grad_output: Any, mask: Any, scale: float) -> Any:
-    """The adjoint of native_dropout's input: the incoming one where the mask is set, times `scale`."""
+def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> Any:
+    """Return the adjoint of native_dropout's input: the incoming one where the mask is set, times `scale`."""
     scaled = tensor_argument(mask, "native_dropout_backward") * number(scale)
     return tensor_argument(grad_output, "native_dropout_backward") * scaled

@@ -1,6 +1,7 @@
 """Rows of a table looked up by number, and sums of such rows.
 
-Looking up is reading by index: the node has no arithmetic of its own, and its window says which rows an adjoint is added to.
+Looking up is reading by index: the node has no arithmetic of its own, and its window says which rows an adjoint is
+added to.
 """
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from ...arrays import np
 from ...arrays.numpy import silently
 from ...base.errors import BadArgument, BadIndex, BadIndexType, BadValue, DTypeError, NotSupported, ShapeError
 from ...base.modes import UNRECORDED, call_with, mode
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.factory import make
 from ...core.graph import window_of
@@ -17,7 +19,7 @@ from ...core.index import positions
 from ...core.indexing import put, read
 from ...core.number import number, whole_number
 from ...core.op import Op
-from ...core.storage import TensorBase
+from ...core.storage import TensorBase as Tensor
 from ...core.write import new_node
 from ..shape.shape import reshape, tensor_argument, unsqueeze
 
@@ -27,7 +29,7 @@ __all__ = ["embedding", "embedding_bag"]
 _look_up = Op("embedding", None, ("x",), ("share",), {"x": lambda g, share: g if share is None else g * share})
 
 
-def _rows(weight: Any, index: Any, share: Any) -> Any:
+def _rows(weight: Tensor, index: Array, share: Array | None) -> Any:
     result = make(weight._array.take(index, 0))
     writer = weight._storage.writer
     if mode.grad and writer is not None:
@@ -37,8 +39,8 @@ def _rows(weight: Any, index: Any, share: Any) -> Any:
     return result
 
 
-def _share(index: Any, weight: Any, padding: int | None, by_frequency: bool) -> Any:
-    """What part of its adjoint each row gets: none for padding, and equal parts of one where a row was read several times."""
+def _share(index: Array, weight: Tensor, padding: int | None, by_frequency: bool) -> Any:
+    """What part of its adjoint each row gets: none for padding, and equal parts of one where it was read repeatedly."""
     share = None
     if by_frequency:
         share = 1 / np.bincount(index.reshape(-1), minlength=1)[index]
@@ -47,7 +49,7 @@ def _share(index: Any, weight: Any, padding: int | None, by_frequency: bool) -> 
     return None if share is None else share.astype(weight._array.dtype)[..., None]
 
 
-def _numbers(name: str, input: Any, weight: Any) -> Any:
+def _numbers(name: str, input: Tensor, weight: Tensor) -> Any:
     """The row numbers, checked."""
     tensor_argument(input, name)
     tensor_argument(weight, name)
@@ -55,10 +57,12 @@ def _numbers(name: str, input: Any, weight: Any) -> Any:
         raise BadIndexType(f"{name}: the numbers of rows must be integers, not {input._array.dtype.name}",
                            fix=f"{name}(index.long(), weight): the index comes first")
     if weight._array.ndim != 2:
-        raise ShapeError(f"{name}: 'weight' must be 2-D, with rows and columns, not of shape {weight._array.shape}", fix="weight.reshape(rows, columns)")
+        raise ShapeError(f"{name}: 'weight' must be 2-D, with rows and columns, not of shape {weight._array.shape}",
+                         fix="weight.reshape(rows, columns)")
     index = input._array
     if index.size and index.min() < 0:
-        raise BadIndex(f"{name}: row {index.min()} does not exist", why="rows are counted from 0", fix="index % len(weight)")
+        raise BadIndex(f"{name}: row {index.min()} does not exist",
+                       why="rows are counted from 0", fix="index % len(weight)")
     return positions(index, weight._array.shape[0], 0)
 
 
@@ -67,12 +71,13 @@ def _padding(name: str, padding_idx: int | None, rows: int) -> int | None:
         return None
     padding_idx = whole_number(padding_idx, name, "padding_idx")
     if not -rows <= padding_idx < rows:
-        raise BadValue(f"{name}: padding_idx must be within the number of embeddings, {rows}; got {padding_idx}", fix=f"a row from {-rows} to {rows - 1}")
+        raise BadValue(f"{name}: padding_idx must be within the number of embeddings, {rows}; got {padding_idx}",
+                       fix=f"a row from {-rows} to {rows - 1}")
     return padding_idx % rows
 
 
-def _limit_rows(weight: Any, index: Any, max_norm: float, norm_type: float) -> None:
-    """Scales down the rows about to be read that are longer than `max_norm`: a write that is no part of the program."""
+def _limit_rows(weight: Tensor, index: Array, max_norm: float, norm_type: float) -> None:
+    """Scale down the rows about to be read that are longer than `max_norm`: a write that is no part of the program."""
     max_norm, norm_type = number(max_norm), number(norm_type)
     rows = np.unique(index)
     values = weight._array[rows]
@@ -84,17 +89,17 @@ def _limit_rows(weight: Any, index: Any, max_norm: float, norm_type: float) -> N
     call_with(UNRECORDED, put, weight, (rows[long],), make(scaled), "embedding")
 
 
-def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
-              scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
-    """The rows of a table with these numbers.
+def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
+              norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
+    """Return the rows of a table with these numbers.
 
     >>> import mutagrad as mg
     >>> mg.nn.functional.embedding(mg.tensor([1, 0]), mg.tensor([[1., 2.], [3., 4.]]))
     tensor([[3., 4.],
             [1., 2.]])
 
-    The row `padding_idx` gets no gradient; rows longer than `max_norm` are first scaled down, in the table itself. The gradient is
-    dense, whether `sparse` or not: it has the same values.
+    The row `padding_idx` gets no gradient; rows longer than `max_norm` are first scaled down, in the table itself. The
+    gradient is dense, whether `sparse` or not: it has the same values.
     """
     index = _numbers("embedding", input, weight)
     padding = _padding("embedding", padding_idx, weight._array.shape[0])
@@ -103,17 +108,18 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm:
     return _rows(weight, index, _share(index, weight, padding, scale_grad_by_freq))
 
 
-# ------------------------------------------------------------------------------------------------------------------ bags
+# ----------------------------------------------------------------------------------------------------------------- bags
 
-bag_sum = primitive("bag_sum", lambda a, bag, count: _sum_bags(a, bag, count), settings=("bag", "count"), x=lambda xp, g, bag: xp.pick(g, (bag,)))
+bag_sum = primitive("bag_sum", lambda a, bag, count: _sum_bags(a, bag, count), settings=("bag", "count"),
+                    x=lambda xp, g, bag: xp.pick(g, (bag,)))
 
 
-def _starts(bag: Any) -> Any:
+def _starts(bag: Array) -> Array:
     """Where in the sorted numbers of bags a new one starts."""
     return np.flatnonzero(np.concatenate(([True], bag[1:] != bag[:-1]))) if bag.size else bag
 
 
-def _sum_bags(rows: Any, bag: Any, count: int) -> Any:
+def _sum_bags(rows: Array, bag: Array, count: int) -> Any:
     out = np.zeros((count, *rows.shape[1:]), rows.dtype)
     starts = _starts(bag)
     if starts.size:
@@ -121,7 +127,7 @@ def _sum_bags(rows: Any, bag: Any, count: int) -> Any:
     return out
 
 
-def _largest(rows: Any, bag: Any, count: int) -> Any:
+def _largest(rows: Tensor, bag: Array, count: int) -> Any:
     """The largest of each column of a bag, the first where several are; zero for empty bags."""
     values, starts = rows._array, _starts(bag)
     out = make(np.zeros((count, values.shape[1]), values.dtype))
@@ -133,14 +139,16 @@ def _largest(rows: Any, bag: Any, count: int) -> Any:
     return chosen if starts.size == count else put(out, (bag[starts],), chosen, "embedding_bag")
 
 
-def embedding_bag(input: Any, weight: Any, offsets: Any = None, max_norm: float | None = None, norm_type: float = 2, scale_grad_by_freq: bool = False,
-                  mode: str = "mean", sparse: bool = False, per_sample_weights: Any = None, include_last_offset: bool = False,
+def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None,
+                  norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
+                  per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
                   padding_idx: int | None = None) -> Any:
-    """The sum, mean or largest of the rows in each bag; a bag is a row of `input`, or what lies between two offsets."""
+    """Return the sum, mean or largest of the rows in each bag: a row of `input`, or what lies between two offsets."""
     name = "embedding_bag"
-    if isinstance(weight, TensorBase) and isinstance(input, TensorBase) and weight._array.dtype.kind in "iu" and input._array.dtype.kind == "f":
-        raise BadArgument(f"{name}: the numbers of rows come first, then the table", why="the order of the arguments changed once in PyTorch",
-                          fix=f"{name}(index, weight)")
+    if (isinstance(weight, Tensor) and isinstance(input, Tensor)
+            and weight._array.dtype.kind in "iu" and input._array.dtype.kind == "f"):
+        raise BadArgument(f"{name}: the numbers of rows come first, then the table",
+                          why="the order of the arguments changed once in PyTorch", fix=f"{name}(index, weight)")
     index = _numbers(name, input, weight)
     if mode not in ("sum", "mean", "max"):
         raise BadValue(f"{name}: mode {mode!r} is not 'sum', 'mean' or 'max'", fix="mode='sum'")
@@ -166,38 +174,46 @@ def embedding_bag(input: Any, weight: Any, offsets: Any = None, max_norm: float 
     return total / make(sizes[:, None])
 
 
-def _sample_weights(name: str, given: Any, input: Any, weight: Any, mode: str) -> Any:
+def _sample_weights(name: str, given: Tensor | None, input: Tensor, weight: Tensor, mode: str) -> Any:
     if given is None:
         return None
     tensor_argument(given, name)
     if mode != "sum":
         raise NotSupported(f"{name}: per_sample_weights are for mode='sum' alone, not {mode!r}", fix="mode='sum'")
     if given._array.shape != input._array.shape:
-        raise BadValue(f"{name}: per_sample_weights of shape {given._array.shape} for an input of shape {input._array.shape}", fix="a weight for each number")
+        raise BadValue(f"{name}: per_sample_weights of shape {given._array.shape} for an input "
+                       f"of shape {input._array.shape}", fix="a weight for each number")
     if given._array.dtype is not weight._array.dtype:
-        raise DTypeError(f"{name}: per_sample_weights have type {given._array.dtype.name} and the table {weight._array.dtype.name}", fix="w.to(x.dtype)")
+        raise DTypeError(f"{name}: per_sample_weights have type {given._array.dtype.name} "
+                         f"and the table {weight._array.dtype.name}", fix="w.to(x.dtype)")
     return reshape(given, -1)
 
 
-def _bags(name: str, index: Any, offsets: Any, include_last_offset: bool) -> tuple[Any, int]:
+def _bags(name: str, index: Array, offsets: Tensor | None, include_last_offset: bool) -> tuple[Any, int]:
     """For each number the bag that it is in, and how many bags there are."""
     if index.ndim == 2:
         if offsets is not None:
-            raise BadValue(f"{name}: an input of two dimensions has a bag in each row, and takes no offsets", fix="offsets=None")
+            raise BadValue(f"{name}: an input of two dimensions has a bag in each row, and takes no offsets",
+                           fix="offsets=None")
         return np.repeat(np.arange(index.shape[0]), index.shape[1]), index.shape[0]
     if index.ndim != 1:
-        raise BadValue(f"{name}: the input has {index.ndim} dimensions", why="it may have one or two", fix="input.flatten(1)")
+        raise BadValue(f"{name}: the input has {index.ndim} dimensions",
+                       why="it may have one or two", fix="input.flatten(1)")
     if offsets is None:
-        raise BadValue(f"{name}: an input of one dimension needs offsets", why="they say where bags begin", fix="offsets=mutagrad.tensor([0, 3])")
+        raise BadValue(f"{name}: an input of one dimension needs offsets",
+                       why="they say where bags begin", fix="offsets=mutagrad.tensor([0, 3])")
     tensor_argument(offsets, name)
     starts = offsets._array
     if starts.ndim != 1 or starts.dtype.kind not in "iu":
         raise BadValue(f"{name}: offsets must be a vector of integers", fix="offsets=mutagrad.tensor([0, 3])")
     if starts.size and starts[0] != 0:
-        raise BadValue(f"{name}: offsets[0] must be 0, not {starts[0]}", why="the first bag begins with the first number", fix="offsets - offsets[0]")
+        raise BadValue(f"{name}: offsets[0] must be 0, not {starts[0]}",
+                       why="the first bag begins with the first number", fix="offsets - offsets[0]")
     if starts.size and (starts.max() > index.size or (starts[1:] < starts[:-1]).any()):
-        raise BadValue(f"{name}: offsets must grow and not exceed the {index.size} numbers of the input", fix="offsets from sizes.cumsum(0)")
+        raise BadValue(f"{name}: offsets must grow and not exceed the {index.size} numbers of the input",
+                       fix="offsets from sizes.cumsum(0)")
     if include_last_offset and not starts.size:
-        raise BadValue(f"{name}: with include_last_offset there must be one offset at least, the end of the input", fix="include_last_offset=False")
+        raise BadValue(f"{name}: with include_last_offset there must be one offset at least, the end of the input",
+                       fix="include_last_offset=False")
     starts = starts[:-1] if include_last_offset else starts
     return np.repeat(np.arange(starts.size), np.diff(np.append(starts, index.size))), starts.size

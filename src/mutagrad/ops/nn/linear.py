@@ -6,11 +6,13 @@ from typing import Any
 
 from ...arrays import np
 from ...base.errors import BadValue, DTypeError, ShapeError, may_need_much
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.dtypes import of_array
 from ...core.factory import make
 from ...core.number import whole_number
 from ...core.op import RAW, RECORDED
+from ...core.storage import TensorBase as Tensor
 from ..linalg.products import einsum, matmul
 from ..shape.shape import tensor_argument
 
@@ -19,18 +21,18 @@ FUNCTIONS = "bilinear"
 __all__ = ["bilinear", "linear", "one_hot"]
 
 
-# --------------------------------------------------------------------------------------------------------------- products
+# ------------------------------------------------------------------------------------------------------------- products
 
 def _rows(xp: Any, x: Any) -> Any:
     """x as a matrix whose rows are its last dimension: one product of matrices instead of many."""
     return xp.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1])) if len(x.shape) != 2 else x
 
 
-def _product(a: Any, w: Any) -> Any:
+def _product(a: Array, w: Array) -> Any:
     return np.matmul(_rows(RAW, a), w.T).reshape(*a.shape[:-1], w.shape[0])
 
 
-def _product_and_bias(a: Any, w: Any, b: Any) -> Any:
+def _product_and_bias(a: Array, w: Array, b: Array) -> Any:
     found = _product(a, w)
     found += b
     return found
@@ -44,14 +46,16 @@ def _to_weight(xp: Any, g: Any, x: Any) -> Any:
     return xp.matmul(xp.transpose(_rows(xp, g), 0, 1), _rows(xp, x))
 
 
-linear_values = primitive("linear", _product, inputs=("x", "weight"), x=lambda xp, g, weight, x_shape: _to_rows(xp, g, weight, x_shape),
+linear_values = primitive("linear", _product, inputs=("x", "weight"),
+                          x=lambda xp, g, weight, x_shape: _to_rows(xp, g, weight, x_shape),
                           weight=lambda xp, g, x: _to_weight(xp, g, x))
 linear_bias_values = primitive("linear_bias", _product_and_bias, inputs=("x", "weight", "bias"),
-                               x=lambda xp, g, weight, x_shape: _to_rows(xp, g, weight, x_shape), weight=lambda xp, g, x: _to_weight(xp, g, x),
+                               x=lambda xp, g, weight, x_shape: _to_rows(xp, g, weight, x_shape),
+                               weight=lambda xp, g, x: _to_weight(xp, g, x),
                                bias=lambda xp, g: xp.sum(_rows(xp, g), (0,), False))
 
 
-def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any:
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Any:
     """`x @ weight.T + bias`, for x of any number of dimensions.
 
     >>> import mutagrad as mg
@@ -72,38 +76,42 @@ def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any
     return result if out is None else RECORDED.copy_into(out, result)
 
 
-def _check_linear(a: Any, w: Any, b: Any) -> None:
+def _check_linear(a: Array, w: Array, b: Array | None) -> None:
     if w.dtype is not a.dtype or b is not None and b.dtype is not a.dtype:
         types = ", ".join(of_array(v.dtype).name for v in (a, w, b) if v is not None)
-        raise DTypeError(f"linear: x, weight and bias have types {types}", why="products do not promote", fix=f"weight.to({of_array(a.dtype)})")
+        raise DTypeError(f"linear: x, weight and bias have types {types}",
+                         why="products do not promote", fix=f"weight.to({of_array(a.dtype)})")
     if a.ndim < 1:
         raise ShapeError(f"linear: both arguments need to be at least 1D, got x of shape {a.shape}", fix="x.reshape(1)")
     if w.ndim not in (1, 2) or a.shape[-1] != w.shape[-1]:
         raise ShapeError(f"linear: x of shape {a.shape} and weight of shape {w.shape} cannot be multiplied",
                          why="weight must be (outputs, inputs), and x end with as many inputs", fix="weight.T")
     if b is not None and b.shape not in (w.shape[:1] if w.ndim == 2 else (), (), (1,)):
-        raise ShapeError(f"linear: bias of shape {b.shape} for {w.shape[0] if w.ndim == 2 else 'one'} outputs", fix=f"a bias of shape {w.shape[:-1]}")
+        raise ShapeError(f"linear: bias of shape {b.shape} for {w.shape[0] if w.ndim == 2 else 'one'} outputs",
+                         fix=f"a bias of shape {w.shape[:-1]}")
 
 
-def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
     """`x1 @ weight[k] @ x2 + bias[k]` for each output k."""
     a, b, w = (tensor_argument(v, "bilinear")._array for v in (input1, input2, weight))
-    if a.ndim != b.ndim or not a.ndim or a.shape[:-1] != b.shape[:-1] or w.ndim != 3 or w.shape[1:] != (a.shape[-1], b.shape[-1]):
+    if (a.ndim != b.ndim or not a.ndim or a.shape[:-1] != b.shape[:-1]
+            or w.ndim != 3 or w.shape[1:] != (a.shape[-1], b.shape[-1])):
         raise ShapeError(f"bilinear: shapes {a.shape}, {b.shape} and weight {w.shape} do not fit",
-                         why="the inputs must agree in all but the last dimension, and weight be (outputs, inputs1, inputs2)",
-                         fix="bilinear(x1, x2, weight)")
+                         why="the inputs must agree in all but the last dimension, and weight be (outputs, inputs1, "
+                             "inputs2)", fix="bilinear(x1, x2, weight)")
     if bias is not None and tensor_argument(bias, "bilinear")._array.shape != w.shape[:1]:
-        raise ShapeError(f"bilinear: bias of shape {bias._array.shape} for {w.shape[0]} outputs", fix=f"a bias of shape {w.shape[:1]}")
+        raise ShapeError(f"bilinear: bias of shape {bias._array.shape} for {w.shape[0]} outputs",
+                         fix=f"a bias of shape {w.shape[:1]}")
     if not a.dtype == b.dtype == w.dtype:
-        raise DTypeError(f"bilinear: the operands have types {a.dtype.name}, {b.dtype.name} and {w.dtype.name}", why="products do not promote",
-                         fix="x2.to(x1.dtype)")
+        raise DTypeError(f"bilinear: the operands have types {a.dtype.name}, {b.dtype.name} and {w.dtype.name}",
+                         why="products do not promote", fix="x2.to(x1.dtype)")
     result = einsum("...i,kij,...j->...k", input1, weight, input2)
     return result if bias is None else result + bias
 
 
 @may_need_much
-def one_hot(tensor: Any, num_classes: int = -1) -> Any:
-    """A row for each class index: 1 at the index, 0 elsewhere; as many classes as the largest index needs, if not told.
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Any:
+    """Return a row for each class index: 1 at the index, 0 elsewhere; by default as long as the largest index needs.
 
     >>> import mutagrad as mg
     >>> mg.nn.functional.one_hot(mg.tensor([1, 0]), 3)
@@ -112,7 +120,8 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     """
     array = tensor_argument(tensor, "one_hot")._array
     if array.dtype != np.int64:
-        raise DTypeError(f"one_hot: the indices must be int64, not {of_array(array.dtype).name}", fix="one_hot(x.long())")
+        raise DTypeError(f"one_hot: the indices must be int64, not {of_array(array.dtype).name}",
+                         fix="one_hot(x.long())")
     num_classes = whole_number(num_classes, "one_hot", "num_classes")
     if not array.size and num_classes <= 0:
         raise BadValue("one_hot: no indices to count the classes of", fix="one_hot(x, num_classes=3)")
@@ -120,7 +129,8 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
         raise BadValue(f"one_hot: index {array.min()} is negative", fix="one_hot(x.clamp(min=0))")
     count = int(array.max()) + 1 if num_classes == -1 else num_classes
     if array.size and array.max() >= count or count < 1:
-        raise BadValue(f"one_hot: index {array.max() if array.size else ''} is out of range for {count} classes", fix=f"num_classes={array.max(initial=0) + 1}")
+        raise BadValue(f"one_hot: index {array.max() if array.size else ''} is out of range for {count} classes",
+                       fix=f"num_classes={array.max(initial=0) + 1}")
     found = np.zeros((*array.shape, count), np.int64)
     np.put_along_axis(found, array[..., None], 1, -1)
     return make(found)

@@ -10,6 +10,7 @@ from ...core.dtypes import of_array
 from ...core.factory import make
 from ...core.number import number
 from ...core.op import RECORDED
+from ...core.storage import TensorBase as Tensor
 from ..math.elementwise import cast, clamp, minimum, where
 from ..reduce.reductions import mean_dims, norm, sum as total, sum_dims
 from ..select.selecting import gather
@@ -21,31 +22,35 @@ from .loss import at_least, check_float, check_tensors, reduced, reduction_of
 FUNCTIONS = "cosine_similarity pairwise_distance pdist"
 
 __all__ = [
-    "cosine_embedding_loss", "cosine_similarity", "hinge_embedding_loss", "margin_ranking_loss", "multi_margin_loss", "multilabel_margin_loss",
-    "multilabel_soft_margin_loss", "pairwise_distance", "pdist", "soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss"]
+    "cosine_embedding_loss", "cosine_similarity", "hinge_embedding_loss", "margin_ranking_loss", "multi_margin_loss",
+    "multilabel_margin_loss", "multilabel_soft_margin_loss", "pairwise_distance", "pdist", "soft_margin_loss",
+    "triplet_margin_loss", "triplet_margin_with_distance_loss"]
 
 
-# ---------------------------------------------------------------------------------------------------------------- margins
+# -------------------------------------------------------------------------------------------------------------- margins
 
-def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Any:
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, size_average: bool | None = None,
+                         reduce: bool | None = None, reduction: str = "mean") -> Any:
     """x where the target is 1, max(0, margin - x) where it is -1."""
     reduction = reduction_of("hinge_embedding_loss", reduction, size_average, reduce)
     check_tensors("hinge_embedding_loss", input, target)
     return reduced(where(target != 1, clamp(margin - input, 0), 0) + where(target != -1, input, 0), reduction)
 
 
-def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0, size_average: Any = None, reduce: Any = None,
-                        reduction: str = "mean") -> Any:
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0,
+                        size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> Any:
     """max(0, margin - target * (x1 - x2)): the first should be larger where the target is 1, smaller where it is -1."""
     reduction = reduction_of("margin_ranking_loss", reduction, size_average, reduce)
     check_tensors("margin_ranking_loss", input1, input2, target)
     if not input1._array.ndim == input2._array.ndim == target._array.ndim:
-        raise ShapeError(f"margin_ranking_loss: shapes {input1._array.shape}, {input2._array.shape} and {target._array.shape}",
+        raise ShapeError(f"margin_ranking_loss: shapes {input1._array.shape}, "
+                         f"{input2._array.shape} and {target._array.shape}",
                          why="all three must have as many dimensions", fix="target.unsqueeze(1)")
     return reduced(clamp(-target * (input1 - input2) + float(margin), 0), reduction)
 
 
-def soft_margin_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Any:
+def soft_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+                     reduction: str = "mean") -> Any:
     """log(1 + exp(-target * x)), for targets 1 and -1."""
     reduction = reduction_of("soft_margin_loss", reduction, size_average, reduce)
     check_tensors("soft_margin_loss", input, target)
@@ -53,9 +58,9 @@ def soft_margin_loss(input: Any, target: Any, size_average: Any = None, reduce: 
     return reduced(-logsigmoid_values(input * target), reduction)
 
 
-def multi_margin_loss(input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None, size_average: Any = None, reduce: Any = None,
-                      reduction: str = "mean") -> Any:
-    """The mean over all other classes of max(0, margin - x[target] + x) ** p."""
+def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
+                      size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> Any:
+    """Return the mean over all other classes of max(0, margin - x[target] + x) ** p."""
     reduction = reduction_of("multi_margin_loss", reduction, size_average, reduce)
     p = number(p)
     if p not in (1, 2):
@@ -64,7 +69,8 @@ def multi_margin_loss(input: Any, target: Any, p: int = 1, margin: float = 1.0, 
     x, target = with_batch("multi_margin_loss", input if input._array.ndim else reshape(input, 1), target)
     a = x._array
     if a.ndim != 2 or not a.shape[1]:
-        raise ShapeError(f"multi_margin_loss: expects (N, C) or (C,), got shape {input._array.shape}", fix="x.flatten(1)")
+        raise ShapeError(f"multi_margin_loss: expects (N, C) or (C,), got shape {input._array.shape}",
+                         fix="x.flatten(1)")
     factor = constant_weight("multi_margin_loss", weight, a)
     t = check_indices("multi_margin_loss", a, target).astype(np.int64)
     each = np.full(a.shape, 1 / a.shape[1], a.dtype)
@@ -76,8 +82,9 @@ def multi_margin_loss(input: Any, target: Any, p: int = 1, margin: float = 1.0, 
     return reduced(loss if input._array.ndim == 2 else reshape(loss, ()), reduction)
 
 
-def multilabel_margin_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Any:
-    """The sum of max(0, 1 - x[i] + x[j]) over classes i that are targets and j that are not, divided by the number of classes.
+def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+                           reduction: str = "mean") -> Any:
+    """Return the sum of max(0, 1 - x[i] + x[j]) over targets i and other classes j, divided by the number of classes.
 
     The targets of a row are its class indices before the first -1.
     """
@@ -96,20 +103,24 @@ def multilabel_margin_loss(input: Any, target: Any, size_average: Any = None, re
     return reduced(loss if input._array.ndim == 2 else reshape(loss, ()), reduction)
 
 
-def _check_multilabel(x: Any, target: Any) -> None:
+def _check_multilabel(x: Tensor, target: Tensor) -> None:
     a, t = x._array, target._array
     if a.ndim > 2 or a.shape != t.shape or not a.size and (not a.ndim or not a.shape[-1]):
-        raise ShapeError(f"multilabel_margin_loss: Expected one target for each element: x of shape {a.shape}, target of shape {t.shape}",
+        raise ShapeError(f"multilabel_margin_loss: Expected one target for each element: x of shape {a.shape}, "
+                         f"target of shape {t.shape}",
                          why="both must be (N, C) or (C,)", fix="a target of x's shape, filled up with -1")
     if t.dtype != np.int64:
-        raise DTypeError(f"multilabel_margin_loss: class indices must be int64, not {of_array(t.dtype).name}", fix="target.long()")
+        raise DTypeError(f"multilabel_margin_loss: class indices must be int64, not {of_array(t.dtype).name}",
+                         fix="target.long()")
     classes = a.shape[-1] if a.ndim else 1
     if t.size and (t.max() >= classes or t.min() < -1):
         wrong = t.max() if t.max() >= classes else t.min()
-        raise BadIndex(f"multilabel_margin_loss: target {wrong} is out of bounds for {classes} classes", fix="-1 ends the list of targets")
+        raise BadIndex(f"multilabel_margin_loss: target {wrong} is out of bounds for {classes} classes",
+                       fix="-1 ends the list of targets")
 
 
-def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None,
+def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None,
+                                size_average: bool | None = None, reduce: bool | None = None,
                                 reduction: str = "mean") -> Any:
     """binary_cross_entropy_with_logits, averaged over the last dimension, the classes."""
     reduction = reduction_of("multilabel_soft_margin_loss", reduction, size_average, reduce)
@@ -117,21 +128,22 @@ def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, siz
     check_float("multilabel_soft_margin_loss", input)
     if not input._array.ndim:
         raise BadIndex("multilabel_soft_margin_loss: a 0-d x has no classes", fix="x.reshape(1, -1)")
-    loss = -(target * logsigmoid_values(input) + (1 - target) * logsigmoid_values(-input))  # small slopes stay exact on either side
+    # Small slopes stay exact on either side.
+    loss = -(target * logsigmoid_values(input) + (1 - target) * logsigmoid_values(-input))
     loss = loss if weight is None else loss * tensor_argument(weight, "multilabel_soft_margin_loss")
     return reduced(mean_dims(loss, (loss._array.ndim - 1,), False), reduction)
 
 
-# -------------------------------------------------------------------------------------------------------------- distances
+# ------------------------------------------------------------------------------------------------------------ distances
 
-def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
-    """The p-norm of x1 - x2 + eps along the last dimension."""
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
+    """Return the p-norm of x1 - x2 + eps along the last dimension."""
     check_tensors("pairwise_distance", x1, x2)
     return norm(x1 - x2 + eps, p, -1, keepdim)
 
 
-def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
-    """The cosine of the angle between vectors along a dimension.
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Any:
+    """Return the cosine of the angle between vectors along a dimension.
 
     >>> import mutagrad as mg
     >>> mg.cosine_similarity(mg.tensor([1., 0.]), mg.tensor([1., 1.]), dim=0)
@@ -140,49 +152,53 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     check_tensors("cosine_similarity", x1, x2)
     common = RECORDED.common_dtype([x1, x2])
     if common.kind not in "fcV":
-        raise DTypeError(f"cosine_similarity: expects floating point tensors, got {of_array(common).name}", fix="x1.float()")
+        raise DTypeError(f"cosine_similarity: expects floating point tensors, got {of_array(common).name}",
+                         fix="x1.float()")
     x1, x2 = broadcast_tensors(*(x if x._array.dtype is common else cast(x, common) for x in (x1, x2)))
     dim = whole_dim(dim, x1._array.ndim, "cosine_similarity")
     sizes = (at_least(norm(x, 2, dim, True), eps) for x in (x1, x2))
     return total((x1 / next(sizes)) * (x2 / next(sizes)), dim)
 
 
-def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0, size_average: Any = None, reduce: Any = None,
-                          reduction: str = "mean") -> Any:
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0,
+                          size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> Any:
     """1 - cosine where the target is 1, max(0, cosine - margin) where it is -1."""
     reduction = reduction_of("cosine_embedding_loss", reduction, size_average, reduce)
     check_tensors("cosine_embedding_loss", input1, input2, target)
     ndim = target._array.ndim
     if ndim > 1:
-        raise ShapeError(f"cosine_embedding_loss: 0D or 1D target tensor expected, multi-target not supported; got shape {target._array.shape}",
-                         fix="target.flatten()")
+        raise ShapeError("cosine_embedding_loss: 0D or 1D target tensor expected, multi-target not supported; "
+                         f"got shape {target._array.shape}", fix="target.flatten()")
     if not input1._array.ndim == input2._array.ndim == ndim + 1:
-        raise ShapeError(f"cosine_embedding_loss: {ndim}D target tensor expects {ndim + 1}D input tensors, got shapes {input1._array.shape}, "
-                         f"{input2._array.shape} and {target._array.shape}", why="the target is (N,) for inputs of (N, D), or () for (D,)",
-                         fix="target.flatten()")
+        raise ShapeError(f"cosine_embedding_loss: {ndim}D target tensor expects {ndim + 1}D input tensors, "
+                         f"got shapes {input1._array.shape}, "
+                         f"{input2._array.shape} and {target._array.shape}",
+                         why="the target is (N,) for inputs of (N, D), or () for (D,)", fix="target.flatten()")
     products, first, second = (total(a * b, ndim) for a, b in ((input1, input2), (input1, input1), (input2, input2)))
     cosine = products / RECORDED.sqrt((first + 1e-12) * (second + 1e-12))
     return reduced(where(target == 1, 1 - cosine, 0) + where(target == -1, clamp(cosine - margin, 0), 0), reduction)
 
 
-def _check_triplet(name: str, tensors: tuple[Any, ...], margin: float) -> None:
+def _check_triplet(name: str, tensors: tuple[Tensor, ...], margin: float) -> None:
     check_tensors(name, *tensors)
     if margin <= 0:
         raise BadValue(f"{name}: margin must be positive, got {margin}", fix="margin=1.0")
     if len({x._array.ndim for x in tensors}) > 1:
-        raise ShapeError(f"{name}: shapes {', '.join(str(x._array.shape) for x in tensors)} do not fit", why="all three must have as many dimensions",
-                         fix="x.unsqueeze(0)")
+        raise ShapeError(f"{name}: shapes {', '.join(str(x._array.shape) for x in tensors)} do not fit",
+                         why="all three must have as many dimensions", fix="x.unsqueeze(0)")
 
 
-def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2, eps: float = 1e-6, swap: bool = False,
-                        size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Any:
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2,
+                        eps: float = 1e-6, swap: bool = False, size_average: bool | None = None,
+                        reduce: bool | None = None, reduction: str = "mean") -> Any:
     """max(0, margin + distance to the positive - distance to the negative)."""
     reduction = reduction_of("triplet_margin_loss", reduction, size_average, reduce)
     _check_triplet("triplet_margin_loss", (anchor, positive, negative), margin)
     return _triplet(lambda x, y: pairwise_distance(x, y, p, eps), anchor, positive, negative, margin, swap, reduction)
 
 
-def triplet_margin_with_distance_loss(anchor: Any, positive: Any, negative: Any, *, distance_function: Callable[[Any, Any], Any] | None = None,
+def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor,
+                                      *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
                                       margin: float = 1.0, swap: bool = False, reduction: str = "mean") -> Any:
     """triplet_margin_loss with a distance of your own."""
     reduction = reduction_of("triplet_margin_with_distance_loss", reduction)
@@ -190,15 +206,16 @@ def triplet_margin_with_distance_loss(anchor: Any, positive: Any, negative: Any,
     return _triplet(distance_function or pairwise_distance, anchor, positive, negative, margin, swap, reduction)
 
 
-def _triplet(distance: Callable[[Any, Any], Any], anchor: Any, positive: Any, negative: Any, margin: float, swap: bool, reduction: str) -> Any:
+def _triplet(distance: Callable[[Tensor, Tensor], Tensor], anchor: Tensor, positive: Tensor, negative: Tensor,
+             margin: float, swap: bool, reduction: str) -> Any:
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = minimum(far, distance(positive, negative))
     return reduced(clamp(near - far + margin, 0), reduction)
 
 
-def pdist(input: Any, p: float = 2.0) -> Any:
-    """The p-norm of the difference of every two rows: of row 0 and 1, 0 and 2, and so on."""
+def pdist(input: Tensor, p: float = 2.0) -> Any:
+    """Return the p-norm of the difference of every two rows: of row 0 and 1, 0 and 2, and so on."""
     check_float("pdist", input)
     array = input._array
     if array.ndim != 2:

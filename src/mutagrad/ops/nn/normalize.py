@@ -5,7 +5,7 @@ together; in reverse the normalised values are computed again from these, block 
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from ...arrays.numpy import silenced, silently
 from ...arrays.sums import channel_sums, row_sums
 from ...base.errors import BadArgument, BadValue, DTypeError, ShapeError, may_need_much
 from ...base.modes import UNRECORDED, call_with
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.dtypes import FLOAT, of_array
 from ...core.factory import make
@@ -21,7 +22,7 @@ from ...core.indexing import copy_
 from ...core.number import number, whole_number
 from ...core.op import RAW, RECORDED
 from ...core.size import sizes
-from ...core.storage import TensorBase
+from ...core.storage import TensorBase as Tensor
 from ..math.elementwise import add_, cast, mul_
 from ..reduce.reductions import mean_dims
 from ..shape.shape import reshape, tensor_argument
@@ -37,8 +38,8 @@ __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_res
 class Plan(NamedTuple):
     """Which elements are normalised together.
 
-    The input is seen in `shape`, mean and deviation are taken over the dimensions `over`, and weight and bias are seen in the
-    shape `affine`. Without `centred` the mean stays, and with `given` both come from elsewhere and are constants.
+    The input is seen in `shape`, mean and deviation are taken over the dimensions `over`, and weight and bias are seen
+    in the shape `affine`. Without `centred` the mean stays; with `given` both come from elsewhere and are constants.
     """
 
     shape: tuple[int, ...]
@@ -59,7 +60,7 @@ class Plan(NamedTuple):
         return tuple(d for d, n in enumerate(self.affine) if n == 1)
 
 
-# ------------------------------------------------------------------------------------------ the derivative, in whole arrays
+# -------------------------------------------------------------------------------------- the derivative, in whole arrays
 
 def _spread(xp: Any, values: Any, x: Any, plan: Plan) -> tuple[Any, Any]:
     """The centred elements and their reciprocal deviation."""
@@ -95,7 +96,7 @@ def _slope_of_bias(xp: Any, g: Any, bias_shape: tuple[int, ...], plan: Plan) -> 
 RAW.constants, RECORDED.constants = lambda values, x: values, lambda values, x: tuple(make(v) for v in values)
 
 
-def _declare(name: str, forward: Any, reverse: Any) -> Any:
+def _declare(name: str, forward: Callable[..., Array], reverse: Callable[..., Sequence[Any]]) -> Any:
     """A normalisation: its rules are for recorded sweeps, and on raw arrays `reverse` serves all inputs in one pass."""
     function = primitive(
         name, forward, settings=("plan", "moments"),
@@ -104,7 +105,8 @@ def _declare(name: str, forward: Any, reverse: Any) -> Any:
         bias=lambda xp, g, bias_shape, plan: _slope_of_bias(xp, g, bias_shape, plan))
     op = function.op
     rules = op.reverse
-    slots = [op.saves.index(op.source(part)) for part in ("x", "weight", "plan", "moments", "weight_shape", "bias_shape")]
+    names = "x", "weight", "plan", "moments", "weight_shape", "bias_shape"
+    slots = [op.saves.index(op.source(name)) for name in names]
 
     def joint(xp: Any, g: Any, s: Any, i: Any) -> Any:
         if xp is not RAW or s[slots[0]] is None:
@@ -118,16 +120,16 @@ def _declare(name: str, forward: Any, reverse: Any) -> Any:
     return function
 
 
-# ------------------------------------------------------------------------------------------------- rows of one array: raw
+# ----------------------------------------------------------------------------------------------- rows of one array: raw
 
 def _folded(plan: Plan) -> tuple[tuple[int, int, int], tuple[int, ...], tuple[int, ...]]:
-    """Of a plan over groups of channels: an item as (samples, groups, elements of one), and as weights see it, and those."""
+    """Of a plan over groups of channels: shapes of an item as (samples, groups, elements), by weights, and of those."""
     samples, groups, channels, inner = plan.shape
     wide = (samples, groups * channels, inner) if inner > 1 else (samples, groups * channels)
     return (samples, groups, channels * inner), wide, (groups * channels, 1) if inner > 1 else (groups * channels,)
 
 
-def _normalise_groups(x: Any, weight: Any, bias: Any, plan: Plan, moments: Any) -> Any:
+def _normalise_groups(x: Array, weight: Array, bias: Array, plan: Plan, moments: Any) -> Any:
     rows, wide, affine = _folded(plan)
     groups = rows[1]
     out = np.empty(x.shape, x.dtype)
@@ -158,7 +160,8 @@ def _normalise_groups(x: Any, weight: Any, bias: Any, plan: Plan, moments: Any) 
     return out
 
 
-def _reverse_groups(g: Any, x: Any, weight: Any, plan: Plan, moments: Any, wanted: Sequence[bool]) -> Sequence[Any]:
+def _reverse_groups(g: Array, x: Array, weight: Array | None, plan: Plan, moments: Any,
+                    wanted: Sequence[bool]) -> Sequence[Any]:
     rows, wide, affine = _folded(plan)
     mean, scale = moments.reshape(2, *rows[:2], 1)
     gx = np.empty(g.shape, g.dtype) if wanted[0] else None
@@ -169,7 +172,8 @@ def _reverse_groups(g: Any, x: Any, weight: Any, plan: Plan, moments: Any, wante
         normal = source[part] - mean[part] if plan.centred else source[part].astype(g.dtype)
         normal *= scale[part]
         piece = incoming[part]
-        sums = (channel_sums(piece, normal.reshape(piece.shape)) if wanted[1] else None, channel_sums(piece) if wanted[2] else None)
+        sums = (channel_sums(piece, normal.reshape(piece.shape)) if wanted[1] else None,
+                channel_sums(piece) if wanted[2] else None)
         if target is None:
             return sums
         block = target[part]
@@ -190,13 +194,13 @@ def _reverse_groups(g: Any, x: Any, weight: Any, plan: Plan, moments: Any, wante
     return gx, *(_added([s[k] for s in sums], g, wide[1]) if wanted[k + 1] else None for k in (0, 1))
 
 
-def _added(parts: list[Any], g: Any, count: int) -> Any:
+def _added(parts: list[Any], g: Array, count: int) -> Any:
     return np.add.reduce(parts, 0).astype(g.dtype) if parts else np.zeros(count, g.dtype)
 
 
-# --------------------------------------------------------------------------------------------- channels of all items: raw
+# ------------------------------------------------------------------------------------------- channels of all items: raw
 
-def _normalise_channels(x: Any, weight: Any, bias: Any, plan: Plan, moments: Any) -> Any:
+def _normalise_channels(x: Array, weight: Array, bias: Array, plan: Plan, moments: Any) -> Any:
     out = np.empty(x.shape, x.dtype)
     source, target = x.reshape(plan.shape), out.reshape(plan.shape)
     mean, scale = moments
@@ -217,12 +221,14 @@ def _normalise_channels(x: Any, weight: Any, bias: Any, plan: Plan, moments: Any
     return out
 
 
-def _reverse_channels(g: Any, x: Any, weight: Any, plan: Plan, moments: Any, wanted: Sequence[bool]) -> Sequence[Any]:
+def _reverse_channels(g: Array, x: Array, weight: Array | None, plan: Plan, moments: Any,
+                      wanted: Sequence[bool]) -> Sequence[Any]:
     mean, scale = moments
     channels = plan.shape[1]
     gx = np.empty(g.shape, g.dtype) if wanted[0] else None
     along, level = np.zeros(channels, g.dtype), np.zeros(channels, g.dtype)
-    target, source, incoming = None if gx is None else gx.reshape(plan.shape), x.reshape(plan.shape), g.reshape(plan.shape)
+    target = None if gx is None else gx.reshape(plan.shape)
+    source, incoming = x.reshape(plan.shape), g.reshape(plan.shape)
     slope = scale[0] if weight is None or not weight.ndim else scale[0] * weight.reshape(-1, 1)
 
     def work(part: slice) -> None:
@@ -246,12 +252,16 @@ def _reverse_channels(g: Any, x: Any, weight: Any, plan: Plan, moments: Any, wan
     return gx, along if wanted[1] else None, level if wanted[2] else None
 
 
-def _by_channel(plan: Plan, work: Any) -> None:
+def _by_channel(plan: Plan, work: Callable[[slice], None]) -> None:
     """A block has several channels where their elements lie side by side."""
     samples, channels, inner = plan.shape
     together = max(1, min(64 // max(inner, 1), channels))
     blocks = -(-channels // together)
-    large.in_blocks(blocks, samples * together * inner, lambda part: work(slice(part.start * together, min(part.stop * together, channels))))
+
+    def block(part: slice) -> None:
+        work(slice(part.start * together, min(part.stop * together, channels)))
+
+    large.in_blocks(blocks, samples * together * inner, block)
 
 
 _layer_norm = _declare("layer_norm", _normalise_groups, _reverse_groups)
@@ -262,18 +272,20 @@ _ABSENT = make(np.ones(()))  # stands for a weight or bias that was not given
 
 
 @may_need_much
-def _run(operation: Any, x: Any, weight: Any, bias: Any, plan: Plan, moments: Any = None) -> tuple[Any, Any]:
+def _run(operation: Callable[..., Tensor], x: Tensor, weight: Tensor | None, bias: Tensor | None, plan: Plan,
+         moments: Any = None) -> tuple[Any, Any]:
     """The result, and the mean and reciprocal deviation of what was normalised together."""
     if moments is None:
         dtype = np.dtype(np.float32) if x._array.dtype.char in "eE" else x._array.dtype
         moments = np.zeros((2, *(1 if d in plan.over else n for d, n in enumerate(plan.shape))), dtype)
-    return operation(x, _ABSENT if weight is None else weight, _ABSENT if bias is None else bias, plan, moments), moments
+    scale, shift = _ABSENT if weight is None else weight, _ABSENT if bias is None else bias
+    return operation(x, scale, shift, plan, moments), moments
 
 
-# ------------------------------------------------------------------------------------------------------------- functions
+# ------------------------------------------------------------------------------------------------------------ functions
 
-def _floats(name: str, x: Any, *others: tuple[str, Any]) -> None:
-    """Raises unless all are floating point tensors of one type."""
+def _floats(name: str, x: Tensor, *others: tuple[str, Tensor | None]) -> None:
+    """Raise unless all are floating point tensors of one type."""
     tensor_argument(x, name)
     dtype = of_array(x._array.dtype)
     if dtype.category != FLOAT:
@@ -281,56 +293,64 @@ def _floats(name: str, x: Any, *others: tuple[str, Any]) -> None:
     for what, value in others:
         if value is None:
             continue
-        if not isinstance(value, TensorBase):
-            raise BadArgument(f"{name}: {what} must be a tensor, not {type(value).__name__}", fix=f"{what}=mutagrad.tensor(...)")
+        if not isinstance(value, Tensor):
+            raise BadArgument(f"{name}: {what} must be a tensor, not {type(value).__name__}",
+                              fix=f"{what}=mutagrad.tensor(...)")
         if value._array.dtype is not x._array.dtype:
             raise DTypeError(f"{name}: {what} has type {of_array(value._array.dtype).name} and the input {dtype.name}",
                              why="they must be equal", fix=f"{what}.to(x.dtype)")
 
 
-def _widened(function: Any, x: Any, weight: Any, bias: Any) -> Any:
-    """`function` of x, in the type of the weights where that is float32 and x shorter; the result is of the type of x."""
-    wide = next((v._array.dtype for v in (weight, bias) if isinstance(v, TensorBase)), None)
-    if isinstance(x, TensorBase) and wide == np.float32 and x._array.dtype.char in "eE":
+def _widened(function: Callable[[Tensor], Tensor], x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Any:
+    """`function` of x, in the type of the weights where that is float32 and x shorter; the result is of x's type."""
+    wide = next((v._array.dtype for v in (weight, bias) if isinstance(v, Tensor)), None)
+    if isinstance(x, Tensor) and wide == np.float32 and x._array.dtype.char in "eE":
         return cast(function(cast(x, wide)), x._array.dtype)
     return function(x)
 
 
-def _statistics(name: str, *running: Any) -> None:
-    """Raises unless they are floating point tensors; a wider type than the input's is welcome."""
+def _statistics(name: str, *running: Tensor | None) -> None:
+    """Raise unless they are floating point tensors; a wider type than the input's is welcome."""
     for value in running:
-        if value is not None and not (isinstance(value, TensorBase) and value._array.dtype.kind in "fV"):
-            raise BadArgument(f"{name}: running_mean and running_var must be floating point tensors", fix="mutagrad.zeros(channels), mutagrad.ones(channels)")
+        if value is not None and not (isinstance(value, Tensor) and value._array.dtype.kind in "fV"):
+            raise BadArgument(f"{name}: running_mean and running_var must be floating point tensors",
+                              fix="mutagrad.zeros(channels), mutagrad.ones(channels)")
 
 
-def _vectors(name: str, size: int, *given: tuple[str, Any]) -> None:
-    """Raises unless each has one element for each channel."""
+def _vectors(name: str, size: int, *given: tuple[str, Tensor | None]) -> None:
+    """Raise unless each has one element for each channel."""
     for what, value in given:
         if value is not None and (value._array.ndim != 1 or value._array.size != size):
-            raise ShapeError(f"{name}: {what} has shape {value._array.shape}", why=f"the input has {size} channels", fix=f"a {what} of shape ({size},)")
+            raise ShapeError(f"{name}: {what} has shape {value._array.shape}",
+                             why=f"the input has {size} channels", fix=f"a {what} of shape ({size},)")
 
 
-def _trailing(name: str, x: Any, normalized_shape: Any, weight: Any, bias: Any) -> tuple[int, ...]:
+def _trailing(name: str, x: Tensor, normalized_shape: Any, weight: Tensor | None,
+              bias: Tensor | None) -> tuple[int, ...]:
     shape = sizes((normalized_shape,))
     if not shape:
-        raise BadValue(f"{name}: normalized_shape must name at least one size, got {normalized_shape!r}", fix=f"{name}(x, x.shape[-1:])")
+        raise BadValue(f"{name}: normalized_shape must name at least one size, got {normalized_shape!r}",
+                       fix=f"{name}(x, x.shape[-1:])")
     for what, value in (("weight", weight), ("bias", bias)):
         if value is not None and value._array.shape != shape:
-            raise ShapeError(f"{name}: {what} has shape {value._array.shape} and normalized_shape is {shape}", fix=f"a {what} of shape {shape}")
+            raise ShapeError(f"{name}: {what} has shape {value._array.shape} and normalized_shape is {shape}",
+                             fix=f"a {what} of shape {shape}")
     if x._array.shape[-len(shape):] != shape:
-        raise ShapeError(f"{name}: an input of shape {x._array.shape} does not end in normalized_shape {shape}", fix=f"normalized_shape={x._array.shape[-1:]}")
+        raise ShapeError(f"{name}: an input of shape {x._array.shape} does not end in normalized_shape {shape}",
+                         fix=f"normalized_shape={x._array.shape[-1:]}")
     return shape
 
 
-def _rows_plan(x: Any, shape: tuple[int, ...], eps: float, centred: bool) -> Plan:
+def _rows_plan(x: Tensor, shape: tuple[int, ...], eps: float, centred: bool) -> Plan:
     eps = number(eps)
     n = prod(shape)
     count = prod(x._array.shape[:x._array.ndim - len(shape)])
     return Plan((count, 1, n, 1), (2, 3), (1, 1, n, 1), eps, centred)
 
 
-def layer_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
-    """The last dimensions of each item brought to mean 0 and variance 1, then scaled and shifted.
+def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None,
+               eps: float = 1e-5) -> Any:
+    """Bring the last dimensions of each item to mean 0 and variance 1, then scale and shift them.
 
     >>> import mutagrad as mg
     >>> mg.nn.functional.layer_norm(mg.tensor([[1., 3.], [2., 6.]]), (2,))
@@ -340,13 +360,15 @@ def layer_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, 
     return _widened(lambda x: _layer_normed(x, normalized_shape, weight, bias, eps)[0], input, weight, bias)
 
 
-def _layer_normed(x: Any, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float) -> tuple[Any, Any]:
+def _layer_normed(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None,
+                  eps: float) -> tuple[Any, Any]:
     _floats("layer_norm", x, ("weight", weight), ("bias", bias))
     shape = _trailing("layer_norm", x, normalized_shape, weight, bias)
     return _run(_layer_norm, x, weight, bias, _rows_plan(x, shape, eps, True))
 
 
-def native_layer_norm(input: Any, normalized_shape: Sequence[int], weight: Any, bias: Any, eps: float) -> tuple[Any, Any, Any]:
+def native_layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None,
+                      eps: float) -> tuple[Any, Any, Any]:
     """`layer_norm`, and the mean and reciprocal deviation that it divided by, without gradient."""
     out, moments = _layer_normed(input, normalized_shape, weight, bias, eps)
     kept = input._array.ndim - len(normalized_shape)
@@ -354,8 +376,9 @@ def native_layer_norm(input: Any, normalized_shape: Sequence[int], weight: Any, 
     return out, *(make(m.reshape(shape).astype(input._array.dtype)) for m in moments)  # copies: the rules need theirs
 
 
-def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, eps: float | None = None) -> Any:
-    """The last dimensions of each item divided by the root of their mean square, then scaled."""
+def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None,
+             eps: float | None = None) -> Any:
+    """Divide the last dimensions of each item by the root of their mean square, then scale them."""
     tensor_argument(input, "rms_norm")
     eps = number(eps)
     wide = np.float32 if input._array.dtype.char in "eE" else input._array.dtype  # in which short types are computed
@@ -370,19 +393,21 @@ def rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, ep
     return _run(_rms_norm, input, weight, None, _rows_plan(input, shape, eps, False))[0]
 
 
-def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
-    """Channels in groups, each group of each item brought to mean 0 and variance 1, then each channel scaled and shifted."""
+def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
+               eps: float = 1e-5) -> Any:
+    """Bring each group of channels of each item to mean 0 and variance 1, then scale and shift each channel."""
     return _widened(lambda x: _group_normed(x, num_groups, weight, bias, eps), input, weight, bias)
 
 
-def _group_normed(input: Any, num_groups: int, weight: Any, bias: Any, eps: float) -> Any:
+def _group_normed(input: Tensor, num_groups: int, weight: Tensor | None, bias: Tensor | None, eps: float) -> Any:
     _floats("group_norm", input, ("weight", weight), ("bias", bias))
     shape = input._array.shape
     if len(shape) < 2:
         raise ShapeError(f"group_norm: expects items and channels, got shape {shape}", fix="x.unsqueeze(0)")
     num_groups = whole_number(num_groups, "group_norm", "num_groups")
     if num_groups <= 0 or shape[1] % num_groups:
-        raise BadValue(f"group_norm: {shape[1]} channels cannot be put into {num_groups} groups of one size", fix="a num_groups that divides the channels")
+        raise BadValue(f"group_norm: {shape[1]} channels cannot be put into {num_groups} groups of one size",
+                       fix="a num_groups that divides the channels")
     _vectors("group_norm", shape[1], ("weight", weight), ("bias", bias))
     plan = _groups_plan(shape, num_groups, eps)
     return _run(_group_norm, input, weight, bias, plan)[0]
@@ -393,16 +418,18 @@ def _groups_plan(shape: tuple[int, ...], groups: int, eps: float) -> Plan:
     return Plan((shape[0], groups, each, prod(shape[2:])), (2, 3), (1, groups, each, 1), number(eps))
 
 
-def _several(name: str, x: Any, count: int) -> None:
+def _several(name: str, x: Tensor, count: int) -> None:
     """PyTorch refuses to normalise a single value, which would always give 0."""
     if count == 1:
-        raise BadValue(f"{name}: expected more than 1 value per channel when training, got input of shape {x._array.shape}",
+        raise BadValue(f"{name}: expected more than 1 value per channel when training, "
+                       f"got input of shape {x._array.shape}",
                        why="one value has no deviation", fix="a larger batch, or running statistics")
 
 
-def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None, use_input_stats: bool = True,
+def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
+                  weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True,
                   momentum: float = 0.1, eps: float = 1e-5) -> Any:
-    """Each channel of each item brought to mean 0 and variance 1, then scaled and shifted."""
+    """Bring each channel of each item to mean 0 and variance 1, then scale and shift it."""
     momentum = number(momentum)
     _floats("instance_norm", input, ("weight", weight), ("bias", bias))
     _statistics("instance_norm", running_mean, running_var)
@@ -411,9 +438,11 @@ def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None,
         raise ShapeError(f"instance_norm: expects items and channels, got shape {shape}", fix="x.unsqueeze(0)")
     if not use_input_stats:
         if running_mean is None or running_var is None:
-            raise BadValue("instance_norm: without use_input_stats it needs running_mean and running_var", fix="use_input_stats=True")
+            raise BadValue("instance_norm: without use_input_stats it needs running_mean and running_var",
+                           fix="use_input_stats=True")
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
-    _vectors("instance_norm", shape[1], ("weight", weight), ("bias", bias), ("running_mean", running_mean), ("running_var", running_var))
+    _vectors("instance_norm", shape[1], ("weight", weight), ("bias", bias), ("running_mean", running_mean),
+             ("running_var", running_var))
     if prod(shape[2:]) == 1:
         raise BadValue(f"instance_norm: expected more than 1 spatial element when training, got input of shape {shape}",
                        why="one value has no deviation", fix="layer_norm, or larger items")
@@ -426,41 +455,46 @@ def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None,
 
 
 @silenced
-def _reciprocal_deviation(variance: Any, eps: Any) -> Any:
+def _reciprocal_deviation(variance: Array, eps: Any) -> Any:
     return 1 / np.sqrt(variance + eps)
 
 
 @silenced
-def _unbiased(scale: Any, plan: Plan) -> Any:
+def _unbiased(scale: Array, plan: Plan) -> Any:
     """The variance with n - 1 for n, out of the reciprocal deviation."""
-    return (1 / (scale * scale) - scale.dtype.type(plan.eps)) * scale.dtype.type(plan.members / max(plan.members - 1, 1))
+    unbiased = scale.dtype.type(plan.members / max(plan.members - 1, 1))
+    return (1 / (scale * scale) - scale.dtype.type(plan.eps)) * unbiased
 
 
-def _times(value: Any, factor: float, dtype: Any) -> Any:
+def _times(value: Array, factor: float, dtype: Any) -> Any:
     return value.astype(dtype) * dtype.type(factor)
 
 
-def _follow(running: Any, value: Any, momentum: float) -> None:
-    """Moves running statistics towards those of this batch: no part of the differentiable program."""
+def _follow(running: Tensor | None, value: Array, momentum: float) -> None:
+    """Move running statistics towards those of this batch: no part of the differentiable program."""
     if running is None:
         return
     step = make(silently(_times, value, momentum, running._array.dtype))
     call_with(UNRECORDED, lambda: add_(mul_(running, 1 - momentum), step))
 
 
-def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False, momentum: float = 0.1,
-               eps: float = 1e-5) -> Any:
-    """Each channel brought to mean 0 and variance 1 over all items, then scaled and shifted.
+def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
+               bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Any:
+    """Bring each channel to mean 0 and variance 1 over all items, then scale and shift it.
 
     Training takes both from the input and moves the running ones towards them, in place and without gradient.
     """
     if training and eps <= 0:
-        raise BadValue(f"batch_norm: eps must be positive in training, got {eps}", why="a channel of equal values has variance 0", fix="eps=1e-5")
-    return _widened(lambda x: _batch_normed("batch_norm", x, running_mean, running_var, weight, bias, training, momentum, eps)[0], input, weight, bias)
+        raise BadValue(f"batch_norm: eps must be positive in training, got {eps}",
+                       why="a channel of equal values has variance 0", fix="eps=1e-5")
+    def normed(x: Any) -> Any:
+        return _batch_normed("batch_norm", x, running_mean, running_var, weight, bias, training, momentum, eps)[0]
+
+    return _widened(normed, input, weight, bias)
 
 
-def _batch_normed(name: str, x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool, momentum: float,
-                  eps: float) -> tuple[Any, Any]:
+def _batch_normed(name: str, x: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None,
+                  bias: Tensor | None, training: bool, momentum: float, eps: float) -> tuple[Any, Any]:
     momentum, eps = number(momentum), number(eps)
     _floats(name, x, ("weight", weight), ("bias", bias))
     _statistics(name, running_mean, running_var)
@@ -469,13 +503,15 @@ def _batch_normed(name: str, x: Any, running_mean: Any, running_var: Any, weight
         return RECORDED.clone(x), (x._array, x._array)
     if len(shape) < 2:
         raise ShapeError(f"{name}: expects items and channels, got shape {shape}", fix="x.unsqueeze(0)")
-    _vectors(name, shape[1], ("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias))
+    _vectors(name, shape[1], ("running_mean", running_mean), ("running_var", running_var), ("weight", weight),
+             ("bias", bias))
     plan = Plan((shape[0], shape[1], prod(shape[2:])), (0, 2), (1, shape[1], 1), eps, given=not training)
     if not training:
         if running_mean is None or running_var is None:
             raise BadValue(f"{name}: outside training it needs running_mean and running_var", fix="training=True")
         wide = np.float32 if x._array.dtype.char in "eE" else x._array.dtype
-        given = running_mean._array.astype(wide), _reciprocal_deviation(running_var._array.astype(wide), np.asarray(eps, wide))
+        variance = running_var._array.astype(wide)
+        given = running_mean._array.astype(wide), _reciprocal_deviation(variance, np.asarray(eps, wide))
         return _run(_batch_norm, x, weight, bias, plan, tuple(v.reshape(1, -1, 1) for v in given))
     _several(name, x, plan.members)
     out, (mean, scale) = _run(_batch_norm, x, weight, bias, plan)
@@ -485,39 +521,43 @@ def _batch_normed(name: str, x: Any, running_mean: Any, running_var: Any, weight
     return out, (mean, scale)
 
 
-def native_batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
-                      eps: float) -> tuple[Any, Any, Any]:
+def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
+                      running_var: Tensor | None, training: bool, momentum: float, eps: float) -> tuple[Any, Any, Any]:
     """`batch_norm`, and the mean and reciprocal deviation of the batch (empty outside training), without gradient."""
-    out, moments = _batch_normed("native_batch_norm", input, running_mean, running_var, weight, bias, training, momentum, eps)
+    out, moments = _batch_normed("native_batch_norm", input, running_mean, running_var, weight, bias, training,
+                                 momentum, eps)
     mean, scale = (make(m.flatten()) if training else make(np.zeros(0, m.dtype)) for m in moments)
     return out, mean, scale
 
 
-def _native_batch_norm_legit(input: Any, weight: Any, bias: Any, *rest: Any) -> tuple[Any, Any, Any]:
+def _native_batch_norm_legit(input: Tensor, weight: Tensor | None, bias: Tensor | None,
+                             *rest: Any) -> tuple[Any, Any, Any]:
     """As native_batch_norm; the running statistics may be left out."""
     running = rest if len(rest) == 5 else (None, None, *rest)
     return native_batch_norm(input, weight, bias, *running)
 
 
-def _batch_norm_with_update(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, momentum: float,
-                            eps: float) -> tuple[Any, Any, Any, Any]:
+def _batch_norm_with_update(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
+                            running_var: Tensor | None, momentum: float, eps: float) -> tuple[Any, Any, Any, Any]:
     """As native_batch_norm in training; the fourth result is an empty reserve, which only other devices use."""
-    return *native_batch_norm(input, weight, bias, running_mean, running_var, True, momentum, eps), make(np.zeros(0, np.uint8))
+    normed = native_batch_norm(input, weight, bias, running_mean, running_var, True, momentum, eps)
+    return *normed, make(np.zeros(0, np.uint8))
 
 
-def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:
-    """Each element divided by (k + alpha * mean square over `size` neighbouring channels) to the power beta."""
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:
+    """Divide each element by (k + alpha * mean square over `size` neighbouring channels) to the power beta."""
     tensor_argument(input, "local_response_norm")
     shape = input._array.shape
     if len(shape) < 3:
-        raise ShapeError(f"local_response_norm: expects items, channels and at least one more dimension, got shape {shape}", fix="x.unsqueeze(-1)")
+        raise ShapeError("local_response_norm: expects items, channels and at least one more dimension, "
+                         f"got shape {shape}", fix="x.unsqueeze(-1)")
     if not input._array.size:
         return input
     flat = reshape(input * input, shape[0], shape[1], -1)
     return input / reshape((_window_means(flat, size) * alpha + k) ** beta, *shape)
 
 
-def _window_means(x: Any, size: int) -> Any:
+def _window_means(x: Tensor, size: int) -> Any:
     """Means over `size` channels around each, those beyond the ends counting as zeros."""
     before, after = size // 2, (size - 1) // 2
     count, channels, inner = x._array.shape

@@ -9,8 +9,10 @@ from typing import Any
 from ...arrays import np
 from ...arrays.numpy import silently
 from ...base.errors import BadArgument, BadValue, NotSupported, ShapeError
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.number import number
+from ...core.storage import TensorBase as Tensor
 from ..shape.shape import clone, permute, reshape, tensor_argument
 from .resample import Taps, resample, whole_numbers
 
@@ -19,9 +21,9 @@ FUNCTIONS = "channel_shuffle constant_pad_nd native_channel_shuffle pixel_shuffl
 __all__ = ["channel_shuffle", "native_channel_shuffle", "pad", "pixel_shuffle", "pixel_unshuffle"]
 
 
-# --------------------------------------------------------------------------------------------------------------- constant
+# ------------------------------------------------------------------------------------------------------------- constant
 
-def _constant(a: Any, pads: tuple[tuple[int, int], ...], value: Any) -> Any:
+def _constant(a: Array, pads: tuple[tuple[int, int], ...], value: Any) -> Any:
     out = np.full(tuple(n + before + after for n, (before, after) in zip(a.shape, pads)), value, a.dtype)
     kept = tuple(slice(max(-before, 0), n - max(-after, 0)) for n, (before, after) in zip(a.shape, pads))
     inner = tuple(slice(max(before, 0), n - max(after, 0)) for n, (before, after) in zip(out.shape, pads))
@@ -36,31 +38,33 @@ def _negated(pads: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
 pad_values = primitive("pad", _constant, settings=("pads", "value"), x=lambda xp, g, pads: xp.pad(g, _negated(pads), 0))
 
 
-def _pairs(name: str, x: Any, pads: Any) -> tuple[tuple[int, int], ...]:
+def _pairs(name: str, x: Tensor, pads: Any) -> tuple[tuple[int, int], ...]:
     """PyTorch's flat list, last dimension first, as (before, after) of every dimension."""
     if not isinstance(pads, (tuple, list)):
-        raise BadArgument(f"{name}: pad must be a sequence of integers, not {type(pads).__name__}", fix="pad=(left, right)")
+        raise BadArgument(f"{name}: pad must be a sequence of integers, not {type(pads).__name__}",
+                          fix="pad=(left, right)")
     given = whole_numbers(pads, len(pads), name, "pad") if len(pads) else ()
     ndim: int = x._array.ndim
     if len(given) % 2 or len(given) > 2 * ndim:
         raise BadValue(f"{name}: pad={tuple(given)} does not fit shape {tuple(x._array.shape)}",
-                       why=f"it must hold two numbers for each of at most {ndim} dimensions, the last dimension first", fix="pad=(left, right)")
+                       why=f"it must hold two numbers for each of at most {ndim} dimensions, the last dimension first",
+                       fix="pad=(left, right)")
     pairs = tuple((given[2 * i], given[2 * i + 1]) for i in reversed(range(len(given) // 2)))
     return ((0, 0),) * (ndim - len(pairs)) + pairs
 
 
-def constant_pad_nd(input: Any, pad: Sequence[int], value: Any = 0) -> Any:
+def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Any = 0) -> Any:
     """`value` put around the last dimensions; negative pads cut off."""
     x = tensor_argument(input, "constant_pad_nd")
     pairs = _pairs("constant_pad_nd", x, pad)
     for d, (n, (before, after)) in enumerate(zip(x._array.shape, pairs)):
         if n + before + after < 0 or before < -n or after < -n:
-            raise ShapeError(f"pad: {(before, after)} leaves nothing of dimension {d} of size {n}", why=f"the shape is {x._array.shape}",
-                             fix="smaller negative pads")
+            raise ShapeError(f"pad: {(before, after)} leaves nothing of dimension {d} of size {n}",
+                             why=f"the shape is {x._array.shape}", fix="smaller negative pads")
     return pad_values(x, pairs, silently(x._array.dtype.type, number(value)))
 
 
-# --------------------------------------------------------------------------------------------- by what the tensor itself holds
+# -------------------------------------------------------------------------------------- by what the tensor itself holds
 
 @lru_cache(maxsize=256)
 def _border(mode: str, n: int, before: int, after: int) -> Taps:
@@ -77,13 +81,14 @@ def _border(mode: str, n: int, before: int, after: int) -> Taps:
     return Taps(n, at[:, None], None)
 
 
-def _check_border(mode: str, x: Any, pairs: tuple[tuple[int, int], ...], dims: int) -> None:
+def _check_border(mode: str, x: Tensor, pairs: tuple[tuple[int, int], ...], dims: int) -> None:
     shape = x._array.shape
     if dims not in (1, 2, 3) or len(shape) not in (dims + 1, dims + 2):
-        raise NotSupported(f"pad: mode={mode!r} pads the last 1 to 3 dimensions behind channels; got shape {shape} and {dims} dimensions to pad",
-                           fix="x[None], or mode='constant'")
+        raise NotSupported(f"pad: mode={mode!r} pads the last 1 to 3 dimensions behind channels; "
+                           f"got shape {shape} and {dims} dimensions to pad", fix="x[None], or mode='constant'")
     if 0 in shape[1:] and (0 in shape[-dims:] or len(shape) == dims + 1 or 0 in shape[1:-dims]):
-        raise ShapeError(f"pad: mode={mode!r} expects {dims + 1}D or {dims + 2}D input with elements to repeat, got shape {shape}", fix="mode='constant'")
+        raise ShapeError(f"pad: mode={mode!r} expects {dims + 1}D or {dims + 2}D input with elements to repeat, "
+                         f"got shape {shape}", fix="mode='constant'")
     limit = {"reflect": 1, "circular": 0}.get(mode)
     for d in range(len(shape) - dims, len(shape)):
         n, (before, after) = shape[d], pairs[d]
@@ -91,11 +96,12 @@ def _check_border(mode: str, x: Any, pairs: tuple[tuple[int, int], ...], dims: i
             raise ShapeError(f"pad: {(before, after)} is too much for mode={mode!r} and dimension {d} of size {n}",
                              why=f"each side can have at most {n - limit}", fix="mode='replicate', or pad twice")
         if n + before + after <= 0 and mode != "circular" or n + before + after < 0:
-            raise ShapeError(f"pad: {(before, after)} leaves nothing of dimension {d} of size {n}", fix="smaller negative pads")
+            raise ShapeError(f"pad: {(before, after)} leaves nothing of dimension {d} of size {n}",
+                             fix="smaller negative pads")
 
 
-def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = None) -> Any:
-    """A border around the last dimensions: of a constant, mirrored, of the outermost values, or wrapped around.
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | Tensor | None = None) -> Any:
+    """Add a border around the last dimensions: of a constant, mirrored, of the outermost values, or wrapped around.
 
     >>> import mutagrad as mg
     >>> mg.nn.functional.pad(mg.tensor([[1., 2., 3.]]), (1, 2))
@@ -105,53 +111,57 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = Non
     if mode == "constant":
         return constant_pad_nd(x, pad, 0 if value is None else value)
     if mode not in ("reflect", "replicate", "circular"):
-        raise NotSupported(f"pad: mode={mode!r} is not known", fix="mode='constant', 'reflect', 'replicate' or 'circular'")
+        raise NotSupported(f"pad: mode={mode!r} is not known",
+                           fix="mode='constant', 'reflect', 'replicate' or 'circular'")
     if value:
         raise BadValue(f"pad: value={value!r} has no meaning with mode={mode!r}", fix="mode='constant'")
     pairs = _pairs("pad", x, pad)
     _check_border(mode, x, pairs, len(pad) // 2)
     first = len(pairs) - len(pad) // 2
     borders = ((d, n, *pair) for d, (n, pair) in enumerate(zip(x._array.shape, pairs)) if d >= first)
-    return resample(x, tuple((d, _border(mode, n, before, after)) for d, n, before, after in borders if before or after))
+    taps = tuple((d, _border(mode, n, before, after)) for d, n, before, after in borders if before or after)
+    return resample(x, taps)
 
 
-# ------------------------------------------------------------------------------------------------------------ channels, space
+# ------------------------------------------------------------------------------------------------------ channels, space
 
-def _factor(name: str, x: Any, factor: Any, what: str) -> int:
+def _factor(name: str, x: Tensor, factor: Any, what: str) -> int:
     tensor_argument(x, name)
     if x._array.ndim < 3:
-        raise ShapeError(f"{name}: expects at least 3 dimensions (channels, height, width), got shape {x._array.shape}", fix="x[None]")
+        raise ShapeError(f"{name}: expects at least 3 dimensions (channels, height, width), got shape {x._array.shape}",
+                         fix="x[None]")
     n, = whole_numbers(factor, 1, name, what)
     if n <= 0:
         raise BadValue(f"{name}: {what} must be positive, not {n}", fix=f"{what}=2")
     return n
 
 
-def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
-    """Channels made into pixels: (c·r², h, w) becomes (c, h·r, w·r)."""
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Any:
+    """Turn channels into pixels: (c·r², h, w) becomes (c, h·r, w·r)."""
     r = _factor("pixel_shuffle", input, upscale_factor, "upscale_factor")
     *lead, c, h, w = input._array.shape
     if c % (r * r):
-        raise ShapeError(f"pixel_shuffle: {c} channels cannot be divided by {r}² (shape {input._array.shape})", fix=f"{r * r * max(c // (r * r), 1)} channels")
+        raise ShapeError(f"pixel_shuffle: {c} channels cannot be divided by {r}² (shape {input._array.shape})",
+                         fix=f"{r * r * max(c // (r * r), 1)} channels")
     n = len(lead)
     split = reshape(input, *lead, c // (r * r), r, r, h, w)
     return reshape(permute(split, *range(n), n, n + 3, n + 1, n + 4, n + 2), *lead, c // (r * r), h * r, w * r)
 
 
-def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
-    """Pixels made into channels: the reverse of pixel_shuffle."""
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Any:
+    """Turn pixels into channels: the reverse of pixel_shuffle."""
     r = _factor("pixel_unshuffle", input, downscale_factor, "downscale_factor")
     *lead, c, h, w = input._array.shape
     if h % r or w % r:
-        raise ShapeError(f"pixel_unshuffle: height {h} and width {w} cannot be divided by {r}", why=f"the shape is {input._array.shape}",
-                         fix="nn.functional.pad first")
+        raise ShapeError(f"pixel_unshuffle: height {h} and width {w} cannot be divided by {r}",
+                         why=f"the shape is {input._array.shape}", fix="nn.functional.pad first")
     n = len(lead)
     split = reshape(input, *lead, c, h // r, r, w // r, r)
     return reshape(permute(split, *range(n), n, n + 2, n + 4, n + 1, n + 3), *lead, c * r * r, h // r, w // r)
 
 
-def channel_shuffle(input: Any, groups: int) -> Any:
-    """Channels of different groups interleaved."""
+def channel_shuffle(input: Tensor, groups: int) -> Any:
+    """Interleave channels of different groups."""
     tensor_argument(input, "channel_shuffle")
     shape = input._array.shape
     if len(shape) < 3:

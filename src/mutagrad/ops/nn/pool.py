@@ -8,74 +8,86 @@ from types import NoneType
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import anywhere, pick
 from ...base.errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError, may_need_much
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.dtypes import of_array
 from ...core.factory import make
 from ...core.number import number
 from ...core.op import RECORDED
-from ...core.storage import TensorBase
+from ...core.storage import TensorBase as Tensor
 from ..create.create import rand
 from ..math.elementwise import abs as abs_, neg, pow_values
 from ..reduce.reductions import mean_dims
 from ..select.selecting import gather, scatter
 from ..shape.shape import reshape, squeeze, tensor_argument, unsqueeze
 from .conv import EVERY, Sizes, Windows, padded_image, windows, without_border
-from .resample import mean_taps, resample, whole_numbers
+from .resample import Ints, mean_taps, resample, whole_numbers
 
 FUNCTIONS = "adaptive_avg_pool1d avg_pool1d max_pool1d max_pool1d_with_indices max_pool2d max_pool3d"
 
 __all__ = [
-    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d",
-    "adaptive_max_pool2d_with_indices", "adaptive_max_pool3d", "adaptive_max_pool3d_with_indices", "avg_pool1d", "avg_pool2d", "avg_pool3d",
-    "fractional_max_pool2d", "fractional_max_pool2d_with_indices", "fractional_max_pool3d", "fractional_max_pool3d_with_indices", "lp_pool1d", "lp_pool2d",
-    "lp_pool3d", "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices", "max_pool3d", "max_pool3d_with_indices", "max_unpool1d",
-    "max_unpool2d", "max_unpool3d"]
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
+    "adaptive_max_pool1d", "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d",
+    "adaptive_max_pool2d_with_indices", "adaptive_max_pool3d", "adaptive_max_pool3d_with_indices",
+    "avg_pool1d", "avg_pool2d", "avg_pool3d",
+    "fractional_max_pool2d", "fractional_max_pool2d_with_indices", "fractional_max_pool3d",
+    "fractional_max_pool3d_with_indices", "lp_pool1d", "lp_pool2d", "lp_pool3d",
+    "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices", "max_pool3d",
+    "max_pool3d_with_indices", "max_unpool1d", "max_unpool2d", "max_unpool3d"]
 
 
-# ----------------------------------------------------------------------------------------------------------------- arguments
+# ------------------------------------------------------------------------------------------------------------ arguments
 
 def _pooled_size(n: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> int:
     out = (n + 2 * p - d * (k - 1) - 1 + (s - 1) * ceil_mode) // s + 1
     return out - 1 if ceil_mode and (out - 1) * s >= n + p else out  # the last window must begin inside
 
 
-def _batched(name: str, x: Any, n: int) -> Any:
+def _batched(name: str, x: Tensor, n: int) -> Tensor:
     shape = tensor_argument(x, name)._array.shape
-    if len(shape) not in (n + 1, n + 2) or 0 in shape[len(shape) - n:] or (0 in shape[1:] or len(shape) == n + 1 and not shape[0]):
-        raise BadValue(f"{name}: expects an input of {n + 1} or {n + 2} dimensions without sizes of zero, got shape {shape}",
-                         why=f"(samples,) channels and {n} more; only the number of samples may be zero", fix="x[None] adds a dimension")
+    if (len(shape) not in (n + 1, n + 2) or 0 in shape[len(shape) - n:]
+            or (0 in shape[1:] or len(shape) == n + 1 and not shape[0])):
+        raise BadValue(f"{name}: expects an input of {n + 1} or {n + 2} dimensions without sizes of zero, "
+                       f"got shape {shape}",
+                       why=f"(samples,) channels and {n} more; only the number of samples may be zero",
+                       fix="x[None] adds a dimension")
     return x if len(shape) == n + 2 else unsqueeze(x, 0)
 
 
-def _unbatched(result: Any, x: Any, n: int) -> Any:
+def _unbatched(result: Tensor, x: Tensor, n: int) -> Tensor:
     return result if x._array.ndim == n + 2 else squeeze(result, 0)
 
 
-def _settings(name: str, n: int, kernel: Any, stride: Any, padding: Any, dilation: Any) -> tuple[Sizes, Sizes, Sizes, Sizes]:
+def _settings(name: str, n: int, kernel: Ints, stride: Ints | None, padding: Ints,
+              dilation: Ints) -> tuple[Sizes, Sizes, Sizes, Sizes]:
     size = whole_numbers(kernel, n, name, "kernel_size")
     step = size if stride is None or stride == () or stride == [] else whole_numbers(stride, n, name, "stride")
     border, apart = whole_numbers(padding, n, name, "padding"), whole_numbers(dilation, n, name, "dilation")
     if min(*size, *step, *apart) <= 0:
-        raise BadValue(f"{name}: kernel_size {size}, stride {step} and dilation {apart} must be greater than zero", fix="kernel_size=2")
+        raise BadValue(f"{name}: kernel_size {size}, stride {step} and dilation {apart} must be greater than zero",
+                       fix="kernel_size=2")
     if any(p < 0 or p > ((k - 1) * d + 1) // 2 for p, k, d in zip(border, size, apart)):
-        raise BadValue(f"{name}: padding {border} must be from 0 to half of the kernel's {size}", why="a window could lie in the border only", fix="padding=0")
+        raise BadValue(f"{name}: padding {border} must be from 0 to half of the kernel's {size}",
+                       why="a window could lie in the border only", fix="padding=0")
     return size, step, border, apart
 
 
-def _windows(name: str, x: Any, settings: tuple[Sizes, Sizes, Sizes, Sizes], ceil_mode: bool) -> Windows:
+def _windows(name: str, x: Tensor, settings: tuple[Sizes, Sizes, Sizes, Sizes], ceil_mode: bool) -> Windows:
     kernel, stride, padding, dilation = settings
     size = x._array.shape[2:]
     out = tuple(_pooled_size(*v, bool(ceil_mode)) for v in zip(size, kernel, stride, padding, dilation))
     if min(out) <= 0:
-        raise ShapeError(f"{name}: a window of {kernel} with dilation {dilation} does not fit an input of {size} with padding {padding}",
+        raise ShapeError(f"{name}: a window of {kernel} with dilation {dilation} does not fit an input of {size} "
+                         f"with padding {padding}",
                          why=f"the result would have sizes {out}", fix="a smaller kernel_size")
     return windows(size, kernel, stride, padding, dilation, out, False)
 
 
-# ------------------------------------------------------------------------------------------------------------ the largest
+# ---------------------------------------------------------------------------------------------------------- the largest
 
-def _largest(a: Any, w: Windows) -> tuple[Any, Any]:
+def _largest(a: Array, w: Windows) -> tuple[Any, Any]:
     """The largest in each window, and which kernel element it lies under: the first of several, the last nan.
 
     One dimension after the other, the last one first: fewer and longer steps than over all kernel elements.
@@ -87,20 +99,21 @@ def _largest(a: Any, w: Windows) -> tuple[Any, Any]:
     for d in reversed(range(a.ndim - 2)):
         best, where = _largest_along(best, where, w, d, number)
         number *= w.kernel[d]
-    if a.dtype.kind in "fV" and np.isnan(best).any():
+    if a.dtype.kind in "fV" and anywhere(np.isnan(best)):
         for k, place in enumerate(w.places):
             where[np.isnan(image[EVERY + place])] = k
-    if w.padded != a.shape[2:] and (nothing := best == lowest).any():  # the border is not to be picked
+    if w.padded != a.shape[2:] and anywhere(nothing := best == lowest):  # the border is not to be picked
         real = padded_image(np.ones((1, 1, *a.shape[2:]), bool), w, False)
         for k, place in reversed(list(enumerate(w.places))):
             where[nothing & real[EVERY + place]] = k
     return best, where
 
 
-def _largest_along(values: Any, where: Any, w: Windows, d: int, number: int) -> tuple[Any, Any]:
+def _largest_along(values: Array, where: Array, w: Windows, d: int, number: int) -> tuple[Any, Any]:
     """The same along one dimension; `number` is what a step along it adds to the number of a kernel element."""
     shift, step = w.shifts[d] // prod(w.padded[d + 1:]), w.steps[d] // prod(w.padded[d + 1:])
-    places = [(slice(None),) * (d + 2) + (slice(k * shift, k * shift + step * (w.out[d] - 1) + 1, step),) for k in range(w.kernel[d])]
+    span = step * (w.out[d] - 1) + 1
+    places = [(slice(None),) * (d + 2) + (slice(k * shift, k * shift + span, step),) for k in range(w.kernel[d])]
     best = values[places[0]].copy()
     known = where.shape == values.shape
     at = where[places[0]].copy() if known else np.zeros(best.shape, where.dtype)
@@ -109,7 +122,8 @@ def _largest_along(values: Any, where: Any, w: Windows, d: int, number: int) -> 
         better = part > best
         np.maximum(part, best, out=best)
         found = where.dtype.type(k * number)
-        np.maximum(at, (where[place] + found if known else found) * better, out=at)  # later ones have larger numbers; a mask takes ten times as long
+        # Later ones have larger numbers; a mask takes ten times as long.
+        np.maximum(at, (where[place] + found if known else found) * better, out=at)
     return best, at
 
 
@@ -123,20 +137,20 @@ def _origins(size: Sizes, settings: tuple[Sizes, Sizes, Sizes, Sizes], out: Size
     return starts, distances
 
 
-def _image_positions(where: Any, size: Sizes, settings: tuple[Sizes, Sizes, Sizes, Sizes]) -> Any:
+def _image_positions(where: Array, size: Sizes, settings: tuple[Sizes, Sizes, Sizes, Sizes]) -> Any:
     """Positions in the flat image of what was picked under the kernel elements `where`."""
     starts, distances = _origins(size, settings, where.shape[2:])
-    return distances[where] + starts.reshape(where.shape[2:])
+    return pick(distances, (where,)) + starts.reshape(where.shape[2:])
 
 
-def _flat_positions(where: Any, size: Sizes, settings: tuple[Sizes, Sizes, Sizes, Sizes]) -> Any:
+def _flat_positions(where: Array, size: Sizes, settings: tuple[Sizes, Sizes, Sizes, Sizes]) -> Any:
     """The same in the whole array, as a vector."""
     found = _image_positions(where, size, settings)
     images = np.arange(prod(where.shape[:2])) * prod(size)
     return (found.reshape(len(images), prod(where.shape[2:])) + images[:, None]).reshape(-1)
 
 
-def _unpick(a: Any, size: Sizes, at: Any, apart: bool) -> Any:
+def _unpick(a: Array, size: Sizes, at: Array, apart: bool) -> Any:
     """Each element where it was picked from. Windows that lie apart need no adding."""
     shape = (*a.shape[:2], *size)
     if not apart:
@@ -146,8 +160,9 @@ def _unpick(a: Any, size: Sizes, at: Any, apart: bool) -> Any:
     return out
 
 
-def _max_pool_values(a: Any, where: Any, settings: tuple[Sizes, Sizes, Sizes, Sizes], size: Sizes | None, found: Any) -> Any:
-    """Picks, or with a `size` puts back into images of it: one operation, which is its own transpose. `found` if that is known already."""
+def _max_pool_values(a: Array, where: Array, settings: tuple[Sizes, Sizes, Sizes, Sizes], size: Sizes | None,
+                     found: Array | None) -> Any:
+    """Picks, or with a `size` puts back into images of it: its own transpose. `found` is the result, if known."""
     if found is not None:
         return found
     if size is None:
@@ -156,12 +171,15 @@ def _max_pool_values(a: Any, where: Any, settings: tuple[Sizes, Sizes, Sizes, Si
     return _unpick(a, size, _flat_positions(where, size, settings), apart)
 
 
-max_pool_values = primitive("max_pool", _max_pool_values, settings=("where", "settings", "size", "found"),
-                            x=lambda xp, g, x_shape, where, settings, size: xp.max_pool(g, where, settings, x_shape[2:] if size is None else None, None))
+max_pool_values = primitive(
+    "max_pool", _max_pool_values, settings=("where", "settings", "size", "found"),
+    x=lambda xp, g, x_shape, where, settings, size:
+        xp.max_pool(g, where, settings, x_shape[2:] if size is None else None, None))
 
 
 @may_need_much
-def _max_pool(name: str, n: int, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: bool) -> Any:
+def _max_pool(name: str, n: int, input: Tensor, kernel_size: Ints, stride: Ints | None, padding: Ints, dilation: Ints,
+              ceil_mode: bool, indices: bool) -> Any:
     settings = _settings(name, n, kernel_size, stride, padding, dilation)
     x = _batched(name, input, n)
     if x._array.dtype.kind not in "fiV" and x._array.dtype != np.uint8:
@@ -174,15 +192,15 @@ def _max_pool(name: str, n: int, input: Any, kernel_size: Any, stride: Any, padd
     return values, _unbatched(make(_image_positions(where, x._array.shape[2:], settings)), input, n)
 
 
-def max_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-               return_indices: bool = False) -> Any:
-    """The largest of each window along the last dimension."""
+def max_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1,
+               ceil_mode: bool = False, return_indices: bool = False) -> Any:
+    """Return the largest of each window along the last dimension."""
     return _max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-def max_pool2d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-               return_indices: bool = False) -> Any:
-    """The largest of each window over the last two dimensions.
+def max_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1,
+               ceil_mode: bool = False, return_indices: bool = False) -> Any:
+    """Return the largest of each window over the last two dimensions.
 
     >>> import mutagrad as mg
     >>> mg.nn.functional.max_pool2d(mg.arange(16.).reshape(1, 4, 4), 2)
@@ -192,35 +210,35 @@ def max_pool2d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 
     return _max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-def max_pool3d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-               return_indices: bool = False) -> Any:
-    """The largest of each window over the last three dimensions."""
+def max_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1,
+               ceil_mode: bool = False, return_indices: bool = False) -> Any:
+    """Return the largest of each window over the last three dimensions."""
     return _max_pool("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-def max_pool1d_with_indices(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-                            return_indices: bool = True) -> Any:
+def max_pool1d_with_indices(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0,
+                            dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = True) -> Any:
     """max_pool1d, and where each of its results was."""
     return _max_pool("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
-def max_pool2d_with_indices(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-                            return_indices: bool = True) -> Any:
+def max_pool2d_with_indices(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0,
+                            dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = True) -> Any:
     """max_pool2d, and where in its flat image each of its results was."""
     return _max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
-def max_pool3d_with_indices(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
-                            return_indices: bool = True) -> Any:
+def max_pool3d_with_indices(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0,
+                            dilation: Ints = 1, ceil_mode: bool = False, return_indices: bool = True) -> Any:
     """max_pool3d, and where in its flat volume each of its results was."""
     return _max_pool("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
-# ------------------------------------------------------------------------------------------- the largest of other windows
+# ----------------------------------------------------------------------------------------- the largest of other windows
 
 @may_need_much
-def _largest_of(x: Any, positions: Sequence[Any], n: int, input: Any, indices: bool) -> Any:
-    """Windows given by what they hold along each dimension: arrays of shape (..., windows, positions), repetitions allowed."""
+def _largest_of(x: Tensor, positions: Sequence[Array], n: int, input: Tensor, indices: bool) -> Any:
+    """Windows by what they hold along each dimension: arrays of shape (..., windows, positions), with repetitions."""
     samples, channels, *size = x._array.shape
     flat = np.zeros((1,) * (2 + 2 * n), np.int64)
     for d, at in enumerate(positions):
@@ -229,8 +247,10 @@ def _largest_of(x: Any, positions: Sequence[Any], n: int, input: Any, indices: b
         shape[2 + d], shape[2 + n + d] = count, inner
         flat = flat * size[d] + at.reshape(shape)
     out = flat.shape[2:2 + n]
-    flat = np.broadcast_to(flat, (samples, channels, *flat.shape[2:])).reshape(samples, channels, prod(out), prod(flat.shape[2 + n:]))
-    seen = np.take_along_axis(x._array.reshape(samples, channels, prod(size)), flat.reshape(samples, channels, prod(flat.shape[2:])), 2).reshape(flat.shape)
+    inner = prod(flat.shape[2 + n:])
+    flat = np.broadcast_to(flat, (samples, channels, *flat.shape[2:])).reshape(samples, channels, prod(out), inner)
+    rows, at = x._array.reshape(samples, channels, prod(size)), flat.reshape(samples, channels, prod(flat.shape[2:]))
+    seen = np.take_along_axis(rows, at, 2).reshape(flat.shape)
     where = make(np.take_along_axis(flat, seen.argmax(-1)[..., None], -1)[..., 0])
     values = reshape(gather(reshape(x, samples, channels, prod(size)), 2, where), samples, channels, *out)
     if not indices:
@@ -238,19 +258,20 @@ def _largest_of(x: Any, positions: Sequence[Any], n: int, input: Any, indices: b
     return _unbatched(values, input, n), _unbatched(reshape(where, samples, channels, *out), input, n)
 
 
-def _adaptive_size(name: str, x: Any, output_size: Any, n: int) -> Sizes:
+def _adaptive_size(name: str, x: Tensor, output_size: Any, n: int) -> Sizes:
     """The sizes asked for; None keeps one."""
     given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * n
     given = given * n if len(given) == 1 else given
     if len(given) != n:
         raise BadValue(f"{name}: output_size must hold {n} numbers, got {output_size!r}", fix=f"output_size={(1,) * n}")
-    sizes = whole_numbers(tuple(m if v is None else v for v, m in zip(given, x._array.shape[-n:])), n, name, "output_size")
+    kept = tuple(m if v is None else v for v, m in zip(given, x._array.shape[-n:]))
+    sizes = whole_numbers(kept, n, name, "output_size")
     if min(sizes) < 0:
         raise BadValue(f"{name}: output_size {sizes} must not be negative", fix=f"output_size={(1,) * n}")
     return sizes
 
 
-def _adaptive_max_pool(name: str, n: int, input: Any, output_size: Any, indices: bool) -> Any:
+def _adaptive_max_pool(name: str, n: int, input: Tensor, output_size: int | Sequence[int | None], indices: bool) -> Any:
     x = _batched(name, input, n)
     sizes = _adaptive_size(name, x, output_size, n)
     if 0 in sizes:
@@ -258,123 +279,146 @@ def _adaptive_max_pool(name: str, n: int, input: Any, output_size: Any, indices:
     return _largest_of(x, [mean_taps(m, out).positions for m, out in zip(x._array.shape[2:], sizes)], n, input, indices)
 
 
-def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest of so many windows of nearly equal size."""
+def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
+    """Return the largest of so many windows of nearly equal size."""
     return _adaptive_max_pool("adaptive_max_pool1d", 1, input, output_size, return_indices)
 
 
-def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest of so many windows of nearly equal size."""
+def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
+    """Return the largest of so many windows of nearly equal size."""
     return _adaptive_max_pool("adaptive_max_pool2d", 2, input, output_size, return_indices)
 
 
-def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest of so many windows of nearly equal size."""
+def adaptive_max_pool3d(input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
+    """Return the largest of so many windows of nearly equal size."""
     return _adaptive_max_pool("adaptive_max_pool3d", 3, input, output_size, return_indices)
 
 
-def adaptive_max_pool1d_with_indices(input: Any, output_size: Any, return_indices: bool = True) -> Any:
+def adaptive_max_pool1d_with_indices(input: Tensor, output_size: int | Sequence[int | None],
+                                     return_indices: bool = True) -> Any:
     """adaptive_max_pool1d, and where each of its results was."""
     return _adaptive_max_pool("adaptive_max_pool1d", 1, input, output_size, True)
 
 
-def adaptive_max_pool2d_with_indices(input: Any, output_size: Any, return_indices: bool = True) -> Any:
+def adaptive_max_pool2d_with_indices(input: Tensor, output_size: int | Sequence[int | None],
+                                     return_indices: bool = True) -> Any:
     """adaptive_max_pool2d, and where in its flat image each of its results was."""
     return _adaptive_max_pool("adaptive_max_pool2d", 2, input, output_size, True)
 
 
-def adaptive_max_pool3d_with_indices(input: Any, output_size: Any, return_indices: bool = True) -> Any:
+def adaptive_max_pool3d_with_indices(input: Tensor, output_size: int | Sequence[int | None],
+                                     return_indices: bool = True) -> Any:
     """adaptive_max_pool3d, and where in its flat volume each of its results was."""
     return _adaptive_max_pool("adaptive_max_pool3d", 3, input, output_size, True)
 
 
-def _fractional_sizes(name: str, x: Any, n: int, output_size: Any, output_ratio: Any) -> Sizes:
+def _fractional_sizes(name: str, x: Tensor, n: int, output_size: Ints | None, output_ratio: Any) -> Sizes:
     if (output_size is None) == (output_ratio is None):
-        raise BadValue(f"{name}: {'either' if output_size is None else 'only one of'} output_size or output_ratio must be given", fix="output_size=2")
+        raise BadValue(f"{name}: {'either' if output_size is None else 'only one of'} output_size "
+                       "or output_ratio must be given", fix="output_size=2")
     if output_size is not None:
         return whole_numbers(output_size, n, name, "output_size")
     ratios = tuple(output_ratio) if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * n
     if len(ratios) != n or not all(0 < r < 1 for r in ratios):
-        raise BadValue(f"{name}: output_ratio must hold {n} numbers between 0 and 1, got {output_ratio!r}", fix=f"output_ratio={(0.5,) * n}")
+        raise BadValue(f"{name}: output_ratio must hold {n} numbers between 0 and 1, got {output_ratio!r}",
+                       fix=f"output_ratio={(0.5,) * n}")
     return tuple(int(m * r) for m, r in zip(x._array.shape[2:], ratios))
 
 
-def _starts(samples: Any, size: int, out: int, kernel: int) -> Any:
+def _starts(samples: Array, size: int, out: int, kernel: int) -> Any:
     """Where `out` windows begin: steps of two neighbouring lengths, in an order that the samples in 0 ... 1 choose."""
     step = (size - kernel) / max(out - 1, 1)
-    first = (np.trunc((np.arange(out) + samples[..., None]) * step) - np.trunc(samples[..., None] * step)).astype(np.int64)
+    samples = samples[..., None]
+    first = (np.trunc((np.arange(out) + samples) * step) - np.trunc(samples * step)).astype(np.int64)
     first[..., -1] = size - kernel
     return first
 
 
-def _fractional_max_pool(name: str, n: int, input: Any, kernel_size: Any, output_size: Any, output_ratio: Any, indices: bool, samples: Any) -> Any:
+def _fractional_max_pool(name: str, n: int, input: Tensor, kernel_size: Ints, output_size: Ints | None,
+                         output_ratio: float | Sequence[float] | None, indices: bool, samples: Tensor | None) -> Any:
     x = _batched(name, input, n)
-    kernel, out = whole_numbers(kernel_size, n, name, "kernel_size"), _fractional_sizes(name, x, n, output_size, output_ratio)
+    kernel = whole_numbers(kernel_size, n, name, "kernel_size")
+    out = _fractional_sizes(name, x, n, output_size, output_ratio)
     size = x._array.shape[2:]
     if min(*kernel, *out) <= 0 or any(o + k - 1 > m for o, k, m in zip(out, kernel, size)):
-        raise ShapeError(f"{name}: {out} windows of {kernel} do not fit an input of {size}", why="output_size + kernel_size - 1 may not exceed it",
+        raise ShapeError(f"{name}: {out} windows of {kernel} do not fit an input of {size}",
+                         why="output_size + kernel_size - 1 may not exceed it",
                          fix="a smaller output_size or kernel_size")
     if samples is None:
         samples = rand(*x._array.shape[:2], n, dtype=of_array(x._array.dtype))
     drawn = tensor_argument(samples, name)._array.astype(np.float64)
     if drawn.shape != (*x._array.shape[:2], n):
-        raise ShapeError(f"{name}: expects random samples of shape {(*x._array.shape[:2], n)}, got {drawn.shape}", fix="leave _random_samples out")
+        raise ShapeError(f"{name}: expects random samples of shape {(*x._array.shape[:2], n)}, got {drawn.shape}",
+                         fix="leave _random_samples out")
     drawn = drawn[..., ::-1] if n == 2 else drawn  # of images, PyTorch takes the first for the width
-    positions = [_starts(drawn[..., d], m, o, k)[..., None] + np.arange(k) for d, (m, o, k) in enumerate(zip(size, out, kernel))]
+    positions = [_starts(drawn[..., d], m, o, k)[..., None] + np.arange(k)
+                 for d, (m, o, k) in enumerate(zip(size, out, kernel))]
     return _largest_of(x, positions, n, input, indices)
 
 
-def fractional_max_pool2d(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
-                          _random_samples: Any = None) -> Any:
-    """The largest of windows that begin at random distances."""
-    return _fractional_max_pool("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
+def fractional_max_pool2d(input: Tensor, kernel_size: Ints, output_size: Ints | None = None,
+                          output_ratio: float | Sequence[float] | None = None, return_indices: bool = False,
+                          _random_samples: Tensor | None = None) -> Any:
+    """Return the largest of windows that begin at random distances."""
+    return _fractional_max_pool("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio,
+                                return_indices, _random_samples)
 
 
-def fractional_max_pool3d(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
-                          _random_samples: Any = None) -> Any:
-    """The largest of windows that begin at random distances."""
-    return _fractional_max_pool("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
+def fractional_max_pool3d(input: Tensor, kernel_size: Ints, output_size: Ints | None = None,
+                          output_ratio: float | Sequence[float] | None = None, return_indices: bool = False,
+                          _random_samples: Tensor | None = None) -> Any:
+    """Return the largest of windows that begin at random distances."""
+    return _fractional_max_pool("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio,
+                                return_indices, _random_samples)
 
 
-def fractional_max_pool2d_with_indices(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = True,
-                                       _random_samples: Any = None) -> Any:
+def fractional_max_pool2d_with_indices(input: Tensor, kernel_size: Ints, output_size: Ints | None = None,
+                                       output_ratio: float | Sequence[float] | None = None, return_indices: bool = True,
+                                       _random_samples: Tensor | None = None) -> Any:
     """fractional_max_pool2d, and where in its flat image each of its results was."""
-    return _fractional_max_pool("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio, True, _random_samples)
+    return _fractional_max_pool("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio,
+                                True, _random_samples)
 
 
-def fractional_max_pool3d_with_indices(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = True,
-                                       _random_samples: Any = None) -> Any:
+def fractional_max_pool3d_with_indices(input: Tensor, kernel_size: Ints, output_size: Ints | None = None,
+                                       output_ratio: float | Sequence[float] | None = None, return_indices: bool = True,
+                                       _random_samples: Tensor | None = None) -> Any:
     """fractional_max_pool3d, and where in its flat volume each of its results was."""
-    return _fractional_max_pool("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio, True, _random_samples)
+    return _fractional_max_pool("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio,
+                                True, _random_samples)
 
 
-# ------------------------------------------------------------------------------------------------------------------- back
+# ----------------------------------------------------------------------------------------------------------------- back
 
-def _unpooled_size(name: str, x: Any, n: int, settings: tuple[Sizes, Sizes, Sizes, Sizes], output_size: Any) -> Sizes:
+def _unpooled_size(name: str, x: Tensor, n: int, settings: tuple[Sizes, Sizes, Sizes, Sizes],
+                   output_size: Sequence[int] | None) -> Sizes:
     kernel, stride, padding, _ = settings
     plain = tuple((m - 1) * s + k - 2 * p for m, k, s, p in zip(x._array.shape[2:], kernel, stride, padding))
     if output_size is None:
         return plain
     given = tuple(output_size)[-n:]
-    if len(tuple(output_size)) not in (n, n + 1, n + 2) or any(not a - s < v < a + s for v, a, s in zip(given, plain, stride)):
-        raise BadValue(f"{name}: output_size {tuple(output_size)} is not possible", why=f"it must be near {plain}, by less than the stride {stride}",
-                       fix=f"output_size={plain}")
+    if (len(tuple(output_size)) not in (n, n + 1, n + 2)
+            or any(not a - s < v < a + s for v, a, s in zip(given, plain, stride))):
+        raise BadValue(f"{name}: output_size {tuple(output_size)} is not possible",
+                       why=f"it must be near {plain}, by less than the stride {stride}", fix=f"output_size={plain}")
     return whole_numbers(given, n, name, "output_size")
 
 
-def _max_unpool(name: str, n: int, input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any) -> Any:
+def _max_unpool(name: str, n: int, input: Tensor, indices: Tensor, kernel_size: Ints, stride: Ints | None,
+                padding: Ints, output_size: Sequence[int] | None) -> Tensor:
     settings = _settings(name, n, kernel_size, stride, padding, 1)
     x, at = _batched(name, input, n), tensor_argument(indices, name)._array
     size = _unpooled_size(name, x, n, settings, output_size)
     if at.dtype != np.int64:
         raise DTypeError(f"{name}: indices must be int64, not {at.dtype.name}", fix="indices.long()")
     if at.shape != input._array.shape:
-        raise ShapeError(f"{name}: input of shape {tuple(input._array.shape)} with indices of shape {at.shape}", why="there must be one for each element",
-                         fix="the indices that max_pool returned")
+        raise ShapeError(f"{name}: input of shape {tuple(input._array.shape)} with indices of shape {at.shape}",
+                         why="there must be one for each element", fix="the indices that max_pool returned")
     if min(size) <= 0:
         raise ShapeError(f"{name}: the result would have sizes {size}", fix="less padding")
     if at.size and (at.min() < 0 or at.max() >= prod(size)):
-        raise BadIndex(f"{name}: index {at.min() if at.min() < 0 else at.max()} is outside an image of {size}", fix="output_size=...")
+        raise BadIndex(f"{name}: index {at.min() if at.min() < 0 else at.max()} is outside an image of {size}",
+                       fix="output_size=...")
     lead = x._array.shape[:2]
     rows = prod(x._array.shape[2:])
     empty = make(np.zeros((*lead, prod(size)), x._array.dtype))
@@ -382,22 +426,25 @@ def _max_unpool(name: str, n: int, input: Any, indices: Any, kernel_size: Any, s
     return _unbatched(reshape(filled, *lead, *size), input, n)
 
 
-def max_unpool1d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Any:
-    """The results of max_pool1d at the places that they were taken from, and zeros elsewhere."""
+def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0,
+                 output_size: Sequence[int] | None = None) -> Any:
+    """Return the results of max_pool1d at the places that they were taken from, and zeros elsewhere."""
     return _max_unpool("max_unpool1d", 1, input, indices, kernel_size, stride, padding, output_size)
 
 
-def max_unpool2d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Any:
-    """The results of max_pool2d at the places that they were taken from, and zeros elsewhere."""
+def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0,
+                 output_size: Sequence[int] | None = None) -> Any:
+    """Return the results of max_pool2d at the places that they were taken from, and zeros elsewhere."""
     return _max_unpool("max_unpool2d", 2, input, indices, kernel_size, stride, padding, output_size)
 
 
-def max_unpool3d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Any:
-    """The results of max_pool3d at the places that they were taken from, and zeros elsewhere."""
+def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0,
+                 output_size: Sequence[int] | None = None) -> Any:
+    """Return the results of max_pool3d at the places that they were taken from, and zeros elsewhere."""
     return _max_unpool("max_unpool3d", 3, input, indices, kernel_size, stride, padding, output_size)
 
 
-# ---------------------------------------------------------------------------------------------------------------- averages
+# ------------------------------------------------------------------------------------------------------------- averages
 
 @lru_cache(maxsize=256)
 def _counts(size: Sizes, settings: tuple[Sizes, Sizes, Sizes, Sizes], out: Sizes, include_pad: bool) -> Any:
@@ -411,14 +458,14 @@ def _counts(size: Sizes, settings: tuple[Sizes, Sizes, Sizes, Sizes], out: Sizes
     return int(counts.flat[0]) if (counts == counts.flat[0]).all() else counts
 
 
-def _over(a: Any, divisor: Any) -> Any:
+def _over(a: Array, divisor: Any) -> Any:
     """In the type of a; integers are cut, as PyTorch does."""
     if a.dtype.kind in "iu":
         return np.trunc(a / divisor).astype(a.dtype)
     return a / (divisor if isinstance(divisor, int) else divisor.astype(a.dtype))
 
 
-def _average(a: Any, w: Windows, divisor: Any) -> Any:
+def _average(a: Array, w: Windows, divisor: Any) -> Any:
     image = padded_image(a, w)
     first, *rest = (image[EVERY + place] for place in w.places)
     total = first.copy()
@@ -427,7 +474,7 @@ def _average(a: Any, w: Windows, divisor: Any) -> Any:
     return _over(total, divisor)
 
 
-def _spread(a: Any, size: Sizes, w: Windows, divisor: Any) -> Any:
+def _spread(a: Array, size: Sizes, w: Windows, divisor: Any) -> Any:
     """The transpose: to every position of a window its share."""
     image, share = np.zeros((*a.shape[:2], *w.padded), a.dtype), _over(a, divisor)
     for place in w.places:
@@ -436,16 +483,18 @@ def _spread(a: Any, size: Sizes, w: Windows, divisor: Any) -> Any:
     return np.ascontiguousarray(without_border(image, w, size))
 
 
-def _avg_pool_values(a: Any, w: Windows, divisor: Any, size: Sizes | None) -> Any:
+def _avg_pool_values(a: Array, w: Windows, divisor: Any, size: Sizes | None) -> Any:
     """Averages, or with a `size` shares for images of it: one operation, which is its own transpose."""
     return _average(a, w, divisor) if size is None else _spread(a, size, w, divisor)
 
 
-avg_pool_values = primitive("avg_pool", _avg_pool_values, settings=("w", "divisor", "size"),
-                            x=lambda xp, g, x_shape, w, divisor, size: xp.avg_pool(g, w, divisor, x_shape[2:] if size is None else None))
+avg_pool_values = primitive(
+    "avg_pool", _avg_pool_values, settings=("w", "divisor", "size"),
+    x=lambda xp, g, x_shape, w, divisor, size: xp.avg_pool(g, w, divisor, x_shape[2:] if size is None else None))
 
 
-def _avg_pool(name: str, n: int, input: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, include_pad: bool, override: Any = None) -> Any:
+def _avg_pool(name: str, n: int, input: Tensor, kernel_size: Ints, stride: Ints | None, padding: Ints, ceil_mode: bool,
+              include_pad: bool, override: int | None = None) -> Tensor:
     settings = _settings(name, n, kernel_size, stride, padding, 1)
     if override == 0:
         raise BadValue(f"{name}: divisor must be not zero", fix="divisor_override=None")
@@ -457,8 +506,9 @@ def _avg_pool(name: str, n: int, input: Any, kernel_size: Any, stride: Any, padd
     return _unbatched(avg_pool_values(x, w, divisor, None), input, n)
 
 
-def avg_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> Any:
-    """The average of each window along the last dimension.
+def avg_pool1d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, ceil_mode: bool = False,
+               count_include_pad: bool = True) -> Any:
+    """Return the average of each window along the last dimension.
 
     >>> import mutagrad as mg
     >>> mg.nn.functional.avg_pool1d(mg.tensor([[1., 3., 5., 7.]]), 2)
@@ -467,19 +517,21 @@ def avg_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 
     return _avg_pool("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
-def avg_pool2d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
-               divisor_override: int | None = None) -> Any:
-    """The average of each window over the last two dimensions."""
-    return _avg_pool("avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+def avg_pool2d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, ceil_mode: bool = False,
+               count_include_pad: bool = True, divisor_override: int | None = None) -> Any:
+    """Return the average of each window over the last two dimensions."""
+    return _avg_pool("avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
+                     divisor_override)
 
 
-def avg_pool3d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
-               divisor_override: int | None = None) -> Any:
-    """The average of each window over the last three dimensions."""
-    return _avg_pool("avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+def avg_pool3d(input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, ceil_mode: bool = False,
+               count_include_pad: bool = True, divisor_override: int | None = None) -> Any:
+    """Return the average of each window over the last three dimensions."""
+    return _avg_pool("avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
+                     divisor_override)
 
 
-def _adaptive_avg_pool(name: str, n: int, input: Any, output_size: Any) -> Any:
+def _adaptive_avg_pool(name: str, n: int, input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
     x = _batched(name, input, n)
     sizes = _adaptive_size(name, x, output_size, n)
     if x._array.dtype.kind not in "fV":
@@ -488,28 +540,30 @@ def _adaptive_avg_pool(name: str, n: int, input: Any, output_size: Any) -> Any:
         return _unbatched(make(np.zeros((*x._array.shape[:2], *sizes), x._array.dtype)), input, n)
     if set(sizes) == {1}:
         return _unbatched(mean_dims(x, tuple(range(2, n + 2)), True), input, n)
-    return _unbatched(resample(x, tuple((d + 2, mean_taps(m, out)) for d, (m, out) in enumerate(zip(x._array.shape[2:], sizes)))), input, n)
+    maps = tuple((d + 2, mean_taps(m, out)) for d, (m, out) in enumerate(zip(x._array.shape[2:], sizes)))
+    return _unbatched(resample(x, maps), input, n)
 
 
-def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
-    """The averages of so many windows of nearly equal size."""
+def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int | None]) -> Any:
+    """Return the averages of so many windows of nearly equal size."""
     return _adaptive_avg_pool("adaptive_avg_pool1d", 1, input, output_size)
 
 
-def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
-    """The averages of so many windows of nearly equal size."""
+def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None]) -> Any:
+    """Return the averages of so many windows of nearly equal size."""
     return _adaptive_avg_pool("adaptive_avg_pool2d", 2, input, output_size)
 
 
-def adaptive_avg_pool3d(input: Any, output_size: Any) -> Any:
-    """The averages of so many windows of nearly equal size."""
+def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int | None]) -> Any:
+    """Return the averages of so many windows of nearly equal size."""
     return _adaptive_avg_pool("adaptive_avg_pool3d", 3, input, output_size)
 
 
-# -------------------------------------------------------------------------------------------------------------------- norms
+# ---------------------------------------------------------------------------------------------------------------- norms
 
-def _lp_pool(name: str, n: int, input: Any, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Any:
-    norm_type = norm_type if isinstance(norm_type, TensorBase) else number(norm_type)  # differentiable, as PyTorch's
+def _lp_pool(name: str, n: int, input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None,
+             ceil_mode: bool) -> Any:
+    norm_type = norm_type if isinstance(norm_type, Tensor) else number(norm_type)  # differentiable, as PyTorch's
     if isinstance(norm_type, (complex, NoneType)):
         raise BadArgument(f"{name}: norm_type must be a number, not {type(norm_type).__name__}", fix="norm_type=2")
     x = tensor_argument(input, name)
@@ -522,16 +576,19 @@ def _lp_pool(name: str, n: int, input: Any, norm_type: float, kernel_size: Any, 
     return RECORDED.where(total == 0, 0.0, pow_values(safe, 1.0 / norm_type))
 
 
-def lp_pool1d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
+def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None = None,
+              ceil_mode: bool = False) -> Any:
     """The p-norm of each window along the last dimension (of signed powers: an odd p does not take magnitudes)."""
     return _lp_pool("lp_pool1d", 1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-def lp_pool2d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
-    """The p-norm of each window over the last two dimensions."""
+def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None = None,
+              ceil_mode: bool = False) -> Any:
+    """Return the p-norm of each window over the last two dimensions."""
     return _lp_pool("lp_pool2d", 2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-def lp_pool3d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
-    """The p-norm of each window over the last three dimensions."""
+def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None = None,
+              ceil_mode: bool = False) -> Any:
+    """Return the p-norm of each window over the last three dimensions."""
     return _lp_pool("lp_pool3d", 3, input, norm_type, kernel_size, stride, ceil_mode)

@@ -1,11 +1,12 @@
 """Recurrent layers: a state that each step of a sequence changes.
 
-A layer in one direction is one node for the whole sequence. What the steps need of their inputs is one product before it;
-in reverse all that does not depend on the adjoint is computed for all steps at once, and so is the derivative of the weights.
+A layer in one direction is one node for the whole sequence. What the steps need of their inputs is one product before
+it; in reverse all that does not depend on the adjoint is computed for all steps at once, and so is the derivative of
+the weights.
 
-Sequences of different lengths are packed: the rows of a step lie together, longest sequence first, so that a step works on
-the first `n` rows of the state. The functions that do the work write into that state, and run on arrays and, in a recorded
-sweep, on tensors alike.
+Sequences of different lengths are packed: the rows of a step lie together, longest sequence first, so that a step works
+on the first `n` rows of the state. The functions that do the work write into that state, and run on arrays and, in a
+recorded sweep, on tensors alike.
 """
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from ...core.codegen import primitive
 from ...core.dtypes import FLOAT, of_array
 from ...core.factory import make
 from ...core.op import RAW, RECORDED
-from ...core.storage import TensorBase
+from ...core.storage import TensorBase as Tensor
 from ..create.create import zeros_like
 from ..shape.shape import cat, pack, reshape, stack, tensor_argument, transpose, unpack
 from .dropout import dropout as drop
@@ -31,7 +32,7 @@ __all__ = ["gru", "gru_cell", "lstm", "lstm_cell", "rnn_relu", "rnn_relu_cell", 
 
 
 class Plan(NamedTuple):
-    """In which order steps are done: the rows of each and their number. `hidden` is the width, `projected` that of an LSTM's result."""
+    """The order of steps: the rows of each, and how many. `hidden` is the width, `projected` that of LSTM results."""
 
     steps: tuple[tuple[slice, int], ...]
     hidden: int
@@ -53,11 +54,12 @@ def _turned(xp: Any, w: Any, plan: Plan) -> Any:
     return np.ascontiguousarray(w.T) if xp is RAW and len(plan.steps) > 4 else w.T
 
 
-# Memory whose every element will be written: zeros would be fresh pages from the system each time, which costs more than the writes.
+# Memory whose every element will be written: zeros would be fresh pages from the system each time, which costs more
+# than the writes.
 RAW.blank_like, RECORDED.blank_like = np.empty_like, zeros_like
 
 
-# ------------------------------------------------------------------------------------------------------------------ LSTM
+# ----------------------------------------------------------------------------------------------------------------- LSTM
 
 def _both_weights(w: Any, plan: Plan) -> tuple[Any, Any]:
     """The matrices for state and projection, which come as one vector where there are both."""
@@ -116,13 +118,14 @@ def _lstm_reverse(xp: Any, g: Any, x: Any, h: Any, c: Any, w: Any, plan: Plan, m
     return dx, dh, dc, dweight if projection is None else xp.end_to_end(dweight, dresult.T @ (o * tanh_c))
 
 
-RAW.end_to_end, RECORDED.end_to_end = lambda *parts: pack(parts), lambda *parts: cat([reshape(part, -1) for part in parts])
+RAW.end_to_end = lambda *parts: pack(parts)
+RECORDED.end_to_end = lambda *parts: cat([reshape(part, -1) for part in parts])
 
 
-# ------------------------------------------------------------------------------------------------------------------- GRU
+# ------------------------------------------------------------------------------------------------------------------ GRU
 
 def _gru_steps(xp: Any, x: Any, h: Any, w: Any, b: Any, plan: Plan) -> tuple[Any, ...]:
-    """Results, last state; and for the reverse: activated gates (r, z, n), the state's part in n, and the states before."""
+    """Results, last state; and for the reverse: activated gates (r, z, n), the state's part in n, the states before."""
     n_rows, size = x.shape[0], plan.hidden
     h, weight = h * 1, _turned(xp, w, plan)
     out, before, part = (xp.blank_like(x[:, :size]) for _ in range(3))
@@ -162,7 +165,7 @@ def _gru_reverse(xp: Any, g: Any, x: Any, h: Any, w: Any, b: Any, plan: Plan, me
     return dx.reshape(n_rows, 3 * size), dh, dstate.T @ before, xp.sum(dstate, (0,), False)
 
 
-# ------------------------------------------------------------------------------------------------------------ the simple kind
+# ------------------------------------------------------------------------------------------------------ the simple kind
 
 def _rnn_steps(xp: Any, act: Any, x: Any, h: Any, w: Any, plan: Plan) -> tuple[Any, ...]:
     """Results, last state; and for the reverse the states before each step."""
@@ -175,7 +178,8 @@ def _rnn_steps(xp: Any, act: Any, x: Any, h: Any, w: Any, plan: Plan) -> tuple[A
     return out, h, out, before
 
 
-def _rnn_reverse(xp: Any, act: Any, slope: Any, g: Any, x: Any, h: Any, w: Any, plan: Plan, memory: Any) -> tuple[Any, ...]:
+def _rnn_reverse(xp: Any, act: Any, slope: Any, g: Any, x: Any, h: Any, w: Any, plan: Plan,
+                 memory: Any) -> tuple[Any, ...]:
     out, before = memory if xp is RAW else _rnn_steps(xp, act, x, h, w, plan)[2:]
     dout, dh = unpack(g, [x.shape, h.shape])
     dh = dh * 1
@@ -186,7 +190,7 @@ def _rnn_reverse(xp: Any, act: Any, slope: Any, g: Any, x: Any, h: Any, w: Any, 
     return dx, dh, dx.T @ before
 
 
-# ---------------------------------------------------------------------------------------------------------- declarations
+# --------------------------------------------------------------------------------------------------------- declarations
 
 def _with_memory(steps: Callable[..., tuple[Any, ...]], results: int) -> Callable[..., Any]:
     """The forward: results in one array, and what the reverse needs in the list `memory`."""
@@ -241,7 +245,7 @@ _rnn_relu = _simple("rnn_relu", lambda xp, *rest: _rnn_steps(xp, xp.relu, *rest)
                     lambda xp, *rest: _rnn_reverse(xp, xp.relu, lambda xp, out: out != 0, *rest))
 
 
-# --------------------------------------------------------------------------------------------------- one layer, one direction
+# --------------------------------------------------------------------------------------------- one layer, one direction
 
 class Weights(NamedTuple):
     """Of one layer in one direction: for the input, for the state, their biases, and an LSTM's projection."""
@@ -258,7 +262,8 @@ def _sum(a: Any, b: Any) -> Any:
     return b if a is None else a if b is None else a + b
 
 
-def _lstm_layer(x: Any, states: Sequence[Any], w: Weights, batch_sizes: Sequence[int], backwards: bool) -> tuple[Any, ...]:
+def _lstm_layer(x: Tensor, states: Sequence[Tensor], w: Weights, batch_sizes: Sequence[int],
+                backwards: bool) -> tuple[Any, ...]:
     h, c = states
     hidden, projected = c._array.shape[1], 0 if w.hr is None else w.hr._array.shape[0]
     weight = w.hh if w.hr is None else RECORDED.end_to_end(w.hh, w.hr)
@@ -267,7 +272,8 @@ def _lstm_layer(x: Any, states: Sequence[Any], w: Weights, batch_sizes: Sequence
     return unpack(found, [(x._array.shape[0], projected or hidden), h._array.shape, c._array.shape])
 
 
-def _gru_layer(x: Any, states: Sequence[Any], w: Weights, batch_sizes: Sequence[int], backwards: bool) -> tuple[Any, ...]:
+def _gru_layer(x: Tensor, states: Sequence[Tensor], w: Weights, batch_sizes: Sequence[int],
+               backwards: bool) -> tuple[Any, ...]:
     h, = states
     bias = make(np.zeros(w.hh._array.shape[0], w.hh._array.dtype)) if w.b_hh is None else w.b_hh
     x = linear(x, w.ih, w.b_ih)
@@ -276,7 +282,8 @@ def _gru_layer(x: Any, states: Sequence[Any], w: Weights, batch_sizes: Sequence[
 
 
 def _rnn_layer(operation: Any) -> Callable[..., tuple[Any, ...]]:
-    def layer(x: Any, states: Sequence[Any], w: Weights, batch_sizes: Sequence[int], backwards: bool) -> tuple[Any, ...]:
+    def layer(x: Tensor, states: Sequence[Tensor], w: Weights, batch_sizes: Sequence[int],
+              backwards: bool) -> tuple[Any, ...]:
         h, = states
         x = linear(x, w.ih, _sum(w.b_ih, w.b_hh))
         found = operation(x, h, w.hh, _plan(batch_sizes, backwards, h._array.shape[1]), [])
@@ -298,27 +305,29 @@ LSTM, GRU = Kind("lstm", 4, 2, _lstm_layer), Kind("gru", 3, 1, _gru_layer)
 RNN_TANH, RNN_RELU = Kind("rnn_tanh", 1, 1, _rnn_layer(_rnn_tanh)), Kind("rnn_relu", 1, 1, _rnn_layer(_rnn_relu))
 
 
-def _check_layer(name: str, kind: Kind, x: Any, states: Sequence[Any], w: Weights, batch: int) -> None:
-    """Raises where sizes or types do not fit, before anything is computed."""
+def _check_layer(name: str, kind: Kind, x: Tensor, states: Sequence[Tensor], w: Weights, batch: int) -> None:
+    """Raise where sizes or types do not fit, before anything is computed."""
     given = [tensor_argument(t, name) for t in (x, *states, *w) if t is not None]
     dtypes = {t._array.dtype for t in given}
     if len(dtypes) > 1 or of_array(x._array.dtype).category != FLOAT:
-        raise DTypeError(f"{name}: input, state and weights have types {', '.join(sorted(of_array(d).name for d in dtypes))}",
+        kinds = ", ".join(sorted(of_array(d).name for d in dtypes))
+        raise DTypeError(f"{name}: input, state and weights have types {kinds}",
                          why="they need one floating point type", fix="x.to(weight.dtype)")
     rows, width = w.hh._array.shape if w.hh._array.ndim == 2 else (0, 0)
     hidden = rows // kind.gates
-    shapes: list[tuple[str, Any, tuple[int, ...]]] = [("the state", states[0], (batch, width)), ("w_ih", w.ih, (rows, x._array.shape[-1]))]
+    shapes: list[tuple[str, Any, tuple[int, ...]]] = [
+        ("the state", states[0], (batch, width)), ("w_ih", w.ih, (rows, x._array.shape[-1]))]
     shapes += [("w_hh", w.hh, (hidden * kind.gates, hidden))] if w.hr is None else [("w_hr", w.hr, (width, hidden))]
     shapes += [("the cell state", states[1], (batch, hidden))] if kind.states == 2 else []
     shapes += [("a bias", b, (rows,)) for b in (w.b_ih, w.b_hh) if b is not None]
     for what, tensor, shape in shapes:
         if tensor._array.shape != shape:
             raise ShapeError(f"{name}: {what} has shape {tensor._array.shape}, expected {shape}",
-                             why=f"the input has shape {x._array.shape} and the weights of the state {w.hh._array.shape}",
-                             fix=f"a tensor of shape {shape}")
+                             why=f"the input has shape {x._array.shape} and the weights "
+                                 f"of the state {w.hh._array.shape}", fix=f"a tensor of shape {shape}")
 
 
-# ------------------------------------------------------------------------------------------------------------ whole networks
+# ------------------------------------------------------------------------------------------------------- whole networks
 
 class Shape(NamedTuple):
     """How layers are put together."""
@@ -330,11 +339,13 @@ class Shape(NamedTuple):
     bidirectional: bool
 
 
-def network(kind: Kind, x: Any, batch_sizes: Sequence[int], states: Sequence[Any], params: Sequence[Any], shape: Shape) -> tuple[Any, ...]:
+def network(kind: Kind, x: Tensor, batch_sizes: Sequence[int], states: Sequence[Tensor], params: Sequence[Any],
+            shape: Shape) -> tuple[Any, ...]:
     """All layers on packed rows: the last one's results, and the last states of every layer and direction."""
     if sum(batch_sizes) != x._array.shape[0] or any(a < b for a, b in pairwise(batch_sizes)):
         raise ShapeError(f"{kind.name}: batch_sizes {batch_sizes} do not describe {x._array.shape[0]} packed rows",
-                         why="they must not grow, and sum to the number of rows", fix="nn.utils.rnn.pack_padded_sequence(x, lengths)")
+                         why="they must not grow, and sum to the number of rows",
+                         fix="nn.utils.rnn.pack_padded_sequence(x, lengths)")
     weights = _by_layer(kind, params, shape, projected=states[0]._array.shape[-1] != states[-1]._array.shape[-1])
     last: list[tuple[Any, ...]] = []
     for number in range(shape.num_layers):
@@ -357,7 +368,8 @@ def _by_layer(kind: Kind, params: Sequence[Any], shape: Shape, projected: bool) 
     each = 2 + 2 * bool(shape.has_biases) + projected
     count = shape.num_layers * (1 + bool(shape.bidirectional))
     if len(params) != each * count:
-        raise BadValue(f"{kind.name}: got {len(params)} weights, expected {each * count}", why=f"there are {count} layers and directions, each with {each}",
+        raise BadValue(f"{kind.name}: got {len(params)} weights, expected {each * count}",
+                       why=f"there are {count} layers and directions, each with {each}",
                        fix="w_ih, w_hh, b_ih, b_hh for each layer and direction")
     groups = [list(params[k:k + each]) for k in range(0, len(params), each)]
     if not shape.has_biases:
@@ -365,12 +377,17 @@ def _by_layer(kind: Kind, params: Sequence[Any], shape: Shape, projected: bool) 
     return [Weights(*group) for group in groups]
 
 
-def _call(kind: Kind, input: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """PyTorch's two forms: a padded batch `(input, hx, params, ..., batch_first)`, or rows that are packed `(data, batch_sizes, hx, params, ...)`."""
-    packed = len(arguments) > 2 and isinstance(arguments[0], TensorBase) and not (isinstance(arguments[1], (tuple, list)) and kind.states == 1)
+def _call(kind: Kind, input: Tensor, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Either of PyTorch's forms: a padded batch `(input, hx, params, ..., batch_first)`, or packed rows.
+
+    The latter are `(data, batch_sizes, hx, params, ...)`.
+    """
+    packed = (len(arguments) > 2 and isinstance(arguments[0], Tensor)
+              and not (isinstance(arguments[1], (tuple, list)) and kind.states == 1))
     if len(arguments) != 8:
         raise BadArgument(f"{kind.name}: takes 9 arguments, got {len(arguments) + 1}",
-                          fix=f"{kind.name}(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)")
+                          fix=f"{kind.name}(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, "
+                              "batch_first)")
     tensor_argument(input, kind.name)
     hx, params, *rest = arguments[packed:]
     states = (hx,) if kind.states == 1 else hx
@@ -380,50 +397,53 @@ def _call(kind: Kind, input: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]
     return padded(kind, input, states, params, Shape(*shape), batch_first)
 
 
-def padded(kind: Kind, input: Any, states: Sequence[Any], params: Sequence[Any], shape: Shape, batch_first: bool) -> tuple[Any, ...]:
+def padded(kind: Kind, input: Tensor, states: Sequence[Tensor], params: Sequence[Any], shape: Shape,
+           batch_first: bool) -> tuple[Any, ...]:
     """The same for a batch of sequences of one length: `(steps, batch, features)`."""
     if input._array.ndim != 3:
-        raise ShapeError(f"{kind.name}: expects an input of 3 dimensions, got shape {input._array.shape}", fix="(steps, batch, features)")
+        raise ShapeError(f"{kind.name}: expects an input of 3 dimensions, got shape {input._array.shape}",
+                         fix="(steps, batch, features)")
     x = transpose(input, 0, 1) if batch_first else input
     steps, batch, width = x._array.shape
     if not steps:
-        raise ShapeError(f"{kind.name}: Expected sequence length to be larger than 0 in RNN", why=f"the input has shape {input._array.shape}",
-                         fix="at least one step")
+        raise ShapeError(f"{kind.name}: Expected sequence length to be larger than 0 in RNN",
+                         why=f"the input has shape {input._array.shape}", fix="at least one step")
     out, *last = network(kind, reshape(x, steps * batch, width), [batch] * steps, states, params, shape)
     out = reshape(out, steps, batch, out._array.shape[1])
     return transpose(out, 0, 1) if batch_first else out, *last
 
 
-def lstm(input: Any, *arguments: Any) -> tuple[Any, ...]:
-    """Layers of long short-term memory over a sequence: results, last state and last cell state.
+def lstm(input: Tensor, *arguments: Any) -> tuple[Any, ...]:
+    """Run layers of long short-term memory over a sequence: results, last state and last cell state.
 
-    `lstm(input, (h, c), params, has_biases, num_layers, dropout, train, bidirectional, batch_first)`, or, for rows that are packed,
-    `lstm(data, batch_sizes, (h, c), params, has_biases, num_layers, dropout, train, bidirectional)`.
+    `lstm(input, (h, c), params, has_biases, num_layers, dropout, train, bidirectional, batch_first)`, or, for rows that
+    are packed, `lstm(data, batch_sizes, (h, c), params, has_biases, num_layers, dropout, train, bidirectional)`.
     """
     return _call(LSTM, input, arguments)
 
 
-def gru(input: Any, *arguments: Any) -> tuple[Any, ...]:
-    """Layers of gated recurrent units over a sequence: results and last state. Called like `lstm`, with one state."""
+def gru(input: Tensor, *arguments: Any) -> tuple[Any, ...]:
+    """Run layers of gated recurrent units over a sequence: results, last state. Called like `lstm`, with one state."""
     return _call(GRU, input, arguments)
 
 
-def rnn_tanh(input: Any, *arguments: Any) -> tuple[Any, ...]:
-    """Layers that apply tanh to a linear function of input and state: results and last state. Called like `gru`."""
+def rnn_tanh(input: Tensor, *arguments: Any) -> tuple[Any, ...]:
+    """Run layers that apply tanh to a linear function of input and state: results and last state. Called like `gru`."""
     return _call(RNN_TANH, input, arguments)
 
 
-def rnn_relu(input: Any, *arguments: Any) -> tuple[Any, ...]:
-    """Layers that apply relu to a linear function of input and state: results and last state. Called like `gru`."""
+def rnn_relu(input: Tensor, *arguments: Any) -> tuple[Any, ...]:
+    """Run layers that apply relu to a linear function of input and state: results and last state. Called like `gru`."""
     return _call(RNN_RELU, input, arguments)
 
 
-# ------------------------------------------------------------------------------------------------------------------ one step
+# ------------------------------------------------------------------------------------------------------------- one step
 
-def _cell(name: str, kind: Kind, input: Any, states: Sequence[Any], w: Weights) -> tuple[Any, ...]:
+def _cell(name: str, kind: Kind, input: Tensor, states: Sequence[Tensor], w: Weights) -> tuple[Any, ...]:
     tensor_argument(input, name)
     if input._array.ndim not in (1, 2):
-        raise ShapeError(f"{name}: expects an input of 1 or 2 dimensions, got shape {input._array.shape}", fix="(batch, features)")
+        raise ShapeError(f"{name}: expects an input of 1 or 2 dimensions, got shape {input._array.shape}",
+                         fix="(batch, features)")
     one = input._array.ndim == 1
     x, *states = ((reshape(tensor_argument(t, name), 1, -1) for t in (input, *states)) if one else (input, *states))
     _check_layer(name, kind, x, states, w, x._array.shape[0])
@@ -431,24 +451,29 @@ def _cell(name: str, kind: Kind, input: Any, states: Sequence[Any], w: Weights) 
     return tuple(reshape(s, -1) for s in new) if one else tuple(new)
 
 
-def lstm_cell(input: Any, hx: Sequence[Any], w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> tuple[Any, Any]:
+def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
+              b_hh: Tensor | None = None) -> tuple[Any, Any]:
     """One step of long short-term memory: the new state and cell state."""
     if not isinstance(hx, (tuple, list)) or len(hx) != 2:
-        raise BadArgument("lstm_cell: hx must be a pair of tensors, state and cell state", fix="lstm_cell(x, (h, c), w_ih, w_hh)")
+        raise BadArgument("lstm_cell: hx must be a pair of tensors, state and cell state",
+                          fix="lstm_cell(x, (h, c), w_ih, w_hh)")
     h, c = _cell("lstm_cell", LSTM, input, hx, Weights(w_ih, w_hh, b_ih, b_hh))
     return h, c
 
 
-def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
+             b_hh: Tensor | None = None) -> Any:
     """One step of a gated recurrent unit: the new state."""
     return _cell("gru_cell", GRU, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]
 
 
-def rnn_tanh_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
+                  b_hh: Tensor | None = None) -> Any:
     """tanh of a linear function of input and state: the new state."""
     return _cell("rnn_tanh_cell", RNN_TANH, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]
 
 
-def rnn_relu_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
+                  b_hh: Tensor | None = None) -> Any:
     """relu of a linear function of input and state: the new state."""
     return _cell("rnn_relu_cell", RNN_RELU, input, (hx,), Weights(w_ih, w_hh, b_ih, b_hh))[0]

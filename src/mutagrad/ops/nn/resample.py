@@ -8,11 +8,14 @@ from math import floor, isfinite, prod
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import anywhere
 from ...arrays.numpy import silenced
 from ...base.errors import BadArgument, BadValue, DTypeError, NotSupported, ShapeError, may_need_much
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.factory import make
 from ...core.number import number
+from ...core.storage import TensorBase as Tensor
 from ..linalg.products import matmul
 from ..math.elementwise import clamp_values
 from ..select.selecting import gather
@@ -22,6 +25,8 @@ FUNCTIONS = "affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d"
 
 __all__ = ["affine_grid", "grid_sample", "interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]
 
+Ints = int | Sequence[int]  # one number for all dimensions, or one for each
+
 
 def whole_numbers(value: Any, n: int, name: str, what: str) -> tuple[int, ...]:
     """A setting for each of n dimensions, from one number for all or a sequence of them."""
@@ -29,20 +34,21 @@ def whole_numbers(value: Any, n: int, name: str, what: str) -> tuple[int, ...]:
     if any(isinstance(v, bool) or not hasattr(v, "__index__") for v in given):
         raise BadArgument(f"{name}: {what} must be an integer or {n} of them, not {value!r}", fix=f"{what}={(1,) * n}")
     if len(given) not in (1, n):
-        raise BadValue(f"{name}: {what} must be one number or {n} of them, got {len(given)}: {value!r}", fix=f"{what}={(given * n)[:n] or 1}")
+        raise BadValue(f"{name}: {what} must be one number or {n} of them, got {len(given)}: {value!r}",
+                       fix=f"{what}={(given * n)[:n] or 1}")
     return tuple(int(v.__index__()) for v in (given * n if len(given) == 1 else given))
 
 
 
-# ------------------------------------------------------------------------------------------------- one dimension at a time
+# ---------------------------------------------------------------------------------------------- one dimension at a time
 
 class Taps:
-    """What each position along a new dimension is made of: positions of the old one, and their weights (None for a copy).
+    """What each position along a new dimension is made of: positions of the old one, and weights (None for a copy).
 
     Rows of taps, not a matrix: what a result is not made of must not reach it, even if that is nan.
     """
 
-    def __init__(self, size: int, positions: Any, weights: Any) -> None:
+    def __init__(self, size: int, positions: Array, weights: Array | None) -> None:
         self.size, self.positions, self.weights = size, positions, weights
         self._transposed: Taps | None = None
 
@@ -68,11 +74,12 @@ class Taps:
         places, parts = np.zeros(shape, np.int64), np.zeros(shape)
         places[sources, column], parts[sources, column] = results, weights
         unused = np.arange(shape[1]) >= counts[:, None]
-        places = np.where(unused, np.where(counts > 0, places[:, 0], np.arange(self.size).clip(0, max(n - 1, 0)))[:, None], places)
+        first = np.where(counts > 0, places[:, 0], np.arange(self.size).clip(0, max(n - 1, 0)))
+        places = np.where(unused, first[:, None], places)
         return Taps(n, places, parts)
 
 
-def _along(a: Any, dim: int, taps: Taps) -> Any:
+def _along(a: Array, dim: int, taps: Taps) -> Any:
     if taps.weights is None:
         return a.take(taps.positions[:, 0], dim)
     if not taps.size:
@@ -84,17 +91,18 @@ def _along(a: Any, dim: int, taps: Taps) -> Any:
     return out
 
 
-def _resample(a: Any, maps: tuple[tuple[int, Taps], ...]) -> Any:
+def _resample(a: Array, maps: tuple[tuple[int, Taps], ...]) -> Array:
     for dim, taps in maps:
         a = _along(a, dim, taps)
     return a if maps else a.copy()
 
 
-resample = primitive("resample", _resample, settings=("maps",),
-                     x=lambda xp, g, maps: xp.resample(g, tuple((dim, taps.transposed) for dim, taps in reversed(maps))))
+resample = primitive(
+    "resample", _resample, settings=("maps",),
+    x=lambda xp, g, maps: xp.resample(g, tuple((dim, taps.transposed) for dim, taps in reversed(maps))))
 
 
-# --------------------------------------------------------------------------------------------------------- interpolation
+# -------------------------------------------------------------------------------------------------------- interpolation
 
 def _sources(n: int, out: int, scale: float | None, align: bool) -> Any:
     """Where in the old dimension the middle of each new position lies."""
@@ -142,17 +150,18 @@ def _cubic(n: int, out: int, scale: float | None, align: bool) -> Taps:
     return Taps(n, positions, np.stack(_cubic_weights(at - left, CUBIC), 1))
 
 
-def _triangle(d: Any) -> Any:
+def _triangle(d: Array) -> Any:
     return (1 - np.abs(d)).clip(0, None)
 
 
-def _keys(d: Any) -> Any:
+def _keys(d: Array) -> Any:
     """The cubic of image libraries, which PyTorch takes where it filters."""
     d = np.abs(d)
     return np.where(d < 1, (1.5 * d - 2.5) * d * d + 1, np.where(d < 2, ((-0.5 * d + 2.5) * d - 4) * d + 2, 0.0))
 
 
-def _filtered(n: int, out: int, scale: float | None, align: bool, kernel: Callable[[Any], Any], reach: float) -> Taps:
+def _filtered(n: int, out: int, scale: float | None, align: bool, kernel: Callable[[Array], Array],
+              reach: float) -> Taps:
     """Every old position under a kernel that is as wide as the step: `antialias`."""
     step = ((n - 1) / (out - 1) if out > 1 else 0.0) if align else _step(n, out, scale)
     width = max(step, 1.0)
@@ -188,22 +197,27 @@ def _map(mode: str, n: int, out: int, scale: float | None, align: bool, antialia
 _DIMENSIONS = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
 
 
-def _new_sizes(shape: tuple[int, ...], size: Any, scale_factor: Any, recompute: bool) -> tuple[tuple[int, ...], tuple[float | None, ...]]:
+def _new_sizes(shape: tuple[int, ...], size: Any, scale_factor: Any,
+               recompute: bool) -> tuple[tuple[int, ...], tuple[float | None, ...]]:
     n = len(shape)
     if (size is None) == (scale_factor is None):
-        raise BadValue(f"interpolate: {'either' if size is None else 'only one of'} size or scale_factor must be given", fix="size=(8, 8)")
+        raise BadValue(f"interpolate: {'either' if size is None else 'only one of'} size or scale_factor must be given",
+                       fix="size=(8, 8)")
     if size is not None:
         if isinstance(size, (tuple, list)) and len(size) != n:
-            raise BadValue(f"interpolate: {len(size)} sizes for {n} dimensions behind batch and channels", why=f"they are {shape}", fix=f"size={shape}")
+            raise BadValue(f"interpolate: {len(size)} sizes for {n} dimensions behind batch and channels",
+                           why=f"they are {shape}", fix=f"size={shape}")
         if recompute:
             raise BadValue("interpolate: recompute_scale_factor has no meaning with a size", fix="scale_factor=2")
         return whole_numbers(size, n, "interpolate", "size"), (None,) * n
     given = tuple(map(number, scale_factor)) if isinstance(scale_factor, (tuple, list)) else (number(scale_factor),) * n
     if not all(isinstance(s, (int, float)) and isfinite(s) for s in given):
-        raise BadArgument(f"interpolate: scale_factor must be a number or {n} of them, not {scale_factor!r}", fix="scale_factor=2.0")
+        raise BadArgument(f"interpolate: scale_factor must be a number or {n} of them, not {scale_factor!r}",
+                          fix="scale_factor=2.0")
     scales = tuple(float(s) for s in given)
     if len(scales) != n:
-        raise BadValue(f"interpolate: {len(scales)} scale factors for {n} dimensions behind batch and channels", fix=f"scale_factor={(2.0,) * n}")
+        raise BadValue(f"interpolate: {len(scales)} scale factors for {n} dimensions behind batch and channels",
+                       fix=f"scale_factor={(2.0,) * n}")
     sizes = tuple(floor(m * s) for m, s in zip(shape, scales))
     return sizes, (None,) * n if recompute else scales
 
@@ -211,12 +225,14 @@ def _new_sizes(shape: tuple[int, ...], size: Any, scale_factor: Any, recompute: 
 _OF_BYTES = ("nearest", "nearest-exact", "bilinear", "bicubic")  # modes for images of uint8
 
 
-def _check_interpolation(x: Any, mode: str, align: Any, antialias: bool, n: int) -> None:
+def _check_interpolation(x: Tensor, mode: str, align: bool | None, antialias: bool, n: int) -> None:
     if mode not in ("nearest", "nearest-exact", "area", *_DIMENSIONS):
-        raise NotSupported(f"interpolate: mode={mode!r} is not known", fix="mode='nearest', 'linear', 'bilinear', 'bicubic', 'trilinear' or 'area'")
+        raise NotSupported(f"interpolate: mode={mode!r} is not known",
+                           fix="mode='nearest', 'linear', 'bilinear', 'bicubic', 'trilinear' or 'area'")
     if n not in (1, 2, 3) or _DIMENSIONS.get(mode, n) != n:
         raise NotSupported(f"interpolate: mode={mode!r} does not take {n + 2} dimensions (shape {x._array.shape})",
-                           why="the first two are batch and channels", fix="mode='bilinear' for images of shape (n, c, h, w)")
+                           why="the first two are batch and channels",
+                           fix="mode='bilinear' for images of shape (n, c, h, w)")
     if align is not None and mode not in _DIMENSIONS:
         raise BadValue(f"interpolate: align_corners has no meaning with mode={mode!r}", fix="leave it out")
     if antialias and mode not in ("bilinear", "bicubic"):
@@ -226,9 +242,10 @@ def _check_interpolation(x: Any, mode: str, align: Any, antialias: bool, n: int)
 
 
 @may_need_much
-def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
-                recompute_scale_factor: bool | None = None, antialias: bool = False) -> Any:
-    """Images (or sequences, or volumes) of another size.
+def interpolate(input: Tensor, size: Ints | None = None, scale_factor: float | Sequence[float] | None = None,
+                mode: str = "nearest", align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
+                antialias: bool = False) -> Any:
+    """Return images (or sequences, or volumes) of another size.
 
     >>> import mutagrad as mg
     >>> mg.nn.functional.interpolate(mg.tensor([[[0., 2.]]]), scale_factor=2, mode="linear")
@@ -239,52 +256,57 @@ def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: st
     _check_interpolation(x, mode, align_corners, antialias, len(shape) - 2)
     sizes, scales = _new_sizes(shape[2:], size, scale_factor, bool(recompute_scale_factor))
     if min(*sizes, *shape[1:]) <= 0:
-        raise BadValue(f"interpolate: sizes must be positive, but {shape[2:]} would become {sizes}", why=f"the shape is {shape}", fix="a larger size")
-    maps = tuple((d + 2, _map(mode, n, m, s, bool(align_corners), antialias)) for d, (n, m, s) in enumerate(zip(shape[2:], sizes, scales)))
+        raise BadValue(f"interpolate: sizes must be positive, but {shape[2:]} would become {sizes}",
+                       why=f"the shape is {shape}", fix="a larger size")
+    maps = tuple((d + 2, _map(mode, n, m, s, bool(align_corners), antialias))
+                 for d, (n, m, s) in enumerate(zip(shape[2:], sizes, scales)))
     if x._array.dtype != np.uint8 or mode.startswith("nearest"):
         return resample(x, maps)
     between = resample(make(x._array.astype(np.float32)), maps)._array
     return make(np.rint(between).clip(0, 255).astype(np.uint8))
 
 
-def upsample(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None) -> Any:
-    """The older name of interpolate."""
+def upsample(input: Tensor, size: Ints | None = None, scale_factor: float | Sequence[float] | None = None,
+             mode: str = "nearest", align_corners: bool | None = None) -> Any:
+    """Do the same as interpolate, under its older name."""
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
-def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+def upsample_nearest(input: Tensor, size: Ints | None = None,
+                     scale_factor: float | Sequence[float] | None = None) -> Any:
     """Interpolation by the nearest position."""
     return interpolate(input, size, scale_factor, "nearest")
 
 
-def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+def upsample_bilinear(input: Tensor, size: Ints | None = None,
+                      scale_factor: float | Sequence[float] | None = None) -> Any:
     """Linear interpolation along two dimensions, with the corners aligned."""
     return interpolate(input, size, scale_factor, "bilinear", True)
 
 
-# -------------------------------------------------------------------------------------------------------- at coordinates
+# ------------------------------------------------------------------------------------------------------- at coordinates
 
 _MODES, _BORDERS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
 
 
-def _constant(array: Any, like: Any) -> Any:
+def _constant(array: Array, like: Tensor) -> Any:
     return make(np.asarray(array, like._array.dtype))
 
 
-def _pixels(coordinate: Any, n: int, align: bool) -> Any:
+def _pixels(coordinate: Tensor, n: int, align: bool) -> Tensor:
     """From -1 ... 1 to positions along a dimension of size n."""
     return (coordinate + 1) * ((n - 1) / 2) if align else ((coordinate + 1) * n - 1) * 0.5
 
 
 @silenced
-def _turns(distance: Any, span: float) -> tuple[Any, Any]:
-    """Of positions that are reflected at the ends of a span: the sign that they get, and from where they are counted then."""
+def _turns(distance: Array, span: float) -> tuple[Any, Any]:
+    """Of positions reflected at the ends of a span: the sign that they get, and from where they are counted then."""
     turns = np.floor(np.abs(distance) / span)
     even = turns % 2 == 0
     return np.where(distance < 0, -1, 1) * np.where(even, 1, -1), np.where(even, -turns * span, (turns + 1) * span)
 
 
-def _mirrored(at: Any, n: int, align: bool) -> Any:
+def _mirrored(at: Tensor, n: int, align: bool) -> Any:
     """Positions outside reflected at the borders as often as it takes; slopes change sign with each."""
     low, span = (0.0, n - 1.0) if align else (-0.5, float(n))
     if span <= 0:
@@ -293,17 +315,18 @@ def _mirrored(at: Any, n: int, align: bool) -> Any:
     return (at - low) * _constant(sign, at) + _constant(start + low, at)
 
 
-def _bounded(at: Any, n: int, border: str, align: bool) -> Any:
+def _bounded(at: Tensor, n: int, border: str, align: bool) -> Any:
     if border == "zeros":
         return at
     if border == "reflection":
         at = _mirrored(at, n, align)
     inside = (at._array > 0) & (at._array < n - 1)  # at the very border PyTorch's slope is zero
-    return clamp_values(at, 0, n - 1) * _constant(inside, at) + _constant(np.where(inside, 0, at._array.clip(0, n - 1)), at)
+    outside = np.where(inside, 0, at._array.clip(0, n - 1))
+    return clamp_values(at, 0, n - 1) * _constant(inside, at) + _constant(outside, at)
 
 
-def _neighbours(at: Any, n: int, mode: str, border: str, align: bool) -> list[tuple[Any, Any, Any]]:
-    """Along one dimension, for every neighbour: its position, whether it exists, and its weight (None for all of it)."""
+def _neighbours(at: Tensor, n: int, mode: str, border: str, align: bool) -> list[tuple[Any, Any, Any]]:
+    """Along one dimension, for every neighbour: its position, whether it exists, and its weight (None for all)."""
     if mode == "bicubic":
         left = np.floor(at._array)
         weights = _cubic_weights(at - _constant(left, at), CUBIC)
@@ -316,35 +339,44 @@ def _neighbours(at: Any, n: int, mode: str, border: str, align: bool) -> list[tu
             left = np.floor(at._array)
             part = at - _constant(left, at)
             places, weights = [left, left + 1], [1 - part, part]
-    return [(np.nan_to_num(p).clip(0, n - 1).astype(np.int64), (p >= 0) & (p <= n - 1), w) for p, w in zip(places, weights)]
+    return [(np.nan_to_num(p).clip(0, n - 1).astype(np.int64), (p >= 0) & (p <= n - 1), w)
+            for p, w in zip(places, weights)]
 
 
-def _check_grid(input: Any, grid: Any, mode: str, border: str) -> None:
+def _check_grid(input: Tensor, grid: Tensor, mode: str, border: str) -> None:
     x, at = tensor_argument(input, "grid_sample")._array, tensor_argument(grid, "grid_sample")._array
     for what, given, known in (("mode", mode, _MODES), ("padding_mode", border, _BORDERS)):
         if given not in known:
-            raise BadValue(f"grid_sample: expected {what} to be one of {known}, but got: {given!r}", fix=f"{what}={known[0]!r}")
+            raise BadValue(f"grid_sample: expected {what} to be one of {known}, but got: {given!r}",
+                           fix=f"{what}={known[0]!r}")
     if x.dtype is not at.dtype:
-        raise DTypeError(f"grid_sample: input is {x.dtype.name} and grid {at.dtype.name}", why="they must have one type", fix="grid.to(input.dtype)")
+        raise DTypeError(f"grid_sample: input is {x.dtype.name} and grid {at.dtype.name}",
+                         why="they must have one type", fix="grid.to(input.dtype)")
     if x.ndim not in (4, 5) or at.ndim != x.ndim or at.shape[-1] != x.ndim - 2 or x.shape[0] != at.shape[0]:
-        last = f"grid to have size {x.ndim - 2} in last dimension" if at.shape[-1:] != (x.ndim - 2,) else "grid and input to have same batch size"
+        last = (f"grid to have size {x.ndim - 2} in last dimension" if at.shape[-1:] != (x.ndim - 2,)
+                else "grid and input to have same batch size")
         raise ShapeError(f"grid_sample: expected {last}, got input of shape {x.shape} and grid of shape {at.shape}",
-                         why="expected (n, c, h, w) with (n, h', w', 2), or (n, c, d, h, w) with (n, d', h', w', 3)", fix="check the order of dimensions")
+                         why="expected (n, c, h, w) with (n, h', w', 2), or (n, c, d, h, w) with (n, d', h', w', 3)",
+                         fix="check the order of dimensions")
     if 0 in x.shape[1:]:
-        raise ShapeError(f"grid_sample: expected input to have non-empty spatial dimensions, got shape {x.shape}", fix="an input without sizes of zero")
+        raise ShapeError(f"grid_sample: expected input to have non-empty spatial dimensions, got shape {x.shape}",
+                         fix="an input without sizes of zero")
     if mode == "bicubic" and x.ndim == 5:
-        raise ShapeError("grid_sample: bicubic interpolation only supports 4D input", why=f"the input has shape {x.shape}", fix="mode='bilinear'")
+        raise ShapeError("grid_sample: bicubic interpolation only supports 4D input",
+                         why=f"the input has shape {x.shape}", fix="mode='bilinear'")
 
 
-def grid_sample(input: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None) -> Any:
-    """Images read at the coordinates in `grid`, which go from -1 to 1 (the last dimension holds x, y and, for volumes, z)."""
+def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
+                align_corners: bool | None = None) -> Any:
+    """Read images at the coordinates in `grid`, from -1 to 1 (the last dimension holds x, y and, for volumes, z)."""
     _check_grid(input, grid, mode, padding_mode)
     n, c, *sizes = input._array.shape
     shape = grid._array.shape[1:-1]
     positions = reshape(grid, n, prod(shape), len(sizes))
     flat = reshape(input, n, c, prod(sizes))
-    dims = [_neighbours(_pixels(select(positions, 2, len(sizes) - 1 - d), size, bool(align_corners)), size, mode, padding_mode, bool(align_corners))
-            for d, size in enumerate(sizes)]
+    corners = bool(align_corners)
+    pixels = [_pixels(select(positions, 2, len(sizes) - 1 - d), size, corners) for d, size in enumerate(sizes)]
+    dims = [_neighbours(at, size, mode, padding_mode, corners) for at, size in zip(pixels, sizes)]
     total = None
     for corner in product(*dims):
         term = _corner(flat, corner, sizes)
@@ -352,7 +384,7 @@ def grid_sample(input: Any, grid: Any, mode: str = "bilinear", padding_mode: str
     return reshape(total, n, c, *shape)
 
 
-def _corner(flat: Any, corner: tuple[tuple[Any, Any, Any], ...], sizes: Sequence[int]) -> Any:
+def _corner(flat: Tensor, corner: tuple[tuple[Any, Any, Any], ...], sizes: Sequence[int]) -> Any:
     """What one neighbour of every point contributes."""
     place, exists, weight = np.zeros_like(corner[0][0]), np.ones_like(corner[0][1]), None
     for (p, there, w), size in zip(corner, sizes):
@@ -361,14 +393,15 @@ def _corner(flat: Any, corner: tuple[tuple[Any, Any, Any], ...], sizes: Sequence
     index = np.broadcast_to(place[:, None], (flat._array.shape[0], flat._array.shape[1], place.shape[1]))
     value = gather(flat, 2, make(np.ascontiguousarray(index)))
     inside = _constant(exists[:, None], flat)
-    value = value if exists.all() else value * inside
+    value = value * inside if anywhere(~exists) else value
     return value if weight is None else value * unsqueeze(weight, 1)
 
 
 def _sampler(name: str, dimensions: tuple[int, ...]) -> Any:
-    def sampler(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
+    def sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
         if tensor_argument(input, name)._array.ndim not in dimensions:
-            raise ShapeError(f"{name}: expects an input of {dimensions[0]} dimensions, got shape {input._array.shape}", fix="nn.functional.grid_sample")
+            raise ShapeError(f"{name}: expects an input of {dimensions[0]} dimensions, got shape {input._array.shape}",
+                             fix="nn.functional.grid_sample")
         return grid_sample(input, grid, _MODES[interpolation_mode], _BORDERS[padding_mode], align_corners)
 
     sampler.__name__ = sampler.__qualname__ = name
@@ -376,30 +409,33 @@ def _sampler(name: str, dimensions: tuple[int, ...]) -> Any:
     return sampler
 
 
-grid_sampler, grid_sampler_2d, grid_sampler_3d = _sampler("grid_sampler", (4, 5)), _sampler("grid_sampler_2d", (4,)), _sampler("grid_sampler_3d", (5,))
+grid_sampler = _sampler("grid_sampler", (4, 5))
+grid_sampler_2d, grid_sampler_3d = _sampler("grid_sampler_2d", (4,)), _sampler("grid_sampler_3d", (5,))
 
 
-def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = None) -> Any:
-    """The grid for grid_sample that an affine map of coordinates gives: theta is (n, 2, 3) for images, (n, 3, 4) for volumes."""
+def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Any:
+    """Return the grid for grid_sample of an affine map: theta is (n, 2, 3) for images, (n, 3, 4) for volumes."""
     t = tensor_argument(theta, "affine_grid")._array
     sizes = whole_numbers(tuple(size), len(size), "affine_grid", "size")[2:]
     if t.dtype.kind not in "fV":
-        raise BadValue(f"affine_grid: Expected theta to have floating point type, got {t.dtype.name}", fix="theta.float()")
+        raise BadValue(f"affine_grid: Expected theta to have floating point type, got {t.dtype.name}",
+                       fix="theta.float()")
     n = len(sizes)
     if n not in (2, 3):
-        raise NotSupported(f"affine_grid: affine_grid only supports 4D and 5D sizes, got {tuple(size)}", fix="(n, c, h, w) or (n, c, d, h, w)")
+        raise NotSupported(f"affine_grid: affine_grid only supports 4D and 5D sizes, got {tuple(size)}",
+                           fix="(n, c, h, w) or (n, c, d, h, w)")
     if t.ndim != 3 or t.shape[1:] != (n, n + 1):
-        raise BadValue(f"affine_grid: Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {tuple(size)}, got shape {t.shape}",
-                       fix="theta[:, :2]")
+        raise BadValue(f"affine_grid: Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} "
+                       f"for size {tuple(size)}, got shape {t.shape}", fix="theta[:, :2]")
     if t.shape[0] != size[0] or min(size) <= 0:
-        raise BadValue(f"affine_grid: theta has {t.shape[0]} maps for size {tuple(size)}", why="sizes must be positive, the first the number of maps",
-                       fix=f"size=({t.shape[0]}, ...)")
+        raise BadValue(f"affine_grid: theta has {t.shape[0]} maps for size {tuple(size)}",
+                       why="sizes must be positive, the first the number of maps", fix=f"size=({t.shape[0]}, ...)")
     lines = [np.linspace(-1, 1, m) * (1 if align_corners else (m - 1) / m) if m > 1 else np.zeros(1) for m in sizes]
     axes = np.meshgrid(*lines, indexing="ij")
     base = np.stack([*(axis.reshape(-1) for axis in reversed(axes)), np.ones(prod(sizes))], 1).astype(t.dtype)
     return reshape(matmul(make(base), transpose(theta, 1, 2)), t.shape[0], *sizes, len(sizes))
 
 
-def affine_grid_generator(theta: Any, size: Sequence[int], align_corners: bool) -> Any:
+def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: bool) -> Any:
     """As nn.functional.affine_grid."""
     return affine_grid(theta, size, align_corners)

@@ -1,16 +1,20 @@
-"""Layers and losses as PyTorch has them beside `add` and `sum`: arguments in another order than in `nn.functional`, reductions as numbers.
+"""Layers and losses as PyTorch has them beside `add` and `sum`.
 
-Where a reduction is left out PyTorch takes 0, none, whatever its schemas say.
+Arguments come in another order than in `nn.functional`, and reductions are numbers. Where a reduction is left out
+PyTorch takes 0, none, whatever its schemas say.
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...base.errors import BadValue
+from ...core.storage import TensorBase as Tensor
 from ..linalg.norms import matrix_norm
 from ..reduce.reductions import norm
 from ..shape.shape import tensor_argument
 from . import ctc, embedding as tables, loss, margins, normalize, pool
+from .resample import Ints
 
 FUNCTIONS = """
     adaptive_max_pool1d batch_norm binary_cross_entropy_with_logits cosine_embedding_loss ctc_loss
@@ -21,89 +25,103 @@ FUNCTIONS = """
 _REDUCTIONS = ("none", "mean", "sum")
 
 
-def _named(name: str, reduction: Any) -> str:
+def _named(name: str, reduction: int) -> str:
     """The word for a reduction that is given as a number."""
     if reduction not in (0, 1, 2):
-        raise BadValue(f"{name}: reduction={reduction!r} is not 0 (none), 1 (mean) or 2 (sum)", fix=f"mutagrad.nn.functional.{name} takes words")
+        raise BadValue(f"{name}: reduction={reduction!r} is not 0 (none), 1 (mean) or 2 (sum)",
+                       fix=f"mutagrad.nn.functional.{name} takes words")
     return _REDUCTIONS[reduction]
 
 
-def embedding(weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
-    """The rows of a table with these numbers."""
-    return tables.embedding(indices, weight, None if padding_idx < 0 else padding_idx, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
+def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False,
+              sparse: bool = False) -> Any:
+    """Return the rows of a table with these numbers."""
+    padding = None if padding_idx < 0 else padding_idx
+    return tables.embedding(indices, weight, padding, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
 
 
-def batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float,
+def batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
+               running_var: Tensor | None, training: bool, momentum: float, eps: float,
                cudnn_enabled: bool = False) -> Any:
-    """Each channel brought to mean 0 and variance 1 over all items, then scaled and shifted."""
+    """Bring each channel to mean 0 and variance 1 over all items, then scale and shift it."""
     return normalize.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
-def instance_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: bool, momentum: float, eps: float,
+def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
+                  running_var: Tensor | None, use_input_stats: bool, momentum: float, eps: float,
                   cudnn_enabled: bool = False) -> Any:
-    """Each channel of each item brought to mean 0 and variance 1, then scaled and shifted."""
+    """Bring each channel of each item to mean 0 and variance 1, then scale and shift it."""
     return normalize.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
 
 
-def adaptive_max_pool1d(input: Any, output_size: Any) -> Any:
-    """The largest of so many windows of nearly equal size, and where each was."""
+def adaptive_max_pool1d(input: Tensor, output_size: Ints) -> Any:
+    """Return the largest of so many windows of nearly equal size, and where each was."""
     return pool.adaptive_max_pool1d(input, output_size, return_indices=True)
 
 
-def kl_div(input: Any, target: Any, reduction: int = 0, *, log_target: bool = False) -> Any:
+def kl_div(input: Tensor, target: Tensor, reduction: int = 0, *, log_target: bool = False) -> Any:
     """target * (log(target) - x), for x that are logarithms of probabilities."""
     return loss.kl_div(input, target, reduction=_named("kl_div", reduction), log_target=log_target)
 
 
-def binary_cross_entropy_with_logits(input: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = 0) -> Any:
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None,
+                                     pos_weight: Tensor | None = None, reduction: int = 0) -> Any:
     """binary_cross_entropy of sigmoid(x), without underflow."""
     name = "binary_cross_entropy_with_logits"
-    return loss.binary_cross_entropy_with_logits(input, target, weight, reduction=_named(name, reduction), pos_weight=pos_weight)
+    return loss.binary_cross_entropy_with_logits(input, target, weight, reduction=_named(name, reduction),
+                                                 pos_weight=pos_weight)
 
 
-def poisson_nll_loss(input: Any, target: Any, log_input: bool, full: bool, eps: float, reduction: int) -> Any:
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Any:
     """x - target * log(x) for counts with mean x."""
-    return loss.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=_named("poisson_nll_loss", reduction))
+    return loss.poisson_nll_loss(input, target, log_input, full, eps=eps,
+                                 reduction=_named("poisson_nll_loss", reduction))
 
 
-def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = 0) -> Any:
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0,
+                          reduction: int = 0) -> Any:
     """1 - cosine where the target is 1, max(0, cosine - margin) where it is -1."""
-    return margins.cosine_embedding_loss(input1, input2, target, margin, reduction=_named("cosine_embedding_loss", reduction))
+    return margins.cosine_embedding_loss(input1, input2, target, margin,
+                                         reduction=_named("cosine_embedding_loss", reduction))
 
 
-def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: int = 0) -> Any:
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 0) -> Any:
     """x where the target is 1, max(0, margin - x) where it is -1."""
     return margins.hinge_embedding_loss(input, target, margin, reduction=_named("hinge_embedding_loss", reduction))
 
 
-def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = 0) -> Any:
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0) -> Any:
     """max(0, margin - target * (x1 - x2))."""
-    return margins.margin_ranking_loss(input1, input2, target, margin, reduction=_named("margin_ranking_loss", reduction))
+    return margins.margin_ranking_loss(input1, input2, target, margin,
+                                       reduction=_named("margin_ranking_loss", reduction))
 
 
-def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
-                        reduction: int = 0) -> Any:
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0,
+                        eps: float = 1e-6, swap: bool = False, reduction: int = 0) -> Any:
     """max(0, margin + distance to the positive - distance to the negative)."""
-    return margins.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction=_named("triplet_margin_loss", reduction))
+    return margins.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap,
+                                       reduction=_named("triplet_margin_loss", reduction))
 
 
-def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: int = 0,
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[int],
+             target_lengths: Tensor | Sequence[int], blank: int = 0, reduction: int = 0,
              zero_infinity: bool = False) -> Any:
     """-log of the probability that a sequence of log-probabilities spells the targets."""
-    return ctc.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, _named("ctc_loss", reduction), zero_infinity)
+    return ctc.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, _named("ctc_loss", reduction),
+                        zero_infinity)
 
 
-def frobenius_norm(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """The square root of the sum of squares."""
+def frobenius_norm(input: Tensor, dim: int | Sequence[int] | None = None, keepdim: bool = False) -> Any:
+    """Return the square root of the sum of squares."""
     return norm(input, "fro", dim, keepdim)
 
 
-def nuclear_norm(input: Any, dim: Any = (-2, -1), keepdim: bool = False) -> Any:
-    """The sum of the singular values of matrices."""
+def nuclear_norm(input: Tensor, dim: Sequence[int] = (-2, -1), keepdim: bool = False) -> Any:
+    """Return the sum of the singular values of matrices."""
     return matrix_norm(input, "nuc", tuple(dim), keepdim)
 
 
-def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
-    """The norm over all dimensions but one, which are kept with size one; dim -1 takes all."""
+def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Any:
+    """Return the norm over all dimensions but one, which are kept with size one; dim -1 takes all."""
     others = tuple(d for d in range(tensor_argument(v, "norm_except_dim")._array.ndim) if d != dim)
     return norm(v, pow) if dim == -1 else norm(v, pow, others, True)

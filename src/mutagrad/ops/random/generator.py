@@ -8,10 +8,13 @@ from functools import cached_property
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import IN_USE
 from ...arrays.numpy import silently
-from ...base.device import CPU, check_device
+from ...base.device import CPU, check_device, device as Device
 from ...base.errors import BadArgument, BadData, BadValue
+from ...base.modes import mode
 from ...core.factory import make
+from ...core.storage import TensorBase as Tensor
 
 FIRST_SEED = 67280421310721  # a fresh generator's, as in PyTorch
 
@@ -29,26 +32,32 @@ class Generator:
 
     device = CPU
 
-    def __init__(self, device: Any = "cpu") -> None:
+    def __init__(self, device: Device | str | None = "cpu") -> None:
         check_device(device)
         self._seed = FIRST_SEED
 
-    @cached_property
+    @property
     def source(self) -> Any:
-        """NumPy's generator, made when first asked for: importing numpy.random takes longer than all of this package."""
+        """What draws: NumPy's generator, for whichever kind of array is on."""
+        return self._source if not IN_USE or mode.now.kind is None else mode.now.kind.drawing(self._source)
+
+    @cached_property
+    def _source(self) -> Any:
+        """NumPy's generator, made when first asked for: importing numpy.random takes longer than this whole package."""
         return silently(np.random.default_rng, self._seed)  # NumPy sets its error state meanwhile, by `with`
 
     def manual_seed(self, seed: int) -> Generator:
         """The same numbers follow each time; a negative seed counts from 2^64 down."""
         wanted = _whole(seed)
         if not -2**63 <= wanted < 2**64:
-            raise BadValue(f"manual_seed: {seed} is out of range", why="a seed has 64 bits", fix="mutagrad.manual_seed(0)")
+            raise BadValue(f"manual_seed: {seed} is out of range",
+                           why="a seed has 64 bits", fix="mutagrad.manual_seed(0)")
         self._seed = wanted % 2**64
-        self.__dict__.pop("source", None)
+        self.__dict__.pop("_source", None)
         return self
 
     def seed(self) -> int:
-        """Seeds from the operating system's randomness."""
+        """Seed from the operating system's randomness."""
         return self.manual_seed(int.from_bytes(os.urandom(7), "little"))._seed
 
     def initial_seed(self) -> int:
@@ -56,20 +65,21 @@ class Generator:
 
     def get_state(self) -> Any:
         """The state as a tensor of bytes, for `set_state`."""
-        state = self.source.bit_generator.state["state"]
-        numbers = (self._seed, state["state"], state["inc"], self.source.bit_generator.state["has_uint32"],
-                   self.source.bit_generator.state["uinteger"])
+        state = self._source.bit_generator.state["state"]
+        numbers = (self._seed, state["state"], state["inc"], self._source.bit_generator.state["has_uint32"],
+                   self._source.bit_generator.state["uinteger"])
         return make(np.frombuffer(b"".join(n.to_bytes(16, "little") for n in numbers), np.uint8).copy())
 
     def set_state(self, state: Any) -> Generator:
         if not hasattr(state, "_array") or state._array.dtype != np.uint8:
-            raise BadArgument(f"set_state: a state is a tensor of bytes, not {type(state).__name__}", fix="generator.set_state(generator.get_state())")
+            raise BadArgument(f"set_state: a state is a tensor of bytes, not {type(state).__name__}",
+                              fix="generator.set_state(generator.get_state())")
         numbers = [int.from_bytes(chunk, "little") for chunk in _chunks(state._array.tobytes())]
         self.manual_seed(numbers[0])
-        whole = self.source.bit_generator.state
+        whole = self._source.bit_generator.state
         whole["state"] = {"state": numbers[1], "inc": numbers[2]}
         whole["has_uint32"], whole["uinteger"] = numbers[3], numbers[4]
-        self.source.bit_generator.state = whole
+        self._source.bit_generator.state = whole
         return self
 
     def clone_state(self) -> Generator:
@@ -79,7 +89,8 @@ class Generator:
 
 def _chunks(data: bytes) -> list[bytes]:
     if len(data) != 80:
-        raise BadValue(f"set_state: a state has 80 bytes, not {len(data)}", fix="generator.set_state(generator.get_state())")
+        raise BadValue(f"set_state: a state has 80 bytes, not {len(data)}",
+                       fix="generator.set_state(generator.get_state())")
     return [data[i:i + 16] for i in range(0, 80, 16)]
 
 
@@ -87,7 +98,8 @@ def _whole(seed: Any) -> int:
     try:
         return int(seed)
     except (TypeError, ValueError):
-        raise BadData(f"manual_seed: the seed must be an integer, not {seed!r}", fix="mutagrad.manual_seed(0)") from None
+        raise BadData(f"manual_seed: the seed must be an integer, not {seed!r}",
+                      fix="mutagrad.manual_seed(0)") from None
 
 
 default_generator = Generator()
@@ -95,12 +107,12 @@ default_generator.seed()
 
 
 def manual_seed(seed: int) -> Generator:
-    """Seeds the default generator: the same numbers follow each time."""
+    """Seed the default generator: the same numbers follow each time."""
     return default_generator.manual_seed(seed)
 
 
 def seed() -> int:
-    """Seeds the default generator from the operating system's randomness."""
+    """Seed the default generator from the operating system's randomness."""
     return default_generator.seed()
 
 
@@ -114,13 +126,14 @@ def get_rng_state() -> Any:
     return default_generator.get_state()
 
 
-def set_rng_state(new_state: Any) -> None:
-    """Puts the default generator into a state that `get_rng_state` gave."""
+def set_rng_state(new_state: Tensor) -> None:
+    """Put the default generator into a state that `get_rng_state` gave."""
     default_generator.set_state(new_state)
 
 
 @contextmanager
-def fork_rng(devices: Any = None, enabled: bool = True, _caller: str = "fork_rng", _devices_kw: str = "devices", device_type: str = "cpu") -> Iterator[None]:
+def fork_rng(devices: Any = None, enabled: bool = True, _caller: str = "fork_rng", _devices_kw: str = "devices",
+             device_type: str = "cpu") -> Iterator[None]:
     """Within it random numbers may be drawn at will: afterwards the default generator is as it was.
 
     >>> import mutagrad as mg
@@ -143,7 +156,8 @@ def source(generator: Generator | None) -> Any:
     if generator is None:
         return default_generator.source
     if not isinstance(generator, Generator):
-        raise BadArgument(f"generator: expected a mutagrad.Generator, not {type(generator).__name__}", fix="generator=mutagrad.Generator().manual_seed(0)")
+        raise BadArgument(f"generator: expected a mutagrad.Generator, not {type(generator).__name__}",
+                          fix="generator=mutagrad.Generator().manual_seed(0)")
     return generator.source
 
 

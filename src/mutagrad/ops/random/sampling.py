@@ -1,52 +1,60 @@
 """Random numbers of the common distributions.
 
-A draw is a constant: what is drawn does not change by a little when a probability does. Where PyTorch gives the derivative
-zero, so does this; an in-place draw overwrites, and what stood there before has no influence any more.
+A draw is a constant: what is drawn does not change by a little when a probability does. Where PyTorch gives the
+derivative zero, so does this; an in-place draw overwrites, and what stood there before has no influence any more.
 """
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ...arrays import np
 from ...arrays.numpy import silently
-from ...base.device import check_device
+from ...base.device import check_device, device as Device
 from ...base.errors import BadArgument, BadValue, DTypeError, ShapeError, may_need_much
+from ...base.layout import layout as Layout
+from ...base.operands import Array
 from ...core.codegen import primitive
-from ...core.dtypes import FLOAT, INTEGER, as_dtype, finfo, get_default_dtype, iinfo, int64, of_array
+from ...core.dtypes import FLOAT, INTEGER, as_dtype, dtype as DType, finfo, get_default_dtype, iinfo, int64, of_array
 from ...core.factory import make
 from ...core.number import number
 from ...core.op import zero
 from ...core.out_arg import write_out
 from ...core.size import sizes
-from ...core.storage import TensorBase
+from ...core.storage import TensorBase as Tensor
 from ...core.write import check_writable
 from ..shape.shape import broadcast_to, tensor_argument
-from .generator import source, uniform
+from .generator import Generator, source, uniform
 
 FUNCTIONS = "bernoulli binomial multinomial normal poisson"
 METHODS = "bernoulli bernoulli_ cauchy_ exponential_ geometric_ log_normal_ multinomial random_"
 
-# ------------------------------------------------------------------------------------------------------- drawn from tensors
+# --------------------------------------------------------------------------------------------------- drawn from tensors
 
-bernoulli_values = primitive("bernoulli", lambda p, generator: (uniform(generator, p.shape) < p).astype(p.dtype), settings=("generator",), x=zero)
-poisson_values = primitive("poisson", lambda rate, generator: np.asarray(source(generator).poisson(rate.astype(np.float64)), rate.dtype),
-                           settings=("generator",), x=zero)
-binomial_values = primitive("binomial", lambda count, p, generator: _binomial(count, p, generator), settings=("generator",), x=None, y=None)
-normal_values = primitive("normal", lambda mean, std, generator: _normal(mean, std, generator), settings=("generator",), x=zero, y=zero)
+bernoulli_values = primitive("bernoulli", lambda p, generator: (uniform(generator, p.shape) < p).astype(p.dtype),
+                             settings=("generator",), x=zero)
+poisson_values = primitive(
+    "poisson", lambda rate, generator: np.asarray(source(generator).poisson(rate.astype(np.float64)), rate.dtype),
+    settings=("generator",), x=zero)
+binomial_values = primitive("binomial", lambda count, p, generator: _binomial(count, p, generator),
+                            settings=("generator",), x=None, y=None)
+normal_values = primitive("normal", lambda mean, std, generator: _normal(mean, std, generator), settings=("generator",),
+                          x=zero, y=zero)
 
 
-def _binomial(count: Any, p: Any, generator: Any) -> Any:
+def _binomial(count: Array, p: Array, generator: Generator | None) -> Any:
     """As PyTorch's: what is out of range is taken for the nearest count or probability."""
-    trials, chance = np.maximum(np.floor(count.astype(np.float64)), 0).astype(np.int64), np.clip(p.astype(np.float64), 0, 1)
+    trials = np.maximum(np.floor(count.astype(np.float64)), 0).astype(np.int64)
+    chance = np.clip(p.astype(np.float64), 0, 1)
     return np.asarray(source(generator).binomial(trials, chance), count.dtype)
 
 
-def _normal(mean: Any, std: Any, generator: Any) -> Any:
+def _normal(mean: Array, std: Array, generator: Generator | None) -> Any:
     return (mean + std * _standard_normal(generator, mean.shape, mean.dtype.kind == "c")).astype(mean.dtype)
 
 
-def _standard_normal(generator: Any, shape: tuple[int, ...], is_complex: bool = False) -> Any:
+def _standard_normal(generator: Generator | None, shape: tuple[int, ...], is_complex: bool = False) -> Any:
     """Variance 1, which a complex number shares between its parts."""
     if not is_complex:
         return source(generator).standard_normal(shape)
@@ -54,20 +62,21 @@ def _standard_normal(generator: Any, shape: tuple[int, ...], is_complex: bool = 
     return real + 1j * imaginary
 
 
-def _scaled(drawn: Any, scale: Any, start: Any, dtype: Any = None) -> Any:
+def _scaled(drawn: Array, scale: Any, start: Any, dtype: Any = None) -> Any:
     found = start + scale * drawn
     return found if dtype is None else found.astype(dtype)
 
 
-def _float_tensor(x: Any, name: str, complex_too: bool = False) -> Any:
+def _float_tensor(x: Tensor, name: str, complex_too: bool = False) -> Tensor:
     tensor_argument(x, name)
     found = of_array(x._array.dtype)
     if found.category < FLOAT or found.is_complex and not complex_too:
-        raise DTypeError(f"{name}: needs a tensor of a floating point type, not {found.name}", fix=f"x.float(), then {name}")
+        raise DTypeError(f"{name}: needs a tensor of a floating point type, not {found.name}",
+                         fix=f"x.float(), then {name}")
     return x
 
 
-def _out(result: Any, out: Any) -> Any:
+def _out(result: Tensor, out: Tensor | None) -> Any:
     return write_out("out", result, out)
 
 
@@ -81,14 +90,16 @@ def _probability(p: Any, name: str) -> Any:
 def _probabilities(p: Any, name: str) -> Any:
     array = _float_tensor(p, name)._array
     if not ((array >= 0) & (array <= 1)).all():
-        raise BadValue(f"{name}: probabilities must be between 0 and 1, got {float(array.min())} to {float(array.max())}",
+        raise BadValue(f"{name}: probabilities must be between 0 and 1, "
+                       f"got {float(array.min())} to {float(array.max())}",
                        why="each element is the chance of a one", fix="mutagrad.bernoulli(x.sigmoid())")
     return p
 
 
 @may_need_much
-def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = None) -> Any:
-    """Ones with the probabilities that `input` holds, or all with probability `p`, and zeros.
+def bernoulli(input: Tensor, p: Any = None, *, generator: Generator | None = None,
+              out: Tensor | None = None) -> Any:
+    """Return ones with the probabilities that `input` holds, or all with probability `p`, and zeros.
 
     >>> import mutagrad as mg
     >>> mg.bernoulli(mg.tensor([0., 1., 1.]))
@@ -96,65 +107,72 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
     """
     if p is None:
         return _out(bernoulli_values(_probabilities(input, "bernoulli"), generator), out)
-    if isinstance(p, TensorBase):
-        raise BadArgument("bernoulli: p must be a number", fix="mutagrad.bernoulli(p), or x.bernoulli_(p) with a tensor")
+    if isinstance(p, Tensor):
+        raise BadArgument("bernoulli: p must be a number",
+                          fix="mutagrad.bernoulli(p), or x.bernoulli_(p) with a tensor")
     tensor_argument(input, "bernoulli")
     return _out(make(_bernoulli_number(input, p, generator, "bernoulli")), out)
 
 
-def _bernoulli_number(x: Any, p: float, generator: Any, name: str) -> Any:
+def _bernoulli_number(x: Tensor, p: float, generator: Generator | None, name: str) -> Any:
     p = _probability(p, name)
     return (uniform(generator, x._array.shape) < p).astype(x._array.dtype)
 
 
-def bernoulli_(x: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
-    """Overwrites with ones of probability `p`, a number or a tensor, and zeros."""
+def bernoulli_(x: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None) -> Any:
+    """Overwrite with ones of probability `p`, a number or a tensor, and zeros."""
     check_writable(x, "bernoulli_")
-    if not isinstance(p, TensorBase):
+    if not isinstance(p, Tensor):
         return x.copy_(make(_bernoulli_number(x, p, generator, "bernoulli_")))
     return x.copy_(bernoulli_values(_probabilities(broadcast_to(p, x._array.shape), "bernoulli_"), generator))
 
 
-def poisson(input: Any, generator: Any = None) -> Any:
+def poisson(input: Tensor, generator: Generator | None = None) -> Any:
     """Poisson numbers, each with the rate that `input` holds."""
     array = _float_tensor(input, "poisson")._array
     if not (array >= 0).all():
-        raise BadValue("poisson: a rate is negative or nan", why="a rate is an expected count", fix="mutagrad.poisson(x.abs())")
+        raise BadValue("poisson: a rate is negative or nan",
+                       why="a rate is an expected count", fix="mutagrad.poisson(x.abs())")
     return poisson_values(input, generator)
 
 
-def binomial(count: Any, prob: Any, generator: Any = None) -> Any:
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Any:
     """How many of `count` trials succeed, each with probability `prob`."""
     for value, name in ((count, "count"), (prob, "prob")):
         tensor_argument(value, "binomial")
         if not of_array(value._array.dtype).is_floating_point:
-            raise BadValue(f"binomial: {name} must be of a floating point type, not {of_array(value._array.dtype).name}", fix=f"{name}.float()")
+            raise BadValue(f"binomial: {name} must be of a floating point type, "
+                           f"not {of_array(value._array.dtype).name}", fix=f"{name}.float()")
     if count._array.dtype != prob._array.dtype:
-        raise DTypeError(f"binomial: count is {count.dtype.name} and prob {prob.dtype.name}", why="the two do not promote", fix="prob.to(count.dtype)")
+        raise DTypeError(f"binomial: count is {count.dtype.name} and prob {prob.dtype.name}",
+                         why="the two do not promote", fix="prob.to(count.dtype)")
     shape = _common_shape("binomial", count, prob)
     return binomial_values(broadcast_to(count, shape), broadcast_to(prob, shape), generator)
 
 
-def _common_shape(name: str, x: Any, y: Any) -> tuple[int, ...]:
+def _common_shape(name: str, x: Tensor, y: Tensor) -> tuple[int, ...]:
     try:
         found: tuple[int, ...] = np.broadcast_shapes(x._array.shape, y._array.shape)
     except ValueError:
         raise ShapeError(f"{name}: shapes {x._array.shape} and {y._array.shape} do not broadcast",
-                         why="counted from the right, sizes must be equal or one of them 1", fix="reshape one of them") from None
+                         why="counted from the right, sizes must be equal or one of them 1",
+                         fix="reshape one of them") from None
     return found
 
 
 @may_need_much
-def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: Any = None, device: Any = None,
-           requires_grad: bool = False, layout: Any = None, pin_memory: bool = False) -> Any:
-    """Normal numbers with this mean and standard deviation: tensors, a tensor and a number, or two numbers and a size.
+def normal(mean: Tensor | float, std: Tensor | float = 1.0, size: Sequence[int] | None = None,
+           *, generator: Generator | None = None, out: Tensor | None = None, dtype: DType | None = None,
+           device: Device | str | None = None, requires_grad: bool = False, layout: Layout | None = None,
+           pin_memory: bool = False) -> Any:
+    """Draw normal numbers with this mean and standard deviation: tensors or numbers, two numbers with a size.
 
     >>> import mutagrad as mg
     >>> mg.normal(mg.zeros(2, 3), 0.1).shape, mg.normal(5.0, 2.0, (4,)).shape
     (mutagrad.Size([2, 3]), mutagrad.Size([4]))
     """
     check_device(device)
-    if isinstance(mean, TensorBase) or isinstance(std, TensorBase):
+    if isinstance(mean, Tensor) or isinstance(std, Tensor):
         if size is None:
             return _out(_normal_of_tensors(mean, std, generator), out)
         mean, std = number(mean), number(std)
@@ -173,24 +191,25 @@ def _check_std(std: Any, name: str) -> None:
         raise BadValue(f"{name}: the standard deviation must not be negative, got {std}", fix=f"{name}(mean, {-std})")
 
 
-def _normal_of_tensors(mean: Any, std: Any, generator: Any) -> Any:
+def _normal_of_tensors(mean: Any, std: Any, generator: Generator | None) -> Any:
     """The type is the mean's, or the standard deviation's where the mean is a number."""
-    if isinstance(std, TensorBase):
+    if isinstance(std, Tensor):
         if of_array(std._array.dtype).is_complex:
             raise BadValue("normal: the standard deviation must be real", fix="std.abs()")
         if not (std._array >= 0).all():
             raise BadValue("normal: a standard deviation is negative or nan", fix="mutagrad.normal(mean, std.abs())")
     else:
         _check_std(std, "normal")
-    wanted = _float_tensor(mean if isinstance(mean, TensorBase) else std, "normal", complex_too=True)._array.dtype
-    mean, std = (v if isinstance(v, TensorBase) else make(np.array(v, wanted)) for v in (mean, std))
+    wanted = _float_tensor(mean if isinstance(mean, Tensor) else std, "normal", complex_too=True)._array.dtype
+    mean, std = (v if isinstance(v, Tensor) else make(np.array(v, wanted)) for v in (mean, std))
     shape = _common_shape("normal", mean, std)
     return normal_values(broadcast_to(mean, shape), broadcast_to(std, shape), generator)
 
 
 @may_need_much
-def multinomial(input: Any, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None) -> Any:
-    """Positions drawn with the weights in each row, with or without replacement.
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None,
+                out: Tensor | None = None) -> Any:
+    """Return positions drawn with the weights in each row, with or without replacement.
 
     >>> import mutagrad as mg
     >>> mg.multinomial(mg.tensor([0., 0., 3.]), 2, replacement=True)
@@ -199,26 +218,31 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False, *, gene
     weights = _float_tensor(input, "multinomial")._array.astype(np.float64)
     _check_weights(weights, num_samples, replacement)
     if out is not None and out._array.dtype != np.dtype("int64"):
-        raise DTypeError(f"multinomial: positions are int64, and out is {out.dtype.name}", fix="out=mutagrad.empty(n, dtype=mutagrad.int64)")
+        raise DTypeError(f"multinomial: positions are int64, and out is {out.dtype.name}",
+                         fix="out=mutagrad.empty(n, dtype=mutagrad.int64)")
     draw = _with_replacement if replacement else _without_replacement
     rows = draw(weights.reshape(-1, weights.shape[-1]), num_samples, generator)
     return _out(make(rows.reshape(*weights.shape[:-1], num_samples)), out)
 
 
-def _check_weights(weights: Any, count: int, replacement: bool) -> None:
+def _check_weights(weights: Array, count: int, replacement: bool) -> None:
     if weights.ndim not in (1, 2):
-        raise ShapeError(f"multinomial: the weights must be a row or a matrix of rows, not of shape {weights.shape}", fix="x.reshape(-1, n)")
+        raise ShapeError(f"multinomial: the weights must be a row or a matrix of rows, not of shape {weights.shape}",
+                         fix="x.reshape(-1, n)")
     if count <= 0:
         raise BadValue(f"multinomial: cannot draw {count} positions", fix="num_samples=1")
     if not replacement and count > weights.shape[-1]:
-        raise BadValue(f"multinomial: cannot draw {count} of {weights.shape[-1]} without replacement", fix="replacement=True")
+        raise BadValue(f"multinomial: cannot draw {count} of {weights.shape[-1]} without replacement",
+                       fix="replacement=True")
     if not (np.isfinite(weights) & (weights >= 0)).all():
-        raise BadValue("multinomial: a weight is negative, infinite or nan", fix="mutagrad.multinomial(logits.softmax(-1), n)")
+        raise BadValue("multinomial: a weight is negative, infinite or nan",
+                       fix="mutagrad.multinomial(logits.softmax(-1), n)")
     if not (weights.sum(-1) > 0).all():
-        raise BadValue("multinomial: the weights of a row sum to zero", why="then no position has any chance", fix="x.clamp(min=1e-6)")
+        raise BadValue("multinomial: the weights of a row sum to zero",
+                       why="then no position has any chance", fix="x.clamp(min=1e-6)")
 
 
-def _with_replacement(weights: Any, count: int, generator: Any) -> Any:
+def _with_replacement(weights: Array, count: int, generator: Generator | None) -> Any:
     """Where a number uniform below the total falls among the running sums: never on a weight of zero."""
     sums = weights.cumsum(-1)
     totals = sums[:, -1:]
@@ -227,21 +251,21 @@ def _with_replacement(weights: Any, count: int, generator: Any) -> Any:
     return np.array(rows, np.int64).reshape(len(weights), count)
 
 
-def _without_replacement(weights: Any, count: int, generator: Any) -> Any:
+def _without_replacement(weights: Array, count: int, generator: Generator | None) -> Any:
     """Each position waits for a time with its weight as the rate; the first to come are drawn."""
     times = silently(np.divide, source(generator).standard_exponential(weights.shape), weights)
     return np.argsort(np.where(weights > 0, times, np.inf), -1, kind="stable")[:, :count].astype(np.int64)
 
 
-# ---------------------------------------------------------------------------------------------------------------- in place
+# ------------------------------------------------------------------------------------------------------------- in place
 
-def _target(x: Any, name: str) -> Any:
+def _target(x: Tensor, name: str) -> Any:
     """What a draw of a continuous distribution can be written into."""
     check_writable(x, name)
     return _float_tensor(x, name)
 
 
-def _write(x: Any, drawn: Any) -> Any:
+def _write(x: Tensor, drawn: Array) -> Any:
     return x.copy_(make(silently(np.asarray(drawn).astype, x._array.dtype)))
 
 
@@ -252,51 +276,54 @@ def _positive(value: Any, name: str, what: str) -> Any:
     return value
 
 
-def exponential_(x: Any, lambd: float = 1.0, *, generator: Any = None) -> Any:
-    """Overwrites with exponential numbers of rate `lambd`; none of them is zero."""
+def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Any:
+    """Overwrite with exponential numbers of rate `lambd`; none of them is zero."""
     lambd = _positive(lambd, "exponential_", "the rate")
     _target(x, "exponential_")
     drawn = silently(np.divide, source(generator).standard_exponential(x._array.shape), lambd)
     return _write(x, drawn if math.isinf(lambd) else np.maximum(drawn, finfo(x.dtype).tiny))
 
 
-def cauchy_(x: Any, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Any:
-    """Overwrites with Cauchy numbers."""
+def cauchy_(x: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Any:
+    """Overwrite with Cauchy numbers."""
     median, sigma = number(median), _positive(sigma, "cauchy_", "sigma")
     _target(x, "cauchy_")
     return _write(x, silently(_scaled, source(generator).standard_cauchy(x._array.shape), sigma, median))
 
 
-def log_normal_(x: Any, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Any:
-    """Overwrites with numbers whose logarithm is normal with this mean and standard deviation."""
+def log_normal_(x: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Any:
+    """Overwrite with numbers whose logarithm is normal with this mean and standard deviation."""
     mean, std = number(mean), _positive(std, "log_normal_", "the standard deviation")
     _target(x, "log_normal_")
     return _write(x, silently(np.exp, silently(_scaled, _standard_normal(generator, x._array.shape), std, mean)))
 
 
-def geometric_(x: Any, p: float, *, generator: Any = None) -> Any:
-    """Overwrites with the number of trials up to the first success, each of probability `p`."""
+def geometric_(x: Tensor, p: float, *, generator: Generator | None = None) -> Any:
+    """Overwrite with the number of trials up to the first success, each of probability `p`."""
     p = number(p)
     if not 0 < p < 1:
-        raise BadValue(f"geometric_: the probability must be between 0 and 1, both left out, got {p}", fix="x.geometric_(0.5)")
+        raise BadValue(f"geometric_: the probability must be between 0 and 1, both left out, got {p}",
+                       fix="x.geometric_(0.5)")
     check_writable(x, "geometric_")
     if not (of_array(x._array.dtype).is_floating_point or of_array(x._array.dtype).category == INTEGER):
-        raise DTypeError(f"geometric_: needs integers or floats, not {of_array(x._array.dtype).name}", fix="x.long().geometric_(p)")
+        raise DTypeError(f"geometric_: needs integers or floats, not {of_array(x._array.dtype).name}",
+                         fix="x.long().geometric_(p)")
     return _write(x, source(generator).geometric(p, x._array.shape))
 
 
-def _largest(x: Any) -> int:
+def _largest(x: Tensor) -> int:
     """The largest integer that `random_` draws when no end is given: for floats, so far they hold all of them."""
     to = of_array(x._array.dtype)
     if to.is_complex:
-        raise DTypeError("random_: not defined for complex numbers", fix="mutagrad.complex(x.random_(10), y.random_(10))")
+        raise DTypeError("random_: not defined for complex numbers",
+                         fix="mutagrad.complex(x.random_(10), y.random_(10))")
     if to.is_floating_point:
         return int(2 / finfo(to).eps)
     return int(iinfo(to).max) if to.category == INTEGER else 1
 
 
-def random_(x: Any, *bounds: Any, generator: Any = None, **named: Any) -> Any:
-    """Overwrites with whole numbers: `random_(to)`, `random_(from, to)`, or up to what the type holds exactly."""
+def random_(x: Tensor, *bounds: Any, generator: Generator | None = None, **named: Any) -> Any:
+    """Overwrite with whole numbers: `random_(to)`, `random_(from, to)`, or up to what the type holds exactly."""
     check_writable(x, "random_")
     if set(named) - {"from", "to"} or len(bounds) + len(named) > 2:
         raise BadArgument(f"random_: takes from and to, got {bounds} and {named}", fix="x.random_(0, 10)")
@@ -305,14 +332,19 @@ def random_(x: Any, *bounds: Any, generator: Any = None, **named: Any) -> Any:
     first, end = number(given.get("from", 0)), number(given.get("to"))
     last = _largest(x) if end is None else end - 1
     if first > last:
-        raise BadValue(f"random_ expects 'from' to be less than 'to', but got from={first} >= to={end}", fix="x.random_(0, 10)")
+        raise BadValue(f"random_ expects 'from' to be less than 'to', but got from={first} >= to={end}",
+                       fix="x.random_(0, 10)")
     _check_range(x, first, last)
     wide = np.uint64 if last > iinfo(int64).max else np.int64
     return _write(x, source(generator).integers(first, last, x._array.shape, wide, endpoint=True))
 
 
-def _check_range(x: Any, first: int, last: int) -> None:
+def _check_range(x: Tensor, first: int, last: int) -> None:
     to = of_array(x._array.dtype)
-    low, high = (finfo(to).min, finfo(to).max) if to.is_floating_point else (iinfo(to).min, iinfo(to).max) if to.category == INTEGER else (0, 1)
+    if to.is_floating_point:
+        low, high = finfo(to).min, finfo(to).max
+    else:
+        low, high = (iinfo(to).min, iinfo(to).max) if to.category == INTEGER else (0, 1)
     if first < low or last > high:
-        raise BadValue(f"random_: {first} to {last} is more than {to.name} holds", why=f"it holds {low} to {high}", fix="x.long().random_(from, to)")
+        raise BadValue(f"random_: {first} to {last} is more than {to.name} holds",
+                       why=f"it holds {low} to {high}", fix="x.long().random_(from, to)")

@@ -1,15 +1,19 @@
 """Reductions up to each element of a dimension: running extremes, running log(sum(exp(x)))."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...arrays import np, sums
+from ...arrays.kinds import anywhere
 from ...base import return_types
 from ...base.errors import may_need_much
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.factory import make
 from ...core.op import RAW, RECORDED
 from ...core.out_arg import write_out
+from ...core.storage import TensorBase as Tensor
 from ..select.selecting import gather
 from ..shape.shape import clone, whole_dim
 from .reductions import floating, ordered
@@ -18,8 +22,8 @@ FUNCTIONS = "cummax cummin logcumsumexp"
 METHODS = "cummax cummin logcumsumexp"
 
 
-def _running_extreme(name: str, extreme: Any, x: Any, dim: Any, out: Any) -> Any:
-    """The largest (or smallest) so far and where it is; of equal ones the latest, and nan is larger and smaller than all."""
+def _running_extreme(name: str, extreme: Any, x: Tensor, dim: int | None, out: Sequence[Tensor] | None) -> Any:
+    """The largest (or smallest) so far and where it is; of equal ones the latest, and nan is beyond all others."""
     array, kind = ordered(x, name), getattr(return_types, name)
     dim = whole_dim(dim, array.ndim, name)
     if not array.ndim:
@@ -28,24 +32,27 @@ def _running_extreme(name: str, extreme: Any, x: Any, dim: Any, out: Any) -> Any
         n = array.shape[dim]
         steps = np.arange(n).reshape((-1,) + (1,) * (array.ndim - 1 - dim))
         new = (array == extreme.accumulate(array, dim)) | (array != array)
-        indices = make(np.maximum.accumulate(np.where(new, steps, 0), dim) if array.size else np.zeros(array.shape, np.int64))
+        places = np.maximum.accumulate(np.where(new, steps, 0), dim) if array.size else np.zeros(array.shape, np.int64)
+        indices = make(places)
         found = kind(gather(x, dim, indices) if array.size else clone(x), indices)
     return write_out(name, found, out)
 
 
 @may_need_much
-def cummax(input: Any, dim: Any = None, *, axis: Any = None, out: Any = None) -> Any:
-    """The largest so far along a dimension, and where it is."""
+def cummax(input: Tensor, dim: int | None = None, *, axis: int | None = None,
+           out: Sequence[Tensor] | None = None) -> Any:
+    """Return the largest so far along a dimension, and where it is."""
     return _running_extreme("cummax", np.maximum, input, dim if axis is None else axis, out)
 
 
 @may_need_much
-def cummin(input: Any, dim: Any = None, *, axis: Any = None, out: Any = None) -> Any:
-    """The smallest so far along a dimension, and where it is."""
+def cummin(input: Tensor, dim: int | None = None, *, axis: int | None = None,
+           out: Sequence[Tensor] | None = None) -> Any:
+    """Return the smallest so far along a dimension, and where it is."""
     return _running_extreme("cummin", np.minimum, input, dim if axis is None else axis, out)
 
 
-def _logcumsumexp(a: Any, dim: int) -> Any:
+def _logcumsumexp(a: Array, dim: int) -> Any:
     if a.dtype.kind == "f":
         return sums.accumulate(np.logaddexp, a, dim)
     out = np.moveaxis(a, dim, 0).copy()
@@ -76,16 +83,16 @@ def _logcumsumexp_rule(xp: Any, g: Any, x: Any, out: Any, dim: int) -> Any:
     return part(g > 0, g) - part(g < 0, -g)
 
 
-def _top_in_range(a: Any, dim: int) -> Any | None:
+def _top_in_range(a: Array, dim: int) -> Array | None:
     """The largest of each row; None if exp of the distance to the smallest would overflow."""
     if not a.size:
         return a
     top = np.maximum.reduce(a.real, dim, keepdims=True)
     most = np.log(np.finfo(a.dtype).max) / 2
-    return top if a.dtype.kind == "c" or np.max(top - np.minimum.reduce(a, dim, keepdims=True)) < most else None
+    return top if a.dtype.kind == "c" or not anywhere(top - np.minimum.reduce(a, dim, keepdims=True) >= most) else None
 
 
-def _constant_top(x: Any, dim: int) -> Any | None:
+def _constant_top(x: Tensor, dim: int) -> Tensor | None:
     top = _top_in_range(x._array, dim)
     return None if top is None else make(top)
 
@@ -96,8 +103,8 @@ logcumsumexp_dim = primitive("logcumsumexp", _logcumsumexp, settings=("dim",),
                              x=lambda xp, g, x, out, dim: _logcumsumexp_rule(xp, g, x, out, dim))
 
 
-def logcumsumexp(input: Any, dim: Any = None, *, axis: Any = None, out: Any = None) -> Any:
-    """Running log(sum(exp(x))) along a dimension, without overflow."""
+def logcumsumexp(input: Tensor, dim: int | None = None, *, axis: int | None = None, out: Tensor | None = None) -> Any:
+    """Return running log(sum(exp(x))) along a dimension, without overflow."""
     floating(input, None, "logcumsumexp")
     dim = whole_dim(dim if axis is None else axis, input._array.ndim, "logcumsumexp")
     return write_out("logcumsumexp", logcumsumexp_dim(input, dim) if input._array.ndim else clone(input), out)

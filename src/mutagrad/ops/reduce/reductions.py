@@ -1,32 +1,36 @@
 """Reductions along dimensions, running sums and products, norms."""
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...arrays import np, parallel as large, sums
 from ...arrays.bfloat16 import SHORT
+from ...arrays.kinds import anywhere
 from ...base import return_types
 from ...base.errors import BadArgument, BadIndex, DTypeError, NotSupported, may_need_much
+from ...base.operands import Array
 from ...base.sockets import socket
 from ...core.codegen import primitive
-from ...core.dtypes import FLOAT, as_dtype, complex128, float64, of_array
+from ...core.dtypes import FLOAT, as_dtype, complex128, dtype, float64, of_array
 from ...core.factory import make
 from ...core.number import number
 from ...core.op import RAW, RECORDED
 from ...core.out_arg import write_out
+from ...core.storage import TensorBase as Tensor
 from ..math.elementwise import abs as abs_, cast, pow_values
 from ..select.selecting import gather
-from ..shape.shape import reshape, tensor_argument, whole_dim, whole_dims
+from ..shape.shape import Dims, reshape, tensor_argument, whole_dim, whole_dims
 from .rows import by_rows, is_large, one_dim, row_extreme
 
 
 def kept_shape(shape: tuple[int, ...], dims: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape with the reduced dimensions kept, of size one."""
+    """Return the shape with the reduced dimensions kept, of size one."""
     return tuple(1 if i in dims else n for i, n in enumerate(shape))
 
 
 def count(shape: tuple[int, ...], dims: tuple[int, ...]) -> int:
-    """How many elements are reduced into one."""
+    """Return how many elements are reduced into one."""
     n = 1
     for d in dims:
         n *= shape[d]
@@ -34,7 +38,7 @@ def count(shape: tuple[int, ...], dims: tuple[int, ...]) -> int:
 
 
 def back(xp: Any, g: Any, shape: tuple[int, ...], dims: tuple[int, ...]) -> Any:
-    """A reduced adjoint at every position that was reduced into it."""
+    """Return a reduced adjoint at every position that was reduced into it."""
     return xp.spread(g, kept_shape(shape, dims), shape)
 
 
@@ -67,19 +71,21 @@ cumprod_dim = primitive("cumprod", lambda a, dim: sums.accumulate(np.multiply, a
 _add = np.add.reduce
 
 
-def _sum(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
-    if a.size < sums.MANY and (len(dims) in (0, a.ndim) or dims[0] == a.ndim - 1 or a.shape[dims[0]] <= 64) or a.dtype.kind not in "fc":
+def _sum(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
+    if (a.size < sums.MANY and (len(dims) in (0, a.ndim) or dims[0] == a.ndim - 1 or a.shape[dims[0]] <= 64)
+            or a.dtype.kind not in "fc"):
         return _add(a, dims, a.dtype, None, keepdim)
     return sums.add(a, dims, keepdim)
 
 
-def _wide_sum(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+def _wide_sum(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
     """The sum of many in double, for what is computed of it: that is then rounded once."""
-    few = count(a.shape, dims) <= 64
-    return _sum(a, dims, keepdim) if few else sums.add(a, dims, keepdim, np.complex128 if a.dtype.kind == "c" else np.float64)
+    if count(a.shape, dims) <= 64:
+        return _sum(a, dims, keepdim)
+    return sums.add(a, dims, keepdim, np.complex128 if a.dtype.kind == "c" else np.float64)
 
 
-def _mean(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+def _mean(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
     """Beside values far from zero an error in their mean is large."""
     return (_wide_sum(a, dims, keepdim) / count(a.shape, dims)).astype(a.dtype, copy=False)
 
@@ -87,10 +93,10 @@ def _mean(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
 _MANY = 4096  # elements from which a faster way is worth looking for
 
 
-def _product(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
-    """Along the last dimension, halves are multiplied with each other until little is left: NumPy goes from element to element.
+def _product(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
+    """Multiplies halves of the last dimension with each other until little is left: NumPy goes from element to element.
 
-    Many are multiplied in double: products of numbers on either side of 1 are cut off more often than not, and that adds up.
+    Many are multiplied in double: products of numbers on either side of 1 are often cut off, and that adds up.
     """
     dtype = a.dtype
     wide = np.float64 if a.shape and a.shape[-1] >= _MANY else dtype
@@ -103,11 +109,11 @@ def _product(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
     return np.multiply.reduce(a, dims, a.dtype, keepdims=keepdim).astype(dtype, copy=False)
 
 
-def _reduced(ufunc: Any, a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+def _reduced(ufunc: Any, a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
     if a.size < large.LARGE or (dim := one_dim(dims)) is None:
         return ufunc.reduce(a, dims, keepdims=keepdim)
 
-    def work(axis: int, part: Any, out: Any) -> None:
+    def work(axis: int, part: Array, out: Array) -> None:
         out[...] = row_extreme(ufunc, part, axis)
 
     out = by_rows(work, (a,), dim, len(dims), kept=True)
@@ -125,13 +131,13 @@ def _product_of_others(xp: Any, x: Any, dims: tuple[int, ...]) -> Any:
     ones = xp.narrow(rows, last, 0, 1) * 0 + 1 if n else rows
     before = xp.cumprod(xp.join([ones, xp.narrow(rows, last, 0, n - 1)], last), last) if n else rows
     mirrored = xp.flip(rows, (last,))
-    after = xp.flip(xp.cumprod(xp.join([ones, xp.narrow(mirrored, last, 0, n - 1)], last), last), (last,)) if n else rows
-    others = xp.reshape(before * after, moved.shape)
+    after = xp.cumprod(xp.join([ones, xp.narrow(mirrored, last, 0, n - 1)], last), last) if n else rows
+    others = xp.reshape(before * xp.flip(after, (last,)), moved.shape)
     return xp.permute(others, tuple(order.index(d) for d in range(len(order))))
 
 
 def to_extremes(xp: Any, g: Any, x: Any, out: Any, dims: tuple[int, ...]) -> Any:
-    """To the largest (or smallest) elements, in equal shares where several are; if the result is nan, to those that are."""
+    """Give g to the largest (or smallest) elements, in equal shares where several are; to all nans if that is nan."""
     kept = kept_shape(x.shape, dims)
     if is_large(xp, x) and (dim := one_dim(dims)) is not None:
         return by_rows(_extremes_back, (x, g.reshape(kept), out.reshape(kept)), dim, len(dims))
@@ -140,7 +146,7 @@ def to_extremes(xp: Any, g: Any, x: Any, out: Any, dims: tuple[int, ...]) -> Any
     return back(xp, g, x.shape, dims) * (share / xp.sum(share, dims, True))
 
 
-def _extremes_back(axis: int, a: Any, g: Any, top: Any, out: Any) -> None:
+def _extremes_back(axis: int, a: Array, g: Array, top: Array, out: Array) -> None:
     chosen = a == top
     missing = top != top
     if missing.any():
@@ -153,7 +159,7 @@ def _per_degree(n: int, correction: float) -> float:
     return 1 / (n - correction) if n > correction else float("inf")
 
 
-def _variance(a: Any, dims: tuple[int, ...], keepdim: bool, correction: float) -> Any:
+def _variance(a: Array, dims: tuple[int, ...], keepdim: bool, correction: float) -> Any:
     n = count(a.shape, dims)
     centred = a - _mean(a, dims, True) if n else a
     left = _wide_sum(centred, dims, keepdim)  # not zero: the mean was rounded, and far from zero that shows
@@ -161,7 +167,7 @@ def _variance(a: Any, dims: tuple[int, ...], keepdim: bool, correction: float) -
     return (squares / left.dtype.type(n - correction if n > correction else 0).real).astype(a.real.dtype, copy=False)
 
 
-def _squared_size(a: Any) -> Any:
+def _squared_size(a: Array) -> Array:
     return a.real * a.real + a.imag * a.imag if a.dtype.kind == "c" else a * a
 
 
@@ -178,56 +184,61 @@ def _cumprod_rule(xp: Any, g: Any, x: Any, out: Any, dim: int) -> Any:
     return xp.join(columns, dim)
 
 
-RAW.has_zero, RECORDED.has_zero = lambda a: not a.all(), lambda x: not x._array.all()
+RAW.has_zero, RECORDED.has_zero = lambda a: anywhere(a == 0), lambda x: anywhere(x._array == 0)
 RAW.join, RECORDED.join = lambda parts, dim: np.concatenate(parts, dim), lambda parts, dim: RECORDED.cat(parts, dim)
 
 
-# ------------------------------------------------------------------------------------------------------------- functions
+# ------------------------------------------------------------------------------------------------------------ functions
 
-def floating(x: Any, dtype: Any, name: str) -> Any:
-    """The tensor, in this type if one is given, whose elements must be floats or complex."""
+def floating(x: Tensor, dtype: dtype | None, name: str) -> Any:
+    """Return the tensor, in this type if one is given, whose elements must be floats or complex."""
     x = tensor_argument(x, name)
     if dtype is not None:
         x = to_dtype(x, dtype)
     if of_array(x._array.dtype).category < FLOAT:
-        raise DTypeError(f"{name}: expects a floating point tensor, got {of_array(x._array.dtype).name}", fix=f"x.float().{name}()")
+        raise DTypeError(f"{name}: expects a floating point tensor, got {of_array(x._array.dtype).name}",
+                         fix=f"x.float().{name}()")
     return x
 
 
-def in_single(function: Any) -> Any:
-    """`function` of a tensor, in float32 where that is short; the result is of the tensor's type. (One operation does that by itself.)"""
-    def wide(x: Any, *arguments: Any) -> Any:
+def in_single(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Return `function` of a tensor in float32 where that is short, with a result of its type."""
+    def wide(x: Tensor, *arguments: Any) -> Any:
         kind = x._array.dtype
-        return function(x, *arguments) if kind.char not in SHORT else cast(function(cast(x, np.dtype(np.float32)), *arguments), kind)
+        if kind.char not in SHORT:
+            return function(x, *arguments)
+        return cast(function(cast(x, np.dtype(np.float32)), *arguments), kind)
 
     return wide
 
 
-def to_dtype(x: Any, dtype: Any) -> Any:
-    """The tensor in an element type; itself where it has that."""
+def to_dtype(x: Tensor, dtype: dtype) -> Any:
+    """Return the tensor in an element type; itself where it has that."""
     to = as_dtype(dtype).array_type
     return x if x._array.dtype is to else cast(x, to)
 
 
-def summable(x: Any, dtype: Any, name: str) -> Any:
-    """The tensor in the type that its sum has: integers and booleans are summed in 64 bits."""
+def summable(x: Tensor, dtype: dtype | None, name: str) -> Any:
+    """Return the tensor in the type that its sum has: integers and booleans are summed in 64 bits."""
     x = tensor_argument(x, name)
     if dtype is not None:
         return to_dtype(x, dtype)
     return cast(x, np.dtype("int64")) if x._array.dtype.kind in "iub" and x._array.dtype != np.dtype("int64") else x
 
 
-def numpy_names(name: str, dim: Any, keepdim: bool, axis: Any, keepdims: Any) -> tuple[Any, bool]:
-    """PyTorch takes NumPy's names, too."""
+def numpy_names(name: str, dim: Any, keepdim: bool, axis: Any, keepdims: bool | None) -> tuple[Any, bool]:
+    """Take NumPy's names, too, as PyTorch does."""
     if keepdims is not None:
         keepdim = keepdims
     if keepdim.__class__ is not bool:
-        raise BadArgument(f"{name}: keepdim must be True or False, not {type(keepdim).__name__}", why=f"got {keepdim!r}", fix="keepdim=True")
+        raise BadArgument(f"{name}: keepdim must be True or False, not {type(keepdim).__name__}",
+                          why=f"got {keepdim!r}", fix="keepdim=True")
     return dim if axis is None else axis, keepdim
 
 
-def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
-    """The sum over all elements, or along dimensions.
+def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None, axis: Dims = None,
+        keepdims: bool | None = None, out: Tensor | None = None) -> Any:
+    """Return the sum over all elements, or along dimensions.
 
     >>> import mutagrad as mg
     >>> mg.ones(2, 3).sum(dim=1)
@@ -239,118 +250,134 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
     return result if out is None else write_out("sum", result, out)
 
 
-def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
-    """The average over all elements, or along dimensions."""
+def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None, axis: Dims = None,
+         keepdims: bool | None = None, out: Tensor | None = None) -> Any:
+    """Return the average over all elements, or along dimensions."""
     dim, keepdim = numpy_names("mean", dim, keepdim, axis, keepdims)
     input = floating(input, dtype, "mean")
     result = mean_dims(input, whole_dims(dim, input._array.ndim, "mean"), keepdim)
     return result if out is None else write_out("mean", result, out)
 
 
-def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
-    """The product of all elements, or along a dimension; its gradient is right at zeros."""
+def prod(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None, axis: Dims = None,
+         keepdims: bool | None = None, out: Tensor | None = None) -> Any:
+    """Return the product of all elements, or along a dimension; its gradient is right at zeros."""
     dim, keepdim = numpy_names("prod", dim, keepdim, axis, keepdims)
     input = summable(input, dtype, "prod")
     return write_out("prod", prod_dims(input, whole_dims(dim, input._array.ndim, "prod"), keepdim), out)
 
 
-def _degrees(name: str, dim: Any, unbiased: Any, correction: Any) -> tuple[Any, float]:
+def _degrees(name: str, dim: Dims, unbiased: bool | None, correction: float | None) -> tuple[Dims, float]:
     if isinstance(dim, bool):  # x.var(False): unbiased, by position
         dim, unbiased = None, dim
     if correction is not None and unbiased is not None:
         raise BadArgument(f"{name}: unbiased and correction cannot both be given", fix=f"correction={correction!r}")
     if unbiased is not None and unbiased.__class__ is not bool:
-        raise BadArgument(f"{name}: unbiased must be True or False, not {type(unbiased).__name__}", why=f"got {unbiased!r}", fix="unbiased=False")
+        raise BadArgument(f"{name}: unbiased must be True or False, not {type(unbiased).__name__}",
+                          why=f"got {unbiased!r}", fix="unbiased=False")
     if correction is None:
         return dim, 1 if unbiased is None else int(unbiased)
     correction = number(correction)
     if isinstance(correction, (bool, complex)):
-        raise BadArgument(f"{name}: correction must be a number, not {type(correction).__name__}", why=f"got {correction!r}", fix="correction=1")
+        raise BadArgument(f"{name}: correction must be a number, not {type(correction).__name__}",
+                          why=f"got {correction!r}", fix="correction=1")
     return dim, correction
 
 
-def _spread(name: str, operation: Any, x: Any, dim: Any, unbiased: Any, keepdim: bool, correction: Any, axis: Any, keepdims: Any) -> Any:
+def _spread(name: str, operation: Callable[..., Tensor], x: Tensor, dim: Dims, unbiased: bool | None, keepdim: bool,
+            correction: float | None, axis: Dims, keepdims: bool | None) -> Tensor:
     dim, keepdim = numpy_names(name, dim, keepdim, axis, keepdims)
     dim, correction = _degrees(name, dim, unbiased, correction)
     x = floating(x, None, name)
     return operation(x, whole_dims(dim, x._array.ndim, name), keepdim, correction)
 
 
-def var(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None, axis: Any = None,
-        keepdims: Any = None, out: Any = None) -> Any:
-    """The variance; `correction` 1 (the default) divides by n - 1."""
+def var(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *,
+        correction: float | None = None, axis: Dims = None, keepdims: bool | None = None,
+        out: Tensor | None = None) -> Any:
+    """Return the variance; `correction` 1 (the default) divides by n - 1."""
     return write_out("var", _spread("var", var_dims, input, dim, unbiased, keepdim, correction, axis, keepdims), out)
 
 
-def std(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None, axis: Any = None,
-        keepdims: Any = None, out: Any = None) -> Any:
-    """The square root of the variance; where that is zero, so is the gradient."""
+def std(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *,
+        correction: float | None = None, axis: Dims = None, keepdims: bool | None = None,
+        out: Tensor | None = None) -> Any:
+    """Return the square root of the variance; where that is zero, so is the gradient."""
     return write_out("std", _spread("std", std_dims, input, dim, unbiased, keepdim, correction, axis, keepdims), out)
 
 
-def _with_mean(spread: Any, x: Any, dim: Any, keepdim: bool, axis: Any, keepdims: Any) -> tuple[Any, Any]:
+def _with_mean(spread: Tensor, x: Tensor, dim: Dims, keepdim: bool, axis: Dims,
+               keepdims: bool | None) -> tuple[Tensor, Tensor]:
     """PyTorch finds both in double."""
     dim = axis if axis is not None else None if isinstance(dim, bool) else dim
     own = of_array(x._array.dtype)
-    return spread, to_dtype(mean(x, dim, keepdim, keepdims=keepdims, dtype=complex128 if own.is_complex else float64), own)
+    double = complex128 if own.is_complex else float64
+    return spread, to_dtype(mean(x, dim, keepdim, keepdims=keepdims, dtype=double), own)
 
 
-def var_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None, axis: Any = None,
-             keepdims: Any = None, out: Any = None) -> tuple[Any, Any]:
-    """The variance and the mean."""
+def var_mean(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *,
+             correction: float | None = None, axis: Dims = None, keepdims: bool | None = None,
+             out: Sequence[Tensor] | None = None) -> tuple[Any, Any]:
+    """Return the variance and the mean."""
     spread = _spread("var_mean", var_dims, input, dim, unbiased, keepdim, correction, axis, keepdims)
     found: tuple[Any, Any] = write_out("var_mean", _with_mean(spread, input, dim, keepdim, axis, keepdims), out)
     return found
 
 
-def std_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None, axis: Any = None,
-             keepdims: Any = None, out: Any = None) -> tuple[Any, Any]:
-    """The standard deviation and the mean."""
+def std_mean(input: Tensor, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *,
+             correction: float | None = None, axis: Dims = None, keepdims: bool | None = None,
+             out: Sequence[Tensor] | None = None) -> tuple[Any, Any]:
+    """Return the standard deviation and the mean."""
     spread = _spread("std_mean", std_dims, input, dim, unbiased, keepdim, correction, axis, keepdims)
     found: tuple[Any, Any] = write_out("std_mean", _with_mean(spread, input, dim, keepdim, axis, keepdims), out)
     return found
 
 
-def not_empty(x: Any, dims: tuple[int, ...], name: str) -> None:
-    """Raises where there is nothing to choose from."""
+def not_empty(x: Tensor, dims: tuple[int, ...], name: str) -> None:
+    """Raise where there is nothing to choose from."""
     if not count(x._array.shape, dims):
-        raise BadIndex(f"{name}: Expected reduction dim {dims} of shape {x._array.shape} to have non-zero size", why="there is nothing to choose from",
-                       fix=f"if x.numel(): x.{name}(...)")
+        raise BadIndex(f"{name}: Expected reduction dim {dims} of shape {x._array.shape} to have non-zero size",
+                       why="there is nothing to choose from", fix=f"if x.numel(): x.{name}(...)")
 
 
-def ordered(x: Any, name: str) -> Any:
-    """The array of a tensor whose elements have an order."""
+def ordered(x: Tensor, name: str) -> Array:
+    """Return the array of a tensor whose elements have an order."""
     array = tensor_argument(x, name)._array
     if array.dtype.kind == "c":
-        raise DTypeError(f"{name}: not defined for {array.dtype.name}", why="complex numbers have no order", fix="x.abs() or x.real first")
+        raise DTypeError(f"{name}: not defined for {array.dtype.name}", why="complex numbers have no order",
+                         fix="x.abs() or x.real first")
     return array
 
 
-def _bound(name: str, operation: Any, x: Any, dim: Any, keepdim: bool, axis: Any = None, keepdims: Any = None) -> Any:
+def _bound(name: str, operation: Callable[..., Tensor], x: Tensor, dim: Dims, keepdim: bool, axis: Dims = None,
+           keepdims: bool | None = None) -> Tensor:
     dim, keepdim = numpy_names(name, dim, keepdim, axis, keepdims)
     dims = whole_dims(dim, ordered(x, name).ndim, name)
     not_empty(x, dims, name)
     return operation(x, dims, keepdim)
 
 
-def amax(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
-    """The largest along dimensions; where several are, they share the gradient equally."""
+def amax(input: Tensor, dim: Dims = None, keepdim: bool = False, *, axis: Dims = None, keepdims: bool | None = None,
+         out: Tensor | None = None) -> Any:
+    """Return the largest along dimensions; where several are, they share the gradient equally."""
     return write_out("amax", _bound("amax", amax_dims, input, dim, keepdim, axis, keepdims), out)
 
 
-def amin(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
-    """The smallest along dimensions; where several are, they share the gradient equally."""
+def amin(input: Tensor, dim: Dims = None, keepdim: bool = False, *, axis: Dims = None, keepdims: bool | None = None,
+         out: Tensor | None = None) -> Any:
+    """Return the smallest along dimensions; where several are, they share the gradient equally."""
     return write_out("amin", _bound("amin", amin_dims, input, dim, keepdim, axis, keepdims), out)
 
 
-def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
-    """The smallest and the largest."""
+def aminmax(input: Tensor, *, dim: Dims = None, keepdim: bool = False, axis: Dims = None, keepdims: bool | None = None,
+            out: Sequence[Tensor] | None = None) -> Any:
+    """Return the smallest and the largest."""
     low, high = (_bound("aminmax", f, input, dim, keepdim, axis, keepdims) for f in (amin_dims, amax_dims))
     return write_out("aminmax", return_types.aminmax(low, high), out)
 
 
 @may_need_much
-def _position(name: str, x: Any, dim: int | None, keepdim: bool) -> Any:
+def _position(name: str, x: Tensor, dim: int | None, keepdim: bool) -> Any:
     array = ordered(x, name)
     find = np.argmax if name in ("argmax", "max") else np.argmin
     if dim is None:
@@ -363,20 +390,22 @@ def _position(name: str, x: Any, dim: int | None, keepdim: bool) -> Any:
     return np.asarray(find(array, dim, keepdims=keepdim))
 
 
-def argmax(input: Any, dim: int | None = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
-    """Where the largest is (the first of several). Integers, so without gradient, and fine as an index."""
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None,
+           keepdims: bool | None = None, out: Tensor | None = None) -> Any:
+    """Return where the largest is (the first of several): integers, so without gradient, and fine as an index."""
     dim, keepdim = numpy_names("argmax", dim, keepdim, axis, keepdims)
     return write_out("argmax", make(_position("argmax", input, dim, keepdim)), out)
 
 
-def argmin(input: Any, dim: int | None = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
-    """Where the smallest is (the first of several)."""
+def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None,
+           keepdims: bool | None = None, out: Tensor | None = None) -> Any:
+    """Return where the smallest is (the first of several)."""
     dim, keepdim = numpy_names("argmin", dim, keepdim, axis, keepdims)
     return write_out("argmin", make(_position("argmin", input, dim, keepdim)), out)
 
 
-def pick(kind: type[return_types.Results], x: Any, dim: int, where: Any, keepdim: bool) -> Any:
-    """The values at these positions along a dimension, one for each row, and the positions."""
+def pick(kind: type[return_types.Results], x: Tensor, dim: int, where: Array, keepdim: bool) -> Any:
+    """Return the values at these positions along a dimension, one for each row, and the positions."""
     if not x._array.ndim:
         return kind(RECORDED.clone(x), make(where.reshape(())))
     values, indices = gather(x, dim, make(where)), make(where)
@@ -386,8 +415,9 @@ def pick(kind: type[return_types.Results], x: Any, dim: int, where: Any, keepdim
     return kind(values, indices)
 
 
-def _extreme(name: str, operation: Any, pairwise: Any, x: Any, arguments: tuple[Any, ...], dim: Any, keepdim: bool, axis: Any, keepdims: Any,
-             out: Any) -> Any:
+def _extreme(name: str, operation: Callable[..., Tensor], pairwise: Callable[..., Tensor], x: Tensor,
+             arguments: tuple[Any, ...], dim: int | None, keepdim: bool, axis: int | None, keepdims: bool | None,
+             out: Tensor | Sequence[Tensor] | None) -> Any:
     if len(arguments) == 1 and not isinstance(arguments[0], int):
         return pairwise(x, *arguments, out=out)
     if arguments:
@@ -396,82 +426,98 @@ def _extreme(name: str, operation: Any, pairwise: Any, x: Any, arguments: tuple[
     if dim is None:
         return write_out(name, _bound(name, operation, x, None, False), out)
     where = _position(name, x, dim, True)
-    return write_out(name, pick(getattr(return_types, name), x, whole_dim(dim, x._array.ndim, name), where, keepdim), out)
+    found = pick(getattr(return_types, name), x, whole_dim(dim, x._array.ndim, name), where, keepdim)
+    return write_out(name, found, out)
 
 
-def max(input: Any, *arguments: Any, dim: Any = None, keepdim: bool = False, other: Any = None, axis: Any = None, keepdims: Any = None,
-        out: Any = None) -> Any:
-    """The largest of all; `max(dim)` gives values and indices; `max(other)` is `maximum`.
+def max(input: Tensor, *arguments: Any, dim: int | None = None, keepdim: bool = False, other: Tensor | None = None,
+        axis: int | None = None, keepdims: bool | None = None, out: Tensor | Sequence[Tensor] | None = None) -> Any:
+    """Return the largest of all; `max(dim)` gives values and indices; `max(other)` is `maximum`.
 
     >>> import mutagrad as mg
     >>> mg.tensor([[1., 4.], [3., 2.]]).max(dim=1).indices
     tensor([1, 0])
     """
-    return _extreme("max", amax_dims, RECORDED.maximum, input, arguments if other is None else (other,), dim, keepdim, axis, keepdims, out)
+    arguments = arguments if other is None else (other,)
+    return _extreme("max", amax_dims, RECORDED.maximum, input, arguments, dim, keepdim, axis, keepdims, out)
 
 
-def min(input: Any, *arguments: Any, dim: Any = None, keepdim: bool = False, other: Any = None, axis: Any = None, keepdims: Any = None,
-        out: Any = None) -> Any:
-    """The smallest of all; `min(dim)` gives values and indices; `min(other)` is `minimum`."""
-    return _extreme("min", amin_dims, RECORDED.minimum, input, arguments if other is None else (other,), dim, keepdim, axis, keepdims, out)
+def min(input: Tensor, *arguments: Any, dim: int | None = None, keepdim: bool = False, other: Tensor | None = None,
+        axis: int | None = None, keepdims: bool | None = None, out: Tensor | Sequence[Tensor] | None = None) -> Any:
+    """Return the smallest of all; `min(dim)` gives values and indices; `min(other)` is `minimum`."""
+    arguments = arguments if other is None else (other,)
+    return _extreme("min", amin_dims, RECORDED.minimum, input, arguments, dim, keepdim, axis, keepdims, out)
 
 
-def _truth(function: Any, name: str, x: Any, dim: Any, keepdim: bool, axis: Any, keepdims: Any, out: Any) -> Any:
+def _truth(function: Callable[..., Array], name: str, x: Tensor, dim: Dims, keepdim: bool, axis: Dims,
+           keepdims: bool | None, out: Tensor | None) -> Any:
     """Booleans; bytes for bytes, which were PyTorch's booleans once."""
     dim, keepdim = numpy_names(name, dim, keepdim, axis, keepdims)
     array = tensor_argument(x, name)._array
-    dims = () if isinstance(dim, (tuple, list)) and not dim else whole_dims(dim, array.ndim, name)  # of no dimensions: element by element
+    one_by_one = isinstance(dim, (tuple, list)) and not dim  # of no dimensions: element by element
+    dims = () if one_by_one else whole_dims(dim, array.ndim, name)
     found = np.asarray(function(array, dims, keepdims=keepdim))
     return write_out(name, make(found.astype(np.uint8) if array.dtype == np.uint8 else found), out)
 
 
-def any(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
-    """Whether any element is nonzero."""
+def any(input: Tensor, dim: Dims = None, keepdim: bool = False, *, axis: Dims = None, keepdims: bool | None = None,
+        out: Tensor | None = None) -> Any:
+    """Return whether any element is nonzero."""
     return _truth(np.any, "any", input, dim, keepdim, axis, keepdims, out)
 
 
-def all(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
-    """Whether every element is nonzero."""
+def all(input: Tensor, dim: Dims = None, keepdim: bool = False, *, axis: Dims = None, keepdims: bool | None = None,
+        out: Tensor | None = None) -> Any:
+    """Return whether every element is nonzero."""
     return _truth(np.all, "all", input, dim, keepdim, axis, keepdims, out)
 
 
 @may_need_much
-def count_nonzero(input: Any, dim: Any = None, *, axis: Any = None) -> Any:
-    """How many elements are not zero."""
+def count_nonzero(input: Tensor, dim: Dims = None, *, axis: Dims = None) -> Any:
+    """Return how many elements are not zero."""
     array = tensor_argument(input, "count_nonzero")._array
-    return make(np.asarray(np.count_nonzero(array, axis=whole_dims(dim if axis is None else axis, array.ndim, "count_nonzero"))))
+    dims = whole_dims(dim if axis is None else axis, array.ndim, "count_nonzero")
+    return make(np.asarray(np.count_nonzero(array, axis=dims)))
 
 
-def _running(operation: Any, name: str, x: Any, dim: Any, dtype: Any, axis: Any, out: Any) -> Any:
+def _running(operation: Callable[..., Tensor], name: str, x: Tensor, dim: int | None, dtype: dtype | None,
+             axis: int | None, out: Tensor | None) -> Any:
     x = summable(x, dtype, name)
     dim = whole_dim(dim if axis is None else axis, x._array.ndim, name)
     return write_out(name, operation(x, dim) if x._array.ndim else RECORDED.clone(x), out)
 
 
-def cumsum(input: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None, out: Any = None) -> Any:
-    """Running sums along a dimension."""
+def cumsum(input: Tensor, dim: int | None = None, *, dtype: dtype | None = None, axis: int | None = None,
+           out: Tensor | None = None) -> Any:
+    """Return running sums along a dimension."""
     return _running(cumsum_dim, "cumsum", input, dim, dtype, axis, out)
 
 
-def cumprod(input: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None, out: Any = None) -> Any:
-    """Running products along a dimension; their gradient is right at zeros."""
+def cumprod(input: Tensor, dim: int | None = None, *, dtype: dtype | None = None, axis: int | None = None,
+            out: Tensor | None = None) -> Any:
+    """Return running products along a dimension; their gradient is right at zeros."""
     return _running(cumprod_dim, "cumprod", input, dim, dtype, axis, out)
 
 
-norm2_dims = primitive("norm2", lambda a, dims, keepdim: np.sqrt(_wide_sum(_squared_size(a), dims, keepdim)).astype(a.real.dtype, copy=False),
-                       settings=SETTINGS, x=lambda xp, g, x, out, dims: x * back(xp, xp.where(out == 0, 0.0, g / out), x.shape, dims))
+def _norm2(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
+    return np.sqrt(_wide_sum(_squared_size(a), dims, keepdim)).astype(a.real.dtype, copy=False)
 
 
-norm_dims = primitive("norm", lambda a, dims, keepdim, p: _norm_of(np.abs(a), dims, keepdim, p), settings=(*SETTINGS, "p"),
+norm2_dims = primitive("norm2", _norm2, settings=SETTINGS,
+                       x=lambda xp, g, x, out, dims: x * back(xp, xp.where(out == 0, 0.0, g / out), x.shape, dims))
+
+
+norm_dims = primitive("norm", lambda a, dims, keepdim, p: _norm_of(np.abs(a), dims, keepdim, p),
+                      settings=(*SETTINGS, "p"),
                       x=lambda xp, g, x, out, dims, p: _norm_rule(xp, g, x, out, dims, p))
 
 
-def _norm_of(a: Any, dims: tuple[int, ...], keepdim: bool, p: float) -> Any:
+def _norm_of(a: Array, dims: tuple[int, ...], keepdim: bool, p: float) -> Any:
     return RAW.power(_wide_sum(RAW.power(a, p), dims, keepdim), 1 / p).astype(a.dtype, copy=False)
 
 
 def _norm_rule(xp: Any, g: Any, x: Any, out: Any, dims: tuple[int, ...], p: float) -> Any:
-    """Each element's share of the norm, to the power p - 1: it cannot overflow. At zero it has no slope to follow, and gets zero."""
+    """Each element's share of the norm, to the power p - 1, which cannot overflow; at zero, without a slope, zero."""
     whole = back(xp, out, x.shape, dims)
     flat = (x == 0) | (whole == 0)
     share = xp.power(xp.where(flat, 1.0, xp.abs(x)) / xp.where(flat, 1.0, whole), p - 1)
@@ -481,21 +527,23 @@ def _norm_rule(xp: Any, g: Any, x: Any, out: Any, dims: tuple[int, ...], p: floa
 RAW.power, RECORDED.power = lambda a, p: RAW.pow(a, np.array(p, a.dtype)), lambda x, p: pow_values(x, p)
 
 
-def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None, *, out: Any = None) -> Any:
-    """The p-norm of all elements, or along dimensions; at zero its gradient is zero."""
+def norm(input: Tensor, p: float | str | None = "fro", dim: Dims = None, keepdim: bool = False,
+         dtype: dtype | None = None, *, out: Tensor | None = None) -> Any:
+    """Return the p-norm of all elements, or along dimensions; at zero its gradient is zero."""
     input = floating(input, dtype, "norm")
     keepdim = numpy_names("norm", dim, keepdim, None, None)[1]
     return write_out("norm", _norm(input, p, whole_dims(dim, input._array.ndim, "norm"), keepdim), out)
 
 
-def _norm(x: Any, p: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+def _norm(x: Tensor, p: float | str | None, dims: tuple[int, ...], keepdim: bool) -> Any:
     p = p if p.__class__ is str else number(p)
     if p in ("fro", None) or p == 2:
         return norm2_dims(x, dims, keepdim)
     if p == "nuc":
         return socket("norms").matrix_norm(x, "nuc", dims, keepdim)
     if isinstance(p, (str, bool, complex)):
-        raise NotSupported(f"norm: p={p!r} is not supported", why="known are 'fro', 'nuc' and numbers, inf included", fix="x.norm(p=2)")
+        raise NotSupported(f"norm: p={p!r} is not supported", why="known are 'fro', 'nuc' and numbers, inf included",
+                           fix="x.norm(p=2)")
     size = abs_(x)
     if p == float("inf"):
         return amax_dims(size, dims, keepdim)
@@ -508,6 +556,6 @@ def _norm(x: Any, p: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
     return norm_dims(x, dims, keepdim, float(p))
 
 
-def dist(input: Any, other: Any, p: float = 2) -> Any:
-    """The p-norm of the difference."""
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Any:
+    """Return the p-norm of the difference."""
     return norm(tensor_argument(input, "dist") - tensor_argument(other, "dist"), p)

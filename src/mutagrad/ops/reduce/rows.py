@@ -1,10 +1,12 @@
 """Work on large arrays row by row, in blocks that stay in the cache, on several threads."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod as product
 from typing import Any
 
 from ...arrays import np, parallel as large, sums
+from ...base.operands import Array
 from ...core.op import RAW
 
 BLOCK = 1 << 17  # elements of which several arrays fit the cache of one core, and which are worth a call
@@ -12,24 +14,24 @@ SHORT = 48  # elements up to which rows are worked on column by column: NumPy st
 
 
 def is_large(xp: Any, x: Any) -> bool:
-    """Whether a rule meets an array that is worth working on row by row."""
+    """Return whether a rule meets an array that is worth working on row by row."""
     return xp is RAW and x.size >= large.LARGE and x.dtype.char in "fd"
 
 
 def one_dim(dims: tuple[int, ...]) -> int | None:
-    """The first of dimensions that lie next to each other, so that they are as good as one; None if they do not."""
+    """Return the first of dimensions that lie next to each other, so that they are as good as one; else None."""
     ordered = sorted(dims)
     return ordered[0] if ordered and ordered[-1] - ordered[0] + 1 == len(ordered) else None
 
 
-def by_rows(work: Any, arrays: tuple[Any, ...], dim: int, dims: int = 1, kept: bool = False) -> Any:
-    """What `work(axis, *arrays, out)` writes into `out`: of the first array's shape or, if `kept`, with its `dims` from `dim` on as ones.
+def by_rows(work: Callable[..., Any], arrays: tuple[Array, ...], dim: int, dims: int = 1, kept: bool = False) -> Array:
+    """Return what `work(axis, *arrays, out)` writes into `out`: shaped as the first, with ones at `dims` if `kept`.
 
-    Rows along these dimensions are independent: large arrays are cut between them, into blocks that stay in the cache from
-    the first step to the last, on several threads.
+    Rows along these dimensions, `dims` from `dim` on, are independent: large arrays are cut between them, into blocks
+    that stay in the cache from the first step to the last, on several threads.
     """
     shape, end = arrays[0].shape, dim + dims
-    out = np.empty(shape[:dim] + (1,) * dims + shape[end:] if kept else shape, arrays[0].dtype)
+    out: Array = np.empty(shape[:dim] + (1,) * dims + shape[end:] if kept else shape, arrays[0].dtype)
     if arrays[0].size < large.LARGE:
         work(dim if dims == 1 else tuple(range(dim, end)), *arrays, out)
         return out
@@ -42,26 +44,26 @@ def by_rows(work: Any, arrays: tuple[Any, ...], dim: int, dims: int = 1, kept: b
     return out
 
 
-def _is_matrix(a: Any, axis: Any) -> bool:
+def _is_matrix(a: Array, axis: int | tuple[int, ...]) -> bool:
     return bool(axis == 1 and a.ndim == 2 and a.size >= 1 << 14)
 
 
-def row_extreme(ufunc: Any, a: Any, axis: Any) -> Any:
-    """The largest (or smallest) of each row, kept as a dimension; in a matrix the search for its place is faster than the reduction."""
+def row_extreme(ufunc: Any, a: Array, axis: int | tuple[int, ...]) -> Any:
+    """Return the largest (or smallest) of each row, kept as a dimension; in a matrix searching its place is faster."""
     if _is_matrix(a, axis):
         places = a.argmax(1) if ufunc is np.maximum else a.argmin(1)
         return a[np.arange(len(a)), places][:, None]
     return ufunc.reduce(a, axis, keepdims=True)
 
 
-def row_sum(a: Any, axis: Any) -> Any:
-    """The sum of each row, kept as a dimension; in a matrix with rows so short that their order does not matter, by the faster einsum."""
+def row_sum(a: Array, axis: int | tuple[int, ...]) -> Any:
+    """Sum each row, kept as a dimension; in a matrix of short rows, in any order, by the faster einsum."""
     if _is_matrix(a, axis) and a.shape[1] <= 4096:
         return np.einsum("ij->i", a)[:, None]
-    return sums.add(a, axis if axis.__class__ is tuple else (axis,), True)
+    return sums.add(a, axis if isinstance(axis, tuple) else (axis,), True)
 
 
-def _by_columns(work: Any, matrices: list[Any]) -> None:
+def _by_columns(work: Callable[..., Any], matrices: list[Array]) -> None:
     """The same on transposed copies."""
     *given, out = matrices
     turned = np.empty(out.shape[::-1], out.dtype)

@@ -1,14 +1,18 @@
 """Exponentials and their sum along dimensions, without overflow: softmax, its logarithm, log(sum(exp(x)))."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ...arrays import np, parallel as large
 from ...base.errors import BadArgument
+from ...base.operands import Array
 from ...core.codegen import primitive
+from ...core.dtypes import dtype
 from ...core.op import RECORDED
 from ...core.out_arg import write_out
-from ..shape.shape import reshape, tensor_argument, whole_dim, whole_dims
+from ...core.storage import TensorBase as Tensor
+from ..shape.shape import Dims, reshape, tensor_argument, whole_dim, whole_dims
 from .reductions import SETTINGS, back, floating, kept_shape, numpy_names
 from .rows import by_rows, is_large, one_dim, row_extreme, row_sum
 
@@ -20,7 +24,7 @@ log_softmax_dim = primitive("log_softmax", lambda a, dim: _log_softmax(a, dim), 
                             x=lambda xp, g, out, dim: _log_softmax_rule(xp, g, out, dim))
 
 
-def _log_sum_exp(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+def _log_sum_exp(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
     if not a.size:
         return np.log(np.add.reduce(np.exp(a), dims, keepdims=keepdim))
     if not a.ndim:
@@ -33,7 +37,7 @@ def _log_sum_exp(a: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
     return out if keepdim else out.reshape(tuple(n for i, n in enumerate(a.shape) if i not in dims))
 
 
-def _log_sum_exp_into(axis: Any, a: Any, out: Any) -> None:
+def _log_sum_exp_into(axis: int | tuple[int, ...], a: Array, out: Array) -> None:
     top = row_extreme(np.maximum, a.real, axis)
     top[~np.isfinite(top)] = 0
     e = np.subtract(a, top)
@@ -49,19 +53,19 @@ def _log_sum_exp_rule(xp: Any, g: Any, x: Any, out: Any, dims: tuple[int, ...]) 
     return back(xp, g, x.shape, dims) * xp.exp(x - xp.reshape(out, kept))
 
 
-def _log_sum_exp_back(axis: int, a: Any, g: Any, total: Any, out: Any) -> None:
+def _log_sum_exp_back(axis: int, a: Array, g: Array, total: Array, out: Array) -> None:
     np.subtract(a, total, out)
     np.exp(out, out)
     np.multiply(out, g, out)
 
 
-def _softmax(a: Any, dim: int) -> Any:
+def _softmax(a: Array, dim: int) -> Any:
     if not a.size:
         return a.copy()
     return by_rows(_softmax_into, (a,), dim) if a.size >= large.LARGE else _softmax_into(dim, a, None)
 
 
-def _softmax_into(axis: int, a: Any, out: Any) -> Any:
+def _softmax_into(axis: int, a: Array, out: Array | None) -> Any:
     out = np.subtract(a, row_extreme(np.maximum, a, axis), out)
     np.exp(out, out)
     return np.divide(out, row_sum(out, axis), out)
@@ -73,19 +77,19 @@ def _softmax_rule(xp: Any, g: Any, out: Any, dim: int) -> Any:
     return out * (g - xp.sum(g * out, (dim,), True))
 
 
-def _softmax_back(axis: int, y: Any, g: Any, out: Any) -> None:
+def _softmax_back(axis: int, y: Array, g: Array, out: Array) -> None:
     np.multiply(g, y, out)
     np.subtract(g, row_sum(out, axis), out)
     np.multiply(out, y, out)
 
 
-def _log_softmax(a: Any, dim: int) -> Any:
+def _log_softmax(a: Array, dim: int) -> Any:
     if not a.size:
         return a.copy()
     return by_rows(_log_softmax_into, (a,), dim) if a.size >= large.LARGE else _log_softmax_into(dim, a, None)
 
 
-def _log_softmax_into(axis: int, a: Any, out: Any) -> Any:
+def _log_softmax_into(axis: int, a: Array, out: Array | None) -> Any:
     out = np.subtract(a, row_extreme(np.maximum, a, axis), out)
     return np.subtract(out, np.log(row_sum(np.exp(out), axis)), out)
 
@@ -96,14 +100,15 @@ def _log_softmax_rule(xp: Any, g: Any, out: Any, dim: int) -> Any:
     return g - xp.exp(out) * xp.sum(g, (dim,), True)
 
 
-def _log_softmax_back(axis: int, y: Any, g: Any, out: Any) -> None:
+def _log_softmax_back(axis: int, y: Array, g: Array, out: Array) -> None:
     np.exp(y, out)
     np.multiply(out, row_sum(g, axis), out)
     np.subtract(g, out, out)
 
 
-def logsumexp(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
-    """log(sum(exp(x))) along dimensions, without overflow."""
+def logsumexp(input: Tensor, dim: Dims = None, keepdim: bool = False, *, axis: Dims = None,
+              keepdims: bool | None = None, out: Tensor | None = None) -> Any:
+    """Return log(sum(exp(x))) along dimensions, without overflow."""
     dim, keepdim = numpy_names("logsumexp", dim, keepdim, axis, keepdims)
     if dim is None:
         raise BadArgument("logsumexp: needs to be told along which dimensions", fix="x.logsumexp(dim=-1)")
@@ -111,17 +116,20 @@ def logsumexp(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any =
     return write_out("logsumexp", logsumexp_dims(input, whole_dims(dim, input._array.ndim, "logsumexp"), keepdim), out)
 
 
-def _normalised(operation: Any, name: str, x: Any, dim: Any, dtype: Any, axis: Any, out: Any) -> Any:
+def _normalised(operation: Callable[..., Tensor], name: str, x: Tensor, dim: int | None, dtype: dtype | None,
+                axis: int | None, out: Tensor | None) -> Any:
     x = floating(x, dtype, name)
     dim = whole_dim(dim if axis is None else axis, x._array.ndim, name)
     return write_out(name, operation(x, dim) if x._array.ndim else reshape(operation(reshape(x, 1), dim), ()), out)
 
 
-def softmax(input: Any, dim: Any = None, dtype: Any = None, *, axis: Any = None, out: Any = None) -> Any:
-    """exp(x) normalised to sum to one along a dimension."""
+def softmax(input: Tensor, dim: int | None = None, dtype: dtype | None = None, *, axis: int | None = None,
+            out: Tensor | None = None) -> Any:
+    """Return exp(x) normalised to sum to one along a dimension."""
     return _normalised(softmax_dim, "softmax", input, dim, dtype, axis, out)
 
 
-def log_softmax(input: Any, dim: Any = None, dtype: Any = None, *, axis: Any = None, out: Any = None) -> Any:
-    """The logarithm of softmax, without underflow."""
+def log_softmax(input: Tensor, dim: int | None = None, dtype: dtype | None = None, *, axis: int | None = None,
+                out: Tensor | None = None) -> Any:
+    """Return the logarithm of softmax, without underflow."""
     return _normalised(log_softmax_dim, "log_softmax", input, dim, dtype, axis, out)

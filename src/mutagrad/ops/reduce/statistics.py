@@ -1,13 +1,16 @@
 """Reductions that few programs use: without what is nan, medians, quantiles, covariance."""
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import anywhere, extremes
 from ...base import return_types
 from ...base.errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError, bad_choice, may_need_much
+from ...base.operands import Array
 from ...core.codegen import primitive
-from ...core.dtypes import of_array
+from ...core.dtypes import dtype, of_array
 from ...core.factory import make
 from ...core.number import whole_number
 from ...core.op import RAW, RECORDED
@@ -18,20 +21,49 @@ from ..linalg.products import matmul
 from ..math.elementwise import cast, lerp, where
 from ..select.selecting import gather
 from ..select.sorting import order, sort
-from ..shape.shape import expand, flatten, movedim, reshape, squeeze, tensor_argument, unsqueeze, whole_dim, whole_dims
-from .reductions import back, floating, in_single, mean, not_empty, numpy_names, ordered, pick, sum as total, sum_dims, summable, to_extremes
+from ..shape.shape import (
+    Dims,
+    expand,
+    flatten,
+    movedim,
+    reshape,
+    squeeze,
+    tensor_argument,
+    unsqueeze,
+    whole_dim,
+    whole_dims,
+)
+from .reductions import (
+    back,
+    floating,
+    in_single,
+    mean,
+    not_empty,
+    numpy_names,
+    ordered,
+    pick,
+    sum as total,
+    sum_dims,
+    summable,
+    to_extremes,
+)
 
 FUNCTIONS = "nansum nanmean median nanmedian mode quantile nanquantile kthvalue cov corrcoef"
 METHODS = "nansum nanmean median nanmedian mode quantile nanquantile kthvalue cov corrcoef sum_to_size"
 
-# --------------------------------------------------------------------------------------------------- without what is nan
+# -------------------------------------------------------------------------------------------------- without what is nan
 
-nansum_dims = primitive("nansum", lambda a, dims, keepdim: RAW.sum(np.where(np.isnan(a), a.dtype.type(0), a), dims, keepdim),
-                        settings=("dims", "keepdim"), x=lambda xp, g, x, dims: xp.where(x == x, back(xp, g, x.shape, dims), 0.0))
+def _nansum(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
+    return RAW.sum(np.where(np.isnan(a), a.dtype.type(0), a), dims, keepdim)
 
 
-def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
-    """The sum of what is not nan.
+nansum_dims = primitive("nansum", _nansum, settings=("dims", "keepdim"),
+                        x=lambda xp, g, x, dims: xp.where(x == x, back(xp, g, x.shape, dims), 0.0))
+
+
+def nansum(input: TensorBase, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None, axis: Dims = None,
+           keepdims: bool | None = None, out: TensorBase | None = None) -> Any:
+    """Return the sum of what is not nan.
 
     >>> import mutagrad as mg
     >>> mg.tensor([1., float("nan"), 2.]).nansum()
@@ -42,11 +74,13 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
         raise DTypeError("nansum: not defined for complex numbers", fix="x.sum()")
     input = summable(input, dtype, "nansum")
     dims = whole_dims(dim, input._array.ndim, "nansum")
-    return write_out("nansum", (nansum_dims if input._array.dtype.kind in "fV" else sum_dims)(input, dims, keepdim), out)
+    operation = nansum_dims if input._array.dtype.kind in "fV" else sum_dims
+    return write_out("nansum", operation(input, dims, keepdim), out)
 
 
-def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
-    """The average of what is not nan."""
+def nanmean(input: TensorBase, dim: Dims = None, keepdim: bool = False, *, dtype: dtype | None = None,
+            axis: Dims = None, keepdims: bool | None = None, out: TensorBase | None = None) -> Any:
+    """Return the average of what is not nan."""
     floating(input, None, "nanmean")
     dim, keepdim = numpy_names("nanmean", dim, keepdim, axis, keepdims)
     dims = whole_dims(dim, input._array.ndim, "nanmean")
@@ -55,21 +89,23 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
 
 @may_need_much
 @in_single
-def _nanmean(x: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+def _nanmean(x: TensorBase, dims: tuple[int, ...], keepdim: bool) -> Any:
     count = np.add.reduce(~np.isnan(x._array), dims, np.int64, keepdims=keepdim)
     return nansum(x, dims, keepdim) / make(np.asarray(count))
 
 
-# ---------------------------------------------------------------------------------------------- medians, modes, quantiles
+# -------------------------------------------------------------------------------------------- medians, modes, quantiles
 
-median_all = primitive("median", lambda a, dims: a.reshape(-1)[_median_place(a.reshape(1, -1), False)[0, 0]], settings=("dims",),
+median_all = primitive("median", lambda a, dims: a.reshape(-1)[_median_place(a.reshape(1, -1), False)[0, 0]],
+                       settings=("dims",),
                        x=lambda xp, g, x, out, dims: to_extremes(xp, g, x, out, dims))
-nanmedian_all = primitive("nanmedian", lambda a, dims: a.reshape(-1)[_median_place(a.reshape(1, -1), True)[0, 0]], settings=("dims",),
+nanmedian_all = primitive("nanmedian", lambda a, dims: a.reshape(-1)[_median_place(a.reshape(1, -1), True)[0, 0]],
+                          settings=("dims",),
                           x=lambda xp, g, x, out, dims: to_extremes(xp, g, x, out, dims))
 
 
-def _median_place(rows: Any, ignore_nan: bool) -> Any:
-    """Where in each row the lower median is: nan counts as the largest, and unless ignored one of them is the median."""
+def _median_place(rows: Array, ignore_nan: bool) -> Any:
+    """Where in each row the lower median is: nan counts as the largest and, unless ignored, is the median."""
     n = rows.shape[-1]
     middle = np.full((*rows.shape[:-1], 1), (n - 1) // 2)
     if rows.dtype.kind in "fV":
@@ -78,11 +114,14 @@ def _median_place(rows: Any, ignore_nan: bool) -> Any:
     return np.take_along_axis(order(rows, -1), middle, -1)
 
 
-def _median(name: str, whole: Any, ignore_nan: bool, x: Any, dim: Any, keepdim: bool, axis: Any, keepdims: Any, out: Any) -> Any:
+def _median(name: str, whole: Callable[..., TensorBase], ignore_nan: bool, x: TensorBase, dim: int | None,
+            keepdim: bool, axis: int | None, keepdims: bool | None,
+            out: TensorBase | Sequence[TensorBase] | None) -> Any:
     dim, keepdim = numpy_names(name, dim, keepdim, axis, keepdims)
     array = ordered(x, name)
     if dim is None and not array.size:  # what PyTorch gives for the median of nothing
-        return write_out(name, make(np.array(np.nan if array.dtype.kind in "fV" else np.iinfo(array.dtype).min, array.dtype)), out)
+        nothing = np.nan if array.dtype.kind in "fV" else np.iinfo(array.dtype).min
+        return write_out(name, make(np.array(nothing, array.dtype)), out)
     if dim is None:
         return write_out(name, whole(x, tuple(range(array.ndim))), out)
     dim = whole_dim(dim, array.ndim, name)
@@ -93,8 +132,9 @@ def _median(name: str, whole: Any, ignore_nan: bool, x: Any, dim: Any, keepdim: 
     return write_out(name, pick(getattr(return_types, name), x, dim, where_, keepdim), out)
 
 
-def median(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
-    """The middle element, the lower of two; `median(dim)` gives values and indices.
+def median(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None,
+           keepdims: bool | None = None, out: TensorBase | Sequence[TensorBase] | None = None) -> Any:
+    """Return the middle element, the lower of two; `median(dim)` gives values and indices.
 
     >>> import mutagrad as mg
     >>> mg.tensor([3., 1., 2., 4.]).median()
@@ -103,13 +143,15 @@ def median(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = No
     return _median("median", median_all, False, input, dim, keepdim, axis, keepdims, out)
 
 
-def nanmedian(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
-    """The median of what is not nan."""
+def nanmedian(input: TensorBase, dim: int | None = None, keepdim: bool = False, *, axis: int | None = None,
+              keepdims: bool | None = None, out: TensorBase | Sequence[TensorBase] | None = None) -> Any:
+    """Return the median of what is not nan."""
     return _median("nanmedian", nanmedian_all, True, input, dim, keepdim, axis, keepdims, out)
 
 
 @may_need_much
-def _row_places(name: str, x: Any, dim: Any, keepdim: bool, axis: Any, keepdims: Any, find: Any) -> Any:
+def _row_places(name: str, x: TensorBase, dim: int, keepdim: bool, axis: int | None, keepdims: bool | None,
+                find: Callable[[Array], Array]) -> Any:
     """The values at one place of each row, which `find` names for the rows of a matrix."""
     dim, keepdim = numpy_names(name, dim, keepdim, axis, keepdims)
     array = ordered(x, name)
@@ -122,12 +164,13 @@ def _row_places(name: str, x: Any, dim: Any, keepdim: bool, axis: Any, keepdims:
     return pick(getattr(return_types, name), x, dim, np.moveaxis(places, -1, dim), keepdim)
 
 
-def mode(input: Any, dim: Any = -1, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
-    """The most frequent value along a dimension, the smallest of several, and where it is last."""
+def mode(input: TensorBase, dim: int = -1, keepdim: bool = False, *, axis: int | None = None,
+         keepdims: bool | None = None, out: Sequence[TensorBase] | None = None) -> Any:
+    """Return the most frequent value along a dimension, the smallest of several, and where it is last."""
     return write_out("mode", _row_places("mode", input, dim, keepdim, axis, keepdims, _most_frequent), out)
 
 
-def _most_frequent(rows: Any) -> Any:
+def _most_frequent(rows: Array) -> Any:
     places = order(rows, -1)
     ordered = np.take_along_axis(rows, places, -1)
     n = rows.shape[-1]
@@ -137,20 +180,23 @@ def _most_frequent(rows: Any) -> Any:
     return np.take_along_axis(places, last[:, None], -1)
 
 
-def kthvalue(input: Any, k: int, dim: Any = -1, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None) -> Any:
-    """The k-th smallest along a dimension, counted from one, and where it is."""
+def kthvalue(input: TensorBase, k: int, dim: int = -1, keepdim: bool = False, *, axis: int | None = None,
+             keepdims: bool | None = None, out: Sequence[TensorBase] | None = None) -> Any:
+    """Return the k-th smallest along a dimension, counted from one, and where it is."""
     k = whole_number(k, "kthvalue", "k")
     shape = tensor_argument(input, "kthvalue")._array.shape
     n = shape[whole_dim(dim if axis is None else axis, len(shape), "kthvalue")] if shape else 1
     if not 1 <= k <= n:
         raise BadIndex(f"kthvalue: k={k} is out of range for a dimension of size {n}", fix=f"k from 1 to {n}")
-    return write_out("kthvalue", _row_places("kthvalue", input, dim, keepdim, axis, keepdims, lambda rows: order(rows, -1)[:, k - 1]), out)
+    found = _row_places("kthvalue", input, dim, keepdim, axis, keepdims, lambda rows: order(rows, -1)[:, k - 1])
+    return write_out("kthvalue", found, out)
 
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _quantile(name: str, x: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, ignore_nan: bool) -> Any:
+def _quantile(name: str, x: TensorBase, q: TensorBase | float, dim: int | None, keepdim: bool, interpolation: str,
+              ignore_nan: bool) -> Any:
     q = _check_quantile(name, x, q, interpolation)
     ndim = x._array.ndim
     whole = dim is None
@@ -163,7 +209,8 @@ def _quantile(name: str, x: Any, q: Any, dim: Any, keepdim: bool, interpolation:
     if ignore_nan:
         ranks = ranks * make(np.maximum(n - 1 - missing, 0).astype(q._array.dtype))
     else:
-        ranks = where(make(np.broadcast_to(missing > 0, ranks._array.shape).copy()), float(n - 1), ranks * (n - 1))  # where nan is
+        has_nan = make(np.broadcast_to(missing > 0, ranks._array.shape).copy())
+        ranks = where(has_nan, float(n - 1), ranks * (n - 1))  # where nan is
     result = _between(ordered, ranks, interpolation)
     kept = (1,) * ndim if whole else tuple(1 if d == place else size for d, size in enumerate(x._array.shape))
     shape = kept if keepdim else () if whole else tuple(size for d, size in enumerate(x._array.shape) if d != place)
@@ -172,7 +219,7 @@ def _quantile(name: str, x: Any, q: Any, dim: Any, keepdim: bool, interpolation:
     return reshape(movedim(result, -1, 0), q._array.size, *shape)
 
 
-def _between(ordered: Any, ranks: Any, interpolation: str) -> Any:
+def _between(ordered: TensorBase, ranks: TensorBase, interpolation: str) -> Any:
     """Elements of sorted rows at places that may lie between two."""
     r = ranks._array
     low = {"lower": np.floor, "higher": np.ceil, "nearest": np.round}.get(interpolation, np.floor)(r)
@@ -183,28 +230,34 @@ def _between(ordered: Any, ranks: Any, interpolation: str) -> Any:
     return lerp(below, gather(ordered, -1, make(np.ceil(r).astype(np.int64))), weight)
 
 
-def _check_quantile(name: str, x: Any, q: Any, interpolation: str) -> Any:
+def _check_quantile(name: str, x: TensorBase, q: TensorBase | float, interpolation: str) -> TensorBase:
     if interpolation not in _INTERPOLATIONS:
-        raise bad_choice(interpolation, str, f"{name}: interpolation={interpolation!r} is none of {', '.join(_INTERPOLATIONS)}", fix="interpolation='linear'")
+        raise bad_choice(interpolation, str,
+                         f"{name}: interpolation={interpolation!r} is none of {', '.join(_INTERPOLATIONS)}",
+                         fix="interpolation='linear'")
     array = tensor_argument(x, name)._array
     if array.dtype.char not in "fd":
-        raise BadValue(f"{name}() input tensor must be either float or double dtype, got {of_array(array.dtype).name}", fix=f"x.float().{name}(q)")
+        raise BadValue(f"{name}() input tensor must be either float or double dtype, got {of_array(array.dtype).name}",
+                       fix=f"x.float().{name}(q)")
     if not array.size:
         raise BadValue(f"{name}: nothing to choose from in shape {array.shape}", fix=f"if x.numel(): x.{name}(q)")
     if isinstance(q, bool) or not isinstance(q, (int, float, TensorBase)):
-        raise BadArgument(f"{name}: q must be a number or a tensor, not {type(q).__name__}", fix=f"x.{name}(mutagrad.tensor([0.25, 0.75]))")
+        raise BadArgument(f"{name}: q must be a number or a tensor, not {type(q).__name__}",
+                          fix=f"x.{name}(mutagrad.tensor([0.25, 0.75]))")
     q = q if isinstance(q, TensorBase) else make(np.array(q, array.dtype))
     if q._array.ndim > 1 or q._array.dtype != array.dtype:
-        raise BadValue(f"{name}: q must be a number or a vector of x's type, not {of_array(q._array.dtype).name} of shape {q._array.shape}",
-                       fix="q.flatten().to(x.dtype)")
-    if not ((q._array >= 0) & (q._array <= 1)).all():
-        raise BadValue(f"{name}() q values must be in the range [0, 1]", why=f"got {q._array.tolist()}", fix=f"x.{name}(0.5)")
+        raise BadValue(f"{name}: q must be a number or a vector of x's type, "
+                       f"not {of_array(q._array.dtype).name} of shape {q._array.shape}", fix="q.flatten().to(x.dtype)")
+    if anywhere(~((q._array >= 0) & (q._array <= 1))):
+        raise BadValue(f"{name}() q values must be in the range [0, 1]", why=f"got {q._array.tolist()}",
+                       fix=f"x.{name}(0.5)")
     return q
 
 
-def quantile(input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear", axis: Any = None, keepdims: Any = None,
-             out: Any = None) -> Any:
-    """What a fraction q of the elements lies below; a vector q gives a first dimension with a result for each.
+def quantile(input: TensorBase, q: TensorBase | float, dim: int | None = None, keepdim: bool = False, *,
+             interpolation: str = "linear", axis: int | None = None, keepdims: bool | None = None,
+             out: TensorBase | None = None) -> Any:
+    """Return what a fraction q of the elements lies below; a vector q gives a first dimension with a result for each.
 
     >>> import mutagrad as mg
     >>> mg.tensor([0., 1., 2., 3., 4.]).quantile(0.25)
@@ -214,17 +267,19 @@ def quantile(input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, inte
     return write_out("quantile", _quantile("quantile", input, q, dim, keepdim, interpolation, False), out)
 
 
-def nanquantile(input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear", axis: Any = None,
-                keepdims: Any = None, out: Any = None) -> Any:
-    """The quantile of what is not nan."""
+def nanquantile(input: TensorBase, q: TensorBase | float, dim: int | None = None, keepdim: bool = False, *,
+                interpolation: str = "linear", axis: int | None = None, keepdims: bool | None = None,
+                out: TensorBase | None = None) -> Any:
+    """Return the quantile of what is not nan."""
     dim, keepdim = numpy_names("nanquantile", dim, keepdim, axis, keepdims)
     return write_out("nanquantile", _quantile("nanquantile", input, q, dim, keepdim, interpolation, True), out)
 
 
-# ------------------------------------------------------------------------------------------------------------- covariance
+# ----------------------------------------------------------------------------------------------------------- covariance
 
-def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
-    """The covariance of variables in rows, with an observation in each column.
+def cov(input: TensorBase, *, correction: int = 1, fweights: TensorBase | None = None,
+        aweights: TensorBase | None = None) -> Any:
+    """Return the covariance of variables in rows, with an observation in each column.
 
     >>> import mutagrad as mg
     >>> mg.cov(mg.tensor([[0., 1., 2.], [2., 1., 0.]]))
@@ -244,7 +299,7 @@ def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any 
 
 
 @in_single
-def _covariance(x: Any, frequency: Any, importance: Any, correction: int) -> Any:
+def _covariance(x: TensorBase, frequency: TensorBase | None, importance: TensorBase | None, correction: int) -> Any:
     n = x._array.shape[1]
     w = frequency if importance is None else importance if frequency is None else frequency * importance
     if w is None:
@@ -252,29 +307,34 @@ def _covariance(x: Any, frequency: Any, importance: Any, correction: int) -> Any
     else:
         weight = total(w)
         if n and not weight._array:
-            raise BadValue("cov: the weights sum to zero, so that nothing is left to average", fix="weights that are not all zero")
+            raise BadValue("cov: the weights sum to zero, so that nothing is left to average",
+                           fix="weights that are not all zero")
         centred = x - total(x * w, 1, True) / weight
-        degrees = weight - (correction * (total(w * importance) / weight) if importance is not None and correction else correction)
+        if importance is not None and correction:
+            degrees = weight - correction * (total(w * importance) / weight)
+        else:
+            degrees = weight - correction
     other = centred if w is None else centred * w
     products = matmul(other, RECORDED.conj(centred).T)
     degrees = degrees if degrees._array > 0 else make(np.zeros_like(degrees._array))
     return squeeze(products / degrees)
 
 
-def _weights(name: str, weights: Any, kind: str, n: int) -> Any:
+def _weights(name: str, weights: TensorBase | None, kind: str, n: int) -> Any:
     if weights is None:
         return None
     array = tensor_argument(weights, "cov")._array
     if array.ndim > 1 or array.dtype.kind not in kind or array.size != n:
-        raise BadValue(f"cov: {name} must be a vector of {n} {'integers' if kind == 'iu' else 'floats'}, not {array.dtype.name} of shape {array.shape}",
+        raise BadValue(f"cov: {name} must be a vector of {n} {'integers' if kind == 'iu' else 'floats'}, "
+                       f"not {array.dtype.name} of shape {array.shape}",
                        fix=f"a weight for each of the {n} observations")
-    if array.size and array.min() < 0:
-        raise BadValue(f"cov: {name} must not be negative", why=f"the smallest is {array.min()}", fix=f"{name}.abs()")
+    if array.size and (smallest := extremes(array)[0]) < 0:
+        raise BadValue(f"cov: {name} must not be negative", why=f"the smallest is {smallest}", fix=f"{name}.abs()")
     return reshape(weights, -1)
 
 
-def corrcoef(input: Any) -> Any:
-    """The correlation of variables in rows, with an observation in each column."""
+def corrcoef(input: TensorBase) -> Any:
+    """Return the correlation of variables in rows, with an observation in each column."""
     if tensor_argument(input, "corrcoef")._array.ndim > 2:
         raise ShapeError(f"corrcoef: expects at most 2 dimensions, got shape {input._array.shape}", fix="x.flatten(1)")
     c = cov(input)
@@ -286,12 +346,12 @@ def corrcoef(input: Any) -> Any:
     return c.clamp(-1, 1) if c._array.dtype.kind in "fV" else c
 
 
-def sum_to_size(input: Any, *size: Any) -> Any:
-    """Summed over the dimensions that broadcasting to the tensor's shape would have repeated."""
+def sum_to_size(input: TensorBase, *size: int | Sequence[int]) -> Any:
+    """Sum over the dimensions that broadcasting to the tensor's shape would have repeated."""
     shape, wanted = tensor_argument(input, "sum_to_size")._array.shape, sizes(size)
     lead = len(shape) - len(wanted)
     if lead < 0 or any(n not in (m, 1) for m, n in zip(shape[lead:], wanted)):
-        raise ShapeError(f"sum_to_size: shape {shape} cannot be summed to {wanted}", why="each size must be equal or 1, counted from the right",
-                         fix="x.sum(dim)")
+        raise ShapeError(f"sum_to_size: shape {shape} cannot be summed to {wanted}",
+                         why="each size must be equal or 1, counted from the right", fix="x.sum(dim)")
     dims = tuple(range(lead)) + tuple(i + lead for i, n in enumerate(wanted) if n == 1 != shape[i + lead])
     return reshape(total(input, dims, True), *wanted) if dims or not wanted else input

@@ -10,6 +10,7 @@ from ...arrays.bfloat16 import widened
 from ...base import return_types
 from ...base.errors import BadArgument, BadData, BadIndex, BadValue, DTypeError, ShapeError, bad_choice, may_need_much
 from ...base.modes import mode
+from ...base.operands import Array
 from ...core.dtypes import of_array
 from ...core.factory import make
 from ...core.indexing import copy_, read
@@ -29,21 +30,21 @@ FUNCTIONS = """
 METHODS = "msort unique unique_consecutive histc histogram bincount nonzero_static index_reduce index_reduce_"
 
 
-def msort(input: Any, *, out: Any = None) -> Any:
-    """Values in order along the first dimension."""
+def msort(input: TensorBase, *, out: TensorBase | None = None) -> Any:
+    """Sort the values along the first dimension."""
     return write_out("msort", sort(input, 0).values, out)
 
 
-# -------------------------------------------------------------------------------------------------------- distinct values
+# ------------------------------------------------------------------------------------------------------ distinct values
 
-def _rows(array: Any, dim: int) -> Any:
+def _rows(array: Array, dim: int) -> Any:
     """Slices along a dimension as the rows of a matrix."""
     moved = np.moveaxis(array, dim, 0)
     return moved.reshape(moved.shape[0], int(np.prod(moved.shape[1:])))
 
 
-def _groups(array: Any, dim: int | None, consecutive: bool) -> tuple[Any, Any, Any]:
-    """Where each distinct element (or slice) is found first, the number of each one's group, and the sizes of the groups."""
+def _groups(array: Array, dim: int | None, consecutive: bool) -> tuple[Array, Array, Array]:
+    """Where each distinct element (or slice) is found first, the number of each one's group, and the groups' sizes."""
     array = widened(array)
     rows = array.reshape(-1, 1) if dim is None else _rows(array, dim)
     n = len(rows)
@@ -58,14 +59,17 @@ def _groups(array: Any, dim: int | None, consecutive: bool) -> tuple[Any, Any, A
     return places[new], groups, np.bincount(groups, minlength=int(new.sum()))
 
 
-def _distinct(name: str, x: Any, dim: Any, consecutive: bool, return_inverse: bool, return_counts: bool) -> Any:
+def _distinct(name: str, x: TensorBase, dim: int | None, consecutive: bool, return_inverse: bool,
+              return_counts: bool) -> Any:
     array = tensor_argument(x, name)._array
     if array.dtype.kind == "c":
-        raise DTypeError(f"{name}: complex numbers have no order", fix="mutagrad.unique(mutagrad.stack([x.real, x.imag]), dim=1)")
+        raise DTypeError(f"{name}: complex numbers have no order",
+                         fix="mutagrad.unique(mutagrad.stack([x.real, x.imag]), dim=1)")
     if dim is not None:
         dim = whole_dim(dim, array.ndim, name)
         if 0 in array.shape and array.shape[dim]:
-            raise ShapeError(f"{name}: slices along dimension {dim} of shape {array.shape} are empty", why="they cannot be told apart", fix="dim=None")
+            raise ShapeError(f"{name}: slices along dimension {dim} of shape {array.shape} are empty",
+                             why="they cannot be told apart", fix="dim=None")
     lifted = array if array.ndim else array.reshape(1)
     first, groups, counts = _groups(lifted, dim, consecutive)
     values = lifted.reshape(-1)[first] if dim is None else np.take(lifted, first, dim)
@@ -78,8 +82,9 @@ def _distinct(name: str, x: Any, dim: Any, consecutive: bool, return_inverse: bo
 
 
 @may_need_much
-def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None) -> Any:
-    """The distinct elements in order, or the distinct slices along a dimension.
+def unique(input: TensorBase, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
+           dim: int | None = None) -> Any:
+    """Return the distinct elements in order, or the distinct slices along a dimension.
 
     >>> import mutagrad as mg
     >>> mg.unique(mg.tensor([3, 1, 3]), return_counts=True)
@@ -88,17 +93,20 @@ def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return
     return _distinct("unique", input, dim, False, return_inverse, return_counts)
 
 
-def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: Any = None) -> Any:
-    """The first of each run of equal elements, or of equal slices along a dimension."""
+def unique_consecutive(input: TensorBase, return_inverse: bool = False, return_counts: bool = False,
+                       dim: int | None = None) -> Any:
+    """Return the first of each run of equal elements, or of equal slices along a dimension."""
     return _distinct("unique_consecutive", input, dim, True, return_inverse, return_counts)
 
 
 @may_need_much
-def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None) -> Any:
-    """Whether each element is one of the others."""
+def isin(elements: TensorBase | float, test_elements: TensorBase | float, *, assume_unique: bool = False,
+         invert: bool = False, out: TensorBase | None = None) -> Any:
+    """Return whether each element is one of the others."""
     given = [as_operand(v, "isin") for v in (elements, test_elements)]
     if not any(isinstance(v, TensorBase) for v in given):
-        raise BadArgument("isin: at least one of elements and test_elements must be a tensor", fix="mutagrad.isin(x, 2)")
+        raise BadArgument("isin: at least one of elements and test_elements must be a tensor",
+                          fix="mutagrad.isin(x, 2)")
     common = operand_dtype(given)
     if common.is_complex or common.array_type.kind == "b" and all(isinstance(v, TensorBase) for v in given):
         raise DTypeError(f"isin: not defined for {common.name}", fix="x.int()")
@@ -106,9 +114,9 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     return write_out("isin", make(np.isin(a, b, assume_unique=assume_unique, invert=invert)), out)
 
 
-# --------------------------------------------------------------------------------------------- places in sorted sequences
+# ------------------------------------------------------------------------------------------- places in sorted sequences
 
-def _insert(sequence: Any, values: Any, right: bool) -> Any:
+def _insert(sequence: Array, values: Array, right: bool) -> Any:
     """Where each value fits into the sorted sequence, or into that of its row."""
     side, sequence, values = "right" if right else "left", widened(sequence), widened(values)
     if sequence.ndim == 1:
@@ -120,9 +128,10 @@ def _insert(sequence: Any, values: Any, right: bool) -> Any:
 
 
 @may_need_much
-def searchsorted(sorted_sequence: Any, input: Any = None, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter: Any = None,
-                 out: Any = None, self: Any = None) -> Any:
-    """Where values would have to be put into a sorted sequence to keep it sorted; rows are searched in their own sequences.
+def searchsorted(sorted_sequence: TensorBase, input: TensorBase | float | None = None, *, out_int32: bool = False,
+                 right: bool = False, side: str | None = None, sorter: TensorBase | None = None,
+                 out: TensorBase | None = None, self: TensorBase | float | None = None) -> Any:
+    """Return where values fit into a sorted sequence so that it stays sorted; rows have sequences of their own.
 
     >>> import mutagrad as mg
     >>> mg.searchsorted(mg.tensor([1., 3., 5.]), mg.tensor([3., 4.]))
@@ -148,35 +157,39 @@ def _side(right: bool, side: str | None) -> bool:
     return right or side == "right"
 
 
-def _check_sequence(sequence: Any, values: Any) -> None:
+def _check_sequence(sequence: Array, values: Array) -> None:
     if not sequence.ndim:
         raise BadValue("searchsorted: a 0-d tensor is no sequence", fix="sequence.reshape(1)")
     if sequence.ndim > 1 and (not values.ndim or sequence.shape[:-1] != values.shape[:-1]):
         raise ShapeError(f"searchsorted: sequences of shape {sequence.shape} do not fit values of shape {values.shape}",
-                         why="all sizes but the last must be equal, or the sequence a vector", fix="values of a row for each sequence")
+                         why="all sizes but the last must be equal, or the sequence a vector",
+                         fix="values of a row for each sequence")
 
 
-def _sorter(sorter: Any, sequence: Any) -> Any:
+def _sorter(sorter: TensorBase, sequence: Array) -> Array:
     places = tensor_argument(sorter, "searchsorted")._array
     if places.shape != sequence.shape or places.dtype != np.int64:
-        raise BadValue(f"searchsorted: the sorter must be int64 of shape {sequence.shape}, not {places.dtype.name} of shape {places.shape}",
-                       fix="sorter=sequence.argsort()")
+        raise BadValue(f"searchsorted: the sorter must be int64 of shape {sequence.shape}, "
+                       f"not {places.dtype.name} of shape {places.shape}", fix="sorter=sequence.argsort()")
     if places.size and (places.min() < 0 or places.max() >= sequence.shape[-1]):
-        raise BadIndex("searchsorted: the sorter has positions that the sequence has not", fix="sorter=sequence.argsort()")
+        raise BadIndex("searchsorted: the sorter has positions that the sequence has not",
+                       fix="sorter=sequence.argsort()")
     return places
 
 
 @may_need_much
-def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False, out: Any = None) -> Any:
-    """Between which boundaries each value lies, counted from 0."""
+def bucketize(input: TensorBase | float, boundaries: TensorBase, *, out_int32: bool = False, right: bool = False,
+              out: TensorBase | None = None) -> Any:
+    """Return between which boundaries each value lies, counted from 0."""
     if tensor_argument(boundaries, "bucketize")._array.ndim != 1:
-        raise BadValue(f"bucketize: boundaries tensor must be 1 dimension, not of shape {boundaries._array.shape}", fix="boundaries.flatten()")
+        raise BadValue(f"bucketize: boundaries tensor must be 1 dimension, not of shape {boundaries._array.shape}",
+                       fix="boundaries.flatten()")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
 
 
-# ------------------------------------------------------------------------------------------------------------- histograms
+# ----------------------------------------------------------------------------------------------------------- histograms
 
-def _limits(name: str, low: float, high: float, values: Any) -> tuple[float, float]:
+def _limits(name: str, low: float, high: float, values: Array) -> tuple[float, float]:
     """The range that is counted: that of the values if none is given, and one wide around a single value."""
     if low == high and values.size:
         low, high = float(values.min()), float(values.max())
@@ -190,8 +203,8 @@ def _limits(name: str, low: float, high: float, values: Any) -> tuple[float, flo
 
 
 @may_need_much
-def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0, *, out: Any = None) -> Any:
-    """How many elements fall into each of equally wide bins between min and max."""
+def histc(input: TensorBase, bins: int = 100, min: float = 0, max: float = 0, *, out: TensorBase | None = None) -> Any:
+    """Return how many elements fall into each of equally wide bins between min and max."""
     array = _countable(input, "histc")
     bins = whole_number(bins, "histc", "bins")
     if bins <= 0:
@@ -203,18 +216,19 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0, *, out: A
 
 
 @may_need_much
-def _countable(x: Any, name: str) -> Any:
+def _countable(x: TensorBase, name: str) -> Array:
     array = tensor_argument(x, name)._array
     if array.dtype.kind not in "fV":
-        raise DTypeError(f"{name}: expects a floating point tensor, got {of_array(array.dtype).name}", fix=f"x.float().{name}()")
+        raise DTypeError(f"{name}: expects a floating point tensor, got {of_array(array.dtype).name}",
+                         fix=f"x.float().{name}()")
     return array.reshape(-1)
 
 
-def _edges(name: str, bins: Any, column: Any, limits: Sequence[float] | None) -> Any:
+def _edges(name: str, bins: TensorBase | int, column: Array, limits: Sequence[float] | None) -> Any:
     if isinstance(bins, TensorBase) and (bins._array.ndim or bins._array.dtype.kind not in "iu"):
         if bins._array.ndim != 1 or bins._array.size < 2 or bins._array.dtype != column.dtype:
-            raise BadValue(f"{name}: bin edges must be a vector of at least 2 of type {column.dtype.name}, not {bins._array.dtype.name} of shape "
-                           f"{bins._array.shape}", fix="mutagrad.linspace(0, 1, 11)")
+            raise BadValue(f"{name}: bin edges must be a vector of at least 2 of type {column.dtype.name}, not "
+                           f"{bins._array.dtype.name} of shape {bins._array.shape}", fix="mutagrad.linspace(0, 1, 11)")
         return bins._array
     count = whole_number(bins, name, "bins")
     if count <= 0:
@@ -233,12 +247,13 @@ def _edges(name: str, bins: Any, column: Any, limits: Sequence[float] | None) ->
 
 
 def _line(low: Any, high: Any, count: int) -> Any:
-    """Equally spaced edges, counted from the nearer end, as in PyTorch: rounding decides on which side of an edge a value lies."""
+    """Equally spaced edges, counted from the nearer end, as in PyTorch: rounding decides on which side a value lies."""
     step, places = (high - low) / low.dtype.type(count), np.arange(count + 1)
-    return np.where(places < (count + 1) // 2, low + step * places.astype(low.dtype), high - step * places[::-1].astype(low.dtype))
+    rising, falling = low + step * places.astype(low.dtype), high - step * places[::-1].astype(low.dtype)
+    return np.where(places < (count + 1) // 2, rising, falling)
 
 
-def _count(columns: list[Any], edges: list[Any], weight: Any, density: bool, dtype: Any) -> Any:
+def _count(columns: list[Array], edges: list[Array], weight: TensorBase | None, density: bool, dtype: Any) -> Any:
     """The weights that fall between the edges of every dimension; the last bin of each is closed on both sides."""
     shape = tuple(len(e) - 1 for e in edges)
     inside, place = np.ones(len(columns[0]), bool), np.zeros(len(columns[0]), np.int64)
@@ -248,7 +263,8 @@ def _count(columns: list[Any], edges: list[Any], weight: Any, density: bool, dty
         place = place * (len(e) - 1) + np.clip(at, 0, len(e) - 2)
     if weight is not None and weight._storage.writer is not None and mode.grad:
         at = np.flatnonzero(inside)
-        total = index_add(make(np.zeros(int(np.prod(shape)), dtype)), 0, make(place[at]), read(reshape(weight, -1), (at,)))
+        empty = make(np.zeros(int(np.prod(shape)), dtype))
+        total = index_add(empty, 0, make(place[at]), read(reshape(weight, -1), (at,)))
         counted = reshape(total, *shape)
     else:
         weights = None if weight is None else weight._array.reshape(-1)[inside]
@@ -261,17 +277,19 @@ def _count(columns: list[Any], edges: list[Any], weight: Any, density: bool, dty
     return counted
 
 
-def _weight(name: str, weight: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _weight(name: str, weight: TensorBase | None, shape: tuple[int, ...], dtype: Any) -> TensorBase | None:
     if weight is None:
         return None
     if tensor_argument(weight, name)._array.shape != shape or weight._array.dtype != dtype:
-        raise BadValue(f"{name}: the weight must be {dtype.name} of shape {shape}, not {weight._array.dtype.name} of shape {weight._array.shape}",
+        raise BadValue(f"{name}: the weight must be {dtype.name} of shape {shape}, "
+                       f"not {weight._array.dtype.name} of shape {weight._array.shape}",
                        fix="weight.to(x.dtype).expand_as(x)")
     return weight
 
 
-def histogram(input: Any, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False, out: Any = None) -> Any:
-    """How many elements, or how much weight, fall between edges: given as a tensor, or as a number of equally wide bins."""
+def histogram(input: TensorBase, bins: TensorBase | int, *, range: Sequence[float] | None = None,
+              weight: TensorBase | None = None, density: bool = False, out: Sequence[TensorBase] | None = None) -> Any:
+    """Count elements, or weight, between edges: a tensor, or a number of equally wide bins."""
     column = _countable(input, "histogram")
     edges = _edges("histogram", bins, column, range)
     weights = _weight("histogram", weight, input._array.shape, column.dtype)
@@ -279,16 +297,18 @@ def histogram(input: Any, bins: Any, *, range: Sequence[float] | None = None, we
     return write_out("histogram", return_types.histogram(counted, make(edges.copy())), out)
 
 
-def histogramdd(input: Any, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False) -> Any:
-    """The histogram of points, whose coordinates are the last dimension."""
+def histogramdd(input: TensorBase, bins: TensorBase | int | Sequence[TensorBase] | Sequence[int], *,
+                range: Sequence[float] | None = None, weight: TensorBase | None = None, density: bool = False) -> Any:
+    """Return the histogram of points, whose coordinates are the last dimension."""
     shape = tensor_argument(input, "histogramdd")._array.shape
     if len(shape) < 2:
         raise ShapeError(f"histogramdd: expects points in rows, got shape {shape}", fix="x.unsqueeze(1)")
     _countable(input, "histogramdd")
     points = input._array.reshape(-1, shape[-1]) if shape[-1] else input._array.reshape(int(np.prod(shape[:-1])), 0)
-    several = list(bins) if isinstance(bins, (tuple, list)) else [bins] * shape[-1]
+    several: list[Any] = list(bins) if isinstance(bins, (tuple, list)) else [bins] * shape[-1]
     if len(several) != shape[-1] or range is not None and len(range) != 2 * shape[-1]:
-        raise BadValue(f"histogramdd: {len(several)} bins and {len(range or ())} limits for points of {shape[-1]} coordinates",
+        raise BadValue(f"histogramdd: {len(several)} bins and {len(range or ())} limits "
+                       f"for points of {shape[-1]} coordinates",
                        fix="bins for each coordinate, and range=(low, high, low, high, ...)")
     limits = [None] * shape[-1] if range is None else list(zip(range[::2], range[1::2]))
     edges = [_edges("histogramdd", b, points[:, d], limits[d]) for d, b in enumerate(several)]
@@ -298,13 +318,15 @@ def histogramdd(input: Any, bins: Any, *, range: Sequence[float] | None = None, 
 
 
 @may_need_much
-def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
-    """How often each number from 0 on occurs, or the sum of its weights."""
+def bincount(input: TensorBase, weights: TensorBase | None = None, minlength: int = 0) -> Any:
+    """Count how often each number from 0 on occurs, or sum its weights."""
     array = tensor_argument(input, "bincount")._array
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise BadValue(f"bincount: expects a vector of integers, got {array.dtype.name} of shape {array.shape}", fix="x.flatten().long()")
+        raise BadValue(f"bincount: expects a vector of integers, got {array.dtype.name} of shape {array.shape}",
+                       fix="x.flatten().long()")
     if array.size and array.min() < 0:
-        raise BadValue(f"bincount only supports 1-d non-negative integral inputs, but the smallest is {array.min()}", fix="x - x.min()")
+        raise BadValue(f"bincount only supports 1-d non-negative integral inputs, but the smallest is {array.min()}",
+                       fix="x - x.min()")
     minlength = whole_number(minlength, "bincount", "minlength")
     if minlength < 0:
         raise BadValue(f"bincount: minlength={minlength} must not be negative", fix="minlength=0")
@@ -312,17 +334,19 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
         return make(np.bincount(array.astype(np.int64), minlength=minlength))
     w = tensor_argument(weights, "bincount")._array
     if w.shape != array.shape:
-        raise BadValue(f"bincount: weights of shape {w.shape} for numbers of shape {array.shape}", fix="a weight for each number")
-    found = make(np.bincount(array.astype(np.int64), w, minlength).astype(w.dtype if w.dtype.char == "f" else np.float64))
+        raise BadValue(f"bincount: weights of shape {w.shape} for numbers of shape {array.shape}",
+                       fix="a weight for each number")
+    dtype = w.dtype if w.dtype.char == "f" else np.float64
+    found = make(np.bincount(array.astype(np.int64), w, minlength).astype(dtype))
     if weights._storage.writer is None or not mode.grad:
         return found
     return index_add(make(np.zeros_like(found._array)), 0, input, cast(weights, found._array.dtype))
 
 
-# --------------------------------------------------------------------------------------------------------------- positions
+# ------------------------------------------------------------------------------------------------------------ positions
 
-def nonzero_static(input: Any, *, size: int, fill_value: int = -1, out: Any = None) -> Any:
-    """Where elements are not zero, a row for each, cut or filled to so many rows."""
+def nonzero_static(input: TensorBase, *, size: int, fill_value: int = -1, out: TensorBase | None = None) -> Any:
+    """Return where elements are not zero, a row for each, cut or filled to so many rows."""
     array = tensor_argument(input, "nonzero_static")._array
     size = whole_number(size, "nonzero_static", "size")
     if size < 0:
@@ -334,15 +358,16 @@ def nonzero_static(input: Any, *, size: int, fill_value: int = -1, out: Any = No
     return write_out("nonzero_static", make(rows), out)
 
 
-def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
-    """Positions in a flattened tensor as one index tensor for each dimension."""
+def unravel_index(indices: TensorBase, shape: int | Sequence[int]) -> tuple[Any, ...]:
+    """Return positions in a flattened tensor as one index tensor for each dimension."""
     array = tensor_argument(indices, "unravel_index")._array
     if array.dtype.kind not in "iu":
         raise BadData(f"unravel_index: expected 'indices' to be integers, not {array.dtype.name}", fix="indices.long()")
     sizes = _shape_of(shape)
     total = int(np.prod(sizes, dtype=np.int64))
     if array.size and (array.min() < -total or array.max() >= total):
-        raise BadValue(f"unravel_index: indices must be from {-total} to {total - 1} for shape {sizes}", fix="indices % total")
+        raise BadValue(f"unravel_index: indices must be from {-total} to {total - 1} for shape {sizes}",
+                       fix="indices % total")
     found, rest = [], array.astype(np.int64)
     for n in reversed(sizes):
         found.append(make(np.asarray(rest % n) if n else np.zeros_like(rest)))
@@ -354,37 +379,48 @@ def _shape_of(shape: Any) -> tuple[int, ...]:
     given = shape._array.tolist() if isinstance(shape, TensorBase) else shape
     given = given if isinstance(given, (tuple, list)) else (given,)
     if not all(isinstance(n, int) and not isinstance(n, bool) for n in given):
-        raise BadArgument(f"unravel_index: a shape is of integers, got {shape!r}", fix="mutagrad.unravel_index(i, (2, 3))")
+        raise BadArgument(f"unravel_index: a shape is of integers, got {shape!r}",
+                          fix="mutagrad.unravel_index(i, (2, 3))")
     if any(n < 0 for n in given):
         raise BadValue(f"unravel_index: sizes must not be negative, got {tuple(given)}", fix="x.shape")
     return tuple(given)
 
 
-# ----------------------------------------------------------------------------------------------------------- index_reduce
+# --------------------------------------------------------------------------------------------------------- index_reduce
 
 _KINDS = ("prod", "mean", "amax", "amin")
 
 
-def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True, out: Any = None) -> Any:
-    """Slices of the source that meet at one index are combined: "prod", "mean", "amax" or "amin"."""
+def index_reduce(input: TensorBase, dim: int, index: TensorBase, source: TensorBase, reduce: str, *,
+                 include_self: bool = True, out: TensorBase | None = None) -> Any:
+    """Combine slices of the source that meet at one index: "prod", "mean", "amax" or "amin"."""
     if reduce not in _KINDS:
-        raise bad_choice(reduce, str, f"index_reduce: reduce={reduce!r} is none of {', '.join(_KINDS)}", fix="reduce='amax'; index_add sums")
+        raise bad_choice(reduce, str, f"index_reduce: reduce={reduce!r} is none of {', '.join(_KINDS)}",
+                         fix="reduce='amax'; index_add sums")
     shape, given = tensor_argument(input, "index_reduce")._array.shape, tensor_argument(source, "index_reduce")._array
     dim = whole_dim(dim, len(shape), "index_reduce")
     places = tensor_argument(index, "index_reduce")._array
     if places.ndim > 1 or places.dtype.kind not in "iu":
-        raise BadIndex(f"index_reduce: the index must be a vector of integers, not {places.dtype.name} of shape {places.shape}", fix="index.flatten().long()")
+        raise BadIndex("index_reduce: the index must be a vector of integers, "
+                       f"not {places.dtype.name} of shape {places.shape}", fix="index.flatten().long()")
     if given.dtype is not input._array.dtype:
-        raise BadValue(f"index_reduce: the source has type {of_array(given.dtype).name} and x {of_array(input._array.dtype).name}", fix="source.to(x.dtype)")
-    if given.size and given.shape[:dim] + (places.size,) + given.shape[dim + 1:] != shape[:dim] + (places.size,) + shape[dim + 1:] and shape:
-        raise BadIndex(f"index_reduce: a source of shape {given.shape} does not fit x of shape {shape}", fix="a slice of x's shape for each index")
+        raise BadValue(f"index_reduce: the source has type {of_array(given.dtype).name} "
+                       f"and x {of_array(input._array.dtype).name}", fix="source.to(x.dtype)")
+    fits = given.shape[:dim] + given.shape[dim + 1:] == shape[:dim] + shape[dim + 1:]
+    if given.size and not fits and shape:
+        raise BadIndex(f"index_reduce: a source of shape {given.shape} does not fit x of shape {shape}",
+                       fix="a slice of x's shape for each index")
     if (given.shape[dim] if given.ndim else 1) != places.size:
-        raise BadIndex(f"index_reduce: {places.size} places for {given.shape[dim] if given.ndim else 1} slices", fix="a slice for each index")
+        raise BadIndex(f"index_reduce: {places.size} places for {given.shape[dim] if given.ndim else 1} slices",
+                       fix="a slice for each index")
     if not given.size:
         return write_out("index_reduce", clone(input), out)
-    grid = expand(reshape(index, *(-1 if d == dim else 1 for d in builtin_range(given.ndim))), *given.shape) if given.ndim else index
+    grid = index
+    if given.ndim:
+        grid = expand(reshape(index, *(-1 if d == dim else 1 for d in builtin_range(given.ndim))), *given.shape)
     return write_out("index_reduce", scatter_reduce(input, dim, grid, source, reduce, include_self=include_self), out)
 
 
-def index_reduce_(x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Any:
+def index_reduce_(x: TensorBase, dim: int, index: TensorBase, source: TensorBase, reduce: str, *,
+                  include_self: bool = True) -> Any:
     return copy_(x, index_reduce(x, dim, index, source, reduce, include_self=include_self))

@@ -4,11 +4,14 @@ They are all the two operations of indexing.py with differently made indices.
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import anywhere
 from ...arrays.numpy import add_at
 from ...base.errors import BadArgument, BadIndex, BadIndexType, NotSupported, ShapeError, bad_choice, may_need_much
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.factory import make
 from ...core.index import ALL, as_vector, basic_view, index_shape, positions, split_index, vector_of
@@ -24,30 +27,34 @@ from ..shape.shape import broadcast_tensors, clone, expand, flatten, reshape, te
 ndarray = np.ndarray
 
 
-def _tuple_index(x: Any, indices: Any, name: str) -> tuple[Any, Any]:
+def _tuple_index(x: TensorBase, indices: Sequence[TensorBase | None], name: str) -> tuple[TensorBase, Any]:
     if isinstance(indices, TensorBase) or not isinstance(indices, (tuple, list)):
         raise BadArgument(f"{name}: indices must be a tuple of tensors", fix=f"x.{name}((indices,), values)")
-    view, index = split_index(x, tuple(ALL if i is None else i if isinstance(i, TensorBase) else RECORDED.as_tensor(i) for i in indices))
+    found = (ALL if i is None else i if isinstance(i, TensorBase) else RECORDED.as_tensor(i) for i in indices)
+    view, index = split_index(x, tuple(found))
     return view, index
 
 
-def index_put_(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
-    """`x[indices] = values`, or, accumulating, `x[indices] += values` with every duplicate counted."""
+def index_put_(x: TensorBase, indices: Sequence[TensorBase | None], values: TensorBase | complex,
+               accumulate: bool = False) -> Any:
+    """Do `x[indices] = values`, or, accumulating, `x[indices] += values` with every duplicate counted."""
     view, index = _tuple_index(tensor_argument(x, "index_put_"), indices, "index_put_")
     put(view, index, values, "index_put_", accumulate)
     return x
 
 
-def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
-    """`index_put_` on a copy."""
+def index_put(input: TensorBase, indices: Sequence[TensorBase | None], values: TensorBase | complex,
+              accumulate: bool = False) -> Any:
+    """Do `index_put_` on a copy."""
     return index_put_(clone(tensor_argument(input, "index_put")), indices, values, accumulate)
 
 
-def _along(x: Any, dim: int, index: Any, name: str, from_end: bool = False) -> tuple[Any, ...]:
+def _along(x: TensorBase, dim: int, index: TensorBase, name: str, from_end: bool = False) -> tuple[Any, ...]:
     """The index that picks whole slices along a dimension."""
     dim = whole_dim(dim, x._array.ndim, name)
     if not isinstance(index, TensorBase):
-        raise BadArgument(f"{name}: the index must be a tensor, not {type(index).__name__}", fix="mutagrad.tensor([0, 2])")
+        raise BadArgument(f"{name}: the index must be a tensor, not {type(index).__name__}",
+                          fix="mutagrad.tensor([0, 2])")
     array = index._array
     if array.dtype.kind not in "iu":
         raise BadIndex(f"{name}: the index must be of integers, not {array.dtype.name}", fix="index.long()")
@@ -56,19 +63,19 @@ def _along(x: Any, dim: int, index: Any, name: str, from_end: bool = False) -> t
     return (ALL,) * dim + (positions(array.reshape(-1), x._array.shape[dim] if x._array.ndim else 1, dim, from_end),)
 
 
-def _lifted(x: Any) -> Any:
+def _lifted(x: TensorBase) -> TensorBase:
     return x if x._array.ndim else reshape(x, 1)
 
 
-def index_select(input: Any, dim: int, index: Any, *, out: Any = None) -> Any:
-    """The slices at `index` along a dimension."""
+def index_select(input: TensorBase, dim: int, index: TensorBase, *, out: TensorBase | None = None) -> Any:
+    """Return the slices at `index` along a dimension."""
     lifted = _lifted(tensor_argument(input, "index_select"))
     result = read(lifted, _along(lifted, dim, index, "index_select"))
     return write_out("index_select", result if input._array.ndim else reshape(result, ()), out)
 
 
-def index_add_(x: Any, dim: int, index: Any, source: Any, *, alpha: float = 1) -> Any:
-    """Adds slices of `source` to those at `index` along a dimension; duplicates add up."""
+def index_add_(x: TensorBase, dim: int, index: TensorBase, source: TensorBase, *, alpha: float = 1) -> Any:
+    """Add slices of `source` to those at `index` along a dimension; duplicates add up."""
     alpha = number(alpha)
     whole = _along(_lifted(x), dim, index, "index_add_")
     _check_slices(_lifted(x), whole, source, "index_add_")
@@ -76,102 +83,110 @@ def index_add_(x: Any, dim: int, index: Any, source: Any, *, alpha: float = 1) -
     return x
 
 
-def index_copy_(x: Any, dim: int, index: Any, source: Any) -> Any:
-    """Overwrites the slices at `index` along a dimension with those of `source`."""
+def index_copy_(x: TensorBase, dim: int, index: TensorBase, source: TensorBase) -> Any:
+    """Overwrite the slices at `index` along a dimension with those of `source`."""
     whole = _along(_lifted(x), dim, index, "index_copy_")
     _check_slices(_lifted(x), whole, source, "index_copy_")
     put(_lifted(x), whole, source, "index_copy_")
     return x
 
 
-def _check_slices(x: Any, index: tuple[Any, ...], source: Any, name: str) -> None:
+def _check_slices(x: TensorBase, index: tuple[Any, ...], source: Any, name: str) -> None:
     """A source must have a slice for each index; unlike a written value it is not broadcast."""
     wanted = index_shape(x._array.shape, index)
     if isinstance(source, TensorBase) and source._array.shape != wanted and (source._array.ndim or wanted != (1,)):
-        raise BadIndex(f"{name}: a source of shape {source._array.shape} has not a slice of shape {wanted} for the index", fix="source.expand(...)")
+        raise BadIndex(f"{name}: a source of shape {source._array.shape} has not a slice of shape {wanted} "
+                       "for the index", fix="source.expand(...)")
 
 
-def index_fill_(x: Any, dim: int, index: Any, value: Any) -> Any:
-    """Overwrites the slices at `index` along a dimension with one value."""
+def index_fill_(x: TensorBase, dim: int, index: TensorBase, value: TensorBase | complex) -> Any:
+    """Overwrite the slices at `index` along a dimension with one value."""
     put(_lifted(x), _along(_lifted(x), dim, index, "index_fill_", from_end=True), value, "index_fill_")
     return x
 
 
-def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: float = 1, out: Any = None) -> Any:
-    """`index_add_` on a copy."""
-    return write_out("index_add", index_add_(clone(tensor_argument(input, "index_add")), dim, index, source, alpha=alpha), out)
+def index_add(input: TensorBase, dim: int, index: TensorBase, source: TensorBase, *, alpha: float = 1,
+              out: TensorBase | None = None) -> Any:
+    """Do `index_add_` on a copy."""
+    found = index_add_(clone(tensor_argument(input, "index_add")), dim, index, source, alpha=alpha)
+    return write_out("index_add", found, out)
 
 
-def index_copy(input: Any, dim: int, index: Any, source: Any, *, out: Any = None) -> Any:
-    """`index_copy_` on a copy."""
+def index_copy(input: TensorBase, dim: int, index: TensorBase, source: TensorBase, *,
+               out: TensorBase | None = None) -> Any:
+    """Do `index_copy_` on a copy."""
     return write_out("index_copy", index_copy_(clone(tensor_argument(input, "index_copy")), dim, index, source), out)
 
 
-def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
-    """`index_fill_` on a copy."""
+def index_fill(input: TensorBase, dim: int, index: TensorBase, value: TensorBase | complex) -> Any:
+    """Do `index_fill_` on a copy."""
     return index_fill_(clone(tensor_argument(input, "index_fill")), dim, index, value)
 
 
-# ------------------------------------------------------------------------------------------------------- gather, scatter
+# ------------------------------------------------------------------------------------------------------ gather, scatter
 
-def _grid(x: Any, dim: int, index: Any, name: str) -> tuple[Any, ...]:
+def _grid(x: TensorBase, dim: int, index: TensorBase, name: str) -> tuple[Array, ...]:
     """The index of gather and scatter: `index` along `dim`, each position itself along the others."""
     if not isinstance(index, TensorBase) or index._array.dtype.kind not in "iu":
         raise BadIndexType(f"{name}: the index must be a tensor of integers", fix="index.long()")
     shape, array = x._array.shape, index._array
     dim = whole_dim(dim, len(shape), name)
     if array.ndim != len(shape):
-        raise ShapeError(f"{name}: Index tensor must have the same number of dimensions as the input tensor, got {array.ndim} and {len(shape)}",
-                         fix="index.unsqueeze(-1), or x[index]")
+        raise ShapeError(f"{name}: Index tensor must have the same number of dimensions as the input tensor, "
+                         f"got {array.ndim} and {len(shape)}", fix="index.unsqueeze(-1), or x[index]")
     for d, n in enumerate(array.shape):
         if d != dim and n > shape[d]:
-            raise ShapeError(f"{name}: index of shape {array.shape} exceeds the tensor's shape {shape} in dimension {d}", fix="index[:n]")
+            raise ShapeError(f"{name}: index of shape {array.shape} exceeds the tensor's shape {shape} "
+                             f"in dimension {d}", fix="index[:n]")
     index_arrays = [np.arange(n).reshape((-1,) + (1,) * (array.ndim - 1 - d)) for d, n in enumerate(array.shape)]
     index_arrays[dim] = positions(array, shape[dim], dim, from_end=False)
     return tuple(index_arrays)
 
 
 @may_need_much
-def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False, out: Any = None) -> Any:
-    """`out[i][j] = x[index[i][j]][j]` for dim 0, and so on."""
+def gather(input: TensorBase, dim: int, index: TensorBase, *, sparse_grad: bool = False,
+           out: TensorBase | None = None) -> Any:
+    """Return `out[i][j] = x[index[i][j]][j]` for dim 0, and so on."""
     return _gather(input, dim, index) if out is None else write_out("gather", _gather(input, dim, index), out)
 
 
-def _gather(input: Any, dim: int, index: Any) -> Any:
+def _gather(input: TensorBase, dim: int, index: TensorBase) -> Any:
     if not tensor_argument(input, "gather")._array.ndim:
         whole_dim(dim, 0, "gather")
         return reshape(_gather(reshape(input, 1), 0, reshape(index, -1)), *index._array.shape)
     if isinstance(index, TensorBase) and not index._array.ndim and input._array.ndim == 1:
         return reshape(_gather(input, dim, reshape(index, 1)), ())
-    if isinstance(index, TensorBase) and not index._array.size:  # PyTorch lets an empty index have any number of dimensions
+    if isinstance(index, TensorBase) and not index._array.size:  # in PyTorch it may have any number of dimensions
         return reshape(basic_view(flatten(input), (slice(0, 0),)), *index._array.shape)
     return read(*as_vector(input, _grid(input, dim, index, "gather")))
 
 
-def take_along_dim(input: Any, indices: Any, dim: int | None = None, *, out: Any = None) -> Any:
-    """As gather, with the index broadcast against the tensor in the other dimensions."""
+def take_along_dim(input: TensorBase, indices: TensorBase, dim: int | None = None, *,
+                   out: TensorBase | None = None) -> Any:
+    """Do as gather, with the index broadcast against the tensor in the other dimensions."""
     for x in (input, indices):
         tensor_argument(x, "take_along_dim")
     if dim is None:
         return take_along_dim(flatten(input), flatten(indices), 0, out=out)
     dim = whole_dim(dim, input._array.ndim, "take_along_dim")
     if indices._array.ndim != input._array.ndim:
-        raise ShapeError(f"take_along_dim: the tensor has {input._array.ndim} dimensions and the index {indices._array.ndim}",
+        raise ShapeError(f"take_along_dim: the tensor has {input._array.ndim} dimensions "
+                         f"and the index {indices._array.ndim}",
                          why="they must have equally many", fix="indices as x.argsort(dim) gives them")
     shape, wanted = list(input._array.shape), list(indices._array.shape)
     if indices._array.dtype.kind in "iu":
         indices = make(positions(indices._array, shape[dim] if shape else 1, dim))
     try:
-        common = list(np.broadcast_shapes(tuple(shape[:dim] + [1] + shape[dim + 1:]), tuple(wanted[:dim] + [1] + wanted[dim + 1:])))
+        common = list(np.broadcast_shapes((*shape[:dim], 1, *shape[dim + 1:]), (*wanted[:dim], 1, *wanted[dim + 1:])))
     except ValueError:
-        raise ShapeError(f"take_along_dim: shapes {tuple(shape)} and {tuple(wanted)} do not broadcast outside dimension {dim}",
-                         fix="indices as x.argsort(dim) gives them") from None
+        raise ShapeError(f"take_along_dim: shapes {tuple(shape)} and {tuple(wanted)} do not broadcast "
+                         f"outside dimension {dim}", fix="indices as x.argsort(dim) gives them") from None
     source, picks = common.copy(), common.copy()
     source[dim], picks[dim] = shape[dim], wanted[dim]
     return gather(expand(input, *source), dim, expand(indices, *picks), out=out)
 
 
-def _scatter_source(x: Any, index: Any, src: Any, name: str) -> Any:
+def _scatter_source(x: TensorBase, index: TensorBase, src: Any, name: str) -> Any:
     """The part of `src` that the index covers."""
     if not isinstance(src, TensorBase):
         return src
@@ -182,11 +197,13 @@ def _scatter_source(x: Any, index: Any, src: Any, name: str) -> Any:
     return basic_view(src, tuple(slice(n) for n in shape))
 
 
-def scatter_(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None) -> Any:
-    """`x[index[i][j]][j] = src[i][j]` for dim 0, and so on; the reverse of gather."""
+def scatter_(x: TensorBase, dim: int, index: TensorBase, src: TensorBase | complex | None = None, *,
+             value: complex | None = None, reduce: str | None = None) -> Any:
+    """Do `x[index[i][j]][j] = src[i][j]` for dim 0, and so on; the reverse of gather."""
     src = number(value) if src is None else src
     if not isinstance(src, (TensorBase, bool, int, float, complex, np.generic)):
-        raise BadArgument(f"scatter_: src must be a tensor or a number, not {type(src).__name__}", fix="x.scatter_(dim, index, mutagrad.tensor(src))")
+        raise BadArgument(f"scatter_: src must be a tensor or a number, not {type(src).__name__}",
+                          fix="x.scatter_(dim, index, mutagrad.tensor(src))")
     if reduce is not None:
         if reduce not in ("add", "multiply"):
             raise bad_choice(reduce, str, f"scatter_: reduce argument must be 'add' or 'multiply', not {reduce!r}",
@@ -199,7 +216,7 @@ def scatter_(x: Any, dim: int, index: Any, src: Any = None, *, value: Any = None
     return x
 
 
-def scatter_one(x: Any, index: Any, src: Any, name: str, accumulate: bool) -> Any:
+def scatter_one(x: TensorBase, index: TensorBase, src: Any, name: str, accumulate: bool) -> Any:
     """Scatter into a 0-d tensor, seen as a vector of one."""
     flat = reshape(index, -1)
     source = reshape(src, -1) if isinstance(src, TensorBase) else src
@@ -207,21 +224,25 @@ def scatter_one(x: Any, index: Any, src: Any, name: str, accumulate: bool) -> An
     return x
 
 
-def scatter_add_(x: Any, dim: int, index: Any, src: Any) -> Any:
-    """As scatter_, adding; duplicates add up."""
+def scatter_add_(x: TensorBase, dim: int, index: TensorBase, src: TensorBase) -> Any:
+    """Do as scatter_, adding; duplicates add up."""
     if not x._array.ndim:
         return scatter_one(x, index, src, "scatter_add_", True)
-    put(*as_vector(x, _grid(x, dim, index, "scatter_add_")), _scatter_source(x, index, src, "scatter_add_"), "scatter_add_", accumulate=True)
+    source = _scatter_source(x, index, src, "scatter_add_")
+    put(*as_vector(x, _grid(x, dim, index, "scatter_add_")), source, "scatter_add_", accumulate=True)
     return x
 
 
-def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None, out: Any = None) -> Any:
-    """`scatter_` on a copy."""
-    return write_out("scatter", scatter_(clone(tensor_argument(input, "scatter")), dim, index, src, value=value, reduce=reduce), out)
+def scatter(input: TensorBase, dim: int, index: TensorBase, src: TensorBase | complex | None = None, *,
+            value: complex | None = None, reduce: str | None = None, out: TensorBase | None = None) -> Any:
+    """Do `scatter_` on a copy."""
+    found = scatter_(clone(tensor_argument(input, "scatter")), dim, index, src, value=value, reduce=reduce)
+    return write_out("scatter", found, out)
 
 
-def scatter_add(input: Any, dim: int, index: Any, src: Any, *, out: Any = None) -> Any:
-    """`scatter_add_` on a copy."""
+def scatter_add(input: TensorBase, dim: int, index: TensorBase, src: TensorBase, *,
+                out: TensorBase | None = None) -> Any:
+    """Do `scatter_add_` on a copy."""
     return write_out("scatter_add", scatter_add_(clone(tensor_argument(input, "scatter_add")), dim, index, src), out)
 
 
@@ -238,7 +259,7 @@ def _start(kind: str, dtype: Any) -> Any:
     return _START[kind]
 
 
-def _scatter_reduce_forward(a: Any, b: Any, index: Any, kind: str, include_self: bool) -> Any:
+def _scatter_reduce_forward(a: Array, b: Array, index: tuple[Array, ...], kind: str, include_self: bool) -> Array:
     out = a.copy()
     if not include_self:
         out[index] = _start(kind, a.dtype)
@@ -249,7 +270,7 @@ def _scatter_reduce_forward(a: Any, b: Any, index: Any, kind: str, include_self:
     return out
 
 
-def _counts(a: Any, index: Any, include_self: bool) -> Any:
+def _counts(a: Array, index: tuple[Array, ...], include_self: bool) -> Any:
     count = np.full(a.shape, 1 if include_self else 0, a.dtype)
     np.add.at(count, index, 1)
     return np.maximum(count, 1)
@@ -279,7 +300,7 @@ _scatter_reduce = primitive(
     y=lambda xp, g, x, y, out, index, kind, include_self: _share_of(xp, g, x, y, out, index, kind, include_self)[1])
 
 
-def _untouched(g: Any, index: Any, include_self: bool) -> Any:
+def _untouched(g: Array, index: tuple[Array, ...], include_self: bool) -> Any:
     """1 where the old value of x still counts in the result, else 0."""
     mask = np.ones(g.shape, g.dtype)
     if not include_self:
@@ -287,13 +308,14 @@ def _untouched(g: Any, index: Any, include_self: bool) -> Any:
     return mask
 
 
-def _put_add(a: Any, index: Any, b: Any) -> Any:
+def _put_add(a: Array, index: tuple[Array, ...], b: Array) -> Array:
     out = a.copy()
     add_at(out, index, b)
     return out
 
 
-def _product_without(x: Any, y: Any, out: Any, index: Any, include_self: bool) -> tuple[Any, Any]:
+def _product_without(x: Array, y: Array, out: Array, index: tuple[Array, ...],
+                     include_self: bool) -> tuple[Array, Array]:
     """For each factor the product of all the others that meet it in the same place; right at zeros."""
     counts = _untouched(x, index, include_self) != 0
     zeros = (counts & (x == 0)).astype(np.int64)
@@ -301,16 +323,18 @@ def _product_without(x: Any, y: Any, out: Any, index: Any, include_self: bool) -
     nonzero = np.where(counts & (x != 0), x, 1).astype(x.dtype)
     np.multiply.at(nonzero, index, np.where(y == 0, 1, y).astype(y.dtype))
 
-    def without(factor: Any, total: Any, how_many: Any) -> Any:
+    def without(factor: Array, total: Array, how_many: Array) -> Any:
         rest = np.where(how_many == 0, total / np.where(factor == 0, 1, factor), 0)
         return np.where(factor == 0, np.where(how_many == 1, total, 0), rest).astype(total.dtype)
 
     return without(x, nonzero, zeros), without(y, nonzero[index], zeros[index])
 
 
-def _product_recorded(x: Any, y: Any, out: Any, index: Any, include_self: bool) -> tuple[Any, Any]:
-    if not (x._array.all() and y._array.all()):
-        raise NotSupported("scatter_reduce: no second derivative of 'prod' where a factor is zero", fix="add a small number to the zeros")
+def _product_recorded(x: TensorBase, y: TensorBase, out: TensorBase, index: tuple[Array, ...],
+                      include_self: bool) -> tuple[TensorBase, TensorBase]:
+    if anywhere(x._array == 0) or anywhere(y._array == 0):
+        raise NotSupported("scatter_reduce: no second derivative of 'prod' where a factor is zero",
+                           fix="add a small number to the zeros")
     return out / x, read(out, index) / y
 
 
@@ -322,25 +346,29 @@ RAW.as_float, RECORDED.as_float = lambda mask, g: mask.astype(g.dtype), lambda m
 RAW.product_without, RECORDED.product_without = _product_without, _product_recorded
 
 
-def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
-    """Sources that meet in one place are combined: "sum", "prod", "mean", "amax" or "amin"."""
+def scatter_reduce(input: TensorBase, dim: int, index: TensorBase, src: TensorBase, reduce: str, *,
+                   include_self: bool = True) -> Any:
+    """Combine sources that meet in one place: "sum", "prod", "mean", "amax" or "amin"."""
     tensor_argument(input, "scatter_reduce")
     if reduce not in _REDUCE:
-        raise bad_choice(reduce, str, f"scatter_reduce: reduce={reduce!r} is none of {', '.join(_REDUCE)}", fix="reduce='sum'")
+        raise bad_choice(reduce, str, f"scatter_reduce: reduce={reduce!r} is none of {', '.join(_REDUCE)}",
+                         fix="reduce='sum'")
     if not input._array.ndim:
-        return reshape(scatter_reduce(reshape(input, 1), 0, reshape(index, -1), reshape(src, -1), reduce, include_self=include_self), ())
+        x, index, src = reshape(input, 1), reshape(index, -1), reshape(src, -1)
+        return reshape(scatter_reduce(x, 0, index, src, reduce, include_self=include_self), ())
     grid = _grid(input, dim, index, "scatter_reduce")
     src = as_value(_scatter_source(input, index, src, "scatter_reduce"), input, "scatter_reduce")
     return _scatter_reduce(input, src, grid, reduce, include_self)
 
 
-def scatter_reduce_(x: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
+def scatter_reduce_(x: TensorBase, dim: int, index: TensorBase, src: TensorBase, reduce: str, *,
+                    include_self: bool = True) -> Any:
     return copy_(x, scatter_reduce(x, dim, index, src, reduce, include_self=include_self))
 
 
-# ------------------------------------------------------------------------------------------------------------------ masks
+# ---------------------------------------------------------------------------------------------------------------- masks
 
-def _mask_index(x: Any, mask: Any, name: str) -> tuple[Any, tuple[Any, ...]]:
+def _mask_index(x: TensorBase, mask: TensorBase, name: str) -> tuple[TensorBase, tuple[Array, ...]]:
     """The elements where the mask holds, as a window and an index into it."""
     if not isinstance(mask, TensorBase) or mask._array.dtype.kind != "b":
         raise BadIndexType(f"{name}: the mask must be a boolean tensor", fix="mask.bool() or x > 0")
@@ -352,16 +380,16 @@ def _mask_index(x: Any, mask: Any, name: str) -> tuple[Any, tuple[Any, ...]]:
     return (vector_of(x), (np.flatnonzero(full),)) if x._array.flags.c_contiguous else (x, tuple(np.nonzero(full)))
 
 
-def masked_fill_(x: Any, mask: Any, value: Any) -> Any:
-    """Overwrites the elements where the mask holds with one value."""
+def masked_fill_(x: TensorBase, mask: TensorBase, value: TensorBase | complex) -> Any:
+    """Overwrite the elements where the mask holds with one value."""
     _check_filling(x, value, "masked_fill_")
     lifted, where = _lifted(x), mask if x._array.ndim else _lifted(mask)
     put(*_mask_index(lifted, where, "masked_fill_"), value, "masked_fill_")
     return x
 
 
-def masked_fill(input: Any, mask: Any, value: Any) -> Any:
-    """`value` where the mask holds, else x."""
+def masked_fill(input: TensorBase, mask: TensorBase, value: TensorBase | complex) -> Any:
+    """Return `value` where the mask holds, else x."""
     tensor_argument(input, "masked_fill")
     if not isinstance(mask, TensorBase) or mask._array.dtype.kind != "b":
         raise BadIndexType("masked_fill: the mask must be a boolean tensor", fix="mask.bool() or x > 0")
@@ -369,74 +397,78 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Any:
     return where_values(mask, as_value(value, input, "masked_fill"), input)
 
 
-def _check_filling(x: Any, value: Any, name: str) -> None:
+def _check_filling(x: TensorBase, value: TensorBase | complex, name: str) -> None:
     if isinstance(value, TensorBase):
         if value._array.dtype.kind == "c":
             check_cast(name, value._array.dtype, x._array.dtype)
         if value._array.ndim:
-            raise ShapeError(f"{name}: the value must be a number or a 0-d tensor, not of shape {value._array.shape}", fix="x[mask] = value")
+            raise ShapeError(f"{name}: the value must be a number or a 0-d tensor, not of shape {value._array.shape}",
+                             fix="x[mask] = value")
 
 
 @may_need_much
-def masked_select(input: Any, mask: Any, *, out: Any = None) -> Any:
-    """The elements where the mask holds, as a vector; both broadcast."""
+def masked_select(input: TensorBase, mask: TensorBase, *, out: TensorBase | None = None) -> Any:
+    """Return the elements where the mask holds, as a vector; both broadcast."""
     wide, where = map(_lifted, broadcast_tensors(input, mask))
     return write_out("masked_select", read(*_mask_index(wide, where, "masked_select")), out)
 
 
-def masked_scatter_(x: Any, mask: Any, source: Any) -> Any:
-    """Overwrites the elements where the mask holds with those of `source`, in order."""
+def masked_scatter_(x: TensorBase, mask: TensorBase, source: TensorBase) -> Any:
+    """Overwrite the elements where the mask holds with those of `source`, in order."""
     lifted, where = _lifted(x), mask if x._array.ndim else _lifted(mask)
     target, index = _mask_index(lifted, where, "masked_scatter_")
     n = index[0].size
     if tensor_argument(source, "masked_scatter_")._array.size < n:
-        raise ShapeError(f"masked_scatter_: the mask picks {n} elements, but the source has {source._array.size}", fix="a source of at least as many")
+        raise ShapeError(f"masked_scatter_: the mask picks {n} elements, but the source has {source._array.size}",
+                         fix="a source of at least as many")
     put(target, index, basic_view(flatten(source), (slice(n),)), "masked_scatter_")
     return x
 
 
-def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
+def masked_scatter(input: TensorBase, mask: TensorBase, source: TensorBase) -> Any:
     return masked_scatter_(clone(broadcast_tensors(input, mask)[0]), mask, source)
 
 
-# -------------------------------------------------------------------------------------------------- the tensor as a vector
+# ----------------------------------------------------------------------------------------------- the tensor as a vector
 
-def _flat_index(x: Any, index: Any, name: str) -> tuple[Any, ...]:
+def _flat_index(x: TensorBase, index: TensorBase, name: str) -> tuple[Array, ...]:
     if not isinstance(index, TensorBase) or index._array.dtype.kind not in "iu":
         raise BadIndexType(f"{name}: the index must be a tensor of integers", fix="index.long()")
     places = positions(index._array, x._array.size, 0)
     return tuple(np.asarray(i) for i in np.unravel_index(places, x._array.shape))
 
 
-def take(input: Any, index: Any, *, out: Any = None) -> Any:
-    """Elements by their number, as if the tensor were a vector."""
+def take(input: TensorBase, index: TensorBase, *, out: TensorBase | None = None) -> Any:
+    """Return elements by their number, as if the tensor were a vector."""
     lifted = _lifted(tensor_argument(input, "take"))
     return write_out("take", read(lifted, _flat_index(lifted, index, "take")), out)
 
 
-def put_(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
-    """Writes elements by their number, as if the tensor were a vector."""
+def put_(x: TensorBase, index: TensorBase, source: TensorBase, accumulate: bool = False) -> Any:
+    """Write elements by their number, as if the tensor were a vector."""
     lifted = _lifted(x)
     if isinstance(index, TensorBase) and tensor_argument(source, "put_")._array.size != index._array.size:
-        raise BadIndex(f"put_: {index._array.size} places for {source._array.size} elements", why="there must be as many", fix="source.expand_as(index)")
+        raise BadIndex(f"put_: {index._array.size} places for {source._array.size} elements",
+                       why="there must be as many", fix="source.expand_as(index)")
     put(lifted, _flat_index(lifted, index, "put_"), reshape(source, *index._array.shape), "put_", accumulate)
     return x
 
 
-def put_copy(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
+def put_copy(input: TensorBase, index: TensorBase, source: TensorBase, accumulate: bool = False) -> Any:
     return put_(clone(tensor_argument(input, "put")), index, source, accumulate)
 
 
 @may_need_much
-def nonzero(input: Any, *, as_tuple: bool = False, out: Any = None) -> Any:
-    """Where elements are not zero: a row for each, or a tuple of index tensors."""
+def nonzero(input: TensorBase, *, as_tuple: bool = False, out: TensorBase | None = None) -> Any:
+    """Return where elements are not zero: a row for each, or a tuple of index tensors."""
     tensor_argument(input, "nonzero")
-    found = np.nonzero(input._array) if input._array.ndim else np.nonzero(np.atleast_1d(input._array))[:1] if as_tuple else ()
+    array = input._array
     if as_tuple:
-        return tuple(make(i) for i in found)
-    return write_out("nonzero", make(np.stack(found, 1) if input._array.ndim else np.zeros((int(bool(input._array)), 0), np.int64)), out)
+        return tuple(make(i) for i in (np.nonzero(array) if array.ndim else np.nonzero(np.atleast_1d(array))[:1]))
+    found = np.stack(np.nonzero(array), 1) if array.ndim else np.zeros((int(bool(array)), 0), np.int64)
+    return write_out("nonzero", make(found), out)
 
 
-def argwhere(input: Any) -> Any:
-    """Where elements are not zero, a row for each."""
+def argwhere(input: TensorBase) -> Any:
+    """Return where elements are not zero, a row for each."""
     return nonzero(input)

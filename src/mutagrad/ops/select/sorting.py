@@ -1,21 +1,24 @@
-"""Sorting: positions are found on the values, then the values are gathered, so the gradient goes where they came from."""
+"""Sorting: positions are found on the values, which are then gathered, so the gradient goes where they came from."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...arrays import np
 from ...arrays.bfloat16 import widened
 from ...base import return_types
 from ...base.errors import BadArgument, BadValue, DTypeError, OutOfMemory, may_need_much
+from ...base.operands import Array
 from ...core.factory import make
 from ...core.number import whole_number
 from ...core.out_arg import write_out
+from ...core.storage import TensorBase as Tensor
 from ..shape.shape import clone, tensor_argument, whole_dim
 from .selecting import gather
 
 
-def order(array: Any, dim: int, descending: bool = False) -> Any:
-    """The positions that sort an array: stable in both directions, as a descending sort is an ascending one of the mirror image."""
+def order(array: Array, dim: int, descending: bool = False) -> Any:
+    """Return the positions that sort an array: stable both ways, as a descending sort is a mirrored ascending one."""
     array = widened(array)  # NumPy does not know which bfloat16 is nan
     try:
         if not descending:
@@ -29,19 +32,21 @@ def _direction(name: str, **settings: Any) -> bool:
     """Whether to sort downwards; every sort is stable, so that `stable` need only be a truth value."""
     for what, value in settings.items():
         if value.__class__ is not bool and value is not None:
-            raise BadArgument(f"{name}: {what} must be True or False, not {type(value).__name__}", why=f"got {value!r}", fix=f"{what}=True")
+            raise BadArgument(f"{name}: {what} must be True or False, not {type(value).__name__}", why=f"got {value!r}",
+                              fix=f"{what}=True")
     return bool(settings["descending"])
 
 
-def _sortable(x: Any, name: str) -> Any:
+def _sortable(x: Tensor, name: str) -> Tensor:
     if tensor_argument(x, name)._array.dtype.kind == "c":
         raise DTypeError(f"{name}: complex numbers have no order", fix="x.abs() or x.real")
     return x
 
 
 @may_need_much
-def sort(input: Any, dim: Any = -1, descending: bool = False, stable: bool | None = False, *, axis: Any = None, out: Any = None) -> Any:
-    """Values in order along a dimension, and where each came from; equal ones keep their order.
+def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = False, *,
+         axis: int | None = None, out: Sequence[Tensor] | None = None) -> Any:
+    """Sort the values along a dimension, and say where each came from; equal ones keep their order.
 
     >>> import mutagrad as mg
     >>> mg.tensor([3., 1., 2.]).sort().indices
@@ -57,27 +62,30 @@ def sort(input: Any, dim: Any = -1, descending: bool = False, stable: bool | Non
     return write_out("sort", found, out)
 
 
-def argsort(input: Any, dim: Any = -1, descending: bool = False, stable: bool | None = False, *, axis: Any = None) -> Any:
-    """Where the values in order are."""
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = False, *,
+            axis: int | None = None) -> Any:
+    """Return where the values in order are."""
     descending = _direction("argsort", descending=descending, stable=stable)
     dim = whole_dim(dim if axis is None else axis, _sortable(input, "argsort")._array.ndim, "argsort")
     return make(order(input._array, dim, descending) if input._array.ndim else np.zeros((), np.int64))
 
 
-def _order_of_first(array: Any, k: int, dim: int, largest: bool) -> Any:
-    """The first k of `order`. Few of many are first set apart from the others, which takes a fraction of the time of sorting all."""
+def _order_of_first(array: Array, k: int, dim: int, largest: bool) -> Any:
+    """The first k of `order`. Few of many are first set apart, which takes a fraction of the time of sorting all."""
     n = array.shape[dim]
     if k > n // 4 or n < 64:
         return np.take(order(array, dim, largest), np.arange(k), dim)
     array = widened(array)
     apart = np.argpartition(array, n - k if largest else k - 1, dim) if k else np.zeros_like(array, np.int64)
-    found = np.sort(np.take(apart, np.arange(n - k, n) if largest else np.arange(k), dim), dim)  # equal ones in their order
+    first = np.take(apart, np.arange(n - k, n) if largest else np.arange(k), dim)
+    found = np.sort(first, dim)  # equal ones in their order
     return np.take_along_axis(found, order(np.take_along_axis(array, found, dim), dim, largest), dim)
 
 
 @may_need_much
-def topk(input: Any, k: int, dim: Any = -1, largest: bool = True, sorted: bool = True, *, axis: Any = None, out: Any = None) -> Any:
-    """The k largest (or smallest) along a dimension, in order."""
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, axis: int | None = None,
+         out: Sequence[Tensor] | None = None) -> Any:
+    """Return the k largest (or smallest) along a dimension, in order."""
     array = _sortable(input, "topk")._array
     dim, k = whole_dim(dim if axis is None else axis, array.ndim, "topk"), whole_number(k, "topk", "k")
     n = array.shape[dim] if array.ndim else 1

@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 from typing import Any
 
+from ...base.device import device
 from ...base.errors import BadValue, NoDevice
 from ...core.dtypes import of_array
 from ...core.factory import whole_memory
@@ -14,57 +16,59 @@ FUNCTIONS = "_assert _assert_async _check get_device is_inference is_nonzero is_
 METHODS = "_base _is_view dim_order get_device is_nonzero is_pinned is_same_size is_set_to is_shared pin_memory"
 
 
-def is_nonzero(input: Any) -> bool:
-    """The truth of a tensor of one element."""
+def is_nonzero(input: TensorBase) -> bool:
+    """Return the truth of a tensor of one element."""
     return bool(tensor_argument(input, "is_nonzero"))
 
 
-def _assert_async(input: Any, assert_msg: str = "") -> None:
+def _assert_async(input: TensorBase, assert_msg: str = "") -> None:
     """Raises unless a tensor of one element is true."""
     if not is_nonzero(input):
         raise BadValue(assert_msg or "_assert_async: expected one element that is nonzero, but got zero")
 
 
-def _assert(condition: Any, message: str) -> None:
+def _assert(condition: object, message: str) -> None:
     """`assert condition, message`, as a function."""
     if not condition:
         raise AssertionError(message)
 
 
-def _check(cond: Any, message: Any = None) -> None:
+def _check(cond: object, message: Callable[[], object] | None = None) -> None:
     """Raises unless the condition holds; `message` is a function that gives the text."""
     if not cond:
         raise BadValue("_check: the condition does not hold" if message is None else str(message()))
 
 
-def is_signed(input: Any) -> bool:
-    """Whether the elements can be negative."""
+def is_signed(input: TensorBase) -> bool:
+    """Return whether the elements can be negative."""
     return of_array(tensor_argument(input, "is_signed")._array.dtype).is_signed
 
 
-def is_inference(input: Any) -> bool:
-    """Whether the tensor can never take part in a derivative, which none is here."""
+def is_inference(input: TensorBase) -> bool:
+    """Return whether the tensor can never take part in a derivative, which none is here."""
     tensor_argument(input, "is_inference")
     return False
 
 
-def is_same_size(input: Any, other: Any) -> bool:
-    """Whether two tensors have one shape."""
-    return bool(tensor_argument(input, "is_same_size")._array.shape == tensor_argument(other, "is_same_size")._array.shape)
+def is_same_size(input: TensorBase, other: TensorBase) -> bool:
+    """Return whether two tensors have one shape."""
+    a, b = (tensor_argument(x, "is_same_size")._array.shape for x in (input, other))
+    return bool(a == b)
 
 
-def is_set_to(x: Any, tensor: Any) -> bool:
-    """Whether two tensors are the same window on the same memory."""
-    same = memory_of(x) is memory_of(tensor_argument(tensor, "is_set_to")) and x.storage_offset() == tensor.storage_offset()
-    return same and x.shape == tensor.shape and x.stride() == tensor.stride()
+def is_set_to(x: TensorBase, tensor: TensorBase) -> bool:
+    """Return whether two tensors are the same window on the same memory."""
+    one_memory = memory_of(x) is memory_of(tensor_argument(tensor, "is_set_to"))
+    return one_memory and ((x.storage_offset(), x.shape, x.stride())
+                           == (tensor.storage_offset(), tensor.shape, tensor.stride()))
 
 
-def _is_view(x: Any) -> bool:
+def _is_view(x: TensorBase) -> bool:
     """Whether the tensor was made as a view of another."""
     return x._offset is not None or x._array.size < memory_of(x).buffer.size
 
 
-def _owner(x: Any) -> Any:
+def _owner(x: TensorBase) -> Any:
     """The tensor that a view is a view of, None for one that is none.
 
     Views do not know it. Few programs ask, so it is looked for among all objects, rather than kept by every view.
@@ -81,28 +85,29 @@ def _owner(x: Any) -> Any:
 _base = property(_owner)
 
 
-def get_device(input: Any) -> int:
-    """The number of the device, -1 for the CPU."""
+def get_device(input: TensorBase) -> int:
+    """Return the number of the device, -1 for the CPU."""
     tensor_argument(input, "get_device")
     return -1
 
 
-def is_pinned(x: Any, device: Any = None) -> bool:
-    """Whether the memory is kept in place for copies to a GPU."""
+def is_pinned(x: TensorBase, device: device | str | None = None) -> bool:
+    """Return whether the memory is kept in place for copies to a GPU."""
     return False
 
 
-def pin_memory(x: Any, device: Any = None) -> Any:
-    """Raises: memory is kept in place for copies to a GPU, and there is none."""
-    raise NoDevice("pin_memory: there is no GPU to copy to", why="computation is on the CPU", fix="leave pin_memory() out where cuda.is_available() is False")
+def pin_memory(x: TensorBase, device: device | str | None = None) -> Any:
+    """Raise: memory is kept in place for copies to a GPU, and there is none."""
+    raise NoDevice("pin_memory: there is no GPU to copy to", why="computation is on the CPU",
+                   fix="leave pin_memory() out where cuda.is_available() is False")
 
 
-def is_shared(x: Any) -> bool:
-    """Whether other processes see the memory."""
+def is_shared(x: TensorBase) -> bool:
+    """Return whether other processes see the memory."""
     return False
 
 
-def dim_order(x: Any) -> tuple[int, ...]:
-    """The dimensions in the order in which they lie in memory, outermost first."""
+def dim_order(x: TensorBase) -> tuple[int, ...]:
+    """Return the dimensions in the order in which they lie in memory, outermost first."""
     steps = x.stride()
     return tuple(sorted(range(len(steps)), key=lambda d: -steps[d]))

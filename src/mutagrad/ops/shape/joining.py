@@ -9,17 +9,26 @@ from math import prod
 from typing import Any
 
 from ...arrays import np
-from ...base.device import check_device
-from ...base.errors import BadArgument, BadData, BadValue, DTypeError, GradientError, ShapeError, bad_choice, may_need_much
-from ...base.layout import check_format, check_layout
+from ...base.device import check_device, device
+from ...base.errors import (
+    BadArgument,
+    BadData,
+    BadValue,
+    DTypeError,
+    GradientError,
+    ShapeError,
+    bad_choice,
+    may_need_much,
+)
+from ...base.layout import check_format, check_layout, layout, memory_format
 from ...base.modes import mode
-from ...core.dtypes import as_dtype, get_default_dtype, of_array
+from ...core.dtypes import as_dtype, dtype, get_default_dtype, of_array
 from ...core.factory import become, detached, make, view
 from ...core.indexing import copy_, fill_, getitem, read
 from ...core.number import number, whole_number
 from ...core.op import RECORDED
 from ...core.out_arg import write_out
-from ...core.size import sizes
+from ...core.size import Size, sizes
 from ...core.storage import TensorBase
 from ...core.window import dense_strides
 from ..create.create import finish
@@ -65,23 +74,24 @@ METHODS = """
 """
 
 
-def _given(tensors: tuple[Any, ...], name: str) -> list[Any]:
+def _given(tensors: tuple[Any, ...], name: str) -> list[TensorBase]:
     """Tensors one by one or as one list."""
     found = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
     return [tensor_argument(x, name) for x in found]
 
 
-def _listed(tensors: Any, name: str) -> list[Any]:
+def _listed(tensors: Any, name: str) -> list[TensorBase]:
     """Tensors as one list; a tensor is not taken for the list of its rows."""
     if not isinstance(tensors, (list, tuple)):
-        raise BadArgument(f"{name}: the argument must be tuple of Tensors, not {type(tensors).__name__}", fix=f"mutagrad.{name}([x, y])")
+        raise BadArgument(f"{name}: the argument must be tuple of Tensors, not {type(tensors).__name__}",
+                          fix=f"mutagrad.{name}([x, y])")
     return [tensor_argument(x, name) for x in tensors]
 
 
-# ----------------------------------------------------------------------------------------------------------------- grids
+# ---------------------------------------------------------------------------------------------------------------- grids
 
-def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
-    """The coordinates of the points of a grid, given those of its axes: views, one for each axis.
+def meshgrid(*tensors: TensorBase | Sequence[TensorBase], indexing: str | None = None) -> tuple[Any, ...]:
+    """Return the coordinates of the points of a grid, given those of its axes: views, one for each axis.
 
     >>> import mutagrad as mg
     >>> mg.meshgrid(mg.tensor([1, 2]), mg.tensor([3, 4, 5]), indexing="ij")[0]
@@ -94,7 +104,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
     if not axes or any(x._array.ndim > 1 for x in axes):
         raise ShapeError(f"meshgrid: expects vectors, got shapes {[x._array.shape for x in axes]}", fix="x.flatten()")
     if len({x._array.dtype for x in axes}) > 1:
-        raise DTypeError(f"meshgrid: all axes must be of one type, got {sorted({x._array.dtype.name for x in axes})}", fix="x.to(y.dtype)")
+        raise DTypeError(f"meshgrid: all axes must be of one type, got {sorted({x._array.dtype.name for x in axes})}",
+                         fix="x.to(y.dtype)")
     axes = [reshape(x, -1) for x in axes]
     shape = [x._array.size for x in axes]
     grids = [expand(reshape(x, *(1,) * i, -1, *(1,) * (len(axes) - i - 1)), *shape) for i, x in enumerate(axes)]
@@ -102,17 +113,18 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Any, ...]:
 
 
 @may_need_much
-def cartesian_prod(*tensors: Any) -> Any:
-    """Every way to pick one element of each vector, a row each."""
+def cartesian_prod(*tensors: TensorBase | Sequence[TensorBase]) -> Any:
+    """Return every way to pick one element of each vector, a row each."""
     axes = _given(tensors, "cartesian_prod")
     if any(x._array.ndim != 1 for x in axes):
-        raise ShapeError(f"cartesian_prod: expects vectors, got shapes {[x._array.shape for x in axes]}", fix="x.flatten()")
+        raise ShapeError(f"cartesian_prod: expects vectors, got shapes {[x._array.shape for x in axes]}",
+                         fix="x.flatten()")
     return axes[0] if len(axes) == 1 else stack([reshape(g, -1) for g in meshgrid(*axes)], 1)
 
 
 @may_need_much
-def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
-    """Every way to pick r elements of a vector, a row each."""
+def combinations(input: TensorBase, r: int = 2, with_replacement: bool = False) -> Any:
+    """Return every way to pick r elements of a vector, a row each."""
     if tensor_argument(input, "combinations")._array.ndim != 1:
         raise ShapeError(f"combinations: expects a vector, got shape {input._array.shape}", fix="x.flatten()")
     if r < 0:
@@ -123,20 +135,23 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
     return read(input, (np.array(places, np.int64).reshape(-1, r),))
 
 
-def broadcast_shapes(*shapes: Any) -> Any:
-    """The shape that tensors of these shapes broadcast to."""
+def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
+    """Return the shape that tensors of these shapes broadcast to."""
     plain = [(s,) if isinstance(s, int) else s for s in shapes]
     if not all(isinstance(s, (tuple, list)) for s in plain):
-        raise BadData(f"broadcast_shapes: expects integers and sequences of integers, got {plain}", fix="mutagrad.broadcast_shapes((2, 1), 3)")
+        raise BadData(f"broadcast_shapes: expects integers and sequences of integers, got {plain}",
+                      fix="mutagrad.broadcast_shapes((2, 1), 3)")
     if any(n < 0 for s in plain for n in s):
         raise BadValue(f"broadcast_shapes: negative size in {plain}", fix="sizes of 0 or more")
     point = make(np.zeros(()))
-    return broadcast_tensors(point, *(expand(point, *s) for s in plain))[0].shape
+    common: Size = broadcast_tensors(point, *(expand(point, *s) for s in plain))[0].shape
+    return common
 
 
-def block_diag(*tensors: Any) -> Any:
-    """A matrix with these matrices (vectors count as rows) along its diagonal, and zeros elsewhere."""
-    blocks = [_matrix(x) for x in _given(tensors, "block_diag")] or [make(np.empty((1, 0), get_default_dtype().array_type))]
+def block_diag(*tensors: TensorBase | Sequence[TensorBase]) -> Any:
+    """Return a matrix with these matrices (vectors count as rows) along its diagonal, and zeros elsewhere."""
+    blocks = [_matrix(x) for x in _given(tensors, "block_diag")]
+    blocks = blocks or [make(np.empty((1, 0), get_default_dtype().array_type))]
     ends = list(accumulate((x._array.shape for x in blocks), lambda a, b: (a[0] + b[0], a[1] + b[1])))
     found = make(np.zeros(ends[-1], RECORDED.common_dtype(blocks)))
     for x, (row, column) in zip(blocks, ends):
@@ -145,15 +160,16 @@ def block_diag(*tensors: Any) -> Any:
     return found
 
 
-def _matrix(x: Any) -> Any:
+def _matrix(x: TensorBase) -> Any:
     if x._array.ndim > 2:
         raise ShapeError(f"block_diag: expects matrices, got shape {x._array.shape}", fix="x.flatten(1)")
     return atleast_2d(x)
 
 
 @may_need_much
-def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Any:
-    """Every element so many times in a row; of one argument alone, its positions as often as it says.
+def repeat_interleave(input: TensorBase, repeats: TensorBase | Sequence[int] | int | None = None,
+                      dim: int | None = None, *, output_size: int | None = None) -> Any:
+    """Repeat every element so many times in a row; of one argument alone, its positions as often as it says.
 
     >>> import mutagrad as mg
     >>> mg.repeat_interleave(mg.tensor([1., 2.]), 2)
@@ -168,97 +184,109 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
     n = x._array.shape[dim]
     counts = _counts(repeats, n)
     if output_size is not None and whole_number(output_size, "repeat_interleave", "output_size") != counts.sum():
-        raise ShapeError(f"repeat_interleave: {counts.sum()} results, where output_size={output_size}", fix="leave output_size out")
+        raise ShapeError(f"repeat_interleave: {counts.sum()} results, where output_size={output_size}",
+                         fix="leave output_size out")
     found = read(x, (builtins.slice(None),) * dim + (np.repeat(np.arange(n), counts),))
     return found if input._array.ndim or counts.size > 1 else reshape(found, -1)
 
 
-def _counts(repeats: Any, n: int) -> Any:
+def _counts(repeats: TensorBase | Sequence[int] | int, n: int) -> Any:
     """How often each of n elements is repeated."""
     counts = repeats._array if isinstance(repeats, TensorBase) else np.array(repeats)
     if counts.dtype.kind not in "iu":
         raise DTypeError(f"repeat_interleave: repeats must be integers, not {counts.dtype.name}", fix="repeats.long()")
     if counts.ndim > 1 or counts.size not in (1, n):
-        raise ShapeError(f"repeat_interleave: repeats of shape {counts.shape} for {n} elements", why="there must be one, or one for each",
-                         fix="repeats=2")
+        raise ShapeError(f"repeat_interleave: repeats of shape {counts.shape} for {n} elements",
+                         why="there must be one, or one for each", fix="repeats=2")
     if counts.size and counts.min() < 0:
         raise BadValue(f"repeat_interleave: repeats can not be negative, got {counts.min()}", fix="repeats=2")
     return np.broadcast_to(counts.reshape(-1), (n,))
 
 
-# ---------------------------------------------------------------------------------------------------------- at least so many
+# ----------------------------------------------------------------------------------------------------- at least so many
 
-def _each(lift: Callable[[Any], Any], tensors: tuple[Any, ...], name: str) -> Any:
+def _each(lift: Callable[[TensorBase], TensorBase], tensors: tuple[Any, ...], name: str) -> Any:
     found = tuple(lift(x) for x in _given(tensors, name))
     return found[0] if len(tensors) == 1 and isinstance(tensors[0], TensorBase) else found
 
 
-def atleast_1d(*tensors: Any) -> Any:
-    """Numbers as vectors; everything else as it is."""
+def atleast_1d(*tensors: TensorBase | Sequence[TensorBase]) -> Any:
+    """Return numbers as vectors, and everything else as it is."""
     return _each(lambda x: x if x._array.ndim else reshape(x, 1), tensors, "atleast_1d")
 
 
-def atleast_2d(*tensors: Any) -> Any:
-    """Numbers and vectors as matrices of one row."""
-    return _each(lambda x: x if x._array.ndim > 1 else reshape(x, 1, -1) if not x._array.ndim else unsqueeze(x, 0), tensors, "atleast_2d")
+def _lifted_2d(x: TensorBase) -> Any:
+    if x._array.ndim > 1:
+        return x
+    return unsqueeze(x, 0) if x._array.ndim else reshape(x, 1, -1)
 
 
-def _lifted_3d(x: Any) -> Any:
+def atleast_2d(*tensors: TensorBase | Sequence[TensorBase]) -> Any:
+    """Return numbers and vectors as matrices of one row."""
+    return _each(_lifted_2d, tensors, "atleast_2d")
+
+
+def _lifted_3d(x: TensorBase) -> Any:
     if x._array.ndim > 2:
         return x
-    return unsqueeze(x, -1) if x._array.ndim == 2 else reshape(x, 1, 1, 1) if not x._array.ndim else unsqueeze(unsqueeze(x, 0), -1)
+    if x._array.ndim == 2:
+        return unsqueeze(x, -1)
+    return unsqueeze(unsqueeze(x, 0), -1) if x._array.ndim else reshape(x, 1, 1, 1)
 
 
-def atleast_3d(*tensors: Any) -> Any:
-    """Numbers, vectors and matrices with dimensions of size one around them."""
+def atleast_3d(*tensors: TensorBase | Sequence[TensorBase]) -> Any:
+    """Return numbers, vectors and matrices with dimensions of size one around them."""
     return _each(_lifted_3d, tensors, "atleast_3d")
 
 
-# ---------------------------------------------------------------------------------------------------------------- stacking
+# ------------------------------------------------------------------------------------------------------------- stacking
 
-def hstack(tensors: Sequence[Any], *, out: Any = None) -> Any:
-    """Side by side: along the second dimension, vectors along their only one."""
+def hstack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> Any:
+    """Join tensors side by side: along the second dimension, vectors along their only one."""
     found = [atleast_1d(x) for x in _listed(tensors, "hstack")]
     return cat(found, 0 if found and found[0]._array.ndim == 1 else 1, out=out)
 
 
-def vstack(tensors: Sequence[Any], *, out: Any = None) -> Any:
-    """On top of each other: along the first dimension, vectors as rows."""
+def vstack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> Any:
+    """Join tensors on top of each other: along the first dimension, vectors as rows."""
     return cat([atleast_2d(x) for x in _listed(tensors, "vstack")], 0, out=out)
 
 
 row_stack = vstack
 
 
-def dstack(tensors: Sequence[Any], *, out: Any = None) -> Any:
-    """Behind each other: along the third dimension."""
+def dstack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> Any:
+    """Join tensors behind each other: along the third dimension."""
     return cat([atleast_3d(x) for x in _listed(tensors, "dstack")], 2, out=out)
 
 
-def column_stack(tensors: Sequence[Any], *, out: Any = None) -> Any:
-    """Side by side, with vectors as columns."""
+def column_stack(tensors: Sequence[TensorBase], *, out: TensorBase | None = None) -> Any:
+    """Join tensors side by side, with vectors as columns."""
     found = [x if x._array.ndim > 1 else reshape(x, -1, 1) for x in _listed(tensors, "column_stack")]
     return cat(found, 1, out=out)
 
 
-# --------------------------------------------------------------------------------------------------------------- splitting
+# ------------------------------------------------------------------------------------------------------------ splitting
 
-def tensor_split(input: Any, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None) -> tuple[Any, ...]:
-    """Views of nearly equal size, so many of them; or between the positions given."""
+def tensor_split(input: TensorBase, indices_or_sections: TensorBase | Sequence[int] | int | None = None, dim: int = 0,
+                 *, indices: TensorBase | Sequence[int] | None = None, sections: int | None = None) -> tuple[Any, ...]:
+    """Split into so many views of nearly equal size, or between the positions given."""
     array = tensor_argument(input, "tensor_split")._array
     if not array.ndim:
-        raise ShapeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims", fix="x.reshape(1)")
+        raise ShapeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims",
+                         fix="x.reshape(1)")
     dim = whole_dim(dim, array.ndim, "tensor_split")
     where = next((v for v in (indices_or_sections, indices, sections) if v is not None), None)
     n = array.shape[dim]
     if isinstance(where, TensorBase):
         if where._array.ndim > 1 or where._array.dtype != np.int64:
-            raise BadValue(f"tensor_split: positions must be an integer or a vector of int64, not {where._array.dtype.name} of shape {where._array.shape}",
-                           fix="indices.long()")
+            raise BadValue("tensor_split: positions must be an integer or a vector of int64, "
+                           f"not {where._array.dtype.name} of shape {where._array.shape}", fix="indices.long()")
         where = where._array.tolist()
     if isinstance(where, int):
         if where <= 0:
-            raise BadValue(f"tensor_split: number of sections must be larger than 0, got {where}", fix="x.tensor_split(2)")
+            raise BadValue(f"tensor_split: number of sections must be larger than 0, got {where}",
+                           fix="x.tensor_split(2)")
         size, longer = divmod(n, where)
         where = list(accumulate([size + 1] * longer + [size] * (where - longer)))[:-1]
     if where is None:
@@ -272,99 +300,107 @@ def _clipped(position: int, n: int) -> int:
     return min(max(position + n if position < 0 else position, 0), n)
 
 
-def _split_along(name: str, x: Any, where: Any, dim: int, least: int) -> tuple[Any, ...]:
+def _split_along(name: str, x: TensorBase, where: TensorBase | Sequence[int] | int, dim: int,
+                 least: int) -> tuple[TensorBase, ...]:
     shape = tensor_argument(x, name)._array.shape
     if len(shape) < least:
         raise ShapeError(f"{name}: expects at least {least} dimensions, got shape {shape}", fix="x.tensor_split(2)")
     if isinstance(where, int) and (where <= 0 or shape[dim] % where):
-        raise ShapeError(f"{name}: dimension {dim} of size {shape[dim]} has no {where} equal parts", fix=f"x.tensor_split({where}, {dim})")
+        raise ShapeError(f"{name}: dimension {dim} of size {shape[dim]} has no {where} equal parts",
+                         fix=f"x.tensor_split({where}, {dim})")
     return tensor_split(x, where, dim)
 
 
-def hsplit(input: Any, indices_or_sections: Any) -> tuple[Any, ...]:
-    """Equal parts (or between positions) along the second dimension, vectors along their only one."""
-    return _split_along("hsplit", input, indices_or_sections, 0 if tensor_argument(input, "hsplit")._array.ndim == 1 else 1, 1)
+def hsplit(input: TensorBase, indices_or_sections: TensorBase | Sequence[int] | int) -> tuple[Any, ...]:
+    """Split into equal parts (or between positions) along the second dimension, vectors along their only one."""
+    dim = 0 if tensor_argument(input, "hsplit")._array.ndim == 1 else 1
+    return _split_along("hsplit", input, indices_or_sections, dim, 1)
 
 
-def vsplit(input: Any, indices_or_sections: Any) -> tuple[Any, ...]:
-    """Equal parts (or between positions) along the first dimension."""
+def vsplit(input: TensorBase, indices_or_sections: TensorBase | Sequence[int] | int) -> tuple[Any, ...]:
+    """Split into equal parts (or between positions) along the first dimension."""
     return _split_along("vsplit", input, indices_or_sections, 0, 2)
 
 
-def dsplit(input: Any, indices_or_sections: Any) -> tuple[Any, ...]:
-    """Equal parts (or between positions) along the third dimension."""
+def dsplit(input: TensorBase, indices_or_sections: TensorBase | Sequence[int] | int) -> tuple[Any, ...]:
+    """Split into equal parts (or between positions) along the third dimension."""
     return _split_along("dsplit", input, indices_or_sections, 2, 3)
 
 
-def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> tuple[Any, ...]:
-    """Views of the sizes given."""
+def split_with_sizes(input: TensorBase, split_sizes: Sequence[int], dim: int = 0) -> tuple[Any, ...]:
+    """Split into views of the sizes given."""
     return split(input, sizes((split_sizes,), "split_with_sizes"), dim)
 
 
-def unsafe_split(input: Any, split_size: Any, dim: int = 0) -> tuple[Any, ...]:
-    """As `split`, which is safe."""
+def unsafe_split(input: TensorBase, split_size: int | Sequence[int], dim: int = 0) -> tuple[Any, ...]:
+    """Do as `split`, which is safe."""
     return split(input, split_size, dim)
 
 
-def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
-    """As `chunk`, which is safe."""
+def unsafe_chunk(input: TensorBase, chunks: int, dim: int = 0) -> tuple[Any, ...]:
+    """Do as `chunk`, which is safe."""
     return chunk(input, chunks, dim)
 
 
-def slice(input: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
-    """`x[start:end:step]` along a dimension."""
+def slice(input: TensorBase, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
+    """Return `x[start:end:step]` along a dimension."""
     array = tensor_argument(input, "slice")._array
     if not array.ndim:
         raise ShapeError("slice: a 0-d tensor has nothing to slice", fix="x.reshape(1)")
     if step <= 0:
         raise BadValue(f"slice: the step must be positive, got {step}", fix="x.flip(dim) reverses")
-    return getitem(input, (builtins.slice(None),) * whole_dim(dim, array.ndim, "slice") + (builtins.slice(start, end, step),))
+    before = (builtins.slice(None),) * whole_dim(dim, array.ndim, "slice")
+    return getitem(input, (*before, builtins.slice(start, end, step)))
 
 
-# ------------------------------------------------------------------------------------------------------------------ turned
+# --------------------------------------------------------------------------------------------------------------- turned
 
-def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:
-    """A copy turned by k quarters in the plane of two dimensions, from the first towards the second."""
+def rot90(input: TensorBase, k: int = 1, dims: Sequence[int] = (0, 1)) -> Any:
+    """Return a copy turned by k quarters in the plane of two dimensions, from the first towards the second."""
     n = tensor_argument(input, "rot90")._array.ndim
     k, dims = whole_number(k, "rot90", "k"), sizes((dims,), "rot90")
     if len(dims) != 2 or n < 2:
-        raise ShapeError(f"rot90: expected total rotation dims == 2, but got dims={dims} of shape {input._array.shape}", fix="dims=(0, 1)")
+        raise ShapeError(f"rot90: expected total rotation dims == 2, but got dims={dims} of shape {input._array.shape}",
+                         fix="dims=(0, 1)")
     a, b = (whole_dim(d, n, "rot90") for d in dims)
     if a == b:
-        raise ShapeError(f"rot90: expected rotation dims to be different, but both are dimension {a}", fix="dims=(0, 1)")
-    turned = {0: lambda: clone(input), 1: lambda: transpose(flip(input, b), a, b), 2: lambda: flip(input, a, b), 3: lambda: flip(transpose(input, a, b), b)}
+        raise ShapeError(f"rot90: expected rotation dims to be different, but both are dimension {a}",
+                         fix="dims=(0, 1)")
+    turned: dict[int, Callable[[], TensorBase]] = {
+        0: lambda: clone(input), 1: lambda: transpose(flip(input, b), a, b),
+        2: lambda: flip(input, a, b), 3: lambda: flip(transpose(input, a, b), b)}
     return turned[whole_number(k, "rot90", "k") % 4]()
 
 
-def fliplr(input: Any) -> Any:
-    """A copy with its columns in reverse."""
+def fliplr(input: TensorBase) -> Any:
+    """Return a copy with its columns in reverse."""
     if tensor_argument(input, "fliplr")._array.ndim < 2:
         raise ShapeError(f"fliplr: expects at least 2 dimensions, got shape {input._array.shape}", fix="x.flip(0)")
     return flip(input, 1)
 
 
-def flipud(input: Any) -> Any:
-    """A copy with its rows in reverse."""
+def flipud(input: TensorBase) -> Any:
+    """Return a copy with its rows in reverse."""
     if not tensor_argument(input, "flipud")._array.ndim:
         raise ShapeError("flipud: expects at least 1 dimension, got a 0-d tensor", fix="x.reshape(1)")
     return flip(input, 0)
 
 
-def ravel(input: Any) -> Any:
-    """All elements as one dimension: a view where that can be."""
+def ravel(input: TensorBase) -> Any:
+    """Return all elements as one dimension: a view where that can be."""
     return reshape(tensor_argument(input, "ravel"), -1)
 
 
-def detach(input: Any) -> Any:
-    """The same memory without the history."""
+def detach(input: TensorBase) -> Any:
+    """Return the same memory without the history."""
     return detached(tensor_argument(input, "detach"))
 
 
-# ---------------------------------------------------------------------------------------------------------- copies of views
+# ------------------------------------------------------------------------------------------------------ copies of views
 
-def _copying(look: Any) -> Any:
+def _copying(look: Any) -> Callable[..., Any]:
     """The form of a view that copies."""
-    def copied(input: Any, *arguments: Any, out: Any = None, **settings: Any) -> Any:
+    def copied(input: TensorBase, *arguments: Any, out: TensorBase | None = None, **settings: Any) -> Any:
         found = look(tensor_argument(input, copied.__name__), *arguments, **settings)
         return write_out(copied.__name__, tuple(map(clone, found)) if isinstance(found, tuple) else clone(found), out)
 
@@ -373,27 +409,28 @@ def _copying(look: Any) -> Any:
     return copied
 
 
-def alias(input: Any) -> Any:
-    """The tensor itself."""
+def alias(input: TensorBase) -> Any:
+    """Return the tensor itself."""
     return input
 
 
 alias_copy, as_strided_copy, diagonal_copy, expand_copy = map(_copying, (alias, as_strided, diagonal, expand))
 narrow_copy, permute_copy, squeeze_copy, t_copy = map(_copying, (narrow, permute, squeeze, t))
 transpose_copy, unbind_copy, unfold_copy, unsqueeze_copy = map(_copying, (transpose, unbind, unfold, unsqueeze))
-view_copy, split_with_sizes_copy, select_copy, slice_copy = map(_copying, (view_as_shape, split_with_sizes, select, slice))
-split_copy = _copying(split)
+view_copy, split_with_sizes_copy = map(_copying, (view_as_shape, split_with_sizes))
+select_copy, slice_copy, split_copy = map(_copying, (select, slice, split))
 
 
-# ---------------------------------------------------------------------------------------------------------------- new ones
+# ------------------------------------------------------------------------------------------------------------- new ones
 
-def fill(input: Any, value: Any) -> Any:
-    """A copy in which every element is the value."""
+def fill(input: TensorBase, value: TensorBase | complex) -> Any:
+    """Return a copy in which every element is the value."""
     return fill_(clone(tensor_argument(input, "fill")), value)
 
 
-def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Any:
-    """A number as a 0-d tensor, of the default type unless told otherwise."""
+def scalar_tensor(s: TensorBase | complex, *, dtype: dtype | None = None, layout: layout | None = None,
+                  device: device | str | None = None, pin_memory: bool = False, requires_grad: bool = False) -> Any:
+    """Return a number as a 0-d tensor, of the default type unless told otherwise."""
     check_layout("scalar_tensor", layout, pin_memory)
     s = number(s) if isinstance(s, TensorBase) else s
     if not isinstance(s, (bool, int, float, complex)):
@@ -403,49 +440,58 @@ def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any 
 
 
 @may_need_much
-def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+def empty_strided(size: Sequence[int], stride: Sequence[int], *, dtype: dtype | None = None,
+                  layout: layout | None = None, device: device | str | None = None, pin_memory: bool = False,
                   requires_grad: bool = False) -> Any:
-    """A tensor of whatever the memory held, with these strides."""
+    """Return a tensor of whatever the memory held, with these strides."""
     check_layout("empty_strided", layout, pin_memory)
     check_device(device)
     to = as_dtype(dtype) if dtype is not None else get_default_dtype()
     shape, steps = sizes((size,)), sizes((stride,))
     if len(shape) != len(steps) or min((*shape, *steps), default=0) < 0:
-        raise ShapeError(f"empty_strided: size {shape} and stride {steps} do not make a window", fix="sizes and strides of 0 or more, one for each dimension")
+        raise ShapeError(f"empty_strided: size {shape} and stride {steps} do not make a window",
+                         fix="sizes and strides of 0 or more, one for each dimension")
     room = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, steps))
     memory = make(np.empty(room, to.array_type))
     return view(memory, shape, tuple(s * to.itemsize for s in steps), 0).requires_grad_(requires_grad)
 
 
 @may_need_much
-def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], *, dtype: dtype | None = None,
+                   layout: layout | None = None, device: device | str | None = None, pin_memory: bool = False,
                    requires_grad: bool = False) -> Any:
-    """A tensor of whatever the memory held, whose dimensions lie in memory in this order, outermost first."""
+    """Return a tensor of whatever the memory held, its dimensions in memory in this order, outermost first."""
     shape, order = sizes((size,)), sizes((physical_layout,))
     if sorted(order) != list(range(len(shape))):
-        raise ShapeError(f"empty_permuted: {order} is not an order of {len(shape)} dimensions", fix=f"physical_layout={tuple(range(len(shape)))}")
+        raise ShapeError(f"empty_permuted: {order} is not an order of {len(shape)} dimensions",
+                         fix=f"physical_layout={tuple(range(len(shape)))}")
     steps = dict(zip(order, dense_strides(tuple(shape[d] for d in order), 1)))
-    return empty_strided(shape, tuple(steps[d] for d in range(len(shape))), dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
+    strides = tuple(steps[d] for d in range(len(shape)))
+    return empty_strided(shape, strides, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
                          requires_grad=requires_grad)
 
 
-def new_empty_strided(x: Any, size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+def new_empty_strided(x: TensorBase, size: Sequence[int], stride: Sequence[int], *, dtype: dtype | None = None,
+                      layout: layout | None = None, device: device | str | None = None, pin_memory: bool = False,
                       requires_grad: bool = False) -> Any:
-    """`empty_strided` of the type of x."""
-    return empty_strided(size, stride, dtype=of_array(x._array.dtype) if dtype is None else dtype, layout=layout, device=device, pin_memory=pin_memory,
+    """Return `empty_strided` of the type of x."""
+    dtype = of_array(x._array.dtype) if dtype is None else dtype
+    return empty_strided(size, stride, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
                          requires_grad=requires_grad)
 
 
-# ------------------------------------------------------------------------------------------------------ another window in place
+# ---------------------------------------------------------------------------------------------- another window in place
 
-def _without_history(x: Any, name: str) -> None:
+def _without_history(x: TensorBase, name: str) -> None:
     if x._storage.writer is not None:
-        raise GradientError(f"{name}: this tensor requires a gradient, which has no meaning for another shape", fix="y = x.detach().clone(), then y." + name)
+        raise GradientError(f"{name}: this tensor requires a gradient, which has no meaning for another shape",
+                            fix="y = x.detach().clone(), then y." + name)
 
 
 @may_need_much
-def resize_(x: Any, *shape: Any, size: Any = None, memory_format: Any = None) -> Any:
-    """Gives the tensor another size: of its own memory where that is enough, else of new memory that begins with its elements."""
+def resize_(x: TensorBase, *shape: int | Sequence[int], size: Sequence[int] | None = None,
+            memory_format: memory_format | None = None) -> Any:
+    """Resize the tensor: in its own memory where that is enough, else in new memory that begins with its elements."""
     wanted = sizes(shape if size is None else (size,))
     steps = _steps(wanted, x._array.itemsize, memory_format)
     if wanted == x._array.shape and memory_format not in RANKS:
@@ -460,7 +506,7 @@ def resize_(x: Any, *shape: Any, size: Any = None, memory_format: Any = None) ->
     return become(x, lambda x: view(x, wanted, steps, offset))
 
 
-def _steps(shape: tuple[int, ...], item: int, memory_format: Any) -> tuple[int, ...]:
+def _steps(shape: tuple[int, ...], item: int, memory_format: memory_format | None) -> tuple[int, ...]:
     """The strides of memory without gaps: row by row, or with the channels last."""
     if prod(shape) * item >= 2**63:
         raise BadValue(f"resize_: a size of {shape} overflows what memory can be addressed", fix="fewer elements")
@@ -468,24 +514,27 @@ def _steps(shape: tuple[int, ...], item: int, memory_format: Any) -> tuple[int, 
         check_format("resize_", memory_format)
         return dense_strides(shape, item)
     if len(shape) != RANKS[memory_format]:
-        raise ShapeError(f"resize_: {memory_format} is for {RANKS[memory_format]} dimensions, got {shape}", fix="leave memory_format out")
+        raise ShapeError(f"resize_: {memory_format} is for {RANKS[memory_format]} dimensions, got {shape}",
+                         fix="leave memory_format out")
     batch, *rest, channel = dense_strides((shape[0], *shape[2:], shape[1]), item)
     return batch, channel, *rest
 
 
-def resize(x: Any, *shape: Any) -> Any:
-    """PyTorch's old name for a reshape that keeps the number of elements."""
+def resize(x: TensorBase, *shape: int | Sequence[int]) -> Any:
+    """Reshape, keeping the number of elements: PyTorch's old name for that."""
     warnings.warn("non-inplace resize is deprecated: x.reshape(...) is the same", stacklevel=2)
     return reshape(x, *shape)
 
 
-def resize_as_(x: Any, the_template: Any, *, memory_format: Any = None) -> Any:
-    """Gives the tensor the size of another."""
-    return resize_(tensor_argument(x, "resize_as_"), *tensor_argument(the_template, "resize_as_")._array.shape, memory_format=memory_format)
+def resize_as_(x: TensorBase, the_template: TensorBase, *, memory_format: memory_format | None = None) -> Any:
+    """Give the tensor the size of another."""
+    shape = tensor_argument(the_template, "resize_as_")._array.shape
+    return resize_(tensor_argument(x, "resize_as_"), *shape, memory_format=memory_format)
 
 
-def set_(x: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
-    """Makes the tensor a window on the memory of another: all of it, or the one described. Under no_grad a leaf stays one."""
+def set_(x: Any, source: Any = None, storage_offset: int = 0, size: Sequence[int] | None = None,
+         stride: Sequence[int] | None = None) -> Any:
+    """Make the tensor a window on the memory of another: all of it, or as described. Under no_grad a leaf stays one."""
     leaf = x.requires_grad and x.is_leaf and not mode.grad
     if not leaf:
         _without_history(x, "set_")
@@ -494,9 +543,11 @@ def set_(x: Any, source: Any = None, storage_offset: int = 0, size: Any = None, 
     if hasattr(source, "as_tensor"):  # the storage of another
         source = source.as_tensor(x._array.dtype)
     if not isinstance(source, TensorBase):
-        raise BadArgument(f"set_: the source must be a tensor or a storage, not {type(source).__name__}", fix="x.set_(y)")
+        raise BadArgument(f"set_: the source must be a tensor or a storage, not {type(source).__name__}",
+                          fix="x.set_(y)")
     if source._array.dtype != x._array.dtype:
-        raise DTypeError(f"set_: a tensor of {x._array.dtype.name} cannot show memory of {source._array.dtype.name}", fix="y.to(x.dtype)")
+        raise DTypeError(f"set_: a tensor of {x._array.dtype.name} cannot show memory of {source._array.dtype.name}",
+                         fix="y.to(x.dtype)")
     if size is not None:
         shape = sizes((size,))
         source = as_strided(source, shape, dense_strides(shape, 1) if stride is None else stride, storage_offset)
@@ -507,6 +558,6 @@ def set_(x: Any, source: Any = None, storage_offset: int = 0, size: Any = None, 
     return become(x, lambda _: source)
 
 
-def as_strided_(x: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
-    """Makes the tensor another window on its own memory."""
+def as_strided_(x: TensorBase, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:
+    """Make the tensor another window on its own memory."""
     return become(x, lambda x: as_strided(x, size, stride, storage_offset))

@@ -1,15 +1,17 @@
 """Views: other windows on the same storage, which need no node; and the few operations that rearrange by copying."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 from ...arrays import np, parallel as large
+from ...arrays.kinds import window
 from ...base.errors import BadArgument, BadIndex, BadValue, OutOfMemory, ShapeError
-from ...base.layout import channels_last, channels_last_3d, check_format
+from ...base.layout import channels_last, channels_last_3d, check_format, memory_format
 from ...base.modes import mode
+from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.factory import make, view, view_of
 from ...core.op import RAW, RECORDED, Op, same
@@ -19,41 +21,45 @@ from ...core.storage import TensorBase, memory_of
 from ...core.window import dense_strides, infer_size
 from ...core.write import linked, memory_around, new_node
 
+Dims = int | Sequence[int] | None  # one dimension, several, or None for all
+Value = TypeVar("Value")
+
 clone = primitive("clone", lambda a: a.copy() if a.size < large.LARGE else large.copy(a), warns=False, x=same)
 
 
-def tensor_argument(value: Any, name: str) -> Any:
-    """The tensor itself, or a TypeError for what is none."""
+def tensor_argument(value: Value | None, name: str) -> Value:
+    """Return the tensor itself; raise a TypeError for what is none."""
     if not isinstance(value, TensorBase):
         raise no_tensor(value, name)
     return value
 
 
-def no_tensor(value: Any, name: str) -> Exception:
-    """What to raise for something that has no array. The commonest views find out by its absence, at no cost to tensors."""
-    return BadArgument(f"{name}: expects a tensor, got {type(value).__name__}", fix=f"mutagrad.{name}(mutagrad.as_tensor(x))")
+def no_tensor(value: object, name: str) -> Exception:
+    """Return the error for what has no array. The commonest views learn of it by its absence, at no cost to tensors."""
+    return BadArgument(f"{name}: expects a tensor, got {type(value).__name__}",
+                       fix=f"mutagrad.{name}(mutagrad.as_tensor(x))")
 
 
-def whole_dim(dim: int, ndim: int, name: str) -> int:
-    """`dim` counted from the front."""
+def whole_dim(dim: Any, ndim: int, name: str) -> int:
+    """Return `dim` counted from the front."""
     top = max(ndim, 1)
-    if dim.__class__ is not int:
-        dim = as_int(dim, name)
-    if not -top <= dim < top:
-        raise BadIndex(f"{name}: Dimension out of range: {dim} for a tensor of {ndim} dimensions",
+    place: int = dim if dim.__class__ is int else as_int(dim, name)
+    if not -top <= place < top:
+        raise BadIndex(f"{name}: Dimension out of range: {place} for a tensor of {ndim} dimensions",
                        why=f"it may be from {-top} to {top - 1}", fix="dim=-1 for the last dimension")
-    return dim % top
+    return place % top
 
 
 def whole_dims(dim: Any, ndim: int, name: str) -> tuple[int, ...]:
-    """A dim, several, or None or () for all, counted from the front."""
+    """Return a dim, several, or None or () for all, counted from the front."""
     if dim is None or (isinstance(dim, (tuple, list)) and not dim):
         return tuple(range(ndim))
     if not isinstance(dim, (tuple, list)):
         dim = (dim,)
     dims = tuple(whole_dim(d, ndim, name) for d in dim)
     if len(set(dims)) != len(dims):
-        raise BadValue(f"{name}: dim {max(dims, key=dims.count)} appears multiple times in the list of dims {tuple(dim)}",
+        repeated = max(dims, key=dims.count)
+        raise BadValue(f"{name}: dim {repeated} appears multiple times in the list of dims {tuple(dim)}",
                        fix=f"dim={tuple(sorted(set(dims)))}")
     return dims if ndim else ()
 
@@ -61,17 +67,18 @@ def whole_dims(dim: Any, ndim: int, name: str) -> tuple[int, ...]:
 _all_sizes = sizes  # for functions with an argument of that name
 
 
-# ---------------------------------------------------------------------------------------------------------------- reshape
+# -------------------------------------------------------------------------------------------------------------- reshape
 
-def _fit(x: Any, shape: tuple[int, ...], name: str) -> tuple[int, ...]:
+def _fit(x: TensorBase, shape: tuple[int, ...], name: str) -> tuple[int, ...]:
     try:
         array = x._array
     except AttributeError:
         raise no_tensor(x, name) from None
     found = infer_size(shape, array.size)
     if found is None:
-        raise ShapeError(f"{name}: shape '{list(shape)}' is invalid for input of size {array.size}, a tensor of shape {array.shape}", why=_why_no_fit(shape),
-                         fix=f"x.{name}(-1) makes it one-dimensional")
+        raise ShapeError(f"{name}: shape '{list(shape)}' is invalid for input of size {array.size}, "
+                         f"a tensor of shape {array.shape}",
+                         why=_why_no_fit(shape), fix=f"x.{name}(-1) makes it one-dimensional")
     return found
 
 
@@ -83,7 +90,7 @@ def _why_no_fit(shape: tuple[int, ...]) -> str:
     return f"the sizes multiply to {'a number that does not divide it' if -1 in shape else prod(shape)}"
 
 
-def _try_view(x: Any, shape: tuple[int, ...]) -> Any | None:
+def _try_view(x: TensorBase, shape: tuple[int, ...]) -> Any:
     array = x._array
     try:
         reshaped = array.reshape(shape)
@@ -94,8 +101,8 @@ def _try_view(x: Any, shape: tuple[int, ...]) -> Any | None:
     return view_of(x, reshaped, x._offset or 0)
 
 
-def reshape(input: Any, *lengths: Any, shape: Any = None) -> Any:
-    """A view of another shape where the memory allows it, else a copy.
+def reshape(input: Any, *lengths: int | Sequence[int], shape: Sequence[int] | None = None) -> Any:
+    """Return a view of another shape where the memory allows it, else a copy.
 
     >>> import mutagrad as mg
     >>> mg.arange(6).reshape(2, -1)
@@ -107,18 +114,19 @@ def reshape(input: Any, *lengths: Any, shape: Any = None) -> Any:
     return found if found is not None else _try_view(clone(input), wanted)
 
 
-def view_as_shape(x: Any, *shape: Any) -> Any:
-    """`Tensor.view`: a view of another shape, or an error where only a copy could have it."""
+def view_as_shape(x: TensorBase, *shape: int | Sequence[int]) -> Any:
+    """Return a view of another shape, `Tensor.view`; raise where only a copy could have it."""
     wanted = _fit(x, sizes(shape), "view")
     found = _try_view(x, wanted)
     if found is None:
-        raise ShapeError(f"view: view size {wanted} is not compatible with shape {x._array.shape} and strides {stride(x)}",
+        raise ShapeError(f"view: view size {wanted} is not compatible with shape {x._array.shape} "
+                         f"and strides {stride(x)}",
                          why="at least one dimension spans two separate pieces of memory", fix=f"x.reshape{wanted}")
     return found
 
 
-def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
-    """Dimensions from start to end (included) as one."""
+def flatten(input: TensorBase, start_dim: int = 0, end_dim: int = -1) -> Any:
+    """Return dimensions from start to end (included) as one."""
     shape = tensor_argument(input, "flatten")._array.shape
     if not shape:
         return reshape(input, 1)
@@ -130,8 +138,8 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     return reshape(input, *shape[:start], prod(shape[start:end + 1]), *shape[end + 1:])
 
 
-def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
-    """The reverse of flatten: one dimension as several."""
+def unflatten(input: TensorBase, dim: int, sizes: Sequence[int]) -> Any:
+    """Return one dimension as several: the reverse of flatten."""
     shape = tensor_argument(input, "unflatten")._array.shape
     dim = whole_dim(dim, len(shape), "unflatten")
     if not shape:
@@ -144,32 +152,32 @@ def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Any:
     return reshape(input, *shape[:dim], *found, *shape[dim + 1:])
 
 
-def stride(x: Any, dim: int | None = None) -> Any:
-    """Strides counted in elements."""
+def stride(x: TensorBase, dim: int | None = None) -> int | tuple[int, ...]:
+    """Return the strides, counted in elements."""
     array = x._array
     strides = tuple(s // array.itemsize for s in array.strides) if array.size else dense_strides(array.shape, 1)
     return strides if dim is None else strides[whole_dim(dim, array.ndim, "stride")]
 
 
-# ---------------------------------------------------------------------------------------------------------- several results
+# ------------------------------------------------------------------------------------------------------ several results
 
-def pack(parts: Sequence[Any]) -> Any:
-    """Arrays of one type, end to end: an operation with several results writes them into one storage."""
+def pack(parts: Sequence[Array]) -> Any:
+    """Lay arrays of one type end to end: an operation with several results writes them into one storage."""
     return np.concatenate([part.reshape(-1) for part in parts])
 
 
 def unpack(packed: Any, shapes: Sequence[tuple[int, ...]]) -> tuple[Any, ...]:
-    """The windows on it that are the results; for arrays and tensors alike."""
+    """Return the windows on it that are the results; for arrays and tensors alike."""
     places = accumulate((prod(s) for s in shapes), initial=0)
     return tuple(packed[at:at + prod(s)].reshape(s) for at, s in zip(places, shapes))
 
 
 RAW.unpack = RECORDED.unpack = unpack
 
-# --------------------------------------------------------------------------------------------------- order of dimensions
+# -------------------------------------------------------------------------------------------------- order of dimensions
 
-def permute(input: Any, *axes: Any, dims: Any = None) -> Any:
-    """Dimensions in another order: `permute(x, 1, 0)` or `permute(x, dims=(1, 0))`."""
+def permute(input: TensorBase, *axes: int | Sequence[int], dims: Sequence[int] | None = None) -> Any:
+    """Return the dimensions in another order: `permute(x, 1, 0)` or `permute(x, dims=(1, 0))`."""
     try:
         array = input._array
     except AttributeError:
@@ -181,8 +189,9 @@ def permute(input: Any, *axes: Any, dims: Any = None) -> Any:
     return view_of(input, array.transpose(order), input._offset or 0)
 
 
-def transpose(input: Any, dim0: Any = None, dim1: Any = None, *, axis0: Any = None, axis1: Any = None) -> Any:
-    """Two dimensions swapped. (`swapaxes` calls them axes.)"""
+def transpose(input: TensorBase, dim0: int | None = None, dim1: int | None = None, *, axis0: int | None = None,
+              axis1: int | None = None) -> Any:
+    """Swap two dimensions. (`swapaxes` calls them axes.)"""
     try:
         array = input._array
     except AttributeError:
@@ -195,35 +204,37 @@ def transpose(input: Any, dim0: Any = None, dim1: Any = None, *, axis0: Any = No
     return view_of(input, array.swapaxes(a, b), input._offset or 0)
 
 
-def t(input: Any) -> Any:
-    """A matrix transposed; vectors and 0-d tensors as they are."""
+def t(input: TensorBase) -> Any:
+    """Transpose a matrix; return vectors and 0-d tensors as they are."""
     if tensor_argument(input, "t")._array.ndim > 2:
-        raise ShapeError(f"t() expects a tensor with <= 2 dimensions, got shape {input._array.shape}", fix="x.mT or x.transpose(-2, -1)")
+        raise ShapeError(f"t() expects a tensor with <= 2 dimensions, got shape {input._array.shape}",
+                         fix="x.mT or x.transpose(-2, -1)")
     return view_of(input, input._array.T, input._offset or 0)
 
 
-def reverse_dims(x: Any) -> Any:
+def reverse_dims(x: TensorBase) -> Any:
     return view_of(x, x._array.T, x._offset or 0)
 
 
-def movedim(input: Any, source: Any, destination: Any) -> Any:
-    """Dimensions moved to other places, the rest in their order."""
+def movedim(input: TensorBase, source: int | Sequence[int], destination: int | Sequence[int]) -> Any:
+    """Move dimensions to other places, the rest in their order."""
     n = tensor_argument(input, "movedim")._array.ndim
     if source is None or destination is None:
         raise BadArgument("movedim: needs to be told which dimensions to move, and where to", fix="x.movedim(0, 1)")
     a, b = whole_dims(source, n, "movedim"), whole_dims(destination, n, "movedim")
     if len(a) != len(b):
-        raise BadValue(f"movedim: Invalid source or destination dims: {len(a)} sources but {len(b)} destinations", fix="x.movedim((0, 1), (1, 0))")
+        raise BadValue(f"movedim: Invalid source or destination dims: {len(a)} sources but {len(b)} destinations",
+                       fix="x.movedim((0, 1), (1, 0))")
     order = [d for d in range(n) if d not in a]
     for to, d in sorted(zip(b, a)):
         order.insert(to, d)
     return permute(input, *order) if n else input
 
 
-# --------------------------------------------------------------------------------------------------- number of dimensions
+# ------------------------------------------------------------------------------------------------- number of dimensions
 
-def unsqueeze(input: Any, dim: Any = None, *, axis: Any = None) -> Any:
-    """A dimension of size one put in at `dim`."""
+def unsqueeze(input: TensorBase, dim: int | None = None, *, axis: int | None = None) -> Any:
+    """Put in a dimension of size one at `dim`."""
     try:
         array = input._array
     except AttributeError:
@@ -234,16 +245,16 @@ def unsqueeze(input: Any, dim: Any = None, *, axis: Any = None) -> Any:
     return view(input, (*shape[:dim], 1, *shape[dim:]), (*strides[:dim], step, *strides[dim:]), input._offset or 0)
 
 
-def squeeze(input: Any, dim: Any = None, *, axis: Any = None) -> Any:
-    """Dimensions of size one left out: all, or those named that are of size one."""
+def squeeze(input: TensorBase, dim: Dims = None, *, axis: Dims = None) -> Any:
+    """Leave out dimensions of size one: all, or those named that are of size one."""
     array, dim = tensor_argument(input, "squeeze")._array, axis if dim is None else dim
     dims = range(array.ndim) if dim is None else whole_dims(dim, array.ndim, "squeeze") if dim != () else ()
     gone = tuple(d for d in dims if array.shape[d] == 1)
     return view_of(input, np.squeeze(array, gone), input._offset or 0)
 
 
-def expand(x: Any, *shape: Any, size: Any = None) -> Any:
-    """Dimensions of size one repeated without copying; -1 keeps a size. Read only: clone before writing."""
+def expand(x: TensorBase, *shape: int | Sequence[int], size: Sequence[int] | None = None) -> Any:
+    """Repeat dimensions of size one without copying; -1 keeps a size. Read only: clone before writing."""
     try:
         array = x._array
     except AttributeError:
@@ -258,8 +269,8 @@ def expand(x: Any, *shape: Any, size: Any = None) -> Any:
         n = have if n == -1 and i >= lead else n
         if n != have and have != 1 or n < 0:
             raise ShapeError(f"expand: shape {array.shape} cannot be expanded to {wanted}",
-                             why=f"The expanded size of the tensor ({n}) must match the existing size ({have}) at dimension {i}, unless that is 1",
-                             fix="x.repeat(...) copies")
+                             why=f"The expanded size of the tensor ({n}) must match the existing size ({have}) "
+                                 f"at dimension {i}, unless that is 1", fix="x.repeat(...) copies")
         new_shape.append(n)
         strides.append(array.strides[i - lead] if i >= lead and n == have else 0)
     if array.size == 0:
@@ -267,30 +278,31 @@ def expand(x: Any, *shape: Any, size: Any = None) -> Any:
     return view(x, tuple(new_shape), tuple(strides), x._offset or 0)
 
 
-def expand_as(input: Any, other: Any) -> Any:
-    """Expanded to the shape of another tensor."""
+def expand_as(input: TensorBase, other: TensorBase) -> Any:
+    """Expand to the shape of another tensor."""
     return expand(tensor_argument(input, "expand_as"), *tensor_argument(other, "expand_as")._array.shape)
 
 
-def broadcast_to(input: Any, size: Sequence[int]) -> Any:
-    """Expanded to a shape."""
+def broadcast_to(input: TensorBase, size: Sequence[int]) -> Any:
+    """Expand to a shape."""
     return expand(tensor_argument(input, "broadcast_to"), *size)
 
 
-def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
-    """All expanded to their common shape."""
+def broadcast_tensors(*tensors: TensorBase) -> tuple[Any, ...]:
+    """Expand all to their common shape."""
     shapes = [tensor_argument(x, "broadcast_tensors")._array.shape for x in tensors]
     try:
         common = np.broadcast_shapes(*shapes)
     except ValueError:
-        raise ShapeError(f"broadcast_tensors: shapes {shapes} do not broadcast", fix="reshape or slice until sizes are equal or 1") from None
+        raise ShapeError(f"broadcast_tensors: shapes {shapes} do not broadcast",
+                         fix="reshape or slice until sizes are equal or 1") from None
     return tuple(expand(x, *common) for x in tensors)
 
 
-# ----------------------------------------------------------------------------------------------------------- parts of it
+# ---------------------------------------------------------------------------------------------------------- parts of it
 
-def select(input: Any, dim: int, index: int) -> Any:
-    """One position along a dimension, which goes away."""
+def select(input: TensorBase, dim: int, index: int) -> Any:
+    """Return one position along a dimension, which goes away."""
     try:
         array = input._array
     except AttributeError:
@@ -301,35 +313,39 @@ def select(input: Any, dim: int, index: int) -> Any:
     n = array.shape[dim]
     index = as_int(index, "select")
     if not -n <= index < n:
-        raise BadIndex(f"select: index {index} is out of range for dimension {dim} of size {n}", fix=f"an index from {-n} to {n - 1}")
+        raise BadIndex(f"select: index {index} is out of range for dimension {dim} of size {n}",
+                       fix=f"an index from {-n} to {n - 1}")
     index %= n
     picked = array[(slice(None),) * dim + (index, ...)]
     return view_of(input, picked, (input._offset or 0) + index * array.strides[dim])
 
 
-def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
-    """`length` positions from `start` along a dimension."""
+def narrow(input: TensorBase, dim: int, start: TensorBase | int, length: int) -> Any:
+    """Return `length` positions from `start` along a dimension."""
     array = tensor_argument(input, "narrow")._array
     dim = whole_dim(dim, array.ndim, "narrow")
     n = array.shape[dim] if array.ndim else 0
     if isinstance(start, TensorBase) and (start._array.ndim or start._array.dtype.kind not in "iu"):
-        raise BadIndex(f"narrow: start must be an integer or a 0-d tensor of one, not {start._array.dtype.name} of shape {start._array.shape}",
-                       fix="int(start)")
+        raise BadIndex("narrow: start must be an integer or a 0-d tensor of one, "
+                       f"not {start._array.dtype.name} of shape {start._array.shape}", fix="int(start)")
     start = as_int(start, "narrow")
     start = start + n if start < 0 else start
     if not (array.ndim and 0 <= start <= n and 0 <= length <= n - start):
-        raise BadIndex(f"narrow: start ({start}) + length ({length}) exceeds dimension size ({n}) of dimension {dim}", fix=f"start + length at most {n}")
+        raise BadIndex(f"narrow: start ({start}) + length ({length}) exceeds dimension size ({n}) of dimension {dim}",
+                       fix=f"start + length at most {n}")
     return _slice(input, dim, start, start + length)
 
 
-def _slice(x: Any, dim: int, start: int, stop: int) -> Any:
+def _slice(x: TensorBase, dim: int, start: int, stop: int) -> Any:
     array = x._array
     part = array[(slice(None),) * dim + (slice(start, stop),)]
-    return view_of(x, part, (x._offset or 0) + (start * array.strides[dim] if start < stop else 0))  # an empty one must not begin beyond the memory
+    skipped = start * array.strides[dim] if start < stop else 0  # an empty one must not begin beyond the memory
+    return view_of(x, part, (x._offset or 0) + skipped)
 
 
-def split(input: Any, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None) -> tuple[Any, ...]:
-    """Views of so many positions each (the last may be shorter), or of the sizes given. (The method calls them `split_size`.)"""
+def split(input: TensorBase, split_size_or_sections: int | Sequence[int] | None = None, dim: int = 0, *,
+          split_size: int | Sequence[int] | None = None) -> tuple[Any, ...]:
+    """Split into views of so many positions (the last may be shorter), or of these sizes; the method's `split_size`."""
     array = tensor_argument(input, "split")._array
     split_size = split_size_or_sections if split_size is None else split_size
     dim = whole_dim(dim, array.ndim, "split")
@@ -339,19 +355,20 @@ def split(input: Any, split_size_or_sections: Any = None, dim: int = 0, *, split
     if isinstance(split_size, (tuple, list)):
         lengths = sizes((split_size,))
         if sum(lengths) != n or min(lengths, default=0) < 0:
-            raise ShapeError(f"split_with_sizes expects split_sizes to sum exactly to {n}, the size of dimension {dim}, got {lengths}",
-                             fix=f"sizes that sum to {n}")
+            raise ShapeError(f"split_with_sizes expects split_sizes to sum exactly to {n}, "
+                             f"the size of dimension {dim}, got {lengths}", fix=f"sizes that sum to {n}")
     else:
         step = as_int(split_size, "split")
         if step <= 0 and n:
-            raise BadValue(f"split expects split_size be non-negative, and 0 only for a size of 0, got {step}", fix="x.split(1)")
+            raise BadValue(f"split expects split_size be non-negative, and 0 only for a size of 0, got {step}",
+                           fix="x.split(1)")
         lengths = tuple(min(step, n - i) for i in range(0, n, step)) if n else (0,)
     ends = list(accumulate(lengths))
     return tuple(_slice(input, dim, end - k, end) for end, k in zip(ends, lengths))
 
 
-def chunk(input: Any, chunks: int, dim: int = 0, *, axis: int | None = None) -> tuple[Any, ...]:
-    """At most so many views of equal size (the last may be shorter)."""
+def chunk(input: TensorBase, chunks: int, dim: int = 0, *, axis: int | None = None) -> tuple[Any, ...]:
+    """Split into at most so many views of equal size (the last may be shorter)."""
     dim = dim if axis is None else axis
     if as_int(chunks, "chunk") <= 0:
         raise BadValue(f"chunk expects a number of chunks greater than 0, got {chunks}", fix="x.chunk(2)")
@@ -362,8 +379,8 @@ def chunk(input: Any, chunks: int, dim: int = 0, *, axis: int | None = None) -> 
     return split(input, -(-n // chunks) if n else [0] * chunks, dim)
 
 
-def unbind(input: Any, dim: int = 0, *, axis: int | None = None) -> tuple[Any, ...]:
-    """A view for each position along a dimension."""
+def unbind(input: TensorBase, dim: int = 0, *, axis: int | None = None) -> tuple[Any, ...]:
+    """Return a view for each position along a dimension."""
     dim = dim if axis is None else axis
     if not tensor_argument(input, "unbind")._array.ndim:
         raise BadIndex("unbind: a 0-d tensor has no dimension to unbind", fix="x.item()")
@@ -371,22 +388,23 @@ def unbind(input: Any, dim: int = 0, *, axis: int | None = None) -> tuple[Any, .
     return tuple(select(input, dim, i) for i in range(input._array.shape[dim]))
 
 
-def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
-    """The diagonal of two dimensions as a new last dimension: a view that can be written through."""
+def diagonal(input: TensorBase, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    """Return the diagonal of two dimensions as a new last dimension: a view that can be written through."""
     array = tensor_argument(input, "diagonal")._array
     a, b = whole_dim(dim1, array.ndim, "diagonal"), whole_dim(dim2, array.ndim, "diagonal")
     if a == b:
         raise BadValue(f"diagonal: dim1 and dim2 are both {dim1}", fix="x.diagonal(offset, 0, 1)")
     start = offset * array.strides[b] if offset >= 0 else -offset * array.strides[a]
-    length = max(min(array.shape[a], array.shape[b] - offset) if offset >= 0 else min(array.shape[a] + offset, array.shape[b]), 0)
+    height, width = array.shape[a] + min(offset, 0), array.shape[b] - max(offset, 0)
+    length = max(min(height, width), 0)
     rest = [d for d in range(array.ndim) if d not in (a, b)]
     shape = (*(array.shape[d] for d in rest), length)
     strides = (*(array.strides[d] for d in rest), array.strides[a] + array.strides[b])
     return view(input, shape, strides, (input._offset or 0) + (start if length else 0))
 
 
-def unfold(input: Any, dimension: int, size: int, step: int) -> Any:
-    """All windows of `size` along a dimension, `step` apart, as a new last dimension."""
+def unfold(input: TensorBase, dimension: int, size: int, step: int) -> Any:
+    """Return all windows of `size` along a dimension, `step` apart, as a new last dimension."""
     array = tensor_argument(input, "unfold")._array
     dim = whole_dim(dimension, array.ndim, "unfold")
     n = array.shape[dim] if array.ndim else 1
@@ -400,34 +418,35 @@ def unfold(input: Any, dimension: int, size: int, step: int) -> Any:
     return view(input, (*shape, size), (*strides, array.strides[dim]), input._offset or 0)
 
 
-def as_strided(input: Any, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:
-    """Any window on the storage: shape, strides and offset counted in elements."""
+def as_strided(input: TensorBase, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Any:
+    """Return any window on the storage: shape, strides and offset counted in elements."""
     item = tensor_argument(input, "as_strided")._array.itemsize
     shape, steps = sizes((size,)), sizes((stride,))
     begin = input._storage.start
     offset = (input._offset or 0) if storage_offset is None else storage_offset * item - begin
     end = offset + sum((n - 1) * s * item for n, s in zip(shape, steps)) + item
     within, around = input._storage.buffer.nbytes, memory_of(input).buffer.nbytes
-    if within < around and (offset < 0 <= offset + begin or end > within):
-        return as_strided(memory_around(input), size, stride, (offset + begin) // item)  # beyond the part that it has a history of
+    if within < around and (offset < 0 <= offset + begin or end > within):  # beyond the part that has a history
+        return as_strided(memory_around(input), size, stride, (offset + begin) // item)
     if len(shape) != len(steps) or min(steps, default=0) < 0 or min(shape, default=0) < 0 or offset + begin < 0:
         raise BadValue(f"as_strided: size {shape}, stride {steps} and offset {offset // item} do not make a window",
                        fix="sizes, strides and an offset of 0 or more, one size and stride for each dimension")
     if 0 not in shape and (offset < 0 or end > input._storage.buffer.nbytes):
-        raise ShapeError(f"as_strided: size {shape}, stride {steps} and offset {offset // item} need {end // item} elements",
-                         why=f"the storage has {input._storage.buffer.size}", fix="x.view(...) and x.transpose(...) cannot leave the storage")
+        raise ShapeError(f"as_strided: size {shape}, stride {steps} and offset {offset // item} "
+                         f"need {end // item} elements", why=f"the storage has {input._storage.buffer.size}",
+                         fix="x.view(...) and x.transpose(...) cannot leave the storage")
     return view(input, shape, tuple(s * item for s in steps), offset)
 
 
-# --------------------------------------------------------------------------------------------------------------- joining
+# -------------------------------------------------------------------------------------------------------------- joining
 
 def _join_reverse(xp: Any, g: Any, saved: Any, links: Any) -> list[Any]:
     dim, starts = saved
     return [None if k is None else xp.narrow(g, dim, a, b - a) for k, a, b in zip(links, starts, starts[1:])]
 
 
-def variadic(name: str, forward: Any, reverse: Any, frees: bool) -> Any:
-    """An operation on a list of tensors; `reverse(xp, g, saved, links)` gives all adjoints at once."""
+def variadic(name: str, forward: Callable[..., Array] | None, reverse: Callable[..., list[Any]], frees: bool) -> Op:
+    """Declare an operation on a list of tensors; `reverse(xp, g, saved, links)` gives all adjoints at once."""
     op = Op(name, forward, (), (), {})
     op.reverse, op.frees = reverse, frees
     return op
@@ -436,8 +455,8 @@ def variadic(name: str, forward: Any, reverse: Any, frees: bool) -> Any:
 _cat = variadic("cat", None, _join_reverse, False)
 
 
-def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None, out: Any = None) -> Any:
-    """Tensors joined along a dimension.
+def cat(tensors: Sequence[TensorBase], dim: int = 0, *, axis: int | None = None, out: TensorBase | None = None) -> Any:
+    """Join tensors along a dimension.
 
     >>> import mutagrad as mg
     >>> mg.cat([mg.zeros(1, 2), mg.ones(1, 2)])
@@ -454,7 +473,8 @@ def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None, out: A
     try:
         array = np.concatenate([x._array for x in joined], dim)
     except ValueError:
-        raise ShapeError(f"cat: Sizes of tensors must match except in dimension {dim}, got shapes {[x._array.shape for x in joined]}",
+        raise ShapeError(f"cat: Sizes of tensors must match except in dimension {dim}, "
+                         f"got shapes {[x._array.shape for x in joined]}",
                          fix="another dim, or x.reshape(...) first") from None
     except MemoryError as error:
         raise OutOfMemory.found_by("cat", error) from None
@@ -466,15 +486,17 @@ def cat(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None, out: A
     return write_out("cat", result, out)
 
 
-def _same_types(name: str, given: Any) -> list[Any]:
+def _same_types(name: str, given: Any) -> list[TensorBase]:
     if not isinstance(given, (list, tuple)) and not hasattr(given, "__next__"):
-        raise BadArgument(f"{name}: the argument must be tuple of Tensors, not {type(given).__name__}", fix=f"mutagrad.{name}([x, y])")
+        raise BadArgument(f"{name}: the argument must be tuple of Tensors, not {type(given).__name__}",
+                          fix=f"mutagrad.{name}([x, y])")
     tensors: list[Any] = list(given)
     if not tensors:
         raise BadValue(f"{name}: expects a non-empty list of tensors", fix=f"mutagrad.{name}([x, y])")
     for x in tensors:
         if not isinstance(x, TensorBase):
-            raise BadArgument(f"{name}: expects a list of tensors, but it holds {type(x).__name__}", fix=f"mutagrad.{name}([x, y])")
+            raise BadArgument(f"{name}: expects a list of tensors, but it holds {type(x).__name__}",
+                              fix=f"mutagrad.{name}([x, y])")
     kinds = {x._array.dtype for x in tensors}
     if len(kinds) > 1:
         common = RECORDED.common_dtype(tensors)
@@ -482,25 +504,28 @@ def _same_types(name: str, given: Any) -> list[Any]:
     return tensors
 
 
-def stack(tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None, out: Any = None) -> Any:
-    """Tensors of one shape joined along a new dimension."""
+def stack(tensors: Sequence[TensorBase], dim: int = 0, *, axis: int | None = None,
+          out: TensorBase | None = None) -> Any:
+    """Join tensors of one shape along a new dimension."""
     dim = dim if axis is None else axis
     tensors = _same_types("stack", tensors)
     shapes = {x._array.shape for x in tensors}
     if len(shapes) > 1:
-        raise ShapeError(f"stack expects each tensor to be equal size, got {sorted(shapes)}", fix="mutagrad.cat joins different sizes")
+        raise ShapeError(f"stack expects each tensor to be equal size, got {sorted(shapes)}",
+                         fix="mutagrad.cat joins different sizes")
     return cat([unsqueeze(x, dim) for x in tensors], whole_dim(dim, tensors[0]._array.ndim + 1, "stack"), out=out)
 
 
-# -------------------------------------------------------------------------------------------------------- repeated, moved
+# ------------------------------------------------------------------------------------------------------ repeated, moved
 
-def repeat(input: Any, *times: Any, repeats: Any = None) -> Any:
-    """The tensor laid out so many times along each dimension: a copy."""
+def repeat(input: TensorBase, *times: int | Sequence[int], repeats: Sequence[int] | None = None) -> Any:
+    """Lay the tensor out so many times along each dimension: a copy."""
     counts = sizes(times if repeats is None else (repeats,))
     shape = tensor_argument(input, "repeat")._array.shape
     lead = len(counts) - len(shape)
     if lead < 0:
-        raise ShapeError(f"repeat: Number of dimensions of repeat dims ({len(counts)}) can not be smaller than number of dimensions of tensor ({len(shape)})",
+        raise ShapeError(f"repeat: Number of dimensions of repeat dims ({len(counts)}) "
+                         f"can not be smaller than number of dimensions of tensor ({len(shape)})",
                          fix=f"x.repeat{(1,) * -lead + counts}")
     shape = (1,) * lead + shape
     doubled = reshape(input, *(v for n in shape for v in (1, n)))
@@ -508,17 +533,18 @@ def repeat(input: Any, *times: Any, repeats: Any = None) -> Any:
     return reshape(clone(wide), *(r * n for r, n in zip(counts, shape)))
 
 
-def tile(input: Any, *times: Any, dims: Any = None) -> Any:
-    """As repeat, with missing counts taken as 1."""
+def tile(input: TensorBase, *times: int | Sequence[int], dims: Sequence[int] | None = None) -> Any:
+    """Do as repeat, with missing counts taken as 1."""
     counts = sizes(times if dims is None else (dims,))
     return repeat(input, *((1,) * (tensor_argument(input, "tile")._array.ndim - len(counts)) + counts))
 
 
-flip_dims = primitive("flip", lambda a, dims: np.flip(a, dims).copy(), settings=("dims",), warns=False, x=lambda xp, g, dims: xp.flip(g, dims))
+flip_dims = primitive("flip", lambda a, dims: np.flip(a, dims).copy(), settings=("dims",), warns=False,
+                      x=lambda xp, g, dims: xp.flip(g, dims))
 
 
-def flip(input: Any, *axes: Any, dims: Any = ()) -> Any:
-    """A copy with the order along these dimensions reversed: `flip(x, 0, 1)` or `flip(x, dims=(0, 1))`."""
+def flip(input: TensorBase, *axes: int | Sequence[int], dims: int | Sequence[int] = ()) -> Any:
+    """Return a copy with the order along these dimensions reversed: `flip(x, 0, 1)` or `flip(x, dims=(0, 1))`."""
     wanted = sizes(axes or (dims,))
     return flip_dims(tensor_argument(input, "flip"), whole_dims(wanted, input._array.ndim, "flip") if wanted else ())
 
@@ -527,41 +553,45 @@ roll_dims = primitive("roll", lambda a, shifts, dims: np.roll(a, shifts, dims), 
                       x=lambda xp, g, shifts, dims: xp.roll(g, tuple(-s for s in shifts), dims))
 
 
-def roll(input: Any, shifts: Any, dims: Any = None) -> Any:
-    """A copy shifted along dimensions, what falls off coming back at the other end."""
+def roll(input: TensorBase, shifts: int | Sequence[int], dims: Dims = None) -> Any:
+    """Return a copy shifted along dimensions, what falls off coming back at the other end."""
     tensor_argument(input, "roll")
     shifts = sizes((shifts,))
     whole = dims is None
     dims = (0,) if whole else tuple(whole_dim(d, input._array.ndim, "roll") for d in sizes((dims,)))
     if len(shifts) != len(dims) or not shifts or not whole and not input._array.ndim:
-        raise BadIndex(f"roll: `shifts` required, and shifts and dimensions must align, got {len(shifts)} and {len(dims)}", fix="x.roll((1, 2), (0, 1))")
-    return reshape(roll_dims(reshape(input, -1), shifts, dims), *input._array.shape) if whole else roll_dims(input, shifts, dims)
+        raise BadIndex("roll: `shifts` required, and shifts and dimensions must align, "
+                       f"got {len(shifts)} and {len(dims)}", fix="x.roll((1, 2), (0, 1))")
+    if whole:
+        return reshape(roll_dims(reshape(input, -1), shifts, dims), *input._array.shape)
+    return roll_dims(input, shifts, dims)
 
 
 RANKS = {channels_last: 4, channels_last_3d: 5}  # the dimensions that a tensor with channels has
 
 
-def copied(input: Any, *, memory_format: Any = None) -> Any:
-    """`clone`: a copy with history, so that gradients pass through; with `channels_last` it is a view of one in that order."""
+def copied(input: TensorBase, *, memory_format: memory_format | None = None) -> Any:
+    """Clone: a copy with history, so that gradients pass; with `channels_last`, a view of one in that order."""
     tensor_argument(input, "clone")
     if memory_format not in RANKS:
         check_format("clone", memory_format)
         return clone(input)
     if input._array.ndim != RANKS[memory_format]:
-        raise ShapeError(f"clone: {memory_format} is for {RANKS[memory_format]} dimensions, got shape {input._array.shape}", fix="leave memory_format out")
+        raise ShapeError(f"clone: {memory_format} is for {RANKS[memory_format]} dimensions, "
+                         f"got shape {input._array.shape}", fix="leave memory_format out")
     return movedim(clone(movedim(input, 1, -1)), -1, 1)
 
 
-def has_format(x: Any, memory_format: Any) -> bool:
-    """Whether the elements lie in memory row by row, or with the channels last."""
+def has_format(x: TensorBase, memory_format: memory_format | None) -> bool:
+    """Return whether the elements lie in memory row by row, or with the channels last."""
     if memory_format in RANKS:
         return x._array.ndim == RANKS[memory_format] and bool(np.moveaxis(x._array, 1, -1).flags.c_contiguous)
     check_format("is_contiguous", memory_format)
     return bool(x._array.flags.c_contiguous)
 
 
-def contiguous(x: Any, memory_format: Any = None) -> Any:
-    """Itself where the memory is in order, else a copy that is."""
+def contiguous(x: TensorBase, memory_format: memory_format | None = None) -> Any:
+    """Return the tensor itself where its memory is in order, else a copy that is."""
     if memory_format is not None:
         return x if has_format(x, memory_format) else copied(x, memory_format=memory_format)
     return x if x._array.flags.c_contiguous else clone(x)
@@ -577,14 +607,14 @@ RAW.narrow = lambda a, dim, start, length: a[(slice(None),) * dim + (slice(start
 RECORDED.narrow = narrow
 
 
-def _spread(a: Any, kept: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+def _spread(a: Array, kept: tuple[int, ...], shape: tuple[int, ...]) -> Any:
     """`a`, reshaped to `kept`, seen at every position of `shape` (np.broadcast_to takes ten times as long)."""
     a = a.reshape(kept) if a.shape != kept else a
     if kept == shape:
         return a
     a = np.ascontiguousarray(a).reshape(kept)
     strides = tuple(0 if n == 1 else s for n, s in zip(kept, dense_strides(kept, a.itemsize)))
-    return np.ndarray(shape, a.dtype, a, 0, strides)
+    return window(a, shape, a.dtype, 0, strides)
 
 
 RAW.spread, RECORDED.spread = _spread, lambda x, kept, shape: expand(reshape(x, *kept), *shape)

@@ -1,0 +1,407 @@
+"""Arrays of which `vmap` maps a function over many at once: they look like one slice and hold all of them.
+
+A `Batched` array has a hidden leading dimension, or none as long as all slices are the same. It stands wherever NumPy's arrays
+do (see kinds.py), so operations, rules, sweeps and writes run on it as they are, once for all slices. What a function of NumPy's
+means here is a row of a table in batched_rules.py; one that has no row is called for each slice.
+
+    memory     `data`, of shape (slices, *shape), or of `shape` where all slices share it. Writing values that differ into
+               shared memory splits it: every slice gets its own.
+    geometry   `twin`, an array of NumPy's with the shape, strides and type of one slice, whose elements nobody looks at. Views,
+               overlap and contiguity are NumPy's answers for the twin.
+    levels     A `Slices` is one call of `vmap`. In nested calls `data` is itself a Batched array, of the call around.
+
+What would need the value of one slice (`if x > 0`, `x.item()`, a shape that depends on values, a write to an argument) is refused
+by `OneByOne`; `vmap` then calls the function for each slice instead.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..base.operands import Array
+from .kinds import Level, Refused, raw, window
+
+ndarray = raw.ndarray
+ALL = slice(None)
+
+
+class OneByOne(Refused):
+    """Something that cannot be done for all slices at once."""
+
+    level: Slices
+
+    def instead(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        self.level.refusals.remove(self)
+        return RULES["each"](function, arguments)
+
+
+class Slices(Level):
+    """One call of `vmap`: how many slices there are, and the call around it."""
+
+    __slots__ = ("depth", "different", "refusals", "size")
+    different: bool  # each slice draws random numbers of its own
+    refusals: list[OneByOne]  # why the function has to be called for each slice
+
+    def __init__(self, size: int, outer: Any, since: int, different: bool = False) -> None:
+        self.size, self.outer, self.since, self.refusals, self.open = size, outer, since, [], True
+        self.depth: int = 0 if outer is None else outer.depth + 1
+        self.different = different
+
+    def adopt(self, array: Array) -> Array:
+        """The same array for all slices, to which each may write."""
+        if type(array) is ndarray and self.outer is not None:
+            array = self.outer.adopt(array)
+        return fresh(self, array, False)
+
+    def drawing(self, source: Any) -> Any:
+        return Draws(self, source if self.outer is None else self.outer.drawing(source))
+
+    def all_values(self, array: Any) -> Array:
+        values = array.values()[0]
+        return values if type(values) is ndarray else values.level.all_values(values)  # type: ignore[no-any-return]
+
+    def refuse(self, what: str) -> OneByOne:
+        found = OneByOne(f"vmap: {what}", why="this tensor stands for all slices at once, and each has its own value",
+                         fix="use it inside the function that vmap calls, or vmap's result")
+        found.level = self
+        self.refusals.append(found)
+        return found
+
+    def total(self, array: Any) -> Array:
+        """The sum of an adjoint over the slices, where it leaves for something that they share."""
+        values, split = array.values()
+        return raw.sum(values, 0) if split else values * self.size  # type: ignore[no-any-return]
+
+
+class Draws:
+    """A generator of random numbers that draws once for all slices, or for each its own."""
+
+    def __init__(self, level: Slices, source: Any) -> None:
+        self.level, self.source = level, source
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self.source, name)
+        return (lambda *arguments, **settings: self.draw(method, arguments, settings)) if callable(method) else method
+
+    def draw(self, method: Callable[..., Any], arguments: Any, settings: Any) -> Any:
+        mine = any(type(a) is Batched and a.level is self.level for a in (*arguments, *settings.values()))
+        if not self.level.different and not mine:
+            return method(*arguments, **settings)
+        state = None if self.level.different else self.bit_generator.state
+
+        def drawn(*arguments: Any) -> Any:
+            if state is not None:
+                self.bit_generator.state = state
+            return method(*arguments, **settings)
+
+        drawn.__name__ = method.__name__
+        return RULES["each"](drawn, arguments, self.level)
+
+
+def fresh(level: Slices, data: Any, split: bool, frozen: bool = False) -> Batched:
+    """An array over memory of its own."""
+    made = object.__new__(Batched)
+    if not isinstance(data, ndarray):
+        data = raw.asarray(data)
+    if not data.flags.c_contiguous:
+        data = data.copy()
+    made.level, made.data, made.split, made.base, made.frozen = level, data, split, None, frozen
+    made.twin = geometry(data[0, ...] if split else data)
+    return made
+
+
+def geometry(array: Any) -> Any:
+    return array.twin if type(array) is Batched else array
+
+
+def _address(array: Any) -> int:
+    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+
+def lined_up(values: Any, ndim: int) -> Any:
+    """Slices with as many dimensions as the result has, so that their first one meets the first of others."""
+    missing = ndim + 1 - values.ndim
+    return values.reshape(values.shape[:1] + (1,) * missing + values.shape[1:]) if missing > 0 else values
+
+
+class Batched(raw.lib.mixins.NDArrayOperatorsMixin):  # type: ignore[misc]
+    """See the top of this file. `base` is the array whose memory this is a view of, None if it has its own."""
+
+    __slots__ = ("base", "data", "frozen", "level", "split", "twin")
+    __class__ = property(lambda self: ndarray)  # type: ignore[assignment]
+    base: Batched | None
+    level: Slices
+    twin: Any
+    data: Any  # not of a view
+    split: bool  # not of a view
+    frozen: bool  # memory of an argument, which a slice must not write to; not of a view
+
+    shape = property(lambda self: self.twin.shape)
+    strides = property(lambda self: self.twin.strides)
+    dtype = property(lambda self: self.twin.dtype)
+    ndim = property(lambda self: self.twin.ndim)
+    size = property(lambda self: self.twin.size)
+    itemsize = property(lambda self: self.twin.itemsize)
+    nbytes = property(lambda self: self.twin.nbytes)
+    flags = property(lambda self: self.twin.flags)
+
+    # ------------------------------------------------------------------------------------------------------------ memory
+
+    @property
+    def root(self) -> Batched:
+        """The array that has the memory."""
+        return self if self.base is None else self.base
+
+    def values(self) -> tuple[Any, bool]:
+        """All slices as an array of the level around, and whether it has the leading dimension."""
+        root, twin = self.base, self.twin
+        if root is None:
+            return self.data, self.split
+        offset = _address(twin) - _address(root.twin) if twin.size else 0
+        if root.split:
+            shape, strides = (root.level.size, *twin.shape), (root.twin.nbytes, *twin.strides)
+            return window(root.data, shape, twin.dtype, offset, strides), True
+        return window(root.data, twin.shape, twin.dtype, offset, twin.strides), False
+
+    def through(self, twin: Any) -> Batched:
+        """The view that is to this array as `twin` is to its twin."""
+        made = object.__new__(Batched)
+        made.level, made.base, made.twin = self.level, self.root, twin
+        return made
+
+    def window(self, shape: tuple[int, ...], dtype: Any, offset: int, strides: tuple[int, ...]) -> Batched:
+        return self.through(ndarray(shape, dtype, self.twin, offset, strides))
+
+    def separate(self) -> None:
+        """Give every slice memory of its own."""
+        root = self.root
+        if not root.split:
+            root.data = raw.broadcast_to(root.data, (root.level.size, *root.data.shape)).copy()
+            root.split = True
+
+    def writable(self, split: bool) -> tuple[Any, bool]:
+        """All slices, to be written to: with values that differ between them, if `split`."""
+        root = self.root
+        if root.frozen:
+            raise root.level.refuse("the function writes to its argument")
+        if split:
+            self.separate()
+        return self.values()
+
+    def operand(self, value: Any) -> tuple[Any, bool]:
+        """A value as one of the level around, and whether it has a leading dimension."""
+        return value.values() if type(value) is Batched and value.level is self.level else (value, False)
+
+    def assign(self, value: Any) -> None:
+        value, split = self.operand(value)
+        self.writable(split)[0][...] = lined_up(value, self.ndim) if split else value
+
+    # ---------------------------------------------------------------------------------------------------------- indexing
+
+    def __getitem__(self, key: Any) -> Any:
+        parts = key if type(key) is tuple else (key,)
+        if any(isinstance(p, (ndarray, list)) for p in parts):
+            view, index = self._prepared(parts)
+            return view.read(index)
+        twin = self.twin[key]
+        if type(twin) is ndarray:
+            return self.through(twin)
+        values, split = self.values()  # of numbers for all dimensions NumPy makes a copy
+        return fresh(self.level, values[(ALL,) + parts].copy() if split else values[key].copy(), split)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        parts = key if type(key) is tuple else (key,)
+        if any(isinstance(p, (ndarray, list)) for p in parts):
+            mask, differs = self.operand(parts[0])
+            if len(parts) == 1 and differs and mask.dtype == bool and not raw.ndim(value):
+                chosen = parts[0].reshape(parts[0].shape + (1,) * (self.ndim - parts[0].ndim))
+                self.assign(raw.where(chosen, value, self))
+                return
+            view, index = self._prepared(parts)
+            view.put(index, value)
+        else:
+            self.through(self.twin[parts if Ellipsis in parts else (*parts, ...)]).assign(value)
+
+    def _prepared(self, parts: tuple[Any, ...]) -> tuple[Batched, list[Any]]:
+        """The view that slices and None in an index make, and for each of its dimensions an array or a full slice."""
+        parts = tuple(raw.asarray(p) if isinstance(p, list) else p for p in parts)
+        masks = [p for p in parts if isinstance(p, ndarray) and p.dtype == bool]
+        if any(self.operand(mask)[1] for mask in masks):
+            raise self.level.refuse("how many elements a mask picks depends on the slice")
+        used = sum(p.ndim if isinstance(p, ndarray) and p.dtype == bool else p is not None and p is not Ellipsis for p in parts)
+        dots = next((i for i, p in enumerate(parts) if p is Ellipsis), len(parts))
+        parts = (*parts[:dots], *[ALL] * (self.ndim - used), *parts[dots + 1:])
+        plain: list[Any] = []
+        index: list[Any] = []
+        for p in parts:
+            if p is None or isinstance(p, slice):
+                plain.append(p)
+                index.append(ALL)
+            else:
+                found = raw.nonzero(self.operand(p)[0]) if isinstance(p, ndarray) and p.dtype == bool else [p]
+                plain += [ALL] * len(found)
+                index += found
+        return self.through(self.twin[tuple(plain)]), index
+
+    def _across(self, index: list[Any]) -> tuple[tuple[Any, ...], tuple[int, ...], tuple[Any, Any]]:
+        """How slices are indexed by arrays that differ between them: the index, the shape for one slice, and where dimensions go.
+
+        With the numbers of the slices as one more array NumPy puts what is picked first, after these; in a slice it comes where the
+        arrays are, if they stand together.
+        """
+        arrays = {d: self.operand(p) for d, p in enumerate(index) if p is not ALL}
+        ndim = max(raw.ndim(v) - split for v, split in arrays.values())
+        picked = raw.broadcast_shapes(*(raw.shape(v)[split:] for v, split in arrays.values()))
+        together = max(arrays) - min(arrays) + 1 == len(arrays)
+        lead = min(arrays) if together else 0
+        numbers = raw.arange(self.level.size).reshape((-1,) + (1,) * ndim)
+        key = (numbers, *(ALL if d not in arrays else lined_up(arrays[d][0], ndim) if arrays[d][1] else arrays[d][0] for d in range(len(index))))
+        rest = [n for d, n in enumerate(self.shape) if d not in arrays]
+        moved = tuple(range(1, 1 + ndim)), tuple(range(1 + lead, 1 + lead + ndim))
+        return key, (*rest[:lead], *picked, *rest[lead:]), moved
+
+    def read(self, index: list[Any]) -> Batched:
+        values, split = self.values()
+        if not split and not any(self.operand(p)[1] for p in index):
+            return fresh(self.level, values[tuple(self.operand(p)[0] for p in index)], False)
+        if not split:
+            values = raw.broadcast_to(values, (self.level.size, *values.shape))
+        key, _, (found, wanted) = self._across(index)
+        return fresh(self.level, raw.moveaxis(values[key], found, wanted), True)
+
+    def put(self, index: list[Any], value: Any) -> None:
+        value, differs = self.operand(value)
+        values, split = self.writable(differs or any(self.operand(p)[1] for p in index))
+        if not split:
+            values[tuple(self.operand(p)[0] for p in index)] = value
+            return
+        key, shape, (found, wanted) = self._across(index)
+        value = raw.broadcast_to(lined_up(value, len(shape)) if differs else value, (self.level.size, *shape))
+        values[key] = raw.moveaxis(value, wanted, found)
+
+    # ---------------------------------------------------------------------------------------------------- NumPy's protocols
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> Any:
+        return RULES["ufunc"](ufunc, method, inputs, settings)
+
+    def __array_function__(self, function: Any, types: Any, arguments: Any, settings: Any) -> Any:
+        return RULES["function"](function, arguments, settings)
+
+    # ----------------------------------------------------------------------------------------------------- NumPy's methods
+
+    def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True) -> Batched:
+        if not copy and self.dtype == dtype:
+            return self
+        values, split = self.values()
+        return fresh(self.level, values.astype(dtype, order="C"), split)
+
+    def copy(self, order: str = "C") -> Batched:
+        values, split = self.values()
+        return fresh(self.level, values.copy(), split)
+
+    __copy__ = copy
+
+    def view(self, dtype: Any = None) -> Batched:
+        return self.through(self.twin.view() if dtype is None else self.twin.view(dtype))
+
+    def reshape(self, *shape: Any, order: str = "C") -> Batched:
+        twin = self.twin.reshape(*shape)
+        if not twin.size or raw.may_share_memory(twin, self.twin):
+            return self.through(twin)
+        return self.copy().reshape(*shape)
+
+    def ravel(self, order: str = "C") -> Batched:
+        return self.reshape(-1)
+
+    def flatten(self, order: str = "C") -> Batched:
+        return self.copy().reshape(-1)
+
+    def transpose(self, *axes: Any) -> Batched:
+        return self.through(self.twin.transpose(*axes))
+
+    def swapaxes(self, one: int, other: int) -> Batched:
+        return self.through(self.twin.swapaxes(one, other))
+
+    def squeeze(self, axis: Any = None) -> Batched:
+        return self.through(self.twin.squeeze(axis))
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Batched:
+        return self.through(self.twin.diagonal(offset, axis1, axis2))
+
+    def conj(self) -> Batched:
+        return raw.conjugate(self) if self.dtype.kind == "c" else self  # type: ignore[no-any-return]
+
+    conjugate = conj
+
+    def fill(self, value: Any) -> None:
+        self.assign(value)
+
+    def setflags(self, write: bool | None = None, align: bool | None = None, uic: bool | None = None) -> None:
+        self.twin.setflags(write, align, uic)
+
+    @property
+    def T(self) -> Batched:
+        return self.through(self.twin.T)
+
+    @property
+    def mT(self) -> Batched:
+        return self.through(self.twin.swapaxes(-1, -2))
+
+    @property
+    def real(self) -> Batched:
+        return self.through(self.twin.real) if self.dtype.kind == "c" else self
+
+    @property
+    def imag(self) -> Batched:
+        return self.through(self.twin.imag) if self.dtype.kind == "c" else raw.zeros_like(self)  # type: ignore[no-any-return]
+
+    def __len__(self) -> int:
+        return len(self.twin)
+
+    def __iter__(self) -> Any:
+        return (self[i] if self.ndim == 1 else self[i, ...] for i in range(len(self.twin)))
+
+    def __repr__(self) -> str:
+        values, split = self.values()
+        return f"Batched({self.level.size if split else 'all'} slices of shape {self.shape}: {values!r})"
+
+    @property
+    def __array_interface__(self) -> Any:
+        return self.only("its memory is asked for").__array_interface__
+
+    def only(self, what: str) -> Any:
+        """The one value that all slices have."""
+        values, split = self.values()
+        if split:
+            raise self.level.refuse(what)
+        return values
+
+
+def _by_function(name: str) -> Callable[..., Any]:
+    function = getattr(raw, name)
+
+    def method(self: Batched, *arguments: Any, **settings: Any) -> Any:
+        return function(self, *arguments, **settings)
+
+    return method
+
+
+def _by_value(name: str, what: str) -> Callable[..., Any]:
+    def method(self: Batched, *arguments: Any, **settings: Any) -> Any:
+        return getattr(self.only(what), name)(*arguments, **settings)
+
+    return method
+
+
+FUNCTIONS = """sum prod max min mean var std any all argmax argmin cumsum cumprod argsort take repeat round clip trace nonzero
+    searchsorted dot compress choose ptp"""
+for _name in FUNCTIONS.split():
+    setattr(Batched, _name, _by_function(_name))
+for _name, _what in {
+        "__array__": "it is made one of NumPy's arrays", "item": "item() is asked for", "tolist": "tolist() is asked for",
+        "__bool__": "what runs depends on a value: if, while, and, or, not", "__int__": "int(x) is asked for",
+        "__float__": "float(x) is asked for", "__complex__": "complex(x) is asked for",
+        "tobytes": "its bytes are asked for", "__reduce_ex__": "it is pickled"}.items():
+    setattr(Batched, _name, _by_value(_name, _what))
+
+RULES: dict[str, Callable[..., Any]] = {}  # filled in by batched_rules.py

@@ -1,0 +1,186 @@
+"""The seam for other kinds of array than NumPy's: all that the rest of this package asks of memory beyond what NumPy's functions do.
+
+An array of another kind looks like NumPy's to whoever uses it. It answers NumPy's functions by `__array_ufunc__` and
+`__array_function__`, and `isinstance(array, np.ndarray)` by `__class__`; only `type(array)` tells, and only arrays/ asks.
+Besides, it has a method `window` (a view by shape, strides and offset in bytes) and an attribute `level`: what it belongs to,
+a call of `vmap` for example. While a level is on (`mode.now.kind`), arrays that are made anew are of its kind, too.
+
+A kind is in use from the first time on that `use` is called; until then this module costs nothing.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+from weakref import WeakSet
+
+from ..base.errors import NotSupported
+from ..base.modes import mode
+from ..base.operands import Array
+from .numpy import np
+from .openblas_env import numpy
+
+raw: Any = numpy  # as it is, whatever kinds there are
+ndarray: Any = raw.ndarray
+
+
+class Refused(NotSupported):
+    """Something that arrays of another kind cannot do as they are."""
+
+    def instead(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What the function gives, found in another way: by calling it for each slice, for example. Where there is none, raises this."""
+        raise self
+
+
+class Level:
+    """What arrays of another kind belong to. `since` is the order of the first node that was recorded in it."""
+
+    __slots__ = ("__weakref__", "open", "outer", "since")
+    open: bool  # it is still on
+    outer: Level | None
+    since: int
+
+    def adopt(self, array: Array) -> Array:
+        """An array of this kind with the values of one of NumPy's, whose memory it may take."""
+        raise NotImplementedError
+
+    def drawing(self, source: Any) -> Any:
+        """NumPy's generator of random numbers as one that draws for arrays of this kind."""
+        return source
+
+    def all_values(self, array: Array) -> Array:
+        """All elements as one of NumPy's arrays, to check them."""
+        raise NotImplementedError
+
+    def total(self, array: Array) -> Array:
+        """What an adjoint of this kind means to something outside of the level."""
+        raise NotImplementedError
+
+
+LEVELS: WeakSet[Level] = WeakSet()  # those whose arrays are alive
+IN_USE: list[bool] = []  # empty as long as there is no other kind
+
+
+def others() -> bool:
+    """Return whether there are arrays of other kinds, which a sweep may come upon."""
+    return bool(IN_USE) and len(LEVELS) > 0
+
+
+def is_plain(*arrays: Any) -> bool:
+    """Return whether none of these is an array of another kind."""
+    return not IN_USE or not any(hasattr(type(a), "level") for a in arrays)
+
+
+def window(buffer: Array, shape: tuple[int, ...], dtype: Any, offset: int, strides: tuple[int, ...]) -> Array:
+    """Return a view of a contiguous array by geometry, in bytes."""
+    made: Array = raw.ndarray(shape, dtype, buffer, offset, strides) if type(buffer) is ndarray else buffer.window(shape, dtype, offset, strides)
+    return made
+
+
+def of_kind(array: Array) -> Array:
+    """Return an array as one of the kind that is on."""
+    level: Level = mode.now.kind
+    return array if type(array) is not ndarray else level.adopt(array)
+
+
+def share_memory(a: Array, b: Array) -> bool:
+    """Return whether an element of one is memory of the other: yes, too, where finding out would be a search."""
+    try:
+        return bool(np.shares_memory(a, b, max_work=10_000))
+    except np.exceptions.TooHardError:
+        return True
+
+
+def pick(array: Array, index: tuple[Any, ...]) -> Array:
+    """Return `array[index]`; of an index NumPy asks no protocol, so that is done here."""
+    return _beside(array, index)[index]
+
+
+def _beside(array: Array, index: tuple[Any, ...]) -> Array:
+    """The array as one of the kind of the arrays in an index."""
+    if IN_USE and type(array) is ndarray:
+        for part in index:
+            if isinstance(part, ndarray) and type(part) is not ndarray:
+                return part.level.adopt(array)  # type: ignore[no-any-return]
+    return array
+
+
+def computed(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what a function of arrays gives, found in another way where their kind refuses."""
+    try:
+        return function(*arguments)
+    except Refused as refusal:
+        return refusal.instead(function, *arguments)
+
+
+def all_values(array: Any) -> Any:
+    """Return the elements as one of NumPy's arrays, of all slices where there are any: to check them, not to compute with."""
+    return array.level.all_values(array) if hasattr(type(array), "level") else array
+
+
+def extremes(array: Array) -> tuple[Any, Any]:
+    """Return the smallest and the largest element, of all slices where there are any."""
+    plain = all_values(array)
+    return plain.min(), plain.max()
+
+
+def anywhere(condition: Array) -> bool:
+    """Return whether a condition holds for some element, of whichever slice: how values are checked."""
+    return bool(all_values(condition).any())
+
+
+def zeros(shape: tuple[int, ...], dtype: Any, like: Any = None) -> Array:
+    """Return zeros of the kind of another array."""
+    if like is None or type(like) is ndarray or not hasattr(type(like), "level"):
+        return np.zeros(shape, dtype)  # type: ignore[no-any-return]
+    return like.level.adopt(raw.zeros(shape, dtype))  # type: ignore[no-any-return]
+
+
+# -------------------------------------------------------------------------- functions of NumPy's that ask no protocol, or have nobody to ask
+
+def _making(function: Callable[..., Array]) -> Callable[..., Array]:
+    """A function that makes an array: of the kind that is on."""
+    @wraps(function)
+    def make(*arguments: Any, **settings: Any) -> Array:
+        level, made = mode.now.kind, function(*arguments, **settings)
+        return made if level is None or type(made) is not ndarray else level.adopt(made)
+
+    return make
+
+
+def _full(shape: Any, fill_value: Any, dtype: Any = None, **settings: Any) -> Array:
+    if is_plain(fill_value):
+        return _making(raw.full)(shape, fill_value, dtype, **settings)
+    made = fill_value.level.adopt(raw.empty(shape, fill_value.dtype if dtype is None else dtype))
+    made[...] = fill_value
+    return made  # type: ignore[no-any-return]
+
+
+def _converting(function: Callable[..., Array], finish: Callable[[Array, dict[str, Any]], Array]) -> Callable[..., Array]:
+    """A function that makes an array of anything."""
+    @wraps(function)
+    def convert(value: Any, dtype: Any = None, **settings: Any) -> Array:
+        if isinstance(value, (list, tuple)) and not is_plain(*value):
+            value = np.stack([v if isinstance(v, ndarray) else raw.asarray(v) for v in value])
+        if is_plain(value):
+            return function(value, dtype, **settings)
+        return finish(value if dtype is None else value.astype(dtype, copy=False), settings)
+
+    return convert
+
+
+def _ordered(array: Array) -> Array:
+    return array.reshape(array.shape or 1) if array.flags.c_contiguous else array.copy()
+
+
+def use(level: Level) -> None:
+    """From now on arrays of another kind may turn up."""
+    LEVELS.add(level)
+    if not IN_USE:
+        IN_USE.append(True)
+        for name in ("zeros", "empty", "ones"):
+            setattr(np, name, _making(getattr(raw, name)))
+        np.full = _full
+        np.array = _converting(raw.array, lambda a, settings: a.copy() if settings.get("copy", True) else a)
+        np.asarray = _converting(raw.asarray, lambda a, _: a)
+        np.ascontiguousarray = _converting(raw.ascontiguousarray, lambda a, _: _ordered(a))
