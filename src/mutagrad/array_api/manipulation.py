@@ -108,7 +108,7 @@ def roll(x: Tensor, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, .
     return shapes.roll(tensor_argument(x, "roll"), shift, axis)
 
 
-def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Any:
+def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
     """Return the elements at these positions along an axis, which may be left out for vectors."""
     x = tensor_argument(x, "take")
     if axis is None and len(x.shape) != 1:

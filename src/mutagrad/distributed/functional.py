@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..base.errors import BadValue
 from . import ProcessGroup, ReduceOp, get_world_size
@@ -65,7 +65,7 @@ def scatter(tensors: Sequence[Tensor], src: int = 0, group: ProcessGroup | None 
 
 
 def reduce_scatter(output: Tensor, input_list: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM,
-                   group: ProcessGroup | None = None) -> Any:
+                   group: ProcessGroup | None = None) -> Tensor:
     """Combine lists of tensors, and give each process one of the results."""
     return output.copy_(_one("reduce_scatter", input_list))
 
@@ -78,7 +78,7 @@ def all_to_all(output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence
 
 
 def all_to_all_single(output: Tensor, input: Tensor, output_split_sizes: Sequence[int] | None = None,
-                      input_split_sizes: Sequence[int] | None = None, group: ProcessGroup | None = None) -> Any:
+                      input_split_sizes: Sequence[int] | None = None, group: ProcessGroup | None = None) -> Tensor:
     """Give each process a part of the tensor of every process."""
     get_world_size(group)
     return output.copy_(input)

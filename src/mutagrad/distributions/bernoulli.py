@@ -59,12 +59,12 @@ class Bernoulli(BinaryOdds, Distribution):
         with no_grad():
             return bernoulli(self.probs.expand(*self._extended_shape(sample_shape)).contiguous())
 
-    def log_prob(self, value: Tensor) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         logits, value = broadcast_tensors(self.logits, value)
         return -binary_cross_entropy_with_logits(logits, value.to(logits.dtype), reduction="none")
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
     def enumerate_support(self, expand: bool = True) -> Any:

@@ -26,15 +26,15 @@ class Beta(Distribution):
         super().__init__(self._dirichlet.batch_shape, validate_args=validate_args)
 
     @property
-    def concentration1(self) -> Any:
+    def concentration1(self) -> Tensor:
         return self._dirichlet.concentration[..., 0]
 
     @property
-    def concentration0(self) -> Any:
+    def concentration0(self) -> Tensor:
         return self._dirichlet.concentration[..., 1]
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.concentration1 / (self.concentration1 + self.concentration0)
 
     @property
@@ -42,7 +42,7 @@ class Beta(Distribution):
         return self._dirichlet.mode[..., 0]
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         total = self.concentration1 + self.concentration0
         return self.concentration1 * self.concentration0 / (total ** 2 * (total + 1))
 

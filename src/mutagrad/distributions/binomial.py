@@ -20,7 +20,7 @@ from .odds import BinaryOdds
 __all__ = ["Binomial"]
 
 
-def _positive_part(x: Tensor) -> Any:
+def _positive_part(x: Tensor) -> Tensor:
     """max(x, 0) with the derivative 1/2 at zero, which is right for what it is used in."""
     return (x.clamp(min=0) + x - x.clamp(max=0)) / 2
 

@@ -7,6 +7,7 @@ from typing import Any
 from ..autograd import no_grad
 from ..base.modes import keeps_modes
 from ..core.dtypes import finfo, int64
+from ..core.size import Size
 from ..ops.create.create import arange, full
 from ..ops.random.sampling import multinomial
 from ..ops.shape.shape import broadcast_tensors
@@ -42,7 +43,7 @@ class Categorical(Odds, Distribution):
         return constraints.integer_interval(0, self._num_events - 1)
 
     @property
-    def param_shape(self) -> Any:
+    def param_shape(self) -> Size:
         return (self.probs if "probs" in self.__dict__ else self.logits).shape
 
     @property

@@ -30,16 +30,16 @@ class Cauchy(LocationScale):
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         return self.loc + empty(self._extended_shape(sample_shape), dtype=self.loc.dtype).cauchy_() * self.scale
 
-    def log_prob(self, value: Tensor) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         return -math.log(math.pi) - self.scale.log() - (((value - self.loc) / self.scale) ** 2).log1p()
 
-    def cdf(self, value: Tensor) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         return ((value - self.loc) / self.scale).atan() / math.pi + 0.5
 
-    def icdf(self, value: Tensor) -> Any:
+    def icdf(self, value: Tensor) -> Tensor:
         return (math.pi * (value - 0.5)).tan() * self.scale + self.loc
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return math.log(4 * math.pi) + self.scale.log()

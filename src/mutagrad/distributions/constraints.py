@@ -97,14 +97,14 @@ def is_dependent(constraint: Any) -> bool:
 # -------------------------------------------------------------------------------------------------------------- numbers
 
 class _Real(Constraint):
-    def check(self, value: Tensor) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return value == value
 
 
 class _Boolean(Constraint):
     is_discrete = True
 
-    def check(self, value: Tensor) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (value == 0) | (value == 1)
 
 
@@ -112,12 +112,12 @@ class _GreaterThan(Constraint):
     def __init__(self, lower_bound: Tensor | float) -> None:
         self.lower_bound = lower_bound
 
-    def check(self, value: Tensor) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return self.lower_bound < value
 
 
 class _GreaterThanEq(_GreaterThan):
-    def check(self, value: Tensor) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return self.lower_bound <= value
 
 
@@ -125,7 +125,7 @@ class _LessThan(Constraint):
     def __init__(self, upper_bound: Tensor | float) -> None:
         self.upper_bound = upper_bound
 
-    def check(self, value: Tensor) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return value < self.upper_bound
 
 
@@ -133,19 +133,19 @@ class _Interval(Constraint):
     def __init__(self, lower_bound: Tensor | float, upper_bound: Tensor | float) -> None:
         self.lower_bound, self.upper_bound = lower_bound, upper_bound
 
-    def check(self, value: Tensor) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
 class _HalfOpenInterval(_Interval):
-    def check(self, value: Tensor) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (self.lower_bound <= value) & (value < self.upper_bound)
 
 
 class _IntegerInterval(_Interval):
     is_discrete = True
 
-    def check(self, value: Tensor) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (value % 1 == 0) & super().check(value)
 
 
@@ -155,7 +155,7 @@ class _IntegerGreaterThan(Constraint):
     def __init__(self, lower_bound: Tensor | float) -> None:
         self.lower_bound = lower_bound
 
-    def check(self, value: Tensor) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (value % 1 == 0) & (value >= self.lower_bound)
 
 
@@ -164,14 +164,14 @@ class _IntegerGreaterThan(Constraint):
 class _Simplex(Constraint):
     event_dim = 1
 
-    def check(self, value: Tensor) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6)
 
 
 class _OneHot(Constraint):
     is_discrete, event_dim = True, 1
 
-    def check(self, value: Tensor) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return ((value == 0) | (value == 1)).all(-1) & (value.sum(-1) == 1)
 
 
@@ -183,7 +183,7 @@ class _Multinomial(Constraint):
     def __init__(self, upper_bound: Tensor | float) -> None:
         self.upper_bound = upper_bound
 
-    def check(self, value: Tensor) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (value >= 0).all(-1) & (value.sum(-1) == self.upper_bound)
 
 
@@ -208,12 +208,12 @@ class _CorrCholesky(_LowerCholesky):
 class _Square(Constraint):
     event_dim = 2
 
-    def check(self, value: Tensor) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return value.new_full(value.shape[:-2], value.shape[-2] == value.shape[-1]).bool()
 
 
 class _Symmetric(_Square):
-    def check(self, value: Tensor) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         square = super().check(value)
         if not bool(square.all()):
             return square
@@ -221,16 +221,16 @@ class _Symmetric(_Square):
 
 
 class _PositiveSemidefinite(_Symmetric):
-    def check(self, value: Tensor) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         symmetric = super().check(value)
         return symmetric & self._definite(eigvalsh(value.detach())).all(-1) if bool(symmetric.any()) else symmetric
 
-    def _definite(self, eigenvalues: Tensor) -> Any:
+    def _definite(self, eigenvalues: Tensor) -> Tensor:
         return eigenvalues >= -finfo(eigenvalues.dtype).eps * eigenvalues.abs().amax(-1, True)
 
 
 class _PositiveDefinite(_PositiveSemidefinite):
-    def _definite(self, eigenvalues: Tensor) -> Any:
+    def _definite(self, eigenvalues: Tensor) -> Tensor:
         return eigenvalues > 0
 
 
@@ -275,7 +275,7 @@ class MixtureSameFamilyConstraint(Constraint):
     def event_dim(self) -> int:  # type: ignore[override]
         return self.base_constraint.event_dim
 
-    def check(self, value: Tensor) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return self.base_constraint.check(value.unsqueeze(-1 - self.event_dim)).all(-1)
 
     def __repr__(self) -> str:

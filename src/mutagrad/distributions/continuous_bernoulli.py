@@ -43,7 +43,7 @@ class ContinuousBernoulli(BinaryOdds, Distribution):
 
     @cached_property
     @enable_grad()
-    def probs(self) -> Any:
+    def probs(self) -> Tensor:
         return clamp_probs(sigmoid(self.logits))
 
     @property

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.size import Size
 from ..tensors.tensor import Tensor
 from . import constraints
 from .categorical import Categorical
@@ -26,11 +27,11 @@ class Counts(Distribution):
         return self._categorical.probs
 
     @property
-    def logits(self) -> Any:
+    def logits(self) -> Tensor:
         return self._categorical.logits
 
     @property
-    def param_shape(self) -> Any:
+    def param_shape(self) -> Size:
         return self._categorical.param_shape
 
     @property

@@ -33,7 +33,7 @@ class Dirichlet(Distribution):
         super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.concentration / self.concentration.sum(-1, keepdim=True)
 
     @property
@@ -45,7 +45,7 @@ class Dirichlet(Distribution):
         return where(corners, first, mode)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         total = self.concentration.sum(-1, keepdim=True)
         return self.concentration * (total - self.concentration) / (total ** 2 * (total + 1))
 

@@ -107,7 +107,7 @@ class Distribution:
         raise self._unknown("variance")
 
     @property
-    def stddev(self) -> Any:
+    def stddev(self) -> Tensor:
         return self.variance.sqrt()
 
     @keeps_modes
@@ -143,7 +143,7 @@ class Distribution:
     def entropy(self) -> Tensor:
         raise self._unknown("entropy")
 
-    def perplexity(self) -> Any:
+    def perplexity(self) -> Tensor:
         return self.entropy().exp()
 
     def _get_checked_instance(self, cls: type[Distribution], _instance: Any = None) -> Any:

@@ -1,8 +1,6 @@
 """Distributions of the exponential family."""
 from __future__ import annotations
 
-from typing import Any
-
 from ..autograd import enable_grad, grad
 from ..base.errors import NotSupported
 from ..base.modes import keeps_modes
@@ -31,7 +29,7 @@ class ExponentialFamily(Distribution):
         """The mean of k(x)."""
         raise NotSupported(f"{type(self).__name__}: has no _mean_carrier_measure", why="the entropy depends on it")
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return entropy_of(self)
 
 
@@ -44,7 +42,7 @@ def slopes(p: ExponentialFamily) -> tuple[tuple[Tensor, ...], Tensor, tuple[Tens
         return theta, normalizer, grad(normalizer.sum(), theta, create_graph=True)
 
 
-def entropy_of(p: ExponentialFamily) -> Any:
+def entropy_of(p: ExponentialFamily) -> Tensor:
     """Return the entropy by the slope of F, whatever closed form a subclass has."""
     theta, normalizer, means = slopes(p)
     found = normalizer - p._mean_carrier_measure

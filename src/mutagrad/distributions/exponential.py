@@ -24,7 +24,7 @@ class Exponential(Distribution):
         super().__init__(self.rate.shape, validate_args=validate_args)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.rate.reciprocal()
 
     stddev = mean
@@ -34,22 +34,22 @@ class Exponential(Distribution):
         return zeros_like(self.rate)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.rate ** -2
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         return empty(self._extended_shape(sample_shape), dtype=self.rate.dtype).exponential_() / self.rate
 
-    def log_prob(self, value: Tensor) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         return self.rate.log() - self.rate * value
 
-    def cdf(self, value: Tensor) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         return 1 - (-self.rate * value).exp()
 
-    def icdf(self, value: Tensor) -> Any:
+    def icdf(self, value: Tensor) -> Tensor:
         return -(-value).log1p() / self.rate
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return 1.0 - self.rate.log()

@@ -80,15 +80,15 @@ class Gamma(Distribution):
         super().__init__(self.concentration.shape, validate_args=validate_args)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.concentration / self.rate
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return ((self.concentration - 1) / self.rate).clamp(min=0)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.concentration / self.rate ** 2
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
@@ -119,5 +119,5 @@ class Chi2(Gamma):
         super().__init__(0.5 * df, 0.5, validate_args)
 
     @property
-    def df(self) -> Any:
+    def df(self) -> Tensor:
         return self.concentration * 2

@@ -19,7 +19,7 @@ class Gumbel(LocationScale):
     """The largest of many."""
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.loc + self.scale * EULER
 
     @property
@@ -27,11 +27,11 @@ class Gumbel(LocationScale):
         return self.loc
 
     @property
-    def stddev(self) -> Any:
+    def stddev(self) -> Tensor:
         return (math.pi / math.sqrt(6)) * self.scale
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.stddev ** 2
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
@@ -40,17 +40,17 @@ class Gumbel(LocationScale):
         drawn = drawn.clamp(min=limits.tiny, max=1 - limits.eps)
         return self.loc - self.scale * (-drawn.log()).log()
 
-    def log_prob(self, value: Tensor) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         away = (self.loc - value) / self.scale
         return away - away.exp() - self.scale.log()
 
-    def cdf(self, value: Tensor) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         return (-((self.loc - value) / self.scale).exp()).exp()
 
-    def icdf(self, value: Tensor) -> Any:
+    def icdf(self, value: Tensor) -> Tensor:
         return self.loc - self.scale * (-value.log()).log()
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return self.scale.log() + (1 + EULER)

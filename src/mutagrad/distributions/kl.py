@@ -75,7 +75,7 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
 
 
 @register_kl(Normal, Normal)
-def _normal(p: Normal, q: Normal) -> Any:
+def _normal(p: Normal, q: Normal) -> Tensor:
     ratio = (p.scale / q.scale) ** 2
     return 0.5 * (ratio + ((p.loc - q.loc) / q.scale) ** 2 - 1 - ratio.log())
 
@@ -110,7 +110,7 @@ def _wishart(p: Wishart, q: Wishart) -> Any:
 
 
 @register_kl(ExponentialFamily, ExponentialFamily)
-def _exponential_family(p: ExponentialFamily, q: ExponentialFamily) -> Any:
+def _exponential_family(p: ExponentialFamily, q: ExponentialFamily) -> Tensor:
     if type(p) is not type(q):
         raise NotSupported("kl_divergence: of two different members of the exponential family is not known",
                            fix="register_kl")
@@ -132,7 +132,7 @@ def _half_cauchy(p: HalfCauchy, q: HalfCauchy) -> Tensor:
 
 
 @register_kl(Cauchy, Cauchy)
-def _cauchy(p: Cauchy, q: Cauchy) -> Any:
+def _cauchy(p: Cauchy, q: Cauchy) -> Tensor:
     return ((p.scale + q.scale) ** 2 + (p.loc - q.loc) ** 2).log() - (4 * p.scale * q.scale).log()
 
 
@@ -158,13 +158,13 @@ def _multivariate_normal(p: MultivariateNormal, q: MultivariateNormal) -> Any:
 
 
 @register_kl(Laplace, Laplace)
-def _laplace(p: Laplace, q: Laplace) -> Any:
+def _laplace(p: Laplace, q: Laplace) -> Tensor:
     ratio, away = p.scale / q.scale, (p.loc - q.loc).abs()
     return -ratio.log() + away / q.scale + ratio * (-away / p.scale).exp() - 1
 
 
 @register_kl(Exponential, Exponential)
-def _exponential(p: Exponential, q: Exponential) -> Any:
+def _exponential(p: Exponential, q: Exponential) -> Tensor:
     ratio = q.rate / p.rate
     return -ratio.log() + ratio - 1
 
@@ -210,7 +210,7 @@ def _geometric(p: Geometric, q: Geometric) -> Any:
 
 
 @register_kl(Poisson, Poisson)
-def _poisson(p: Poisson, q: Poisson) -> Any:
+def _poisson(p: Poisson, q: Poisson) -> Tensor:
     return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
 
 
@@ -231,7 +231,7 @@ def _uniform(p: Uniform, q: Uniform) -> Any:
 
 
 @register_kl(Uniform, Normal)
-def _uniform_normal(p: Uniform, q: Normal) -> Any:
+def _uniform_normal(p: Uniform, q: Normal) -> Tensor:
     width = p.high - p.low
     away = (p.high + p.low - 2 * q.loc) / 2
     return (math.sqrt(2 * math.pi) * q.scale / width).log() + 0.5 * (width ** 2 / 12 + away ** 2) / q.scale ** 2

@@ -55,11 +55,11 @@ MEAN_EXP: dict[type, Callable[[Any, Any], Tensor]] = {  # of exp(-x / scale)
 
 # ------------------------------------------------------------------------------------------- where the second is finite
 
-def _to_exponential(p: Distribution, q: Exponential) -> Any:
+def _to_exponential(p: Distribution, q: Exponential) -> Tensor:
     return -p.entropy() - q.rate.log() + q.rate * p.mean
 
 
-def _to_normal(p: Distribution, q: Normal) -> Any:
+def _to_normal(p: Distribution, q: Normal) -> Tensor:
     return (-p.entropy() + 0.5 * (2 * math.pi * q.variance).log()
             + 0.5 * (p.variance + (p.mean - q.loc) ** 2) / q.variance)
 
@@ -70,7 +70,7 @@ def _to_gamma(p: Distribution, q: Gamma) -> Any:
             - (q.concentration - 1) * mean_log + q.rate * p.mean)
 
 
-def _to_gumbel(p: Distribution, q: Gumbel) -> Any:
+def _to_gumbel(p: Distribution, q: Gumbel) -> Tensor:
     mean_exp = MEAN_EXP[_kind(p, MEAN_EXP)](p, q.scale)
     return -p.entropy() + q.scale.log() + (p.mean - q.loc) / q.scale + (q.loc / q.scale).exp() * mean_exp
 

@@ -22,11 +22,11 @@ class Laplace(LocationScale):
     mode = mean
 
     @property
-    def stddev(self) -> Any:
+    def stddev(self) -> Tensor:
         return 2 ** 0.5 * self.scale
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return 2 * self.scale ** 2
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
@@ -34,18 +34,18 @@ class Laplace(LocationScale):
         side = rand(self._extended_shape(sample_shape), dtype=self.loc.dtype) * (2 - tiny) + (tiny - 1)
         return self.loc - self.scale * side.sign() * (-side.abs()).log1p()
 
-    def log_prob(self, value: Tensor) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         return -(2 * self.scale).log() - (value - self.loc).abs() / self.scale
 
-    def cdf(self, value: Tensor) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         away = value - self.loc
         return 0.5 - 0.5 * away.sign() * (-away.abs() / self.scale).expm1()
 
-    def icdf(self, value: Tensor) -> Any:
+    def icdf(self, value: Tensor) -> Tensor:
         away = value - 0.5
         return self.loc - self.scale * away.sign() * (-2 * away.abs()).log1p()
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return 1 + (2 * self.scale).log()

@@ -47,7 +47,7 @@ class LowRankMultivariateNormal(WithCovariance):
 
     @cached_property
     @enable_grad()
-    def covariance_matrix(self) -> Any:
+    def covariance_matrix(self) -> Tensor:
         return self.cov_factor @ self.cov_factor.mT + self.cov_diag.diag_embed()
 
     @cached_property
@@ -57,13 +57,13 @@ class LowRankMultivariateNormal(WithCovariance):
         return self.cov_diag.reciprocal().diag_embed() - part.mT @ part
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.loc
 
     mode = mean
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.cov_factor.pow(2).sum(-1) + self.cov_diag
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
@@ -72,7 +72,7 @@ class LowRankMultivariateNormal(WithCovariance):
         apart = randn(shape, dtype=self.loc.dtype)
         return self.loc + (self.cov_factor @ along).squeeze(-1) + self.cov_diag.sqrt() * apart
 
-    def _log_det(self) -> Any:
+    def _log_det(self) -> Tensor:
         return 2 * half_log_det(self._capacitance) + self.cov_diag.log().sum(-1)
 
     def log_prob(self, value: Tensor) -> Any:

@@ -65,7 +65,7 @@ class MixtureSameFamily(Distribution):
         return self._mixed(self.component_distribution.variance) + self._mixed(away ** 2)
 
     @keeps_modes
-    def sample(self, sample_shape: Sequence[int] = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         event = len(self.event_shape)
         with no_grad():
             chosen = self.mixture_distribution.sample(sample_shape)

@@ -28,7 +28,7 @@ def factor_of_precision(precision: Tensor) -> Any:
     return solve_triangular(inverse, identity, upper=False)
 
 
-def half_log_det(factor: Tensor) -> Any:
+def half_log_det(factor: Tensor) -> Tensor:
     return factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
@@ -87,7 +87,7 @@ class MultivariateNormal(WithCovariance):
         self._factorize(name)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.loc
 
     mode = mean

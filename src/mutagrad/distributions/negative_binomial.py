@@ -38,15 +38,15 @@ class NegativeBinomial(BinaryOdds, Distribution):
         return self._batch_shape
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.total_count * self.logits.exp()
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.mean / (-self.logits).sigmoid()
 
     @keeps_modes

@@ -33,13 +33,13 @@ class Normal(LocationScale):
         return self.scale
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.scale ** 2
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         return self.loc + randn(self._extended_shape(sample_shape), dtype=self.loc.dtype) * self.scale
 
-    def log_prob(self, value: Tensor) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         return -((value - self.loc) ** 2) / (2 * self.variance) - self.scale.log() - math.log(math.sqrt(2 * math.pi))
 
@@ -50,5 +50,5 @@ class Normal(LocationScale):
     def icdf(self, value: Tensor) -> Any:
         return self.loc + self.scale * erfinv(2 * value - 1) * math.sqrt(2)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return 0.5 + 0.5 * math.log(2 * math.pi) + self.scale.log()

@@ -39,10 +39,10 @@ class ExpTransform(_Rising):
 
     codomain = constraints.positive
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.exp()
 
-    def _inverse(self, y: Tensor) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.log()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -57,11 +57,11 @@ class SigmoidTransform(_Rising):
     def _call(self, x: Tensor) -> Any:
         return sigmoid(x).clamp(min=finfo(x.dtype).tiny, max=1 - finfo(x.dtype).eps)
 
-    def _inverse(self, y: Tensor) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         inside = y.clamp(min=finfo(y.dtype).tiny, max=1 - finfo(y.dtype).eps)
         return inside.log() - (-inside).log1p()
 
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -softplus(-x) - softplus(x)
 
 
@@ -70,13 +70,13 @@ class SoftplusTransform(_Rising):
 
     codomain = constraints.positive
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return softplus(x)
 
-    def _inverse(self, y: Tensor) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return (-y).expm1().neg().log() + y
 
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -softplus(-x)
 
 
@@ -85,13 +85,13 @@ class TanhTransform(_Rising):
 
     codomain = constraints.interval(-1.0, 1.0)
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.tanh()
 
-    def _inverse(self, y: Tensor) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.atanh()
 
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return 2.0 * (math.log(2.0) - x - softplus(-2.0 * x))
 
 
@@ -105,7 +105,7 @@ class AbsTransform(Transform):
 
     __hash__ = Transform.__hash__
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.abs()
 
     def _inverse(self, y: Tensor) -> Tensor:
@@ -139,16 +139,16 @@ class PowerTransform(Transform):
 
     __hash__ = Transform.__hash__
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.pow(self.exponent)
 
-    def _inverse(self, y: Tensor) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.pow(1 / self.exponent)
 
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return (self.exponent * y / x).abs().log()
 
-    def forward_shape(self, shape: Sequence[int]) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return broadcast_shapes(shape, getattr(self.exponent, "shape", ()))
 
     inverse_shape = forward_shape
@@ -187,20 +187,20 @@ class AffineTransform(Transform):
 
     __hash__ = Transform.__hash__
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return self.loc + self.scale * x
 
-    def _inverse(self, y: Tensor) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return (y - self.loc) / self.scale
 
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         if isinstance(self.scale, (int, float)):
             found = 0 * x.detach() + math.log(abs(self.scale))
         else:
             found = broadcast_to(self.scale.abs().log(), x.shape)
         return found.sum(tuple(range(-self._event_dim, 0))) if self._event_dim else found
 
-    def forward_shape(self, shape: Sequence[int]) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return broadcast_shapes(shape, getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ()))
 
     inverse_shape = forward_shape

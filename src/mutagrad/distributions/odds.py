@@ -26,7 +26,7 @@ def one_of(owner: Any, **named: Any) -> tuple[str, Any]:
     return given[0]
 
 
-def _inside(probs: Tensor) -> Any:
+def _inside(probs: Tensor) -> Tensor:
     eps = finfo(probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
 
@@ -36,7 +36,7 @@ class BinaryOdds:
 
     @cached_property
     @enable_grad()
-    def logits(self) -> Any:
+    def logits(self) -> Tensor:
         inside = _inside(self.probs)
         return inside.log() - (-inside).log1p()
 
@@ -62,7 +62,7 @@ class Odds:
 
     @cached_property
     @enable_grad()
-    def logits(self) -> Any:
+    def logits(self) -> Tensor:
         return _inside(self.probs).log()
 
     @cached_property
@@ -70,7 +70,7 @@ class Odds:
     def probs(self) -> Any:
         return softmax(self.logits, -1)
 
-    def _set_odds(self, probs: Tensor | None, logits: Tensor | None) -> Any:
+    def _set_odds(self, probs: Tensor | None, logits: Tensor | None) -> Tensor:
         name, value = one_of(self, probs=probs, logits=logits)
         if not isinstance(value, Tensor) or value.ndim < 1:
             raise BadValue(f"{type(self).__name__}: {name} must be a tensor of at least one dimension",

@@ -24,10 +24,10 @@ class OneHotCategorical(Counts):
         super().__init__(probs, logits, validate_args)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return one_hot(self.probs.argmax(-1), self.event_shape[0]).to(self.probs.dtype)
 
-    def sample(self, sample_shape: Sequence[int] = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return one_hot(self._categorical.sample(sample_shape), self.event_shape[0]).to(self.probs.dtype)
 
     def log_prob(self, value: Tensor) -> Any:

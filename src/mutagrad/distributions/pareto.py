@@ -1,8 +1,6 @@
 """The Pareto distribution."""
 from __future__ import annotations
 
-from typing import Any
-
 from ..tensors.tensor import Tensor
 from . import constraints
 from .constraints import Constraint
@@ -29,7 +27,7 @@ class Pareto(TransformedDistribution):
         return constraints.greater_than_eq(self.scale)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         alpha = self.alpha.clamp(min=1)
         return alpha * self.scale / (alpha - 1)
 
@@ -38,9 +36,9 @@ class Pareto(TransformedDistribution):
         return self.scale
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         alpha = self.alpha.clamp(min=2)
         return self.scale ** 2 * alpha / ((alpha - 1) ** 2 * (alpha - 2))
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return (self.scale / self.alpha).log() + (1 + self.alpha.reciprocal())

@@ -32,7 +32,7 @@ class Poisson(Distribution):
     variance = mean
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.rate.floor()
 
     @keeps_modes

@@ -41,12 +41,12 @@ class LogitRelaxedBernoulli(BinaryOdds, Distribution):
     def param_shape(self) -> Size:
         return self._batch_shape
 
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         logits = self.logits
         drawn = clamp_probs(rand(self._extended_shape(sample_shape), dtype=logits.dtype))
         return (drawn.log() - (-drawn).log1p() + logits) / self.temperature
 
-    def log_prob(self, value: Tensor) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         away = self.logits - value * self.temperature
         return numbers_or_tensors(self.temperature)[0].log() + away - 2 * softplus(away)

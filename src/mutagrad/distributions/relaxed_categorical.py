@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ..core.size import Size
 from ..ops.create.create import rand
 from ..ops.reduce.softmax import log_softmax
 from ..tensors.tensor import Tensor
@@ -36,11 +37,11 @@ class ExpRelaxedCategorical(Distribution):
         return self._temperature[0]
 
     @property
-    def param_shape(self) -> Any:
+    def param_shape(self) -> Size:
         return self._categorical.param_shape
 
     @property
-    def logits(self) -> Any:
+    def logits(self) -> Tensor:
         return self._categorical.logits
 
     @property

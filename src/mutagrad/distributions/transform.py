@@ -331,13 +331,13 @@ class ReshapeTransform(Transform):
     def with_cache(self, cache_size: int = 1) -> Transform:
         return self if self._cache_size == cache_size else ReshapeTransform(self.in_shape, self.out_shape, cache_size)
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.reshape(self.forward_shape(x.shape))
 
-    def _inverse(self, y: Tensor) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.reshape(self.inverse_shape(y.shape))
 
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return x.new_zeros(x.shape[:x.ndim - len(self.in_shape)])
 
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:

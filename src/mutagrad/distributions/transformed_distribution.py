@@ -83,7 +83,7 @@ class TransformedDistribution(Distribution):
             x = transform(x)
         return x
 
-    def log_prob(self, value: Tensor) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         event, y = len(self.event_shape), value
         stretched: Tensor | float = 0.0

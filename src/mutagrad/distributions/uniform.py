@@ -31,31 +31,31 @@ class Uniform(Distribution):
         return constraints.interval(self.low, self.high)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return (self.high + self.low) / 2
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.high * float("nan")
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return (self.high - self.low) ** 2 / 12
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         return self.low + rand(self._extended_shape(sample_shape), dtype=self.low.dtype) * (self.high - self.low)
 
-    def log_prob(self, value: Tensor) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         inside = ((self.low <= value) & (self.high > value)).to(self.low.dtype)
         return inside.log() - (self.high - self.low).log()
 
-    def cdf(self, value: Tensor) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         return ((value - self.low) / (self.high - self.low)).clamp(min=0, max=1)
 
-    def icdf(self, value: Tensor) -> Any:
+    def icdf(self, value: Tensor) -> Tensor:
         return value * (self.high - self.low) + self.low
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return (self.high - self.low).log()

@@ -26,17 +26,17 @@ def _standard_normal(shape: Sequence[int], dtype: dtype | None, device: Any = No
     return randn(tuple(shape), dtype=dtype, device=device)
 
 
-def clamp_probs(probs: Tensor) -> Any:
+def clamp_probs(probs: Tensor) -> Tensor:
     """Move probabilities off zero and one by the least that their type can tell."""
     eps = finfo(probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
 
 
-def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Any:
+def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
     return sigmoid(logits) if is_binary else softmax(logits, -1)
 
 
-def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Any:
+def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
     inside = clamp_probs(probs)
     return inside.log() - (-inside).log1p() if is_binary else inside.log()
 

@@ -46,7 +46,7 @@ class SoftmaxTransform(_Plain):
     def _call(self, x: Tensor) -> Any:
         return softmax(x, -1)
 
-    def _inverse(self, y: Tensor) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.log()
 
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
@@ -66,7 +66,7 @@ class StickBreakingTransform(_Plain):
         """How many pieces the rest will be broken into, as a logarithm: so that zeros give equal pieces."""
         return (count + 1 - arange(1, count + 1, dtype=x.dtype)).log()
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         part = sigmoid(x - self._left(x, x.shape[-1]))
         rest = (1 - part).cumprod(-1)
         return pad(part, (0, 1), value=1) * pad(rest, (1, 0), value=1)
@@ -76,7 +76,7 @@ class StickBreakingTransform(_Plain):
         rest = (1 - first.cumsum(-1)).clamp(min=finfo(y.dtype).tiny)
         return first.log() - rest.log() + self._left(y, first.shape[-1])
 
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         x = x - self._left(x, x.shape[-1])
         return (-x + logsigmoid(x) + y[..., :-1].log()).sum(-1)
 
@@ -101,12 +101,12 @@ class CorrCholeskyTransform(_Plain):
         rest = (1 - partial ** 2).sqrt().cumprod(-1)
         return (partial + eye(partial.shape[-1], dtype=x.dtype)) * pad(rest[..., :-1], (1, 0), value=1)
 
-    def _inverse(self, y: Tensor) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         rest = pad(1 - (y * y).cumsum(-1)[..., :-1], (1, 0), value=1)
         partial = tril_matrix_to_vec(y, -1) / tril_matrix_to_vec(rest, -1).sqrt()
         return (partial.log1p() - (-partial).log1p()) / 2
 
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         rest = tril_matrix_to_vec(1 - (y * y).cumsum(-1), -2)
         return 0.5 * rest.log().sum(-1) - 2 * (x + softplus(-2 * x) - math.log(2.0)).sum(-1)
 
@@ -130,10 +130,10 @@ class LowerCholeskyTransform(_Plain):
 
     domain, codomain = constraints.independent(constraints.real, 2), constraints.lower_cholesky
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.tril(-1) + x.diagonal(dim1=-2, dim2=-1).exp().diag_embed()
 
-    def _inverse(self, y: Tensor) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
 
 
@@ -146,7 +146,7 @@ class PositiveDefiniteTransform(_Plain):
         factor = LowerCholeskyTransform()(x)
         return factor @ factor.mT
 
-    def _inverse(self, y: Tensor) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return LowerCholeskyTransform()._inverse(cholesky(y))
 
 

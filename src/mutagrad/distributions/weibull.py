@@ -36,12 +36,12 @@ class Weibull(TransformedDistribution):
         return self.scale * self._moment(1)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.scale * ((self.concentration - 1) / self.concentration) ** self.concentration.reciprocal()
 
     @property
     def variance(self) -> Any:
         return self.scale ** 2 * (self._moment(2) - self._moment(1) ** 2)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return EULER * (1 - self.concentration.reciprocal()) + (self.scale / self.concentration).log() + 1

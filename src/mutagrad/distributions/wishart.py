@@ -50,7 +50,7 @@ class Wishart(WithCovariance):
                            why="the matrices would be singular")
         self._factorize(name)
 
-    def _df(self) -> Any:
+    def _df(self) -> Tensor:
         return self.df[..., None, None]
 
     @property

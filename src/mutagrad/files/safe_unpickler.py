@@ -269,7 +269,7 @@ def _tensor_v3(storage: Any, offset: Any, size: Any, stride: Any, requires_grad:
     return _tensor(storage, offset, size, stride, requires_grad, hooks, kind, metadata)
 
 
-def _parameter(values: Any, requires_grad: Any = True, hooks: Any = None) -> Any:
+def _parameter(values: Any, requires_grad: Any = True, hooks: Any = None) -> Parameter:
     if not isinstance(values, Tensor) or not _empty(hooks):
         refuse("a parameter is not made of a tensor")
     return Parameter(values, requires_grad is True)

@@ -58,7 +58,7 @@ def addmm(mat: Tensor, mat1: SparseTensor, mat2: Tensor, *, beta: float = 1.0, a
 
 
 def sum(input: SparseTensor, dim: int | Sequence[int] | None = None,
-        dtype: dtype | None = None) -> Any:
+        dtype: dtype | None = None) -> SparseTensor | Tensor:
     """Return the sum of all elements, or over some dimensions: sparse again, unless no sparse dimension is left."""
     if dim is None:
         return input._values().sum(dtype=dtype)

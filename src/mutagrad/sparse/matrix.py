@@ -201,7 +201,7 @@ class SparseTensor:
 
 # --------------------------------------------------------------------------------------------------------------- making
 
-def _dense_places(indices: Any) -> Any:
+def _dense_places(indices: Any) -> Tensor:
     found = indices if isinstance(indices, Tensor) else as_tensor(indices)
     if found._array.dtype.kind not in "iu" and found._array.size:
         raise BadArgument(f"sparse_coo_tensor: indices must be integers, not {found.dtype}", fix="indices.long()")
