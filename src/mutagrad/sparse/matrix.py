@@ -141,7 +141,7 @@ class SparseTensor:
         summed = index_add(values, 0, make(which.reshape(-1).astype(np.int64)), self._numbers)
         return SparseTensor(make(places), summed, self.shape, True)
 
-    def to_dense(self, dtype: dtypes.dtype | None = None, *, masked_grad: bool | None = None) -> Any:
+    def to_dense(self, dtype: dtypes.dtype | type | None = None, *, masked_grad: bool | None = None) -> Any:
         """Return all elements, zeros included, as an ordinary tensor."""
         values = self._numbers if dtype is None else self._numbers.to(dtype)
         dense = zeros(tuple(self.shape), dtype=values.dtype)
@@ -213,8 +213,8 @@ def _dense_places(indices: Any) -> Tensor:
 
 
 def sparse_coo_tensor(indices: Any, values: Any = None, size: Sequence[int] | None = None, *,
-                      dtype: dtypes.dtype | None = None, device: device | str | None = None, pin_memory: bool = False,
-                      requires_grad: bool = False, check_invariants: bool | None = None,
+                      dtype: dtypes.dtype | type | None = None, device: device | str | None = None,
+                      pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
                       is_coalesced: bool | None = None) -> SparseTensor:
     """Make a sparse tensor from places (a column for each value) and values."""
     check_device(device)
@@ -246,7 +246,7 @@ def to_sparse(x: Tensor, sparse_dim: int | None = None, *, layout: layout | None
     return SparseTensor(make(places), x[tuple(make(row) for row in places)], tuple(x.shape), True)
 
 
-def to_dense(x: Tensor, dtype: dtypes.dtype | None = None, *, masked_grad: bool | None = None) -> Tensor:
+def to_dense(x: Tensor, dtype: dtypes.dtype | type | None = None, *, masked_grad: bool | None = None) -> Tensor:
     """Return the tensor itself: all its elements are there already."""
     return x if dtype is None else x.to(dtype)
 
