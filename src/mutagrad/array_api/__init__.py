@@ -1,4 +1,4 @@
-"""The Python array API standard, version 2024.12, over tensors: for libraries that compute with whatever arrays they are given.
+"""The Python array API standard, version 2024.12, over tensors: for libraries that compute with any arrays.
 
 >>> import mutagrad as mg
 >>> x = mg.tensor([3., 1., 2.], requires_grad=True)
@@ -7,16 +7,30 @@
 >>> y.backward(); x.grad
 tensor([6., 0., 4.])
 
-The functions have the standard's names, arguments and types of results, and gradients wherever ours have. Tensors themselves
-keep PyTorch's ways where the two contradict each other: `x.size` is a method, and in `x + y` a 0-d tensor gives way to the
-type of the other.
+The functions have the standard's names, arguments and types of results, and gradients wherever ours have. Tensors
+themselves keep PyTorch's ways where the two contradict each other: `x.size` is a method, and in `x + y` a 0-d tensor
+gives way to the type of the other.
 """
 from math import e, inf, nan, pi
 from sys import modules as _modules
 from types import ModuleType as _ModuleType
 
 from ..base.errors import BadValue as _BadValue
-from ..core.dtypes import bool_ as bool, complex64, complex128, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64
+from ..core.dtypes import (
+    bool_ as bool,
+    complex64,
+    complex128,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
 from . import fft, linalg
 from .creation import (
     arange,
@@ -107,7 +121,17 @@ from .elementwise import (
     where,
 )
 from .info import __array_namespace_info__
-from .kinds import astype, broadcast_arrays, broadcast_shapes, broadcast_to, can_cast, finfo, iinfo, isdtype, result_type
+from .kinds import (
+    astype,
+    broadcast_arrays,
+    broadcast_shapes,
+    broadcast_to,
+    can_cast,
+    finfo,
+    iinfo,
+    isdtype,
+    result_type,
+)
 from .linalg import matmul, tensordot, vecdot
 from .manipulation import (
     concat,
@@ -161,5 +185,6 @@ VERSIONS = frozenset(["2021.12", "2022.12", "2023.12", "2024.12"])
 def standard(version: str | None) -> _ModuleType:
     """Return this namespace, for a version of the standard that it conforms to."""
     if version is not None and version not in VERSIONS:
-        raise _BadValue(f"array API: version {version!r} is not among {', '.join(sorted(VERSIONS))}", fix="x.__array_namespace__()")
+        raise _BadValue(f"array API: version {version!r} is not among {', '.join(sorted(VERSIONS))}",
+                        fix="x.__array_namespace__()")
     return _modules[__name__]

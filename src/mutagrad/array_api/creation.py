@@ -1,11 +1,12 @@
 """Making tensors by the standard's functions."""
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 from ..arrays import np
 from ..arrays.dlpack import borrow
-from ..base.device import check_device
+from ..base.device import check_device, device
 from ..base.errors import BadValue
 from ..core.dtypes import as_dtype, dtype, get_default_dtype, int64, scalar_dtype
 from ..core.factory import make
@@ -15,16 +16,18 @@ from ..ops.create import create
 from ..ops.linalg import matrices
 from ..ops.shape import joining as arrange
 from ..ops.shape.shape import clone, tensor_argument
+from ..tensors.tensor import Tensor
 from .kinds import as_type, type_of
 
 
 def default_for(*numbers: Any) -> dtype:
-    """The type of a new tensor of these numbers: the default of the highest kind among them."""
+    """Return the type of a new tensor of these numbers: the default of the highest kind among them."""
     return max((scalar_dtype(n) for n in numbers), key=lambda found: found.category)
 
 
-def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Any:
-    """A tensor of what is given: itself or the same memory where that is possible, unless a copy is asked for or forbidden.
+def asarray(obj: Any, /, *, dtype: dtype | None = None, device: device | str | None = None,
+            copy: bool | None = None) -> Any:
+    """Return a tensor of what is given: itself or its memory where possible, unless a copy is asked for or forbidden.
 
     >>> import mutagrad as mg
     >>> xp = mg.ones(1).__array_namespace__()
@@ -45,8 +48,9 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
     return as_type(x, to) if copy is not False else _forbidden(obj)
 
 
-def _forbidden(obj: Any) -> None:
-    raise BadValue(f"asarray: {type(obj).__name__} cannot become such a tensor without a copy", why="copy=False forbids one", fix="asarray(obj, copy=None)")
+def _forbidden(obj: Any) -> NoReturn:
+    raise BadValue(f"asarray: {type(obj).__name__} cannot become such a tensor without a copy",
+                   why="copy=False forbids one", fix="asarray(obj, copy=None)")
 
 
 def _has_memory(obj: Any) -> bool:
@@ -58,93 +62,103 @@ def _has_memory(obj: Any) -> bool:
     return True
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
-    """A tensor over the memory of another library's array."""
+def from_dlpack(x: Tensor, /, *, device: device | str | None = None, copy: bool | None = None) -> Any:
+    """Return a tensor over the memory of another library's array."""
     check_device(device)
     array = borrow(x)
     if copy is False and not array.flags.writeable:
-        raise BadValue("from_dlpack: read-only memory must be copied, and copy=False forbids that", fix="from_dlpack(x)")
+        raise BadValue("from_dlpack: read-only memory must be copied, and copy=False forbids that",
+                       fix="from_dlpack(x)")
     return create.from_numpy(array.copy() if copy else array)
 
 
-def _filled(maker: Any, shape: Any, dtype: Any, device: Any) -> Any:
+def _filled(maker: Callable[..., Tensor], shape: int | tuple[int, ...], dtype: dtype | None,
+            device: device | str | None) -> Any:
     check_device(device)
     return make(maker(shape, (get_default_dtype() if dtype is None else as_dtype(dtype)).array_type))
 
 
-def empty(shape: int | tuple[int, ...], *, dtype: Any = None, device: Any = None) -> Any:
-    """A tensor of this shape, of whatever the memory holds."""
+def empty(shape: int | tuple[int, ...], *, dtype: dtype | None = None, device: device | str | None = None) -> Any:
+    """Return a tensor of this shape, of whatever the memory holds."""
     return _filled(np.empty, shape, dtype, device)
 
 
-def zeros(shape: int | tuple[int, ...], *, dtype: Any = None, device: Any = None) -> Any:
-    """A tensor of zeros."""
+def zeros(shape: int | tuple[int, ...], *, dtype: dtype | None = None, device: device | str | None = None) -> Any:
+    """Return a tensor of zeros."""
     return _filled(np.zeros, shape, dtype, device)
 
 
-def ones(shape: int | tuple[int, ...], *, dtype: Any = None, device: Any = None) -> Any:
-    """A tensor of ones."""
+def ones(shape: int | tuple[int, ...], *, dtype: dtype | None = None, device: device | str | None = None) -> Any:
+    """Return a tensor of ones."""
     return _filled(np.ones, shape, dtype, device)
 
 
-def full(shape: int | tuple[int, ...], fill_value: Any, *, dtype: Any = None, device: Any = None) -> Any:
-    """A tensor of one number, of the default type for such numbers."""
+def full(shape: int | tuple[int, ...], fill_value: complex, *, dtype: dtype | None = None,
+         device: device | str | None = None) -> Any:
+    """Return a tensor of one number, of the default type for such numbers."""
     to = dtype or (type_of(fill_value) if isinstance(fill_value, TensorBase) else default_for(fill_value))
     value = number(fill_value)
     return _filled(lambda size, kind: np.full(size, value, kind), shape, to, device)
 
 
-def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
-    """A tensor of the same shape, of whatever the memory holds."""
+def empty_like(x: Tensor, /, *, dtype: dtype | None = None, device: device | str | None = None) -> Any:
+    """Return a tensor of the same shape, of whatever the memory holds."""
     return empty(x.shape, dtype=dtype or type_of(x), device=device)
 
 
-def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
-    """Zeros of the same shape."""
+def zeros_like(x: Tensor, /, *, dtype: dtype | None = None, device: device | str | None = None) -> Any:
+    """Return zeros of the same shape."""
     return zeros(x.shape, dtype=dtype or type_of(x), device=device)
 
 
-def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
-    """Ones of the same shape."""
+def ones_like(x: Tensor, /, *, dtype: dtype | None = None, device: device | str | None = None) -> Any:
+    """Return ones of the same shape."""
     return ones(x.shape, dtype=dtype or type_of(x), device=device)
 
 
-def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Any:
-    """One number in the same shape."""
+def full_like(x: Tensor, /, fill_value: complex, *, dtype: dtype | None = None,
+              device: device | str | None = None) -> Any:
+    """Return one number in the same shape."""
     return full(x.shape, fill_value, dtype=dtype or type_of(x), device=device)
 
 
-def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Any:
-    """The numbers from start up to stop, which is not among them: none where step leads away from it."""
+def arange(start: float, /, stop: float | None = None, step: float = 1, *, dtype: dtype | None = None,
+           device: device | str | None = None) -> Any:
+    """Return the numbers from start up to stop, which is not among them: none where step leads away from it."""
     check_device(device)
     numbers = (start, step) if stop is None else (start, stop, step)
-    to = int64 if dtype is None and all(isinstance(n, int) for n in numbers) else get_default_dtype() if dtype is None else as_dtype(dtype)
+    if dtype is not None:
+        to = as_dtype(dtype)
+    else:
+        to = int64 if all(isinstance(n, int) for n in numbers) else get_default_dtype()
     return make(np.arange(*((0, start, step) if stop is None else numbers), dtype=to.array_type))
 
 
-def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True) -> Any:
-    """So many numbers at equal distances, the last of which is stop unless endpoint is False."""
+def linspace(start: complex, stop: complex, /, num: int, *, dtype: dtype | None = None,
+             device: device | str | None = None, endpoint: bool = True) -> Any:
+    """Return so many numbers at equal distances, the last of which is stop unless endpoint is False."""
     check_device(device)
     to = default_for(1.0, start, stop) if dtype is None else as_dtype(dtype)
     return make(np.linspace(start, stop, num, endpoint=endpoint, dtype=to.array_type))
 
 
-def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Any:
-    """Ones on a diagonal, zeros elsewhere."""
+def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: dtype | None = None,
+        device: device | str | None = None) -> Any:
+    """Return ones on a diagonal, zeros elsewhere."""
     check_device(device)
     return make(np.eye(n_rows, n_cols, k, (get_default_dtype() if dtype is None else as_dtype(dtype)).array_type))
 
 
-def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Any]:
-    """A tensor of coordinates for each axis of a grid."""
+def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
+    """Return a tensor of coordinates for each axis of a grid."""
     return list(arrange.meshgrid(*arrays, indexing=indexing)) if arrays else []
 
 
-def tril(x: Any, /, *, k: int = 0) -> Any:
-    """The matrix with zeros above its diagonal k."""
+def tril(x: Tensor, /, *, k: int = 0) -> Any:
+    """Return the matrix with zeros above its diagonal k."""
     return matrices.tril(tensor_argument(x, "tril"), k)
 
 
-def triu(x: Any, /, *, k: int = 0) -> Any:
-    """The matrix with zeros below its diagonal k."""
+def triu(x: Tensor, /, *, k: int = 0) -> Any:
+    """Return the matrix with zeros below its diagonal k."""
     return matrices.triu(tensor_argument(x, "triu"), k)

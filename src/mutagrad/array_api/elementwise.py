@@ -8,20 +8,21 @@ from ..arrays import np
 from ..core.factory import make
 from ..ops.math import complex as parts, elementwise as ops, special
 from ..ops.shape.shape import clone, tensor_argument
+from ..tensors.tensor import Tensor
 from .kinds import common
 
 
-def of_one(name: str, operation: Callable[..., Any]) -> Any:
-    """An operation on one tensor, which the standard passes by position."""
-    def function(x: Any, /) -> Any:
+def of_one(name: str, operation: Callable[..., Tensor]) -> Any:
+    """Return an operation on one tensor, which the standard passes by position."""
+    def function(x: Tensor, /) -> Tensor:
         return operation(tensor_argument(x, name))
 
     return named(function, name, f"The standard's `{name}`: {operation.__name__} of every element.")
 
 
-def of_two(name: str, operation: Callable[..., Any]) -> Any:
-    """An operation on two operands, converted as the standard promotes them."""
-    def function(x1: Any, x2: Any, /) -> Any:
+def of_two(name: str, operation: Callable[..., Tensor]) -> Any:
+    """Return an operation on two operands, converted as the standard promotes them."""
+    def function(x1: Tensor | complex, x2: Tensor | complex, /) -> Tensor:
         return operation(*common(name, x1, x2))
 
     return named(function, name, f"The standard's `{name}`: {operation.__name__} of corresponding elements.")
@@ -33,16 +34,16 @@ def named(function: Any, name: str, text: str) -> Any:
     return function
 
 
-def _sign(x: Any) -> Any:
+def _sign(x: Tensor) -> Any:
     """As PyTorch's, but the sign of nan is nan."""
     return ops.where(make(np.isnan(x._array)), x, ops.sgn(x)) if x._array.dtype.kind in "fc" else ops.sgn(x)
 
 
-def _real(x: Any) -> Any:
+def _real(x: Tensor) -> Tensor:
     return parts.real(x) if x._array.dtype.kind == "c" else x
 
 
-def _imag(x: Any) -> Any:
+def _imag(x: Tensor) -> Any:
     return parts.imag(x) if x._array.dtype.kind == "c" else make(np.zeros_like(x._array))
 
 
@@ -115,15 +116,15 @@ remainder = of_two("remainder", ops.remainder)
 subtract = of_two("subtract", ops.sub_values)
 
 
-def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
-    """The tensor limited to between min and max, numbers or tensors; None is no limit."""
+def clip(x: Tensor, /, min: Tensor | float | None = None, max: Tensor | float | None = None) -> Any:
+    """Return the tensor limited to between min and max, numbers or tensors; None is no limit."""
     if min is None and max is None:
         return clone(tensor_argument(x, "clip"))
     x, *limits = common("clip", x, *(v for v in (min, max) if v is not None))
     return ops.clamp(x, None if min is None else limits[0], None if max is None else limits[-1])
 
 
-def where(condition: Any, x1: Any, x2: Any, /) -> Any:
-    """Elements of x1 where the condition holds, else of x2."""
+def where(condition: Tensor, x1: Tensor | complex, x2: Tensor | complex, /) -> Any:
+    """Return elements of x1 where the condition holds, else of x2."""
     numbers = isinstance(x1, (bool, int, float, complex)) and isinstance(x2, (bool, int, float, complex))
     return ops.where(condition, *((x1, x2) if numbers else common("where", x1, x2)))

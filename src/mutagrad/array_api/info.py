@@ -12,25 +12,26 @@ class Info:
     """What this library can do, as the standard asks it."""
 
     def capabilities(self) -> dict[str, Any]:
-        """Whether shapes may depend on values, and how many axes there can be."""
+        """Return whether shapes may depend on values, and how many axes there can be."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> device:
-        """Where new tensors are."""
+        """Return the device of new tensors."""
         return CPU
 
     def devices(self) -> list[device]:
-        """Where tensors can be."""
+        """Return the devices that there are."""
         return [CPU]
 
-    def default_dtypes(self, *, device: Any = None) -> dict[str, dtype]:
-        """The types of new tensors."""
+    def default_dtypes(self, *, device: device | str | None = None) -> dict[str, dtype]:
+        """Return the types of new tensors."""
         check_device(device)
         real = get_default_dtype()
         return {"real floating": real, "complex floating": real.to_complex(), "integral": int64, "indexing": int64}
 
-    def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, dtype]:
-        """The types of a kind, by name."""
+    def dtypes(self, *, device: device | str | None = None,
+               kind: str | tuple[str, ...] | None = None) -> dict[str, dtype]:
+        """Return the types of a kind, by name."""
         check_device(device)
         known = KINDS["bool"] + KINDS["numeric"]
         return {d.name: d for d in known if kind is None or isdtype(d, kind)}

@@ -13,116 +13,119 @@ from ..core.storage import TensorBase
 from ..ops.select import selecting
 from ..ops.shape import joining as arrange, shape as shapes
 from ..ops.shape.shape import tensor_argument, whole_dim
+from ..tensors.tensor import Tensor
 from .kinds import as_type, common
 
 
 def axes_of(axis: int | tuple[int, ...] | None, ndim: int, name: str) -> tuple[int, ...]:
-    """Axes counted from the front: all for None, none for an empty tuple (for which PyTorch's functions take all)."""
+    """Return axes counted from the front: all for None, none for an empty tuple (where PyTorch's take all)."""
     if axis is None:
         return tuple(range(ndim))
     return tuple(whole_dim(a, ndim, name) for a in ((axis,) if isinstance(axis, int) else axis))
 
 
-def flat(x: Any) -> Any:
+def flat(x: Tensor) -> Any:
     return shapes.reshape(x, (prod(x.shape),))
 
 
-def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
-    """The tensors one after the other along an axis, or all their elements in a row for None."""
+def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Any:
+    """Return the tensors one after the other along an axis, or all their elements in a row for None."""
     parts = common("concat", *arrays)
     return shapes.cat([flat(x) for x in parts], 0) if axis is None else shapes.cat(parts, axis)
 
 
-def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Any:
-    """The tensors side by side along a new axis."""
+def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Any:
+    """Return the tensors side by side along a new axis."""
     return shapes.stack(common("stack", *arrays), axis)
 
 
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
-    """The slices along an axis."""
+def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+    """Return the slices along an axis."""
     return tuple(shapes.unbind(tensor_argument(x, "unstack"), axis))
 
 
-def expand_dims(x: Any, /, axis: int | tuple[int, ...]) -> Any:
-    """The tensor with new axes of size 1 at these places of the result."""
+def expand_dims(x: Tensor, /, axis: int | tuple[int, ...]) -> Tensor:
+    """Return the tensor with new axes of size 1 at these places of the result."""
     x, places = tensor_argument(x, "expand_dims"), axis if isinstance(axis, tuple) else (axis,)
     for a in sorted(whole_dim(a, len(x.shape) + len(places), "expand_dims") for a in places):
         x = shapes.unsqueeze(x, a)
     return x
 
 
-def squeeze(x: Any, /, axis: int | tuple[int, ...]) -> Any:
-    """The tensor without these axes, whose size must be 1."""
+def squeeze(x: Tensor, /, axis: int | tuple[int, ...]) -> Any:
+    """Return the tensor without these axes, whose size must be 1."""
     places = axes_of(axis, len(tensor_argument(x, "squeeze").shape), "squeeze")
     if any(x.shape[a] != 1 for a in places):
-        raise BadValue(f"squeeze: axis {axis} of shape {tuple(x.shape)} has a size other than 1", fix="squeeze(x, axis) of an axis of size 1")
+        raise BadValue(f"squeeze: axis {axis} of shape {tuple(x.shape)} has a size other than 1",
+                       fix="squeeze(x, axis) of an axis of size 1")
     return shapes.reshape(x, tuple(n for i, n in enumerate(x.shape) if i not in places))
 
 
-def flip(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Any:
-    """The elements in reverse order along these axes."""
+def flip(x: Tensor, /, *, axis: int | tuple[int, ...] | None = None) -> Any:
+    """Return the elements in reverse order along these axes."""
     return shapes.flip(x, axes_of(axis, len(tensor_argument(x, "flip").shape), "flip"))
 
 
-def moveaxis(x: Any, source: int | tuple[int, ...], destination: int | tuple[int, ...], /) -> Any:
-    """The axes at some places moved to others."""
+def moveaxis(x: Tensor, source: int | tuple[int, ...], destination: int | tuple[int, ...], /) -> Any:
+    """Move the axes at some places to others."""
     return shapes.movedim(tensor_argument(x, "moveaxis"), source, destination)
 
 
-def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Any:
-    """The axes in another order."""
+def permute_dims(x: Tensor, /, axes: tuple[int, ...]) -> Any:
+    """Put the axes in another order."""
     return shapes.permute(tensor_argument(x, "permute_dims"), tuple(axes))
 
 
-def matrix_transpose(x: Any, /) -> Any:
-    """The last two axes exchanged."""
+def matrix_transpose(x: Tensor, /) -> Any:
+    """Exchange the last two axes."""
     return shapes.transpose(tensor_argument(x, "matrix_transpose"), -2, -1)
 
 
-def reshape(x: Any, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Any:
-    """The elements in another shape: a view where that is possible, unless a copy is asked for or forbidden."""
+def reshape(x: Tensor, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Any:
+    """Return the elements in another shape: a view where that is possible, unless a copy is asked for or forbidden."""
     x = tensor_argument(x, "reshape")
     if copy is False:
         return shapes.view_as_shape(x, *shape)
     return shapes.reshape(shapes.clone(x) if copy else x, tuple(shape))
 
 
-def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Any:
-    """Every element so many times in a row, along an axis or, for None, of all elements."""
+def repeat(x: Tensor, repeats: Tensor | int, /, *, axis: int | None = None) -> Any:
+    """Return every element so many times in a row, along an axis or, for None, of all elements."""
     x = tensor_argument(x, "repeat")
     times = as_type(repeats, int64) if isinstance(repeats, TensorBase) else repeats
     return arrange.repeat_interleave(flat(x) if axis is None else x, times, dim=0 if axis is None else axis)
 
 
-def tile(x: Any, repetitions: tuple[int, ...], /) -> Any:
-    """The whole tensor so many times along each axis."""
+def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Any:
+    """Return the whole tensor so many times along each axis."""
     return shapes.tile(tensor_argument(x, "tile"), tuple(repetitions))
 
 
-def roll(x: Any, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...] | None = None) -> Any:
-    """The elements moved along axes; what falls off one end comes in at the other."""
+def roll(x: Tensor, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...] | None = None) -> Any:
+    """Move the elements along axes; what falls off one end comes in at the other."""
     if isinstance(axis, tuple) and isinstance(shift, int):
         shift = (shift,) * len(axis)
     return shapes.roll(tensor_argument(x, "roll"), shift, axis)
 
 
-def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
-    """The elements at these positions along an axis, which may be left out for vectors."""
+def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
+    """Return the elements at these positions along an axis, which may be left out for vectors."""
     x = tensor_argument(x, "take")
     if axis is None and len(x.shape) != 1:
-        raise BadValue(f"take: a tensor of shape {tuple(x.shape)} has several axes to take along", fix="take(x, indices, axis=0)")
+        raise BadValue(f"take: a tensor of shape {tuple(x.shape)} has several axes to take along",
+                       fix="take(x, indices, axis=0)")
     place = whole_dim(0 if axis is None else axis, len(x.shape), "take")
     return x[(slice(None),) * place + (as_type(tensor_argument(indices, "take"), int64),)]
 
 
-def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:
-    """For every place the element at the position along the axis that `indices` has there."""
+def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Any:
+    """Return for every place the element at the position along the axis that `indices` has there."""
     places = as_type(tensor_argument(indices, "take_along_axis"), int64)
     return selecting.take_along_dim(tensor_argument(x, "take_along_axis"), places, axis)
 
 
-def nonzero(x: Any, /) -> tuple[Any, ...]:
-    """The positions of the elements that are not zero, a tensor for each axis."""
+def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
+    """Return the positions of the elements that are not zero, a tensor for each axis."""
     if not tensor_argument(x, "nonzero").shape:
         raise BadValue("nonzero: a 0-d tensor has no positions", fix="nonzero(reshape(x, (1,)))")
     return tuple(make(places) for places in np.nonzero(x._array))

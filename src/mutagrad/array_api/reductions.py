@@ -1,17 +1,19 @@
 """The standard's functions that summarize, search or sort elements along axes."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..arrays import np
 from ..base.errors import BadValue
-from ..core.dtypes import as_dtype, bool_, int64, uint64
+from ..core.dtypes import as_dtype, bool_, dtype, int64, uint64
 from ..core.factory import make
 from ..core.storage import TensorBase
 from ..ops.math import differences
 from ..ops.reduce import reductions as reduce
 from ..ops.select import searching, sorting
 from ..ops.shape.shape import cat, clone, tensor_argument, whole_dim
+from ..tensors.tensor import Tensor
 from .creation import full
 from .kinds import KINDS, as_floating, as_type, common, type_of
 from .manipulation import axes_of, flat
@@ -19,160 +21,167 @@ from .manipulation import axes_of, flat
 Axis = int | tuple[int, ...] | None
 
 
-def summable(x: Any, dtype: Any, name: str) -> Any:
-    """The tensor in the type of its sum: integers have 64 bits, and stay without a sign where they have none."""
+def summable(x: Tensor, dtype: dtype | None, name: str) -> Any:
+    """Return the tensor in the type of its sum: integers have 64 bits, and stay without a sign where they have none."""
     kind = type_of(tensor_argument(x, name))
     if dtype is not None:
         return as_type(x, as_dtype(dtype))
-    wide = uint64 if kind in KINDS["unsigned integer"] else int64 if kind in KINDS["signed integer"] or kind is bool_ else kind
-    return as_type(x, wide)
+    if kind in KINDS["unsigned integer"]:
+        return as_type(x, uint64)
+    return as_type(x, int64 if kind in KINDS["signed integer"] or kind is bool_ else kind)
 
 
-# ------------------------------------------------------------------------------------------------------------- statistics
+# ----------------------------------------------------------------------------------------------------------- statistics
 
-def sum(x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Any:
-    """The sum over all elements, or along axes."""
+def sum(x: Tensor, /, *, axis: Axis = None, dtype: dtype | None = None, keepdims: bool = False) -> Any:
+    """Return the sum over all elements, or along axes."""
     x = summable(x, dtype, "sum")
     return reduce.sum_dims(x, axes_of(axis, len(x.shape), "sum"), keepdims)
 
 
-def prod(x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Any:
-    """The product of all elements, or along axes."""
+def prod(x: Tensor, /, *, axis: Axis = None, dtype: dtype | None = None, keepdims: bool = False) -> Any:
+    """Return the product of all elements, or along axes."""
     x = summable(x, dtype, "prod")
     return reduce.prod_dims(x, axes_of(axis, len(x.shape), "prod"), keepdims)
 
 
-def mean(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
-    """The average of all elements, or along axes."""
+def mean(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
+    """Return the average of all elements, or along axes."""
     x = as_floating(x, "mean")
     return reduce.mean_dims(x, axes_of(axis, len(x.shape), "mean"), keepdims)
 
 
-def var(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Any:
-    """The variance: squared deviations from the average, over their number less the correction."""
+def var(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Any:
+    """Return the variance: squared deviations from the average, over their number less the correction."""
     x = as_floating(x, "var")
     return reduce.var_dims(x, axes_of(axis, len(x.shape), "var"), keepdims, correction)
 
 
-def std(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Any:
-    """The square root of the variance."""
+def std(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Any:
+    """Return the square root of the variance."""
     x = as_floating(x, "std")
     return reduce.std_dims(x, axes_of(axis, len(x.shape), "std"), keepdims, correction)
 
 
-def _extreme(name: str, operation: Any, x: Any, axis: Axis, keepdims: bool) -> Any:
+def _extreme(name: str, operation: Callable[..., Tensor], x: Tensor, axis: Axis, keepdims: bool) -> Tensor:
     dims = axes_of(axis, len(tensor_argument(x, name).shape), name)
     reduce.not_empty(x, dims, name)
     return operation(x, dims, keepdims) if dims else clone(x)
 
 
-def max(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
-    """The largest of all elements, or along axes."""
+def max(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Return the largest of all elements, or along axes."""
     return _extreme("max", reduce.amax_dims, x, axis, keepdims)
 
 
-def min(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
-    """The smallest of all elements, or along axes."""
+def min(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Return the smallest of all elements, or along axes."""
     return _extreme("min", reduce.amin_dims, x, axis, keepdims)
 
 
-def _running(name: str, operation: Any, first: int, x: Any, axis: int | None, dtype: Any, include_initial: bool) -> Any:
+def _running(name: str, operation: Callable[..., Tensor], first: int, x: Tensor, axis: int | None, dtype: dtype | None,
+             include_initial: bool) -> Any:
     x = summable(x, dtype, name)
     if axis is None and len(x.shape) != 1:
-        raise BadValue(f"{name}: a tensor of shape {tuple(x.shape)} has several axes to go along", fix=f"{name}(x, axis=0)")
+        raise BadValue(f"{name}: a tensor of shape {tuple(x.shape)} has several axes to go along",
+                       fix=f"{name}(x, axis=0)")
     dim = whole_dim(0 if axis is None else axis, len(x.shape), name)
     found = operation(x, dim)
     if not include_initial:
         return found
-    return cat([full(tuple(1 if i == dim else n for i, n in enumerate(x.shape)), first, dtype=type_of(found)), found], dim)
+    shape = tuple(1 if i == dim else n for i, n in enumerate(x.shape))
+    return cat([full(shape, first, dtype=type_of(found)), found], dim)
 
 
-def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
-    """The sum of each element and all before it, after a zero if `include_initial`."""
+def cumulative_sum(x: Tensor, /, *, axis: int | None = None, dtype: dtype | None = None,
+                   include_initial: bool = False) -> Any:
+    """Return the sum of each element and all before it, after a zero if `include_initial`."""
     return _running("cumulative_sum", reduce.cumsum_dim, 0, x, axis, dtype, include_initial)
 
 
-def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
-    """The product of each element and all before it, after a one if `include_initial`."""
+def cumulative_prod(x: Tensor, /, *, axis: int | None = None, dtype: dtype | None = None,
+                    include_initial: bool = False) -> Any:
+    """Return the product of each element and all before it, after a one if `include_initial`."""
     return _running("cumulative_prod", reduce.cumprod_dim, 1, x, axis, dtype, include_initial)
 
 
-def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Any:
-    """The differences of neighbours along an axis, n times over."""
+def diff(x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None,
+         append: Tensor | None = None) -> Any:
+    """Return the differences of neighbours along an axis, n times over."""
     x, *ends = common("diff", x, *(v for v in (prepend, append) if v is not None))
     return differences.diff(x, n, axis, None if prepend is None else ends[0], None if append is None else ends[-1])
 
 
-def all(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
-    """Whether all elements are true."""
+def all(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
+    """Return whether all elements are true."""
     return make(np.all(tensor_argument(x, "all")._array, axis, keepdims=keepdims))
 
 
-def any(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
-    """Whether some element is true."""
+def any(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
+    """Return whether some element is true."""
     return make(np.any(tensor_argument(x, "any")._array, axis, keepdims=keepdims))
 
 
-# ---------------------------------------------------------------------------------------------------- searching, sorting
+# --------------------------------------------------------------------------------------------------- searching, sorting
 
-def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any:
-    """The position of the first largest element, among all or along an axis."""
+def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Any:
+    """Return the position of the first largest element, among all or along an axis."""
     return make(np.argmax(tensor_argument(x, "argmax")._array, axis, keepdims=keepdims))
 
 
-def argmin(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any:
-    """The position of the first smallest element, among all or along an axis."""
+def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Any:
+    """Return the position of the first smallest element, among all or along an axis."""
     return make(np.argmin(tensor_argument(x, "argmin")._array, axis, keepdims=keepdims))
 
 
-def count_nonzero(x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
-    """How many elements are not zero."""
+def count_nonzero(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
+    """Return how many elements are not zero."""
     return make(np.add.reduce(tensor_argument(x, "count_nonzero")._array != 0, axis, np.int64, keepdims=keepdims))
 
 
-def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None) -> Any:
-    """Where in the sorted vector x1 the elements of x2 belong."""
+def searchsorted(x1: Tensor, x2: Tensor, /, *, side: str = "left", sorter: Tensor | None = None) -> Any:
+    """Return where in the sorted vector x1 the elements of x2 belong."""
     sequence, values = (v._array if isinstance(v, TensorBase) else v for v in common("searchsorted", x1, x2))
     return make(np.searchsorted(sequence, values, side, None if sorter is None else sorter._array))
 
 
-def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
-    """The positions of the elements in sorted order."""
+def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
+    """Return the positions of the elements in sorted order."""
     return sorting.argsort(tensor_argument(x, "argsort"), axis, descending, stable)
 
 
-def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
-    """The elements in sorted order."""
+def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
+    """Return the elements in sorted order."""
     return sorting.sort(tensor_argument(x, "sort"), axis, descending, stable).values
 
 
-# ------------------------------------------------------------------------------------------------------------------- sets
+# ----------------------------------------------------------------------------------------------------------------- sets
 
 class UniqueAll(NamedTuple):
     """What `unique_all` finds."""
 
-    values: Any
-    indices: Any
-    inverse_indices: Any
-    counts: Any
+    values: Tensor
+    indices: Tensor
+    inverse_indices: Tensor
+    counts: Tensor
 
 
 class UniqueCounts(NamedTuple):
     """What `unique_counts` finds."""
 
-    values: Any
-    counts: Any
+    values: Tensor
+    counts: Tensor
 
 
 class UniqueInverse(NamedTuple):
     """What `unique_inverse` finds."""
 
-    values: Any
-    inverse_indices: Any
+    values: Tensor
+    inverse_indices: Tensor
 
 
-def unique_all(x: Any, /) -> UniqueAll:
-    """The different elements in sorted order, where each is first, which one each element is, and how often each occurs.
+def unique_all(x: Tensor, /) -> UniqueAll:
+    """Return the different elements in sorted order, where each is first, which one each element is, and how often.
 
     No nan equals another, so each is an element of its own.
     """
@@ -180,23 +189,23 @@ def unique_all(x: Any, /) -> UniqueAll:
     return UniqueAll(flat(x)[make(first)], make(first), make(inverse.reshape(x.shape)), make(counts))
 
 
-def unique_counts(x: Any, /) -> UniqueCounts:
-    """The different elements, and how often each occurs."""
+def unique_counts(x: Tensor, /) -> UniqueCounts:
+    """Return the different elements, and how often each occurs."""
     found = unique_all(x)
     return UniqueCounts(found.values, found.counts)
 
 
-def unique_inverse(x: Any, /) -> UniqueInverse:
-    """The different elements, and which one each element is."""
+def unique_inverse(x: Tensor, /) -> UniqueInverse:
+    """Return the different elements, and which one each element is."""
     found = unique_all(x)
     return UniqueInverse(found.values, found.inverse_indices)
 
 
-def unique_values(x: Any, /) -> Any:
-    """The different elements."""
+def unique_values(x: Tensor, /) -> Tensor:
+    """Return the different elements."""
     return unique_all(x).values
 
 
-def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:
-    """Whether each element of x1 is among those of x2."""
+def isin(x1: Tensor, x2: Tensor, /, *, invert: bool = False) -> Any:
+    """Return whether each element of x1 is among those of x2."""
     return searching.isin(*common("isin", x1, x2), invert=invert)

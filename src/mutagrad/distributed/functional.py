@@ -1,12 +1,17 @@
-"""Communication that gradients pass through, `torch.distributed.nn.functional`: in a group of one, what comes back is what was given."""
+"""Communication that gradients pass through, `torch.distributed.nn.functional`: a group of one gets what it gives."""
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ..base.errors import BadValue
-from . import ReduceOp, get_world_size
+from . import ProcessGroup, ReduceOp, get_world_size
 
-__all__ = ["all_gather", "all_reduce", "all_to_all", "all_to_all_single", "broadcast", "gather", "reduce", "reduce_scatter", "scatter"]
+if TYPE_CHECKING:
+    from ..tensors.tensor import Tensor
+
+__all__ = ["all_gather", "all_reduce", "all_to_all", "all_to_all_single", "broadcast", "gather", "reduce",
+           "reduce_scatter", "scatter"]
 
 
 def _from_first(name: str, rank: int) -> None:
@@ -14,63 +19,66 @@ def _from_first(name: str, rank: int) -> None:
         raise BadValue(f"distributed.nn.{name}: the only process is 0, not {rank}", fix="0")
 
 
-def _one(name: str, tensors: Any) -> Any:
+def _one(name: str, tensors: Sequence[Tensor]) -> Tensor:
     """Return the one tensor for the one process."""
     if len(tensors) != get_world_size():
         raise BadValue(f"distributed.nn.{name}: {len(tensors)} tensors for 1 process", fix="a list of one tensor")
     return tensors[0].clone()
 
 
-def all_reduce(tensor: Any, op: Any = ReduceOp.SUM, group: Any = None) -> Any:
+def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None) -> Tensor:
     """Combine the tensors of all processes, of which this has the only one."""
     get_world_size(group)
     return tensor.clone()
 
 
-def broadcast(tensor: Any, src: int, group: Any = None) -> Any:
+def broadcast(tensor: Tensor, src: int, group: ProcessGroup | None = None) -> Tensor:
     """Return the tensor of one process to all."""
     get_world_size(group)
     _from_first("broadcast", src)
     return tensor.clone()
 
 
-def reduce(tensor: Any, dst: int, op: Any = ReduceOp.SUM, group: Any = None) -> Any:
+def reduce(tensor: Tensor, dst: int, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None) -> Tensor:
     """Combine the tensors of all processes for one of them."""
     get_world_size(group)
     _from_first("reduce", dst)
     return tensor.clone()
 
 
-def all_gather(tensor: Any, group: Any = None) -> tuple[Any, ...]:
+def all_gather(tensor: Tensor, group: ProcessGroup | None = None) -> tuple[Tensor, ...]:
     """Return the tensors of all processes to all."""
     get_world_size(group)
     return (tensor.clone(),)
 
 
-def gather(tensor: Any, dst: int = 0, group: Any = None) -> tuple[Any, ...]:
+def gather(tensor: Tensor, dst: int = 0, group: ProcessGroup | None = None) -> tuple[Tensor, ...]:
     """Return the tensors of all processes to one."""
     _from_first("gather", dst)
     return all_gather(tensor, group)
 
 
-def scatter(tensors: Any, src: int = 0, group: Any = None) -> Any:
+def scatter(tensors: Sequence[Tensor], src: int = 0, group: ProcessGroup | None = None) -> Tensor:
     """Give each process one of the tensors that one process has."""
     _from_first("scatter", src)
     return _one("scatter", tensors)
 
 
-def reduce_scatter(output: Any, input_list: Any, op: Any = ReduceOp.SUM, group: Any = None) -> Any:
+def reduce_scatter(output: Tensor, input_list: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM,
+                   group: ProcessGroup | None = None) -> Tensor:
     """Combine lists of tensors, and give each process one of the results."""
     return output.copy_(_one("reduce_scatter", input_list))
 
 
-def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = None) -> tuple[Any, ...]:
+def all_to_all(output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor],
+               group: ProcessGroup | None = None) -> tuple[Tensor, ...]:
     """Give each process one tensor of every process."""
     found = _one("all_to_all", input_tensor_list)
     return tuple(output.copy_(found) for output in output_tensor_list)
 
 
-def all_to_all_single(output: Any, input: Any, output_split_sizes: Any = None, input_split_sizes: Any = None, group: Any = None) -> Any:
+def all_to_all_single(output: Tensor, input: Tensor, output_split_sizes: Sequence[int] | None = None,
+                      input_split_sizes: Sequence[int] | None = None, group: ProcessGroup | None = None) -> Tensor:
     """Give each process a part of the tensor of every process."""
     get_world_size(group)
     return output.copy_(input)

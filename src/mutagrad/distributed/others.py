@@ -10,7 +10,8 @@ from ..base.errors import NotSupported
 
 
 def _refuse(name: str) -> NotSupported:
-    return NotSupported(f"distributed.{name}: one process computes here", why="there is no communication between processes",
+    return NotSupported(f"distributed.{name}: one process computes here",
+                        why="there is no communication between processes",
                         fix="the model, its optimizer and its tensors themselves")
 
 
@@ -39,8 +40,8 @@ class RRef(ZeroRedundancyOptimizer):
 
 FSDPModule = FullyShardedDataParallel
 _FUNCTIONS = frozenset([
-    "context", "distribute_module", "distribute_tensor", "fully_shard", "implicit_replication", "init_device_mesh", "init_rpc", "remote",
-    "rpc_async", "rpc_sync", "shutdown"])
+    "context", "distribute_module", "distribute_tensor", "fully_shard", "implicit_replication", "init_device_mesh",
+    "init_rpc", "remote", "rpc_async", "rpc_sync", "shutdown"])
 
 
 def record(fn: Any, error_handler: Any = None) -> Any:

@@ -1,15 +1,18 @@
 """The Bernoulli distribution."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..autograd import no_grad
 from ..base.modes import keeps_modes
+from ..core.size import Size
 from ..nn.functional import binary_cross_entropy_with_logits
 from ..ops.create.create import arange, full_like
 from ..ops.math.elementwise import where
 from ..ops.random.sampling import bernoulli
 from ..ops.shape.shape import broadcast_tensors
+from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 from .odds import BinaryOdds
@@ -28,14 +31,15 @@ class Bernoulli(BinaryOdds, Distribution):
     support = constraints.boolean
     has_enumerate_support = True
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(self, probs: Tensor | float | None = None, logits: Tensor | float | None = None,
+                 validate_args: bool | None = None) -> None:
         name = self._set_odds(probs, logits)
         given, = numbers_or_tensors(self.__dict__[name])
         self.__dict__[name] = given
         super().__init__(given.shape, validate_args=validate_args)
 
     @property
-    def param_shape(self) -> Any:
+    def param_shape(self) -> Size:
         return self._batch_shape
 
     @property
@@ -51,16 +55,16 @@ class Bernoulli(BinaryOdds, Distribution):
         return self.probs * (1 - self.probs)
 
     @keeps_modes
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Any:
         with no_grad():
             return bernoulli(self.probs.expand(*self._extended_shape(sample_shape)).contiguous())
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         logits, value = broadcast_tensors(self.logits, value)
         return -binary_cross_entropy_with_logits(logits, value.to(logits.dtype), reduction="none")
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
     def enumerate_support(self, expand: bool = True) -> Any:

@@ -1,9 +1,11 @@
 """The beta distribution."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..ops.shape.shape import stack
+from ..tensors.tensor import Tensor
 from . import constraints
 from .dirichlet import Dirichlet
 from .distribution import Distribution, numbers_or_tensors
@@ -18,20 +20,21 @@ class Beta(Distribution):
     support = constraints.unit_interval
     has_rsample = True
 
-    def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, concentration1: Tensor | float, concentration0: Tensor | float,
+                 validate_args: bool | None = None) -> None:
         self._dirichlet = Dirichlet(stack(numbers_or_tensors(concentration1, concentration0), -1), validate_args)
         super().__init__(self._dirichlet.batch_shape, validate_args=validate_args)
 
     @property
-    def concentration1(self) -> Any:
+    def concentration1(self) -> Tensor:
         return self._dirichlet.concentration[..., 0]
 
     @property
-    def concentration0(self) -> Any:
+    def concentration0(self) -> Tensor:
         return self._dirichlet.concentration[..., 1]
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.concentration1 / (self.concentration1 + self.concentration0)
 
     @property
@@ -39,14 +42,14 @@ class Beta(Distribution):
         return self._dirichlet.mode[..., 0]
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         total = self.concentration1 + self.concentration0
         return self.concentration1 * self.concentration0 / (total ** 2 * (total + 1))
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         return self._dirichlet.rsample(sample_shape)[..., 0]
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Any:
         self._validate_sample(value)
         return self._dirichlet.log_prob(stack([value, 1.0 - value], -1))
 

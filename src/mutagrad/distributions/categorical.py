@@ -1,15 +1,19 @@
 """The categorical distribution."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..autograd import no_grad
 from ..base.modes import keeps_modes
 from ..core.dtypes import finfo, int64
+from ..core.size import Size
 from ..ops.create.create import arange, full
 from ..ops.random.sampling import multinomial
 from ..ops.shape.shape import broadcast_tensors
+from ..tensors.tensor import Tensor
 from . import constraints
+from .constraints import Constraint
 from .distribution import Distribution
 from .odds import Odds
 
@@ -28,17 +32,18 @@ class Categorical(Odds, Distribution):
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     has_enumerate_support = True
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(self, probs: Tensor | None = None, logits: Tensor | None = None,
+                 validate_args: bool | None = None) -> None:
         given = self._set_odds(probs, logits)
         self._num_events = given.shape[-1]
         super().__init__(given.shape[:-1], validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
-    def support(self) -> Any:
+    def support(self) -> Constraint:
         return constraints.integer_interval(0, self._num_events - 1)
 
     @property
-    def param_shape(self) -> Any:
+    def param_shape(self) -> Size:
         return (self.probs if "probs" in self.__dict__ else self.logits).shape
 
     @property
@@ -52,7 +57,7 @@ class Categorical(Odds, Distribution):
         return self.probs.argmax(-1)
 
     @keeps_modes
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Any:
         count = 1
         for n in sample_shape:
             count *= n
@@ -60,7 +65,7 @@ class Categorical(Odds, Distribution):
             drawn = multinomial(self.probs.reshape(-1, self._num_events), count, True)
         return drawn.t().reshape(self._extended_shape(sample_shape))
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Any:
         self._validate_sample(value)
         places, logits = broadcast_tensors(value.to(int64).unsqueeze(-1), self.logits)
         return logits.gather(-1, places[..., :1]).squeeze(-1)

@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ..ops.create.create import empty, full_like
+from ..tensors.tensor import Tensor
 from .location_scale import LocationScale
 
 __all__ = ["Cauchy"]
@@ -18,26 +20,26 @@ class Cauchy(LocationScale):
         return full_like(self.loc, math.nan)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.loc
 
     @property
     def variance(self) -> Any:
         return full_like(self.loc, math.inf)
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         return self.loc + empty(self._extended_shape(sample_shape), dtype=self.loc.dtype).cauchy_() * self.scale
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         return -math.log(math.pi) - self.scale.log() - (((value - self.loc) / self.scale) ** 2).log1p()
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         return ((value - self.loc) / self.scale).atan() / math.pi + 0.5
 
-    def icdf(self, value: Any) -> Any:
+    def icdf(self, value: Tensor) -> Tensor:
         return (math.pi * (value - 0.5)).tan() * self.scale + self.loc
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return math.log(4 * math.pi) + self.scale.log()

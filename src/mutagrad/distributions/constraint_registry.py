@@ -42,20 +42,22 @@ class ConstraintRegistry:
         self._registry: dict[type, Factory] = {}
 
     def register(self, constraint: Any, factory: Factory | None = None) -> Any:
-        """Enters the function that makes the transform for a class of constraints; or is a decorator for it."""
+        """Enter the function that makes the transform for a class of constraints; or return a decorator for it."""
         if factory is None:
             return lambda factory: self.register(constraint, factory)
         kind = type(constraint) if isinstance(constraint, Constraint) else constraint
         if not isinstance(kind, type) or not issubclass(kind, Constraint):
-            raise BadArgument(f"register: Expected constraint to be either a Constraint subclass or instance, but got {constraint!r}")
+            raise BadArgument("register: Expected constraint to be either a Constraint subclass or instance, "
+                              f"but got {constraint!r}")
         self._registry[kind] = factory
         return factory
 
     def __call__(self, constraint: Constraint) -> Transform:
         factory = self._registry.get(type(constraint))
         if factory is None:
-            raise NotSupported(f"Cannot transform {type(constraint).__name__} constraints", why="none has been registered",
-                               fix=f"register({type(constraint).__name__})")
+            name = type(constraint).__name__
+            raise NotSupported(f"Cannot transform {name} constraints", why="none has been registered",
+                               fix=f"register({name})")
         return factory(constraint)
 
 
@@ -107,7 +109,8 @@ _register(constraints.corr_cholesky)(lambda constraint: CorrCholeskyTransform())
 
 
 def _of_parts(registry: ConstraintRegistry) -> None:
-    registry.register(constraints.independent, lambda c: IndependentTransform(registry(c.base_constraint), c.reinterpreted_batch_ndims))
+    registry.register(constraints.independent,
+                      lambda c: IndependentTransform(registry(c.base_constraint), c.reinterpreted_batch_ndims))
     registry.register(constraints.cat, lambda c: CatTransform([registry(part) for part in c.cseq], c.dim, c.lengths))
     registry.register(constraints.stack, lambda c: StackTransform([registry(part) for part in c.cseq], c.dim))
 

@@ -16,21 +16,24 @@ from ..ops.linalg.matrices import tril
 from ..ops.linalg.spectral import eigvalsh
 from ..ops.reduce.reductions import all as all_of
 from ..ops.shape.shape import cat as joined, stack as stacked
+from ..tensors.tensor import Tensor
 
-__all__ = ["Constraint", "MixtureSameFamilyConstraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property", "greater_than",
-           "greater_than_eq", "half_open_interval", "independent", "integer_interval", "interval", "is_dependent", "less_than", "lower_cholesky",
-           "lower_triangular", "multinomial", "nonnegative", "nonnegative_integer", "one_hot", "positive", "positive_definite", "positive_integer",
-           "positive_semidefinite", "real", "real_vector", "simplex", "square", "stack", "symmetric", "unit_interval"]
+__all__ = ["Constraint", "MixtureSameFamilyConstraint", "boolean", "cat", "corr_cholesky", "dependent",
+           "dependent_property", "greater_than", "greater_than_eq", "half_open_interval", "independent",
+           "integer_interval", "interval", "is_dependent", "less_than", "lower_cholesky", "lower_triangular",
+           "multinomial", "nonnegative", "nonnegative_integer", "one_hot", "positive", "positive_definite",
+           "positive_integer", "positive_semidefinite", "real", "real_vector", "simplex", "square", "stack",
+           "symmetric", "unit_interval"]
 
 
 class Constraint:
     """A condition that `check` tells for each element, or for each vector or matrix where `event_dim` says so."""
 
-    is_discrete: Any = False
-    event_dim: Any = 0
+    is_discrete: bool = False
+    event_dim: int = 0
 
-    def check(self, value: Any) -> Any:
-        """Where the condition holds."""
+    def check(self, value: Tensor) -> Tensor:
+        """Return where the condition holds."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -38,7 +41,7 @@ class Constraint:
         return f"{type(self).__name__.lstrip('_')}({settings})"
 
 
-# ------------------------------------------------------------------------------------------------- said by other parameters
+# --------------------------------------------------------------------------------------------- said by other parameters
 
 class _Dependent(Constraint):
     """What a value may be depends on other parameters: an instance of the distribution knows."""
@@ -48,7 +51,8 @@ class _Dependent(Constraint):
 
     def _told(self, what: Any) -> Any:
         if what is NotImplemented:
-            raise NotSupported(f"{type(self).__name__}: is_discrete and event_dim are known to an instance only", fix="Uniform(0.0, 1.0).support")
+            raise NotSupported(f"{type(self).__name__}: is_discrete and event_dim are known to an instance only",
+                               fix="Uniform(0.0, 1.0).support")
         return what
 
     @property
@@ -64,17 +68,19 @@ class _Dependent(Constraint):
         return _Dependent(is_discrete=self._is_discrete if is_discrete is NotImplemented else is_discrete,
                           event_dim=self._event_dim if event_dim is NotImplemented else event_dim)
 
-    def check(self, value: Any) -> Any:
-        raise BadValue("Cannot determine validity of dependent constraint", why="it depends on the distribution's parameters")
+    def check(self, value: Tensor) -> Tensor:
+        raise BadValue("Cannot determine validity of dependent constraint",
+                       why="it depends on the distribution's parameters")
 
     def __repr__(self) -> str:
         return "Dependent()"
 
 
 class dependent_property(property, _Dependent):
-    """A property of a distribution that is a constraint: of the class it is a dependent one, of an instance the one that holds."""
+    """A property of a distribution that is a constraint: dependent for a class, the one that holds for an instance."""
 
-    def __init__(self, fn: Callable[[Any], Any] | None = None, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> None:
+    def __init__(self, fn: Callable[[Any], Any] | None = None, *, is_discrete: Any = NotImplemented,
+                 event_dim: Any = NotImplemented) -> None:
         super().__init__(fn)
         self._is_discrete, self._event_dim = is_discrete, event_dim
 
@@ -84,88 +90,88 @@ class dependent_property(property, _Dependent):
 
 
 def is_dependent(constraint: Any) -> bool:
-    """Whether only an instance of the distribution can tell."""
+    """Return whether only an instance of the distribution can tell."""
     return isinstance(constraint, _Dependent)
 
 
-# ---------------------------------------------------------------------------------------------------------------- numbers
+# -------------------------------------------------------------------------------------------------------------- numbers
 
 class _Real(Constraint):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return value == value
 
 
 class _Boolean(Constraint):
     is_discrete = True
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (value == 0) | (value == 1)
 
 
 class _GreaterThan(Constraint):
-    def __init__(self, lower_bound: Any) -> None:
+    def __init__(self, lower_bound: Tensor | float) -> None:
         self.lower_bound = lower_bound
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return self.lower_bound < value
 
 
 class _GreaterThanEq(_GreaterThan):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return self.lower_bound <= value
 
 
 class _LessThan(Constraint):
-    def __init__(self, upper_bound: Any) -> None:
+    def __init__(self, upper_bound: Tensor | float) -> None:
         self.upper_bound = upper_bound
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return value < self.upper_bound
 
 
 class _Interval(Constraint):
-    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
+    def __init__(self, lower_bound: Tensor | float, upper_bound: Tensor | float) -> None:
         self.lower_bound, self.upper_bound = lower_bound, upper_bound
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
 class _HalfOpenInterval(_Interval):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (self.lower_bound <= value) & (value < self.upper_bound)
 
 
 class _IntegerInterval(_Interval):
     is_discrete = True
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (value % 1 == 0) & super().check(value)
 
 
 class _IntegerGreaterThan(Constraint):
     is_discrete = True
 
-    def __init__(self, lower_bound: Any) -> None:
+    def __init__(self, lower_bound: Tensor | float) -> None:
         self.lower_bound = lower_bound
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (value % 1 == 0) & (value >= self.lower_bound)
 
 
-# ------------------------------------------------------------------------------------------------------ vectors, matrices
+# ---------------------------------------------------------------------------------------------------- vectors, matrices
 
 class _Simplex(Constraint):
     event_dim = 1
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6)
 
 
 class _OneHot(Constraint):
     is_discrete, event_dim = True, 1
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return ((value == 0) | (value == 1)).all(-1) & (value.sum(-1) == 1)
 
 
@@ -174,27 +180,27 @@ class _Multinomial(Constraint):
 
     is_discrete, event_dim = True, 1
 
-    def __init__(self, upper_bound: Any) -> None:
+    def __init__(self, upper_bound: Tensor | float) -> None:
         self.upper_bound = upper_bound
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (value >= 0).all(-1) & (value.sum(-1) == self.upper_bound)
 
 
 class _LowerTriangular(Constraint):
     event_dim = 2
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Any:
         return (tril(value) == value).flatten(-2).all(-1)
 
 
 class _LowerCholesky(_LowerTriangular):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Any:
         return super().check(value) & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
 
 
 class _CorrCholesky(_LowerCholesky):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Any:
         unit = ((value * value).sum(-1).sqrt() - 1).abs() <= finfo(value.dtype).eps * value.shape[-1] * 10
         return unit.all(-1) & super().check(value)
 
@@ -202,31 +208,33 @@ class _CorrCholesky(_LowerCholesky):
 class _Square(Constraint):
     event_dim = 2
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return value.new_full(value.shape[:-2], value.shape[-2] == value.shape[-1]).bool()
 
 
 class _Symmetric(_Square):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         square = super().check(value)
-        return square & ((value - value.mT).abs() <= 1e-6 + 1e-5 * value.mT.abs()).flatten(-2).all(-1) if bool(square.all()) else square
+        if not bool(square.all()):
+            return square
+        return square & ((value - value.mT).abs() <= 1e-6 + 1e-5 * value.mT.abs()).flatten(-2).all(-1)
 
 
 class _PositiveSemidefinite(_Symmetric):
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         symmetric = super().check(value)
         return symmetric & self._definite(eigvalsh(value.detach())).all(-1) if bool(symmetric.any()) else symmetric
 
-    def _definite(self, eigenvalues: Any) -> Any:
+    def _definite(self, eigenvalues: Tensor) -> Tensor:
         return eigenvalues >= -finfo(eigenvalues.dtype).eps * eigenvalues.abs().amax(-1, True)
 
 
 class _PositiveDefinite(_PositiveSemidefinite):
-    def _definite(self, eigenvalues: Any) -> Any:
+    def _definite(self, eigenvalues: Tensor) -> Tensor:
         return eigenvalues > 0
 
 
-# ---------------------------------------------------------------------------------------------------------- made of others
+# ------------------------------------------------------------------------------------------------------- made of others
 
 class _IndependentConstraint(Constraint):
     """The same for all elements of the last dimensions at once."""
@@ -235,17 +243,18 @@ class _IndependentConstraint(Constraint):
         self.base_constraint, self.reinterpreted_batch_ndims = base_constraint, reinterpreted_batch_ndims
 
     @property
-    def is_discrete(self) -> Any:  # type: ignore[override]
+    def is_discrete(self) -> bool:  # type: ignore[override]
         return self.base_constraint.is_discrete
 
     @property
-    def event_dim(self) -> Any:  # type: ignore[override]
+    def event_dim(self) -> int:  # type: ignore[override]
         return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         found, dims = self.base_constraint.check(value), self.reinterpreted_batch_ndims
         if found.ndim < dims:
-            raise BadValue(f"independent: Expected value.dim() >= {self.event_dim} but got {value.ndim}", why="a value has the dimensions of its event")
+            raise BadValue(f"independent: Expected value.dim() >= {self.event_dim} but got {value.ndim}",
+                           why="a value has the dimensions of its event")
         return all_of(found, tuple(range(-dims, 0))) if dims else found
 
     def __repr__(self) -> str:
@@ -259,14 +268,14 @@ class MixtureSameFamilyConstraint(Constraint):
         self.base_constraint = base_constraint
 
     @property
-    def is_discrete(self) -> Any:  # type: ignore[override]
+    def is_discrete(self) -> bool:  # type: ignore[override]
         return self.base_constraint.is_discrete
 
     @property
-    def event_dim(self) -> Any:  # type: ignore[override]
+    def event_dim(self) -> int:  # type: ignore[override]
         return self.base_constraint.event_dim
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return self.base_constraint.check(value.unsqueeze(-1 - self.event_dim)).all(-1)
 
     def __repr__(self) -> str:
@@ -280,15 +289,16 @@ class _Cat(Constraint):
         self.cseq, self.dim, self.lengths = list(cseq), dim, [1] * len(cseq) if lengths is None else list(lengths)
 
     @property
-    def is_discrete(self) -> Any:  # type: ignore[override]
+    def is_discrete(self) -> bool:  # type: ignore[override]
         return any(c.is_discrete for c in self.cseq)
 
     @property
-    def event_dim(self) -> Any:  # type: ignore[override]
+    def event_dim(self) -> int:  # type: ignore[override]
         return max(c.event_dim for c in self.cseq)
 
-    def check(self, value: Any) -> Any:
-        return joined([c.check(part) for c, part in zip(self.cseq, value.split(self.lengths, self.dim), strict=True)], self.dim)
+    def check(self, value: Tensor) -> Any:
+        parts = value.split(self.lengths, self.dim)
+        return joined([c.check(part) for c, part in zip(self.cseq, parts, strict=True)], self.dim)
 
 
 class _Stack(_Cat):
@@ -298,11 +308,11 @@ class _Stack(_Cat):
         super().__init__(cseq, dim)
 
     @property
-    def event_dim(self) -> Any:  # type: ignore[override]
+    def event_dim(self) -> int:  # type: ignore[override]
         dim = max(c.event_dim for c in self.cseq)
         return dim + (self.dim + dim < 0)
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Tensor) -> Any:
         return stacked([c.check(part) for c, part in zip(self.cseq, value.unbind(self.dim), strict=True)], self.dim)
 
 
@@ -314,4 +324,5 @@ nonnegative_integer, positive_integer = _IntegerGreaterThan(0), _IntegerGreaterT
 independent, cat, stack = _IndependentConstraint, _Cat, _Stack
 real_vector, simplex, one_hot = independent(real, 1), _Simplex(), _OneHot()
 lower_triangular, lower_cholesky, corr_cholesky = _LowerTriangular(), _LowerCholesky(), _CorrCholesky()
-square, symmetric, positive_semidefinite, positive_definite = _Square(), _Symmetric(), _PositiveSemidefinite(), _PositiveDefinite()
+square, symmetric = _Square(), _Symmetric()
+positive_semidefinite, positive_definite = _PositiveSemidefinite(), _PositiveDefinite()

@@ -2,14 +2,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 from ..autograd import enable_grad
+from ..core.size import Size
 from ..nn.functional import binary_cross_entropy_with_logits
 from ..ops.create.create import rand
 from ..ops.math.elementwise import sigmoid, where
 from ..ops.shape.shape import broadcast_tensors
+from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 from .odds import BinaryOdds
@@ -28,7 +31,8 @@ class ContinuousBernoulli(BinaryOdds, Distribution):
     support = constraints.unit_interval
     has_rsample = True
 
-    def __init__(self, probs: Any = None, logits: Any = None, lims: tuple[float, float] = (0.499, 0.501), validate_args: bool | None = None) -> None:
+    def __init__(self, probs: Tensor | float | None = None, logits: Tensor | float | None = None,
+                 lims: tuple[float, float] = (0.499, 0.501), validate_args: bool | None = None) -> None:
         self._lims = lims
         name = self._set_odds(probs, logits)
         given, = numbers_or_tensors(self.__dict__[name])
@@ -39,14 +43,14 @@ class ContinuousBernoulli(BinaryOdds, Distribution):
 
     @cached_property
     @enable_grad()
-    def probs(self) -> Any:
+    def probs(self) -> Tensor:
         return clamp_probs(sigmoid(self.logits))
 
     @property
-    def param_shape(self) -> Any:
+    def param_shape(self) -> Size:
         return self._batch_shape
 
-    def _far(self) -> tuple[Any, Any]:
+    def _far(self) -> tuple[Tensor, Tensor]:
         """Where the closed forms are good, and the probabilities with some of these in place of the others."""
         far = (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
         return far, where(far, self.probs, self._lims[0])
@@ -55,7 +59,8 @@ class ContinuousBernoulli(BinaryOdds, Distribution):
         """The logarithm of what the density is multiplied by."""
         far, probs = self._far()
         low = probs <= 0.5
-        exact = ((-probs).log1p() - probs.log()).abs().log() - where(low, (-2 * where(low, probs, 0.0)).log1p(), (2 * where(low, 1.0, probs) - 1).log())
+        distance = where(low, (-2 * where(low, probs, 0.0)).log1p(), (2 * where(low, 1.0, probs) - 1).log())
+        exact = ((-probs).log1p() - probs.log()).abs().log() - distance
         x = (self.probs - 0.5) ** 2
         return where(far, exact, math.log(2) + (4 / 3 + 104 / 45 * x) * x)
 
@@ -63,7 +68,8 @@ class ContinuousBernoulli(BinaryOdds, Distribution):
     def mean(self) -> Any:
         far, probs = self._far()
         x = self.probs - 0.5
-        return where(far, probs / (2 * probs - 1) + 1 / ((-probs).log1p() - probs.log()), 0.5 + (1 / 3 + 16 / 45 * x ** 2) * x)
+        exact = probs / (2 * probs - 1) + 1 / ((-probs).log1p() - probs.log())
+        return where(far, exact, 0.5 + (1 / 3 + 16 / 45 * x ** 2) * x)
 
     @property
     def variance(self) -> Any:
@@ -72,21 +78,21 @@ class ContinuousBernoulli(BinaryOdds, Distribution):
         exact = probs * (probs - 1) / (1 - 2 * probs) ** 2 + 1 / ((-probs).log1p() - probs.log()) ** 2
         return where(far, exact, 1 / 12 - (1 / 15 - 128 / 945 * x) * x)
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         return self.icdf(rand(self._extended_shape(sample_shape), dtype=self.probs.dtype))
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Any:
         self._validate_sample(value)
         logits, value = broadcast_tensors(self.logits, value)
         return -binary_cross_entropy_with_logits(logits, value, reduction="none") + self._cont_bern_log_norm()
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Tensor) -> Any:
         self._validate_sample(value)
         far, probs = self._far()
         exact = (probs ** value * (1 - probs) ** (1 - value) + probs - 1) / (2 * probs - 1)
         return where(value <= 0, 0.0, where(value >= 1, 1.0, where(far, exact, value)))
 
-    def icdf(self, value: Any) -> Any:
+    def icdf(self, value: Tensor) -> Any:
         far, probs = self._far()
         exact = ((-probs + value * (2 * probs - 1)).log1p() - (-probs).log1p()) / (probs.log() - (-probs).log1p())
         return where(far, exact, value)

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.size import Size
+from ..tensors.tensor import Tensor
 from . import constraints
 from .categorical import Categorical
 from .distribution import Distribution
@@ -16,7 +18,7 @@ class Counts(Distribution):
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     total_count: int = 1
 
-    def __init__(self, probs: Any, logits: Any, validate_args: bool | None) -> None:
+    def __init__(self, probs: Tensor | None, logits: Tensor | None, validate_args: bool | None) -> None:
         self._categorical = Categorical(probs, logits, validate_args)
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
 
@@ -25,11 +27,11 @@ class Counts(Distribution):
         return self._categorical.probs
 
     @property
-    def logits(self) -> Any:
+    def logits(self) -> Tensor:
         return self._categorical.logits
 
     @property
-    def param_shape(self) -> Any:
+    def param_shape(self) -> Size:
         return self._categorical.param_shape
 
     @property

@@ -1,6 +1,7 @@
 """The Dirichlet distribution."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..base.errors import BadValue
@@ -9,6 +10,7 @@ from ..nn.functional import one_hot
 from ..ops.create.create import zeros_like
 from ..ops.math.elementwise import where
 from ..ops.math.special import digamma, lgamma, xlogy
+from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution
 from .gamma import standard_gamma
@@ -23,36 +25,37 @@ class Dirichlet(Distribution):
     support = constraints.simplex
     has_rsample = True
 
-    def __init__(self, concentration: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, concentration: Tensor, validate_args: bool | None = None) -> None:
         if concentration.ndim < 1:
-            raise BadValue("Dirichlet: concentration must have at least one dimension", fix="Dirichlet(mutagrad.tensor([1.0, 2.0]))")
+            raise BadValue("Dirichlet: concentration must have at least one dimension",
+                           fix="Dirichlet(mutagrad.tensor([1.0, 2.0]))")
         self.concentration = concentration
         super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.concentration / self.concentration.sum(-1, keepdim=True)
 
     @property
     def mode(self) -> Any:
         above = (self.concentration - 1).clamp(min=0.0)
         mode = above / above.sum(-1, keepdim=True)
-        corners = (self.concentration < 1).all(-1, keepdim=True)  # the density is infinite at every corner: the first, as in PyTorch
+        corners = (self.concentration < 1).all(-1, keepdim=True)  # infinite at every corner: the first, as in PyTorch
         first = one_hot(zeros_like(mode[..., 0]).long(), mode.shape[-1]).to(mode.dtype)
         return where(corners, first, mode)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         total = self.concentration.sum(-1, keepdim=True)
         return self.concentration * (total - self.concentration) / (total ** 2 * (total + 1))
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
-        """In doubles, as draws of a small concentration are smaller than a float can be; never quite zero or one."""
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+        """Draw in doubles, as a small concentration gives less than a float can be; never quite zero or one."""
         kind = self.concentration.dtype if self.concentration.is_floating_point() else get_default_dtype()
         drawn = standard_gamma(self.concentration.double().expand(*self._extended_shape(sample_shape)))
         return (drawn / drawn.sum(-1, keepdim=True)).clamp(min=finfo(kind).tiny, max=1 - finfo(kind).eps).to(kind)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Any:
         self._validate_sample(value)
         c = self.concentration
         return xlogy(c - 1.0, value).sum(-1) + lgamma(c.sum(-1)) - lgamma(c).sum(-1)

@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..autograd import no_grad
 from ..base.errors import BadData, BadValue, NotSupported
@@ -15,14 +15,18 @@ from ..ops.shape.shape import broadcast_tensors
 from ..tensors.tensor import Tensor
 from .constraints import Constraint, is_dependent
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 __all__ = ["Distribution", "numbers_or_tensors"]
 
 
-def numbers_or_tensors(*values: Any) -> tuple[Any, ...]:
-    """Numbers and tensors as tensors of one shape; numbers take the type of the tensors."""
+def numbers_or_tensors(*values: Tensor | float) -> tuple[Tensor, ...]:
+    """Return numbers and tensors as tensors of one shape; numbers take the type of the tensors."""
     for v in values:
         if not isinstance(v, (Tensor, Real)):
-            raise BadData(f"a parameter must be a number or a tensor, not {type(v).__name__}", fix="Normal(mutagrad.tensor(loc), 1.0)")
+            raise BadData(f"a parameter must be a number or a tensor, not {type(v).__name__}",
+                          fix="Normal(mutagrad.tensor(loc), 1.0)")
     tensors = [v for v in values if isinstance(v, Tensor)]
     dtype = tensors[0].dtype if tensors else None
     return tuple(broadcast_tensors(*(v if isinstance(v, Tensor) else as_tensor(float(v), dtype=dtype) for v in values)))
@@ -38,32 +42,35 @@ class Distribution:
     has_enumerate_support = False
     _validate_args = True
 
-    def __init__(self, batch_shape: Iterable[int] = (), event_shape: Iterable[int] = (), validate_args: bool | None = None) -> None:
+    def __init__(self, batch_shape: Iterable[int] = (), event_shape: Iterable[int] = (),
+                 validate_args: bool | None = None) -> None:
         self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
         if validate_args is not None:
             self._validate_args = validate_args
         if self._validate_args:
             for name, constraint in self._constraints().items():
-                known = name in self.__dict__ or isinstance(getattr(type(self), name, None), property)  # or else it follows from others
-                if known and not is_dependent(constraint):
+                known = name in self.__dict__ or isinstance(getattr(type(self), name, None), property)
+                if known and not is_dependent(constraint):  # what is not known follows from others
                     self._check(getattr(self, name), constraint, f"parameter {name}")
 
-    def _constraints(self) -> Any:
+    def _constraints(self) -> Mapping[str, Constraint]:
         try:
             return self.arg_constraints
         except NotImplementedError:
-            warnings.warn(f"{type(self).__name__} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or initialize the distribution with "
-                          "`validate_args=False` to turn off validation.", stacklevel=4)
+            warnings.warn(f"{type(self).__name__} does not define `arg_constraints`. Please set "
+                          "`arg_constraints = {}` or initialize the distribution with `validate_args=False` "
+                          "to turn off validation.", stacklevel=4)
             return {}
 
-    def _check(self, value: Any, constraint: Constraint, what: str) -> None:
+    def _check(self, value: Tensor, constraint: Constraint, what: str) -> None:
         if not bool(constraint.check(value).all()):
-            raise BadValue(f"{type(self).__name__}: Expected {what}, of shape {tuple(value.shape)}, to satisfy the constraint {constraint}",
+            raise BadValue(f"{type(self).__name__}: Expected {what}, of shape {tuple(value.shape)}, "
+                           f"to satisfy the constraint {constraint}",
                            why=f"it holds\n{value}", fix="validate_args=False leaves it unchecked")
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Whether parameters and values are checked where `validate_args` is not given."""
+        """Set whether parameters and values are checked where `validate_args` is not given."""
         Distribution._validate_args = bool(value)
 
     @property
@@ -75,84 +82,87 @@ class Distribution:
         return self._event_shape
 
     def _unknown(self, what: str) -> NotSupported:
-        return NotSupported(f"{type(self).__name__}.{what}: there is none", why="it has no closed form, or it is not defined for this distribution")
+        return NotSupported(f"{type(self).__name__}.{what}: there is none",
+                            why="it has no closed form, or it is not defined for this distribution")
 
     @property
-    def arg_constraints(self) -> Any:
+    def arg_constraints(self) -> Mapping[str, Constraint]:
         """Which values the parameters may have; a class that has parameters says so in an attribute of this name."""
         raise self._unknown("arg_constraints")
 
     @property
-    def support(self) -> Any:
+    def support(self) -> Constraint:
         raise self._unknown("support")
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         raise self._unknown("mean")
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         raise self._unknown("mode")
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         raise self._unknown("variance")
 
     @property
-    def stddev(self) -> Any:
+    def stddev(self) -> Tensor:
         return self.variance.sqrt()
 
     @keeps_modes
-    def sample(self, sample_shape: Any = ()) -> Any:
-        """Draws: one for each place of the batch, and so many of those as `sample_shape` says."""
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        """Draw a sample for each place of the batch, and so many of those as `sample_shape` says."""
         with no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
-        """Draws through which gradients reach the parameters."""
-        raise NotSupported(f"{type(self).__name__}.rsample: a draw is not a differentiable function of the parameters", fix="sample()")
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        """Draw samples through which gradients reach the parameters."""
+        raise NotSupported(f"{type(self).__name__}.rsample: a draw is not a differentiable function of the parameters",
+                           fix="sample()")
 
-    def sample_n(self, n: int) -> Any:
+    def sample_n(self, n: int) -> Tensor:
         return self.sample((n,))
 
-    def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density, or of the probability, at `value`."""
+    def log_prob(self, value: Tensor) -> Tensor:
+        """Return the logarithm of the density, or of the probability, at `value`."""
         raise self._unknown("log_prob")
 
-    def cdf(self, value: Any) -> Any:
-        """The probability of being at most `value`."""
+    def cdf(self, value: Tensor) -> Tensor:
+        """Return the probability of being at most `value`."""
         raise self._unknown("cdf")
 
-    def icdf(self, value: Any) -> Any:
-        """The inverse of `cdf`."""
+    def icdf(self, value: Tensor) -> Tensor:
+        """Return the inverse of `cdf`."""
         raise self._unknown("icdf")
 
-    def enumerate_support(self, expand: bool = True) -> Any:
-        """All values that there are, along a new first dimension."""
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        """Return all values that there are, along a new first dimension."""
         raise self._unknown("enumerate_support")
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         raise self._unknown("entropy")
 
-    def perplexity(self) -> Any:
+    def perplexity(self) -> Tensor:
         return self.entropy().exp()
 
-    def _get_checked_instance(self, cls: type[Any], _instance: Any = None) -> Any:
+    def _get_checked_instance(self, cls: type[Distribution], _instance: Any = None) -> Any:
         """An instance for `expand` to fill, for which the class must be the one that says how to."""
         if _instance is None and type(self).__init__ is not cls.__init__:
-            raise NotSupported(f"{type(self).__name__}.expand: the class has an __init__ of its own, and so must have an expand",
+            raise NotSupported(f"{type(self).__name__}.expand: the class has an __init__ of its own, "
+                               "and so must have an expand",
                                why=f"{cls.__name__}.expand does not know its parameters")
         return object.__new__(type(self)) if _instance is None else _instance
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        """The same distributions, repeated to a larger batch; parameters are expanded, not copied."""
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
+        """Return the same distributions, repeated to a larger batch; parameters are expanded, not copied."""
         made = self._with_tensors_expanded(batch_shape, _instance)
         for name, value in self.__dict__.items():
             if isinstance(value, Distribution):
                 made.__dict__[name] = value.expand(made._batch_shape)
         return made
 
-    def _with_tensors_expanded(self, batch_shape: Any, _instance: Any) -> Any:
+    def _with_tensors_expanded(self, batch_shape: Sequence[int], _instance: Any) -> Self:
         made = object.__new__(type(self)) if _instance is None else _instance
         made.__dict__.update(self.__dict__)
         made._batch_shape = Size(batch_shape)
@@ -161,29 +171,34 @@ class Distribution:
                 made.__dict__[name] = value.expand(*made._batch_shape, *value.shape[len(self._batch_shape):])
         return made
 
-    def _extended_shape(self, sample_shape: Any = ()) -> tuple[int, ...]:
+    def _extended_shape(self, sample_shape: Sequence[int] = ()) -> tuple[int, ...]:
         return (*Size(sample_shape), *self._batch_shape, *self._event_shape)
 
-    def _validate_sample(self, value: Any) -> None:
+    def _validate_sample(self, value: Tensor) -> None:
         """Raises unless a value can have been drawn from this."""
         if not self._validate_args:
             return
         if not isinstance(value, Tensor):
-            raise BadValue(f"{type(self).__name__}: the value must be a tensor, not {type(value).__name__}", fix="mutagrad.tensor(value)")
+            raise BadValue(f"{type(self).__name__}: the value must be a tensor, not {type(value).__name__}",
+                           fix="mutagrad.tensor(value)")
         ours, given = (*self._batch_shape, *self._event_shape), tuple(value.shape)
         event = len(self._event_shape)
         if event and given[len(given) - event:] != tuple(self._event_shape):
-            raise BadValue(f"{type(self).__name__}: the last dimensions of a value are {tuple(self._event_shape)}, got shape {given}")
+            raise BadValue(f"{type(self).__name__}: the last dimensions of a value are {tuple(self._event_shape)}, "
+                           f"got shape {given}")
         if any(i != j and 1 not in (i, j) for i, j in zip(reversed(given), reversed(ours))):
-            raise BadValue(f"{type(self).__name__}: a value of shape {given} does not broadcast with {ours}", why="batch_shape + event_shape is the latter")
+            raise BadValue(f"{type(self).__name__}: a value of shape {given} does not broadcast with {ours}",
+                           why="batch_shape + event_shape is the latter")
         try:
             support = self.support
         except NotImplementedError:
-            warnings.warn(f"{type(self).__name__} does not define `support` to enable sample validation. Please initialize the distribution with "
-                          "`validate_args=False` to turn off validation.", stacklevel=3)
+            warnings.warn(f"{type(self).__name__} does not define `support` to enable sample validation. Please "
+                          "initialize the distribution with `validate_args=False` to turn off validation.",
+                          stacklevel=3)
             return
         if not bool(support.check(value).all()):
-            raise BadValue(f"{type(self).__name__}: Expected value argument (Tensor of shape {given}) to be within the support ({support})",
+            raise BadValue(f"{type(self).__name__}: Expected value argument (Tensor of shape {given}) "
+                           f"to be within the support ({support})",
                            why=f"it holds\n{value}", fix="validate_args=False leaves it unchecked")
 
     def __repr__(self) -> str:

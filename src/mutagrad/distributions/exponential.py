@@ -1,9 +1,11 @@
 """The exponential distribution."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..ops.create.create import empty, zeros_like
+from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 
@@ -17,12 +19,12 @@ class Exponential(Distribution):
     support = constraints.nonnegative
     has_rsample = True
 
-    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, rate: Tensor | float, validate_args: bool | None = None) -> None:
         self.rate, = numbers_or_tensors(rate)
         super().__init__(self.rate.shape, validate_args=validate_args)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.rate.reciprocal()
 
     stddev = mean
@@ -32,22 +34,22 @@ class Exponential(Distribution):
         return zeros_like(self.rate)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.rate ** -2
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         return empty(self._extended_shape(sample_shape), dtype=self.rate.dtype).exponential_() / self.rate
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         return self.rate.log() - self.rate * value
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         return 1 - (-self.rate * value).exp()
 
-    def icdf(self, value: Any) -> Any:
+    def icdf(self, value: Tensor) -> Tensor:
         return -(-value).log1p() / self.rate
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return 1.0 - self.rate.log()

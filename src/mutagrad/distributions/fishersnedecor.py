@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ..core.dtypes import finfo
 from ..ops.math.elementwise import where
 from ..ops.math.special import lgamma
+from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 from .gamma import standard_gamma
@@ -21,7 +23,7 @@ class FisherSnedecor(Distribution):
     support = constraints.positive
     has_rsample = True
 
-    def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, df1: Tensor | float, df2: Tensor | float, validate_args: bool | None = None) -> None:
         self.df1, self.df2 = numbers_or_tensors(df1, df2)
         super().__init__(self.df1.shape, validate_args=validate_args)
 
@@ -40,12 +42,13 @@ class FisherSnedecor(Distribution):
         df2 = where(finite, self.df2, 5.0)
         return where(finite, 2 * df2 ** 2 * (self.df1 + df2 - 2) / (self.df1 * (df2 - 2) ** 2 * (df2 - 4)), math.nan)
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         shape, tiny = self._extended_shape(sample_shape), finfo(self.df1.dtype).tiny
         above, below = (standard_gamma((df / 2).expand(*shape)) / df for df in (self.df1, self.df2))
         return (above / below.clamp(min=tiny)).clamp(min=tiny)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Any:
         self._validate_sample(value)
         a, b, ratio = self.df1 / 2, self.df2 / 2, self.df1 / self.df2
-        return lgamma(a + b) - lgamma(a) - lgamma(b) + a * ratio.log() + (a - 1) * value.log() - (a + b) * (ratio * value).log1p()
+        return (lgamma(a + b) - lgamma(a) - lgamma(b) + a * ratio.log() + (a - 1) * value.log()
+                - (a + b) * (ratio * value).log1p())

@@ -1,17 +1,20 @@
 """The gamma distribution."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..arrays import np
 from ..arrays.numpy import silenced
 from ..arrays.scipy import special
 from ..autograd.function import Function, once_differentiable
+from ..base.operands import Array
 from ..core.dtypes import finfo
 from ..core.factory import make
 from ..ops.create.create import as_tensor
 from ..ops.math.special import digamma, igamma, lgamma, xlogy
 from ..ops.random.generator import source
+from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 
@@ -24,23 +27,23 @@ class _StandardGamma(Function):
     """Draws of rate one, and how each moves with its concentration while its cdf stays the same."""
 
     @staticmethod
-    def forward(ctx: Any, concentration: Any) -> Any:
+    def forward(ctx: Any, concentration: Tensor) -> Any:
         array = concentration._array
-        drawn = np.maximum(np.asarray(source(None).standard_gamma(array.astype(np.float64)), array.dtype), finfo(concentration.dtype).tiny)
-        result = make(np.asarray(drawn))
+        drawn = np.asarray(source(None).standard_gamma(array.astype(np.float64)), array.dtype)
+        result = make(np.asarray(np.maximum(drawn, finfo(concentration.dtype).tiny)))
         ctx.save_for_backward(concentration, result)
         return result
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, g: Any) -> Any:
+    def backward(ctx: Any, g: Tensor) -> Any:
         concentration, drawn = ctx.saved_tensors
         return g * make(gamma_gradient(concentration._array, drawn._array))
 
 
 @silenced
-def gamma_gradient(concentration: Any, drawn: Any) -> Any:
-    """-(d cdf / d concentration) / density, by the power series of the incomplete gamma function, each term over the density."""
+def gamma_gradient(concentration: Array, drawn: Array) -> Any:
+    """Return -(d cdf / d concentration) / density, by the power series of the incomplete gamma function."""
     a, x = concentration.astype(np.float64), drawn.astype(np.float64)
     logarithm, psi = np.log(x), _digamma(a + 1)
     term = x / a
@@ -56,8 +59,8 @@ def gamma_gradient(concentration: Any, drawn: Any) -> Any:
         term = term * (x / (a + n))
 
 
-def standard_gamma(concentration: Any) -> Any:
-    """A draw of rate one for each element."""
+def standard_gamma(concentration: Tensor) -> Any:
+    """Draw a number of rate one for each element."""
     return _StandardGamma.apply(concentration)
 
 
@@ -72,37 +75,39 @@ class Gamma(Distribution):
     support = constraints.nonnegative
     has_rsample = True
 
-    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None) -> None:
         self.concentration, self.rate = numbers_or_tensors(concentration, rate)
         super().__init__(self.concentration.shape, validate_args=validate_args)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.concentration / self.rate
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return ((self.concentration - 1) / self.rate).clamp(min=0)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.concentration / self.rate ** 2
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         shape = self._extended_shape(sample_shape)
         return standard_gamma(self.concentration.expand(*shape)) / self.rate.expand(*shape)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Any:
         value = as_tensor(value, dtype=self.rate.dtype)
         self._validate_sample(value)
-        return xlogy(self.concentration, self.rate) + xlogy(self.concentration - 1, value) - self.rate * value - lgamma(self.concentration)
+        return (xlogy(self.concentration, self.rate) + xlogy(self.concentration - 1, value)
+                - self.rate * value - lgamma(self.concentration))
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Tensor) -> Any:
         self._validate_sample(value)
         return igamma(self.concentration, self.rate * value)
 
     def entropy(self) -> Any:
-        return (self.concentration - self.rate.log() + lgamma(self.concentration) + (1.0 - self.concentration) * digamma(self.concentration))
+        return (self.concentration - self.rate.log() + lgamma(self.concentration)
+                + (1.0 - self.concentration) * digamma(self.concentration))
 
 
 class Chi2(Gamma):
@@ -110,9 +115,9 @@ class Chi2(Gamma):
 
     arg_constraints = {"df": constraints.positive}
 
-    def __init__(self, df: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, df: Tensor | float, validate_args: bool | None = None) -> None:
         super().__init__(0.5 * df, 0.5, validate_args)
 
     @property
-    def df(self) -> Any:
+    def df(self) -> Tensor:
         return self.concentration * 2

@@ -2,11 +2,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ..ops.create.create import full_like, rand
 from ..ops.math.elementwise import where
+from ..tensors.tensor import Tensor
 from . import constraints
+from .constraints import Constraint
 from .distribution import Distribution, numbers_or_tensors
 
 __all__ = ["GeneralizedPareto"]
@@ -18,17 +21,19 @@ class GeneralizedPareto(Distribution):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
     has_rsample = True
 
-    def __init__(self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, concentration: Tensor | float,
+                 validate_args: bool | None = None) -> None:
         self.loc, self.scale, self.concentration = numbers_or_tensors(loc, scale, concentration)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
-    def support(self) -> Any:
+    def support(self) -> Constraint:
         bounded = self.concentration < 0
-        return constraints.interval(self.loc, where(bounded, self.loc - self.scale / where(bounded, self.concentration, -1.0), math.inf))
+        end = self.loc - self.scale / where(bounded, self.concentration, -1.0)
+        return constraints.interval(self.loc, where(bounded, end, math.inf))
 
-    def _without_zeros(self) -> tuple[Any, Any]:
-        """Where the concentration is zero, and so the distribution exponential; and the concentration with something else there."""
+    def _without_zeros(self) -> tuple[Tensor, Tensor]:
+        """Where the concentration is zero, and so the distribution exponential; the concentration with one there."""
         zero = self.concentration.abs() < 1e-12
         return zero, where(zero, 1.0, self.concentration)
 
@@ -38,7 +43,7 @@ class GeneralizedPareto(Distribution):
         return where(c < 1, self.loc + self.scale / (1 - where(c < 1, c, 0.0)), math.inf)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.loc
 
     @property
@@ -47,29 +52,29 @@ class GeneralizedPareto(Distribution):
         c = where(finite, self.concentration, 0.0)
         return where(finite, self.scale ** 2 / ((1 - c) ** 2 * (1 - 2 * c)), math.inf)
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         return self.icdf(rand(self._extended_shape(sample_shape), dtype=self.loc.dtype))
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Any:
         self._validate_sample(value)
         away = (value - self.loc) / self.scale
         zero, c = self._without_zeros()
         return where(zero, -away, -(1 / c + 1) * (c * away).log1p()) - self.scale.log()
 
-    def log_survival_function(self, value: Any) -> Any:
-        """The logarithm of the probability of being larger."""
+    def log_survival_function(self, value: Tensor) -> Any:
+        """Return the logarithm of the probability of being larger."""
         self._validate_sample(value)
         away = (value - self.loc) / self.scale
         zero, c = self._without_zeros()
         return where(zero, -away, -(c * away).log1p() / c)
 
-    def log_cdf(self, value: Any) -> Any:
+    def log_cdf(self, value: Tensor) -> Any:
         return (-self.log_survival_function(value).exp()).log1p()
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Tensor) -> Any:
         return self.log_cdf(value).exp()
 
-    def icdf(self, value: Any) -> Any:
+    def icdf(self, value: Tensor) -> Any:
         zero, c = self._without_zeros()
         rest = (-value).log1p()
         return self.loc + self.scale * where(zero, -rest, (-c * rest).expm1() / c)

@@ -1,6 +1,7 @@
 """The geometric distribution."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..autograd import no_grad
@@ -11,6 +12,7 @@ from ..nn.functional import binary_cross_entropy_with_logits
 from ..ops.create.create import rand, zeros_like
 from ..ops.math.elementwise import where
 from ..ops.shape.shape import broadcast_tensors
+from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 from .odds import BinaryOdds
@@ -24,7 +26,8 @@ class Geometric(BinaryOdds, Distribution):
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.nonnegative_integer
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(self, probs: Tensor | float | None = None, logits: Tensor | float | None = None,
+                 validate_args: bool | None = None) -> None:
         name = self._set_odds(probs, logits)
         given, = numbers_or_tensors(self.__dict__[name])
         self.__dict__[name] = given
@@ -45,12 +48,13 @@ class Geometric(BinaryOdds, Distribution):
         return (1.0 / self.probs - 1.0) / self.probs
 
     @keeps_modes
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Any:
         with no_grad():
-            drawn = rand(self._extended_shape(sample_shape), dtype=self.probs.dtype).clamp(min=finfo(self.probs.dtype).tiny)
+            shape, dtype = self._extended_shape(sample_shape), self.probs.dtype
+            drawn = rand(shape, dtype=dtype).clamp(min=finfo(dtype).tiny)
             return (drawn.log() / (-self.probs).log1p()).floor()
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Any:
         self._validate_sample(value)
         value, probs = broadcast_tensors(value, self.probs)
         failing = where((probs == 1) & (value == 0), zeros_like(probs), probs)

@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ..core.dtypes import finfo
 from ..ops.create.create import rand
+from ..tensors.tensor import Tensor
 from .location_scale import LocationScale
 
 __all__ = ["Gumbel"]
@@ -17,37 +19,38 @@ class Gumbel(LocationScale):
     """The largest of many."""
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.loc + self.scale * EULER
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.loc
 
     @property
-    def stddev(self) -> Any:
+    def stddev(self) -> Tensor:
         return (math.pi / math.sqrt(6)) * self.scale
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.stddev ** 2
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         limits = finfo(self.loc.dtype)
-        drawn = rand(self._extended_shape(sample_shape), dtype=self.loc.dtype).clamp(min=limits.tiny, max=1 - limits.eps)
+        drawn = rand(self._extended_shape(sample_shape), dtype=self.loc.dtype)
+        drawn = drawn.clamp(min=limits.tiny, max=1 - limits.eps)
         return self.loc - self.scale * (-drawn.log()).log()
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         away = (self.loc - value) / self.scale
         return away - away.exp() - self.scale.log()
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         return (-((self.loc - value) / self.scale).exp()).exp()
 
-    def icdf(self, value: Any) -> Any:
+    def icdf(self, value: Tensor) -> Tensor:
         return self.loc - self.scale * (-value.log()).log()
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return self.scale.log() + (1 + EULER)

@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ..ops.create.create import zeros_like
 from ..ops.math.elementwise import where
+from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution
 
@@ -21,7 +23,7 @@ class Half(Distribution):
     _whole: Any
     base_dist: Any
 
-    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, scale: Tensor | float, validate_args: bool | None = None) -> None:
         self.base_dist = type(self)._whole(0, scale, validate_args=False)
         super().__init__(self.base_dist.batch_shape, validate_args=validate_args)
 
@@ -33,18 +35,18 @@ class Half(Distribution):
     def mode(self) -> Any:
         return zeros_like(self.scale)
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         return self.base_dist.rsample(sample_shape).abs()
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Any:
         self._validate_sample(value)
         return where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Tensor) -> Any:
         self._validate_sample(value)
         return 2 * self.base_dist.cdf(value) - 1
 
-    def icdf(self, prob: Any) -> Any:
+    def icdf(self, prob: Tensor) -> Any:
         return self.base_dist.icdf((prob + 1) / 2)
 
     def entropy(self) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..ops.math.elementwise import where
 from ..ops.math.special import digamma, lgamma
+from ..tensors.tensor import Tensor
 from . import constraints
 from .gamma import Gamma
 from .transformed_distribution import TransformedDistribution
@@ -21,7 +22,7 @@ class InverseGamma(TransformedDistribution):
     support = constraints.positive
     has_rsample = True  # type: ignore[assignment]
 
-    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None) -> None:
         super().__init__(Gamma(concentration, rate, validate_args), PowerTransform(-1.0), validate_args)
 
     @property

@@ -11,6 +11,7 @@ from ..ops.linalg.cholesky import cholesky_solve
 from ..ops.linalg.solving import solve_triangular
 from ..ops.math.elementwise import where
 from ..ops.math.special import digamma, lgamma, mvlgamma
+from ..tensors.tensor import Tensor
 from .bernoulli import Bernoulli
 from .beta import Beta
 from .binomial import Binomial
@@ -18,6 +19,7 @@ from .categorical import Categorical
 from .cauchy import Cauchy
 from .continuous_bernoulli import ContinuousBernoulli
 from .dirichlet import Dirichlet
+from .distribution import Distribution
 from .exp_family import ExponentialFamily, slopes
 from .exponential import Exponential
 from .gamma import Gamma
@@ -39,13 +41,13 @@ from .wishart import Wishart, mvdigamma
 
 __all__ = ["kl_divergence", "register_kl"]
 
-Rule = Callable[[Any, Any], Any]
+Rule = Callable[[Any, Any], Tensor]
 _RULES: dict[tuple[type, type], Rule] = {}
 _INFINITE = float("inf")
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[Rule], Rule]:
-    """A decorator for the function that computes the divergence of two kinds of distribution."""
+    """Return a decorator for the function that computes the divergence of two kinds of distribution."""
     if not (isinstance(type_p, type) and isinstance(type_q, type)):
         raise BadArgument("register_kl: expects two classes of distributions")
 
@@ -56,8 +58,8 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Rule], Rule]:
     return register
 
 
-def kl_divergence(p: Any, q: Any) -> Any:
-    """The expectation under p of log p - log q.
+def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
+    """Return the expectation under p of log p - log q.
 
     >>> import mutagrad as mg
     >>> d = mg.distributions
@@ -73,15 +75,16 @@ def kl_divergence(p: Any, q: Any) -> Any:
 
 
 @register_kl(Normal, Normal)
-def _normal(p: Normal, q: Normal) -> Any:
+def _normal(p: Normal, q: Normal) -> Tensor:
     ratio = (p.scale / q.scale) ** 2
     return 0.5 * (ratio + ((p.loc - q.loc) / q.scale) ** 2 - 1 - ratio.log())
 
 
 @register_kl(TransformedDistribution, TransformedDistribution)
-def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Any:
+def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
-        raise NotSupported("kl_divergence: of distributions that are transformed in different ways", fix="the same transforms")
+        raise NotSupported("kl_divergence: of distributions that are transformed in different ways",
+                           fix="the same transforms")
     return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), len(p.event_shape) - len(p.base_dist.event_shape))
 
 
@@ -94,7 +97,8 @@ def _pareto(p: Pareto, q: Pareto) -> Any:
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)
 def _continuous_bernoulli(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Any:
-    return p.mean * (p.logits - q.logits) + p._cont_bern_log_norm() - q._cont_bern_log_norm() + softplus(q.logits) - softplus(p.logits)
+    return (p.mean * (p.logits - q.logits) + p._cont_bern_log_norm() - q._cont_bern_log_norm()
+            + softplus(q.logits) - softplus(p.logits))
 
 
 @register_kl(Wishart, Wishart)
@@ -106,9 +110,10 @@ def _wishart(p: Wishart, q: Wishart) -> Any:
 
 
 @register_kl(ExponentialFamily, ExponentialFamily)
-def _exponential_family(p: ExponentialFamily, q: ExponentialFamily) -> Any:
+def _exponential_family(p: ExponentialFamily, q: ExponentialFamily) -> Tensor:
     if type(p) is not type(q):
-        raise NotSupported("kl_divergence: of two different members of the exponential family is not known", fix="register_kl")
+        raise NotSupported("kl_divergence: of two different members of the exponential family is not known",
+                           fix="register_kl")
     theta, normalizer, means = slopes(p)
     found = q._log_normalizer(*q._natural_params) - normalizer
     for mine, yours, mean in zip(theta, q._natural_params, means):
@@ -117,17 +122,17 @@ def _exponential_family(p: ExponentialFamily, q: ExponentialFamily) -> Any:
 
 
 @register_kl(HalfNormal, HalfNormal)
-def _half_normal(p: HalfNormal, q: HalfNormal) -> Any:
+def _half_normal(p: HalfNormal, q: HalfNormal) -> Tensor:
     return _normal(p.base_dist, q.base_dist)
 
 
 @register_kl(HalfCauchy, HalfCauchy)
-def _half_cauchy(p: HalfCauchy, q: HalfCauchy) -> Any:
+def _half_cauchy(p: HalfCauchy, q: HalfCauchy) -> Tensor:
     return _cauchy(p.base_dist, q.base_dist)
 
 
 @register_kl(Cauchy, Cauchy)
-def _cauchy(p: Cauchy, q: Cauchy) -> Any:
+def _cauchy(p: Cauchy, q: Cauchy) -> Tensor:
     return ((p.scale + q.scale) ** 2 + (p.loc - q.loc) ** 2).log() - (4 * p.scale * q.scale).log()
 
 
@@ -146,18 +151,20 @@ def _multivariate_normal(p: MultivariateNormal, q: MultivariateNormal) -> Any:
         raise BadArgument(f"kl_divergence: vectors of {p.event_shape[0]} and of {q.event_shape[0]} elements")
     n = p.event_shape[0]
     batch = (p.loc[..., 0] + q.loc[..., 0]).shape
-    spread = solve_triangular(q.scale_tril.expand(*batch, n, n), p.scale_tril.expand(*batch, n, n), upper=False).pow(2).sum((-2, -1))
-    return half_log_det(q.scale_tril) - half_log_det(p.scale_tril) + 0.5 * (spread + squared_distance(q.scale_tril, q.loc - p.loc) - n)
+    ours, theirs = p.scale_tril.expand(*batch, n, n), q.scale_tril.expand(*batch, n, n)
+    spread = solve_triangular(theirs, ours, upper=False).pow(2).sum((-2, -1))
+    return (half_log_det(q.scale_tril) - half_log_det(p.scale_tril)
+            + 0.5 * (spread + squared_distance(q.scale_tril, q.loc - p.loc) - n))
 
 
 @register_kl(Laplace, Laplace)
-def _laplace(p: Laplace, q: Laplace) -> Any:
+def _laplace(p: Laplace, q: Laplace) -> Tensor:
     ratio, away = p.scale / q.scale, (p.loc - q.loc).abs()
     return -ratio.log() + away / q.scale + ratio * (-away / p.scale).exp() - 1
 
 
 @register_kl(Exponential, Exponential)
-def _exponential(p: Exponential, q: Exponential) -> Any:
+def _exponential(p: Exponential, q: Exponential) -> Tensor:
     ratio = q.rate / p.rate
     return -ratio.log() + ratio - 1
 
@@ -165,7 +172,8 @@ def _exponential(p: Exponential, q: Exponential) -> Any:
 @register_kl(Gamma, Gamma)
 def _gamma(p: Gamma, q: Gamma) -> Any:
     return (q.concentration * (p.rate / q.rate).log() + lgamma(q.concentration) - lgamma(p.concentration)
-            + (p.concentration - q.concentration) * digamma(p.concentration) + (q.rate - p.rate) * (p.concentration / p.rate))
+            + (p.concentration - q.concentration) * digamma(p.concentration)
+            + (q.rate - p.rate) * (p.concentration / p.rate))
 
 
 @register_kl(Dirichlet, Dirichlet)
@@ -176,7 +184,7 @@ def _dirichlet(p: Dirichlet, q: Dirichlet) -> Any:
 
 
 @register_kl(Beta, Beta)
-def _beta(p: Beta, q: Beta) -> Any:
+def _beta(p: Beta, q: Beta) -> Tensor:
     return _dirichlet(p._dirichlet, q._dirichlet)
 
 
@@ -202,7 +210,7 @@ def _geometric(p: Geometric, q: Geometric) -> Any:
 
 
 @register_kl(Poisson, Poisson)
-def _poisson(p: Poisson, q: Poisson) -> Any:
+def _poisson(p: Poisson, q: Poisson) -> Tensor:
     return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
 
 
@@ -213,7 +221,7 @@ def _categorical(p: Categorical, q: Categorical) -> Any:
 
 
 @register_kl(OneHotCategorical, OneHotCategorical)
-def _one_hot_categorical(p: OneHotCategorical, q: OneHotCategorical) -> Any:
+def _one_hot_categorical(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
     return _categorical(p._categorical, q._categorical)
 
 
@@ -223,14 +231,15 @@ def _uniform(p: Uniform, q: Uniform) -> Any:
 
 
 @register_kl(Uniform, Normal)
-def _uniform_normal(p: Uniform, q: Normal) -> Any:
+def _uniform_normal(p: Uniform, q: Normal) -> Tensor:
     width = p.high - p.low
     away = (p.high + p.low - 2 * q.loc) / 2
     return (math.sqrt(2 * math.pi) * q.scale / width).log() + 0.5 * (width ** 2 / 12 + away ** 2) / q.scale ** 2
 
 
 @register_kl(Independent, Independent)
-def _independent(p: Independent, q: Independent) -> Any:
+def _independent(p: Independent, q: Independent) -> Tensor:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
-        raise NotSupported("kl_divergence: of Independent with different numbers of dimensions", fix="the same reinterpreted_batch_ndims")
+        raise NotSupported("kl_divergence: of Independent with different numbers of dimensions",
+                           fix="the same reinterpreted_batch_ndims")
     return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)

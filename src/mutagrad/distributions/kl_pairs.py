@@ -1,7 +1,7 @@
 """Divergences between distributions of different kinds, from what the second one's density is an expectation of.
 
-The divergence is -entropy(p) - E log q(x). For an exponential q that takes the mean of p, for a normal one the variance, too, for
-a gamma one the mean of log x, and for a Gumbel one that of exp(-x / scale).
+The divergence is -entropy(p) - E log q(x). For an exponential q that takes the mean of p, for a normal one the
+variance, too, for a gamma one the mean of log x, and for a Gumbel one that of exp(-x / scale).
 """
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from ..nn.functional import softplus
 from ..ops.create.create import full_like
 from ..ops.math.elementwise import erf, where
 from ..ops.math.special import digamma, lgamma, xlogy
+from ..tensors.tensor import Tensor
 from .bernoulli import Bernoulli
 from .beta import Beta
 from .binomial import Binomial
 from .continuous_bernoulli import ContinuousBernoulli
+from .distribution import Distribution
 from .exponential import Exponential
 from .gamma import Gamma
 from .gumbel import EULER, Gumbel
@@ -30,20 +32,20 @@ from .uniform import Uniform
 _INFINITE = float("inf")
 
 
-# ------------------------------------------------------------------------------------------------ expectations under the first
+# ----------------------------------------------------------------------------------------- expectations under the first
 
-def _x_log_x(x: Any) -> Any:
+def _x_log_x(x: Tensor) -> Any:
     return xlogy(x, x)
 
 
-MEAN_LOG: dict[type, Callable[[Any], Any]] = {
+MEAN_LOG: dict[type, Callable[[Any], Tensor]] = {
     Beta: lambda p: digamma(p.concentration1) - digamma(p.concentration1 + p.concentration0),
     Exponential: lambda p: -EULER - p.rate.log(),
     Gamma: lambda p: digamma(p.concentration) - p.rate.log(),
     Pareto: lambda p: p.scale.log() + p.alpha.reciprocal(),
     Uniform: lambda p: (_x_log_x(p.high) - _x_log_x(p.low)) / (p.high - p.low) - 1,
 }
-MEAN_EXP: dict[type, Callable[[Any, Any], Any]] = {  # of exp(-x / scale)
+MEAN_EXP: dict[type, Callable[[Any, Any], Tensor]] = {  # of exp(-x / scale)
     Exponential: lambda p, scale: p.rate * scale / (p.rate * scale + 1),
     Gamma: lambda p, scale: (1 + 1 / (p.rate * scale)) ** -p.concentration,
     Normal: lambda p, scale: (-p.loc / scale + 0.5 * (p.scale / scale) ** 2).exp(),
@@ -51,40 +53,42 @@ MEAN_EXP: dict[type, Callable[[Any, Any], Any]] = {  # of exp(-x / scale)
 }
 
 
-# ------------------------------------------------------------------------------------------------- where the second is finite
+# ------------------------------------------------------------------------------------------- where the second is finite
 
-def _to_exponential(p: Any, q: Exponential) -> Any:
+def _to_exponential(p: Distribution, q: Exponential) -> Tensor:
     return -p.entropy() - q.rate.log() + q.rate * p.mean
 
 
-def _to_normal(p: Any, q: Normal) -> Any:
-    return -p.entropy() + 0.5 * (2 * math.pi * q.variance).log() + 0.5 * (p.variance + (p.mean - q.loc) ** 2) / q.variance
+def _to_normal(p: Distribution, q: Normal) -> Tensor:
+    return (-p.entropy() + 0.5 * (2 * math.pi * q.variance).log()
+            + 0.5 * (p.variance + (p.mean - q.loc) ** 2) / q.variance)
 
 
-def _to_gamma(p: Any, q: Gamma) -> Any:
+def _to_gamma(p: Distribution, q: Gamma) -> Any:
     mean_log = MEAN_LOG[_kind(p, MEAN_LOG)](p)
-    return -p.entropy() + lgamma(q.concentration) - q.concentration * q.rate.log() - (q.concentration - 1) * mean_log + q.rate * p.mean
+    return (-p.entropy() + lgamma(q.concentration) - q.concentration * q.rate.log()
+            - (q.concentration - 1) * mean_log + q.rate * p.mean)
 
 
-def _to_gumbel(p: Any, q: Gumbel) -> Any:
+def _to_gumbel(p: Distribution, q: Gumbel) -> Tensor:
     mean_exp = MEAN_EXP[_kind(p, MEAN_EXP)](p, q.scale)
     return -p.entropy() + q.scale.log() + (p.mean - q.loc) / q.scale + (q.loc / q.scale).exp() * mean_exp
 
 
-def _to_continuous_bernoulli(p: Any, q: ContinuousBernoulli) -> Any:
+def _to_continuous_bernoulli(p: Distribution, q: ContinuousBernoulli) -> Any:
     return -p.entropy() - p.mean * q.logits + softplus(q.logits) - q._cont_bern_log_norm()
 
 
-def _kind(p: Any, table: dict[type, Any]) -> type:
+def _kind(p: Distribution, table: dict[type, Any]) -> type:
     return next(kind for kind in type(p).__mro__ if kind in table)
 
 
-def _beyond(outside: Any, found: Any) -> Any:
+def _beyond(outside: Tensor, found: Tensor) -> Any:
     """Infinite where p can be where q cannot."""
     return where(outside, _INFINITE, found)
 
 
-ALWAYS: list[tuple[tuple[type, ...], type, Callable[[Any, Any], Any]]] = [
+ALWAYS: list[tuple[tuple[type, ...], type, Callable[[Any, Any], Tensor]]] = [
     ((Beta, ContinuousBernoulli, Gamma, Pareto), Exponential, _to_exponential),
     ((Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Pareto), Normal, _to_normal),
     ((Beta, Exponential, Pareto), Gamma, _to_gamma),
@@ -111,7 +115,7 @@ def _bernoulli_poisson(p: Bernoulli, q: Poisson) -> Any:
 
 @register_kl(Beta, Uniform)
 @register_kl(ContinuousBernoulli, Uniform)
-def _unit_uniform(p: Any, q: Uniform) -> Any:
+def _unit_uniform(p: Distribution, q: Uniform) -> Any:
     return _beyond((q.high < 1) | (q.low > 0), -p.entropy() + (q.high - q.low).log())
 
 
@@ -147,7 +151,7 @@ def _uniform_pareto(p: Uniform, q: Pareto) -> Any:
 
 # ---------------------------------------------------------------------------------------------------- where it never is
 
-def _infinite(p: Any, q: Any) -> Any:
+def _infinite(p: Distribution, q: Distribution) -> Any:
     return full_like(p.mean + q.mean, _INFINITE)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from ..ops.create.create import full_like, zeros_like
 from ..ops.math.elementwise import where
 from ..ops.math.special import digamma, lgamma
+from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import numbers_or_tensors
 from .gumbel import EULER
@@ -23,7 +24,8 @@ class Kumaraswamy(TransformedDistribution):
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval
 
-    def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, concentration1: Tensor | float, concentration0: Tensor | float,
+                 validate_args: bool | None = None) -> None:
         self.concentration1, self.concentration0 = numbers_or_tensors(concentration1, concentration0)
         base = Uniform(zeros_like(self.concentration0), full_like(self.concentration0, 1.0), validate_args=False)
         super().__init__(base, [PowerTransform(self.concentration0.reciprocal()), AffineTransform(loc=1.0, scale=-1.0),

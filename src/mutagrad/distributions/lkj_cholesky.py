@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ..base.errors import BadValue
 from ..ops.create.create import arange, randn
 from ..ops.math.special import mvlgamma
+from ..tensors.tensor import Tensor
 from . import constraints
 from .beta import Beta
 from .distribution import Distribution, numbers_or_tensors
@@ -20,15 +22,18 @@ class LKJCholesky(Distribution):
     arg_constraints = {"concentration": constraints.positive}
     support = constraints.corr_cholesky
 
-    def __init__(self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None) -> None:
+    def __init__(self, dim: int, concentration: Tensor | float = 1.0, validate_args: bool | None = None) -> None:
         if dim < 2:
             raise BadValue(f"LKJCholesky: a correlation matrix has at least two rows, got dim={dim}")
         self.dim = dim
         self.concentration, = numbers_or_tensors(concentration)
         super().__init__(self.concentration.shape, (dim, dim), validate_args)
 
-    def sample(self, sample_shape: Any = ()) -> Any:
-        """Rows are points on spheres: how far each goes from the last axis is beta distributed, its direction uniform (the onion method)."""
+    def sample(self, sample_shape: Sequence[int] = ()) -> Any:
+        """Draw by the onion method.
+
+        Rows are points on spheres: how far each goes from the last axis is beta distributed, its direction uniform.
+        """
         offsets = arange(self.dim - 1, dtype=self.concentration.dtype)
         top = self.concentration.detach().unsqueeze(-1) + 0.5 * (self.dim - 2)
         length = Beta(offsets + 0.5, top - 0.5 * offsets, validate_args=False).sample(sample_shape).unsqueeze(-1)
@@ -38,7 +43,7 @@ class LKJCholesky(Distribution):
         diagonal = (1 - factor.pow(2).sum(-1)).clamp(min=0.0).sqrt()
         return factor + diagonal.diag_embed()
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Any:
         self._validate_sample(value)
         last = self.dim - 1
         order = 2 * (self.concentration - 1).unsqueeze(-1) + self.dim - arange(2, self.dim + 1)

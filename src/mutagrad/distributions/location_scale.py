@@ -1,8 +1,7 @@
 """Distributions of one form that are moved to a place and stretched."""
 from __future__ import annotations
 
-from typing import Any
-
+from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 
@@ -16,6 +15,6 @@ class LocationScale(Distribution):
     support = constraints.real
     has_rsample = True
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         self.loc, self.scale = numbers_or_tensors(loc, scale)
         super().__init__(self.loc.shape, validate_args=validate_args)

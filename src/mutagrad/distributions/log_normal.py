@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..tensors.tensor import Tensor
 from . import constraints
 from .normal import Normal
 from .transformed_distribution import TransformedDistribution
@@ -17,7 +18,7 @@ class LogNormal(TransformedDistribution):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.positive
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         super().__init__(Normal(loc, scale, validate_args), ExpTransform(), validate_args)
 
     @property

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..tensors.tensor import Tensor
 from . import constraints
 from .normal import Normal
 from .transformed_distribution import TransformedDistribution
@@ -17,7 +18,7 @@ class LogisticNormal(TransformedDistribution):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.simplex
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         base = Normal(loc, scale, validate_args)
         super().__init__(base if base.batch_shape else base.expand((1,)), StickBreakingTransform(), validate_args)
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +12,7 @@ from ..ops.create.create import eye, randn
 from ..ops.linalg.cholesky import linalg_cholesky as cholesky
 from ..ops.linalg.solving import solve_triangular
 from ..ops.shape.joining import broadcast_shapes
+from ..tensors.tensor import Tensor
 from . import constraints
 from .multivariate_normal import WithCovariance, half_log_det, squared_distance
 
@@ -18,18 +20,19 @@ __all__ = ["LowRankMultivariateNormal"]
 
 
 class LowRankMultivariateNormal(WithCovariance):
-    """With the covariance cov_factor @ cov_factor.T + diag(cov_diag). What is solved is as small as cov_factor is narrow."""
+    """With the covariance cov_factor @ cov_factor.T + diag(cov_diag); systems are solved of cov_factor's width."""
 
     arg_constraints = {"loc": constraints.real_vector, "cov_factor": constraints.independent(constraints.real, 2),
                        "cov_diag": constraints.independent(constraints.positive, 1)}
     support = constraints.real_vector
     has_rsample = True
 
-    def __init__(self, loc: Any, cov_factor: Any, cov_diag: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None) -> None:
         n = loc.shape[-1] if loc.ndim else 0
         if not n or cov_factor.ndim < 2 or cov_factor.shape[-2] != n or cov_diag.ndim < 1 or cov_diag.shape[-1] != n:
-            raise BadValue(f"LowRankMultivariateNormal: loc must be a vector, cov_factor must be a batch of matrices with shape {n} x m and cov_diag "
-                           f"of {n} elements, got shapes {tuple(loc.shape)}, {tuple(cov_factor.shape)} and {tuple(cov_diag.shape)}")
+            raise BadValue("LowRankMultivariateNormal: loc must be a vector, cov_factor must be a batch of matrices "
+                           f"with shape {n} x m and cov_diag of {n} elements, got shapes {tuple(loc.shape)}, "
+                           f"{tuple(cov_factor.shape)} and {tuple(cov_diag.shape)}")
         batch = broadcast_shapes(loc.shape[:-1], cov_factor.shape[:-2], cov_diag.shape[:-1])
         self.loc, self.cov_diag = loc.expand(*batch, n), cov_diag.expand(*batch, n)
         self.cov_factor = cov_factor.expand(*batch, *cov_factor.shape[-2:])
@@ -44,7 +47,7 @@ class LowRankMultivariateNormal(WithCovariance):
 
     @cached_property
     @enable_grad()
-    def covariance_matrix(self) -> Any:
+    def covariance_matrix(self) -> Tensor:
         return self.cov_factor @ self.cov_factor.mT + self.cov_diag.diag_embed()
 
     @cached_property
@@ -54,24 +57,25 @@ class LowRankMultivariateNormal(WithCovariance):
         return self.cov_diag.reciprocal().diag_embed() - part.mT @ part
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.loc
 
     mode = mean
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.cov_factor.pow(2).sum(-1) + self.cov_diag
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         shape = self._extended_shape(sample_shape)
         along = randn((*shape[:-1], self.cov_factor.shape[-1], 1), dtype=self.loc.dtype)
-        return self.loc + (self.cov_factor @ along).squeeze(-1) + self.cov_diag.sqrt() * randn(shape, dtype=self.loc.dtype)
+        apart = randn(shape, dtype=self.loc.dtype)
+        return self.loc + (self.cov_factor @ along).squeeze(-1) + self.cov_diag.sqrt() * apart
 
-    def _log_det(self) -> Any:
+    def _log_det(self) -> Tensor:
         return 2 * half_log_det(self._capacitance) + self.cov_diag.log().sum(-1)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Any:
         self._validate_sample(value)
         away = value - self.loc
         scaled = away / self.cov_diag

@@ -1,15 +1,21 @@
 """Mixtures of distributions of one kind."""
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..autograd import no_grad
 from ..base.errors import BadArgument
 from ..base.modes import keeps_modes
 from ..ops.reduce.softmax import log_softmax, logsumexp
+from ..tensors.tensor import Tensor
 from . import constraints
 from .categorical import Categorical
+from .constraints import Constraint
 from .distribution import Distribution
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["MixtureSameFamily"]
 
@@ -17,32 +23,36 @@ __all__ = ["MixtureSameFamily"]
 class MixtureSameFamily(Distribution):
     """One of the last batch dimension of `component_distribution`, chosen by `mixture_distribution`."""
 
-    arg_constraints: Any = {}
+    arg_constraints: Mapping[str, Constraint] = {}
 
-    def __init__(self, mixture_distribution: Categorical, component_distribution: Distribution, validate_args: bool | None = None) -> None:
+    def __init__(self, mixture_distribution: Categorical, component_distribution: Distribution,
+                 validate_args: bool | None = None) -> None:
         if not isinstance(mixture_distribution, Categorical):
-            raise BadArgument("MixtureSameFamily: the first distribution chooses, and must be a Categorical", fix="Categorical(logits=weights)")
+            raise BadArgument("MixtureSameFamily: the first distribution chooses, and must be a Categorical",
+                              fix="Categorical(logits=weights)")
         self.mixture_distribution, self.component_distribution = mixture_distribution, component_distribution
         if component_distribution.batch_shape[-1:] != mixture_distribution.param_shape[-1:]:
-            raise BadArgument(f"MixtureSameFamily: {mixture_distribution.param_shape[-1]} weights for components of batch "
-                              f"{tuple(component_distribution.batch_shape)}", why="the last dimension of the batch is chosen from")
+            raise BadArgument(f"MixtureSameFamily: {mixture_distribution.param_shape[-1]} weights for components "
+                              f"of batch {tuple(component_distribution.batch_shape)}",
+                              why="the last dimension of the batch is chosen from")
         super().__init__(component_distribution.batch_shape[:-1], component_distribution.event_shape, validate_args)
 
     @constraints.dependent_property
-    def support(self) -> Any:
+    def support(self) -> Constraint:
         return constraints.MixtureSameFamilyConstraint(self.component_distribution.support)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         made = self._with_tensors_expanded(batch_shape, _instance)
         made.mixture_distribution = self.mixture_distribution.expand(batch_shape)
-        made.component_distribution = self.component_distribution.expand((*batch_shape, self.component_distribution.batch_shape[-1]))
+        components = self.component_distribution
+        made.component_distribution = components.expand((*batch_shape, components.batch_shape[-1]))
         return made
 
     def _weights(self) -> Any:
         probs = self.mixture_distribution.probs
         return probs.reshape(*probs.shape, *(1,) * len(self.event_shape))
 
-    def _mixed(self, x: Any) -> Any:
+    def _mixed(self, x: Tensor) -> Any:
         return (self._weights() * x).sum(-1 - len(self.event_shape))
 
     @property
@@ -55,7 +65,7 @@ class MixtureSameFamily(Distribution):
         return self._mixed(self.component_distribution.variance) + self._mixed(away ** 2)
 
     @keeps_modes
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         event = len(self.event_shape)
         with no_grad():
             chosen = self.mixture_distribution.sample(sample_shape)
@@ -63,12 +73,12 @@ class MixtureSameFamily(Distribution):
             places = chosen.reshape(*chosen.shape, *(1,) * (1 + event)).expand(*chosen.shape, 1, *self.event_shape)
             return drawn.gather(-1 - event, places).squeeze(-1 - event)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Any:
         self._validate_sample(value)
         found = self.component_distribution.log_prob(value.unsqueeze(-1 - len(self.event_shape)))
         return logsumexp(found + log_softmax(self.mixture_distribution.logits, -1), -1)
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Tensor) -> Any:
         return (self.component_distribution.cdf(value.unsqueeze(-1)) * self.mixture_distribution.probs).sum(-1)
 
     def __repr__(self) -> str:

@@ -1,6 +1,7 @@
 """The multinomial distribution."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..base.errors import NotSupported
@@ -8,8 +9,10 @@ from ..ops.create.create import ones_like, tensor, zeros
 from ..ops.math.elementwise import where
 from ..ops.math.special import lgamma
 from ..ops.shape.shape import broadcast_tensors
+from ..tensors.tensor import Tensor
 from . import constraints
 from .binomial import Binomial
+from .constraints import Constraint
 from .counts import Counts
 
 __all__ = ["Multinomial"]
@@ -18,23 +21,25 @@ __all__ = ["Multinomial"]
 class Multinomial(Counts):
     """How often each position comes up in `total_count` draws."""
 
-    def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(self, total_count: int = 1, probs: Tensor | None = None, logits: Tensor | None = None,
+                 validate_args: bool | None = None) -> None:
         if not isinstance(total_count, int):
-            raise NotSupported("Multinomial: inhomogeneous total_count is not supported: it must be one whole number for all", fix="total_count=10")
+            raise NotSupported("Multinomial: inhomogeneous total_count is not supported: it must be one whole number "
+                               "for all", fix="total_count=10")
         self.total_count = total_count
         super().__init__(probs, logits, validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
-    def support(self) -> Any:
+    def support(self) -> Constraint:
         return constraints.multinomial(self.total_count)
 
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Any:
         drawn = self._categorical.sample((self.total_count, *sample_shape))
         places = drawn.movedim(0, -1)
         counts = zeros(self._extended_shape(sample_shape), dtype=self.probs.dtype)
         return counts.scatter_add_(-1, places, ones_like(places).to(self.probs.dtype))
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Any:
         self._validate_sample(value)
         logits, value = broadcast_tensors(self.logits, value)
         logits = where((value == 0) & (logits == -float("inf")), 0.0, logits)

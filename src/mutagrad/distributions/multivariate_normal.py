@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +12,7 @@ from ..ops.create.create import eye, randn
 from ..ops.linalg.cholesky import cholesky_inverse, linalg_cholesky as cholesky
 from ..ops.linalg.solving import solve_triangular
 from ..ops.shape.joining import broadcast_shapes
+from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution
 from .odds import one_of
@@ -18,22 +20,24 @@ from .odds import one_of
 __all__ = ["MultivariateNormal"]
 
 
-def factor_of_precision(precision: Any) -> Any:
-    """The Cholesky factor of a matrix that is given by its inverse."""
+def factor_of_precision(precision: Tensor) -> Any:
+    """Return the Cholesky factor of a matrix that is given by its inverse."""
     flipped = cholesky(precision.flip((-2, -1)))
     inverse = flipped.flip((-2, -1)).mT
-    return solve_triangular(inverse, eye(precision.shape[-1], dtype=precision.dtype).expand(precision.shape), upper=False)
+    identity = eye(precision.shape[-1], dtype=precision.dtype).expand(precision.shape)
+    return solve_triangular(inverse, identity, upper=False)
 
 
-def half_log_det(factor: Any) -> Any:
+def half_log_det(factor: Tensor) -> Tensor:
     return factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
-def squared_distance(factor: Any, away: Any) -> Any:
-    """How far a vector is from zero, in standard deviations, squared."""
+def squared_distance(factor: Tensor, away: Tensor) -> Any:
+    """Return how far a vector is from zero, in standard deviations, squared."""
     batch = broadcast_shapes(factor.shape[:-2], away.shape[:-1])
     n = away.shape[-1]
-    return solve_triangular(factor.expand(*batch, n, n), away.expand(*batch, n).unsqueeze(-1), upper=False).squeeze(-1).pow(2).sum(-1)
+    columns = away.expand(*batch, n).unsqueeze(-1)
+    return solve_triangular(factor.expand(*batch, n, n), columns, upper=False).squeeze(-1).pow(2).sum(-1)
 
 
 class WithCovariance(Distribution):
@@ -57,7 +61,8 @@ class WithCovariance(Distribution):
     def _factorize(self, given: str) -> None:
         """Makes the Cholesky factor out of the matrix of this name."""
         if given != "scale_tril":
-            self.__dict__["scale_tril"] = (cholesky if given == "covariance_matrix" else factor_of_precision)(self.__dict__[given])
+            factorize = cholesky if given == "covariance_matrix" else factor_of_precision
+            self.__dict__["scale_tril"] = factorize(self.__dict__[given])
 
 
 class MultivariateNormal(WithCovariance):
@@ -68,11 +73,13 @@ class MultivariateNormal(WithCovariance):
     support = constraints.real_vector
     has_rsample = True
 
-    def __init__(self, loc: Any, covariance_matrix: Any = None, precision_matrix: Any = None, scale_tril: Any = None,
-                 validate_args: bool | None = None) -> None:
-        name, matrix = one_of(self, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril)
+    def __init__(self, loc: Tensor, covariance_matrix: Tensor | None = None, precision_matrix: Tensor | None = None,
+                 scale_tril: Tensor | None = None, validate_args: bool | None = None) -> None:
+        name, matrix = one_of(self, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix,
+                              scale_tril=scale_tril)
         if loc.ndim < 1 or matrix.ndim < 2:
-            raise BadValue(f"MultivariateNormal: loc must be a vector and {name} a matrix, got shapes {tuple(loc.shape)} and {tuple(matrix.shape)}")
+            raise BadValue(f"MultivariateNormal: loc must be a vector and {name} a matrix, "
+                           f"got shapes {tuple(loc.shape)} and {tuple(matrix.shape)}")
         batch, n = broadcast_shapes(matrix.shape[:-2], loc.shape[:-1]), loc.shape[-1]
         self.loc = loc.expand(*batch, n)
         self.__dict__[name] = matrix.expand(*batch, *matrix.shape[-2:])
@@ -80,7 +87,7 @@ class MultivariateNormal(WithCovariance):
         self._factorize(name)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.loc
 
     mode = mean
@@ -89,11 +96,11 @@ class MultivariateNormal(WithCovariance):
     def variance(self) -> Any:
         return self.scale_tril.pow(2).sum(-1)
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         noise = randn(self._extended_shape(sample_shape), dtype=self.loc.dtype)
         return self.loc + (self.scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Any:
         self._validate_sample(value)
         distance = squared_distance(self.scale_tril, value - self.loc)
         return -0.5 * (self.event_shape[0] * math.log(2 * math.pi) + distance) - half_log_det(self.scale_tril)

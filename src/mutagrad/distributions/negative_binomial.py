@@ -1,13 +1,16 @@
 """The negative binomial distribution."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..autograd import no_grad
 from ..base.modes import keeps_modes
+from ..core.size import Size
 from ..nn.functional import logsigmoid
 from ..ops.math.special import lgamma, xlogy
 from ..ops.random.sampling import poisson
+from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 from .gamma import Gamma
@@ -19,37 +22,39 @@ __all__ = ["NegativeBinomial"]
 class NegativeBinomial(BinaryOdds, Distribution):
     """How many successes there are before `total_count` failures."""
 
-    arg_constraints = {"total_count": constraints.greater_than_eq(0), "probs": constraints.half_open_interval(0.0, 1.0), "logits": constraints.real}
+    arg_constraints = {"total_count": constraints.greater_than_eq(0), "probs": constraints.half_open_interval(0.0, 1.0),
+                       "logits": constraints.real}
     support = constraints.nonnegative_integer
 
-    def __init__(self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(self, total_count: Tensor | float, probs: Tensor | float | None = None,
+                 logits: Tensor | float | None = None, validate_args: bool | None = None) -> None:
         name = self._set_odds(probs, logits)
         self.total_count, self.__dict__[name] = numbers_or_tensors(total_count, self.__dict__[name])
         self.total_count = self.total_count.type_as(self.__dict__[name])
         super().__init__(self.total_count.shape, validate_args=validate_args)
 
     @property
-    def param_shape(self) -> Any:
+    def param_shape(self) -> Size:
         return self._batch_shape
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.total_count * self.logits.exp()
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.mean / (-self.logits).sigmoid()
 
     @keeps_modes
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Any:
         with no_grad():
             return poisson(Gamma(self.total_count, (-self.logits).exp(), validate_args=False).sample(sample_shape))
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Any:
         self._validate_sample(value)
         chances = self.total_count * logsigmoid(-self.logits) + xlogy(value, self.logits.sigmoid())
         ways = lgamma(self.total_count + value) - lgamma(1.0 + value) - lgamma(self.total_count)

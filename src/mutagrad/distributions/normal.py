@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ..ops.create.create import randn
 from ..ops.math.elementwise import erf
 from ..ops.math.special import erfinv
+from ..tensors.tensor import Tensor
 from .location_scale import LocationScale
 
 __all__ = ["Normal"]
@@ -21,32 +23,32 @@ class Normal(LocationScale):
     """
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.loc
 
     mode = mean
 
     @property
-    def stddev(self) -> Any:
+    def stddev(self) -> Tensor:
         return self.scale
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.scale ** 2
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         return self.loc + randn(self._extended_shape(sample_shape), dtype=self.loc.dtype) * self.scale
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         return -((value - self.loc) ** 2) / (2 * self.variance) - self.scale.log() - math.log(math.sqrt(2 * math.pi))
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Tensor) -> Any:
         self._validate_sample(value)
         return 0.5 * (1 + erf((value - self.loc) / self.scale / math.sqrt(2)))
 
-    def icdf(self, value: Any) -> Any:
+    def icdf(self, value: Tensor) -> Any:
         return self.loc + self.scale * erfinv(2 * value - 1) * math.sqrt(2)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return 0.5 + 0.5 * math.log(2 * math.pi) + self.scale.log()

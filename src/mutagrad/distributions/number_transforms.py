@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ..core.dtypes import finfo
@@ -11,18 +12,21 @@ from ..ops.shape.joining import broadcast_shapes
 from ..ops.shape.shape import broadcast_to
 from ..tensors.tensor import Tensor
 from . import constraints
+from .constraints import Constraint
+from .distribution import Distribution
 from .transform import Transform
 
-__all__ = ["AbsTransform", "AffineTransform", "CumulativeDistributionTransform", "ExpTransform", "PowerTransform", "SigmoidTransform",
-           "SoftplusTransform", "TanhTransform"]
+__all__ = ["AbsTransform", "AffineTransform", "CumulativeDistributionTransform", "ExpTransform", "PowerTransform",
+           "SigmoidTransform", "SoftplusTransform", "TanhTransform"]
 
 
 class _Rising(Transform):
     """One without settings, that rises everywhere."""
 
-    domain = codomain = constraints.real
+    domain: Constraint = constraints.real
+    codomain: Constraint = constraints.real
     bijective = True
-    sign = 1  # type: ignore[assignment]
+    sign = 1
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self)
@@ -33,61 +37,61 @@ class _Rising(Transform):
 class ExpTransform(_Rising):
     """y = exp(x)."""
 
-    codomain = constraints.positive  # type: ignore[assignment]
+    codomain = constraints.positive
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.exp()
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.log()
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return x
 
 
 class SigmoidTransform(_Rising):
     """y = 1 / (1 + exp(-x))."""
 
-    codomain = constraints.unit_interval  # type: ignore[assignment]
+    codomain = constraints.unit_interval
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Any:
         return sigmoid(x).clamp(min=finfo(x.dtype).tiny, max=1 - finfo(x.dtype).eps)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         inside = y.clamp(min=finfo(y.dtype).tiny, max=1 - finfo(y.dtype).eps)
         return inside.log() - (-inside).log1p()
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -softplus(-x) - softplus(x)
 
 
 class SoftplusTransform(_Rising):
     """y = log(1 + exp(x))."""
 
-    codomain = constraints.positive  # type: ignore[assignment]
+    codomain = constraints.positive
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return softplus(x)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return (-y).expm1().neg().log() + y
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -softplus(-x)
 
 
 class TanhTransform(_Rising):
     """y = tanh(x)."""
 
-    codomain = constraints.interval(-1.0, 1.0)  # type: ignore[assignment]
+    codomain = constraints.interval(-1.0, 1.0)
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.tanh()
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.atanh()
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return 2.0 * (math.log(2.0) - x - softplus(-2.0 * x))
 
 
@@ -101,10 +105,10 @@ class AbsTransform(Transform):
 
     __hash__ = Transform.__hash__
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.abs()
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y
 
 
@@ -119,12 +123,12 @@ class PowerTransform(Transform):
     domain = codomain = constraints.positive
     bijective = True
 
-    def __init__(self, exponent: Any, cache_size: int = 0) -> None:
+    def __init__(self, exponent: Tensor | float, cache_size: int = 0) -> None:
         super().__init__(cache_size)
         self.exponent = exponent
 
     @property
-    def sign(self) -> Any:
+    def sign(self) -> Tensor | int:
         return self.exponent.sign() if isinstance(self.exponent, Tensor) else (self.exponent > 0) - (self.exponent < 0)
 
     def with_cache(self, cache_size: int = 1) -> Transform:
@@ -135,16 +139,16 @@ class PowerTransform(Transform):
 
     __hash__ = Transform.__hash__
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.pow(self.exponent)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.pow(1 / self.exponent)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return (self.exponent * y / x).abs().log()
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return broadcast_shapes(shape, getattr(self.exponent, "shape", ()))
 
     inverse_shape = forward_shape
@@ -155,46 +159,48 @@ class AffineTransform(Transform):
 
     bijective = True
 
-    def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, event_dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(cache_size)
         self.loc, self.scale, self._event_dim = loc, scale, event_dim
 
     @property
-    def event_dim(self) -> Any:
+    def event_dim(self) -> int:
         return self._event_dim
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Constraint:  # type: ignore[override]
         return constraints.independent(constraints.real, self._event_dim) if self._event_dim else constraints.real
 
     codomain = domain
 
     @property
-    def sign(self) -> Any:
+    def sign(self) -> Tensor | int:
         return self.scale.sign() if isinstance(self.scale, Tensor) else (self.scale > 0) - (self.scale < 0)
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        return self if self._cache_size == cache_size else AffineTransform(self.loc, self.scale, self._event_dim, cache_size)
+        if self._cache_size == cache_size:
+            return self
+        return AffineTransform(self.loc, self.scale, self._event_dim, cache_size)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AffineTransform) and _same(self.loc, other.loc) and _same(self.scale, other.scale)
 
     __hash__ = Transform.__hash__
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return self.loc + self.scale * x
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return (y - self.loc) / self.scale
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         if isinstance(self.scale, (int, float)):
             found = 0 * x.detach() + math.log(abs(self.scale))
         else:
             found = broadcast_to(self.scale.abs().log(), x.shape)
         return found.sum(tuple(range(-self._event_dim, 0))) if self._event_dim else found
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return broadcast_shapes(shape, getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ()))
 
     inverse_shape = forward_shape
@@ -205,24 +211,26 @@ class CumulativeDistributionTransform(Transform):
 
     bijective = True
     codomain = constraints.unit_interval
-    sign = 1  # type: ignore[assignment]
+    sign = 1
 
-    def __init__(self, distribution: Any, cache_size: int = 0) -> None:
+    def __init__(self, distribution: Distribution, cache_size: int = 0) -> None:
         super().__init__(cache_size)
         self.distribution = distribution
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Constraint:  # type: ignore[override]
         return self.distribution.support
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        return self if self._cache_size == cache_size else CumulativeDistributionTransform(self.distribution, cache_size)
+        if self._cache_size == cache_size:
+            return self
+        return CumulativeDistributionTransform(self.distribution, cache_size)
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return self.distribution.cdf(x)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return self.distribution.icdf(y)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return self.distribution.log_prob(x)

@@ -18,14 +18,15 @@ __all__ = ["BinaryOdds", "Odds", "one_of"]
 
 
 def one_of(owner: Any, **named: Any) -> tuple[str, Any]:
-    """The name and the value of the one parameter that is given."""
+    """Return the name and the value of the one parameter that is given."""
     given = [(name, value) for name, value in named.items() if value is not None]
     if len(given) != 1:
-        raise BadValue(f"{type(owner).__name__}: give one of {' and '.join(named)}, but not {'both' if given else 'neither'}")
+        raise BadValue(f"{type(owner).__name__}: give one of {' and '.join(named)}, "
+                       f"but not {'both' if given else 'neither'}")
     return given[0]
 
 
-def _inside(probs: Any) -> Any:
+def _inside(probs: Tensor) -> Tensor:
     eps = finfo(probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
 
@@ -35,7 +36,7 @@ class BinaryOdds:
 
     @cached_property
     @enable_grad()
-    def logits(self) -> Any:
+    def logits(self) -> Tensor:
         inside = _inside(self.probs)
         return inside.log() - (-inside).log1p()
 
@@ -49,7 +50,7 @@ class BinaryOdds:
         """Whichever is known already."""
         return self.__dict__["probs" if "probs" in self.__dict__ else "logits"]
 
-    def _set_odds(self, probs: Any, logits: Any) -> str:
+    def _set_odds(self, probs: Tensor | float | None, logits: Tensor | float | None) -> str:
         """Takes the one that is given, as it is; its name."""
         name, value = one_of(self, probs=probs, logits=logits)
         self.__dict__[name] = value
@@ -61,7 +62,7 @@ class Odds:
 
     @cached_property
     @enable_grad()
-    def logits(self) -> Any:
+    def logits(self) -> Tensor:
         return _inside(self.probs).log()
 
     @cached_property
@@ -69,9 +70,14 @@ class Odds:
     def probs(self) -> Any:
         return softmax(self.logits, -1)
 
-    def _set_odds(self, probs: Any, logits: Any) -> Any:
+    def _set_odds(self, probs: Tensor | None, logits: Tensor | None) -> Tensor:
         name, value = one_of(self, probs=probs, logits=logits)
         if not isinstance(value, Tensor) or value.ndim < 1:
-            raise BadValue(f"{type(self).__name__}: {name} must be a tensor of at least one dimension", fix=f"{name}=mutagrad.tensor([...])")
-        self.__dict__[name] = value / value.sum(-1, keepdim=True) if name == "probs" else value - logsumexp(value, -1, keepdim=True)
-        return self.__dict__[name]
+            raise BadValue(f"{type(self).__name__}: {name} must be a tensor of at least one dimension",
+                           fix=f"{name}=mutagrad.tensor([...])")
+        if name == "probs":
+            normalised = value / value.sum(-1, keepdim=True)
+        else:
+            normalised = value - logsumexp(value, -1, keepdim=True)
+        self.__dict__[name] = normalised
+        return normalised

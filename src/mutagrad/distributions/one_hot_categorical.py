@@ -1,10 +1,12 @@
 """The categorical distribution over rows with a single one."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..nn.functional import one_hot
 from ..ops.create.create import eye
+from ..tensors.tensor import Tensor
 from . import constraints
 from .counts import Counts
 
@@ -17,17 +19,18 @@ class OneHotCategorical(Counts):
     support = constraints.one_hot
     has_enumerate_support = True
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(self, probs: Tensor | None = None, logits: Tensor | None = None,
+                 validate_args: bool | None = None) -> None:
         super().__init__(probs, logits, validate_args)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return one_hot(self.probs.argmax(-1), self.event_shape[0]).to(self.probs.dtype)
 
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return one_hot(self._categorical.sample(sample_shape), self.event_shape[0]).to(self.probs.dtype)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Any:
         self._validate_sample(value)
         return self._categorical.log_prob(value.argmax(-1))
 
@@ -45,5 +48,5 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     has_rsample = True
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         return self.sample(sample_shape) + (self.probs - self.probs.detach())

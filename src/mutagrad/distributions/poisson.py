@@ -1,12 +1,14 @@
 """The Poisson distribution."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..autograd import no_grad
 from ..base.modes import keeps_modes
 from ..ops.math.special import lgamma, xlogy
 from ..ops.random.sampling import poisson
+from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 
@@ -19,25 +21,25 @@ class Poisson(Distribution):
     arg_constraints = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer
 
-    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, rate: Tensor | float, validate_args: bool | None = None) -> None:
         self.rate, = numbers_or_tensors(rate)
         super().__init__(self.rate.shape, validate_args=validate_args)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.rate
 
     variance = mean
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.rate.floor()
 
     @keeps_modes
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Any:
         with no_grad():
             return poisson(self.rate.expand(*self._extended_shape(sample_shape)).contiguous())
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Any:
         self._validate_sample(value)
         return xlogy(value, self.rate) - self.rate - lgamma(value + 1)

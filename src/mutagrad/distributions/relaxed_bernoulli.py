@@ -1,10 +1,13 @@
 """Numbers between zero and one that are nearly always close to one of them, through which gradients flow."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from ..core.size import Size
 from ..nn.functional import softplus
 from ..ops.create.create import rand
+from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 from .odds import BinaryOdds
@@ -22,7 +25,8 @@ class LogitRelaxedBernoulli(BinaryOdds, Distribution):
     support = constraints.real
     has_rsample = True
 
-    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(self, temperature: Tensor | float, probs: Tensor | float | None = None,
+                 logits: Tensor | float | None = None, validate_args: bool | None = None) -> None:
         self._temperature = (temperature,)  # not one for each place of the batch
         name = self._set_odds(probs, logits)
         given, = numbers_or_tensors(self.__dict__[name])
@@ -30,19 +34,19 @@ class LogitRelaxedBernoulli(BinaryOdds, Distribution):
         super().__init__(given.shape, validate_args=validate_args)
 
     @property
-    def temperature(self) -> Any:
+    def temperature(self) -> Tensor | float:
         return self._temperature[0]
 
     @property
-    def param_shape(self) -> Any:
+    def param_shape(self) -> Size:
         return self._batch_shape
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         logits = self.logits
         drawn = clamp_probs(rand(self._extended_shape(sample_shape), dtype=logits.dtype))
         return (drawn.log() - (-drawn).log1p() + logits) / self.temperature
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         away = self.logits - value * self.temperature
         return numbers_or_tensors(self.temperature)[0].log() + away - 2 * softplus(away)
@@ -70,5 +74,7 @@ class RelaxedBernoulli(Softened):
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
 
-    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        super().__init__(LogitRelaxedBernoulli(temperature, probs, logits, validate_args), SigmoidTransform(), validate_args)
+    def __init__(self, temperature: Tensor | float, probs: Tensor | float | None = None,
+                 logits: Tensor | float | None = None, validate_args: bool | None = None) -> None:
+        base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args)
+        super().__init__(base, SigmoidTransform(), validate_args)

@@ -2,10 +2,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
+from ..core.size import Size
 from ..ops.create.create import rand
 from ..ops.reduce.softmax import log_softmax
+from ..tensors.tensor import Tensor
 from . import constraints
 from .categorical import Categorical
 from .distribution import Distribution, numbers_or_tensors
@@ -17,39 +20,40 @@ __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 
 
 class ExpRelaxedCategorical(Distribution):
-    """The logarithms of RelaxedOneHotCategorical: Gumbel numbers around `logits`, divided by the temperature, normalised."""
+    """The logarithms of RelaxedOneHotCategorical: Gumbel numbers around `logits`, over the temperature, normalised."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.real_vector  # a submanifold of it, in fact
     has_rsample = True
 
-    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+    def __init__(self, temperature: Tensor | float, probs: Tensor | None = None, logits: Tensor | None = None,
+                 validate_args: bool | None = None) -> None:
         self._temperature = (temperature,)  # not one for each place of the batch
         self._categorical = Categorical(probs, logits)
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
 
     @property
-    def temperature(self) -> Any:
+    def temperature(self) -> Tensor | float:
         return self._temperature[0]
 
     @property
-    def param_shape(self) -> Any:
+    def param_shape(self) -> Size:
         return self._categorical.param_shape
 
     @property
-    def logits(self) -> Any:
+    def logits(self) -> Tensor:
         return self._categorical.logits
 
     @property
     def probs(self) -> Any:
         return self._categorical.probs
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         logits = self.logits
         drawn = clamp_probs(rand(self._extended_shape(sample_shape), dtype=logits.dtype))
         return log_softmax((logits - (-drawn.log()).log()) / self.temperature, -1)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Any:
         self._validate_sample(value)
         n = self.event_shape[0]
         score = log_softmax(self.logits - value * self.temperature, -1).sum(-1)
@@ -69,5 +73,7 @@ class RelaxedOneHotCategorical(Softened):
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex
 
-    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        super().__init__(ExpRelaxedCategorical(temperature, probs, logits, validate_args), ExpTransform(), validate_args)
+    def __init__(self, temperature: Tensor | float, probs: Tensor | None = None, logits: Tensor | None = None,
+                 validate_args: bool | None = None) -> None:
+        base = ExpRelaxedCategorical(temperature, probs, logits, validate_args)
+        super().__init__(base, ExpTransform(), validate_args)

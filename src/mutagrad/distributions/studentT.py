@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ..ops.create.create import full_like, randn
 from ..ops.math.elementwise import where
 from ..ops.math.special import digamma, lgamma
+from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 from .gamma import standard_gamma
@@ -21,7 +23,8 @@ class StudentT(Distribution):
     support = constraints.real
     has_rsample = True
 
-    def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None) -> None:
+    def __init__(self, df: Tensor | float, loc: Tensor | float = 0.0, scale: Tensor | float = 1.0,
+                 validate_args: bool | None = None) -> None:
         self.df, self.loc, self.scale = numbers_or_tensors(df, loc, scale)
         super().__init__(self.df.shape, validate_args=validate_args)
 
@@ -30,7 +33,7 @@ class StudentT(Distribution):
         return where(self.df <= 1, full_like(self.loc, math.nan), self.loc)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.loc
 
     @property
@@ -38,15 +41,16 @@ class StudentT(Distribution):
         heavy = where(self.df <= 1, full_like(self.df, math.nan), full_like(self.df, math.inf))
         return where(self.df > 2, self.scale ** 2 * self.df / where(self.df > 2, self.df - 2, 1.0), heavy)
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         shape = self._extended_shape(sample_shape)
         squares = standard_gamma((self.df / 2).expand(*shape)) * 2
         return self.loc + self.scale * randn(shape, dtype=self.df.dtype) * (squares / self.df).rsqrt()
 
     def _log_scale(self) -> Any:
-        return self.scale.log() + 0.5 * self.df.log() + 0.5 * math.log(math.pi) + lgamma(0.5 * self.df) - lgamma(0.5 * (self.df + 1.0))
+        return (self.scale.log() + 0.5 * self.df.log() + 0.5 * math.log(math.pi)
+                + lgamma(0.5 * self.df) - lgamma(0.5 * (self.df + 1.0)))
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Any:
         self._validate_sample(value)
         away = (value - self.loc) / self.scale
         return -0.5 * (self.df + 1.0) * (away ** 2.0 / self.df).log1p() - self._log_scale()

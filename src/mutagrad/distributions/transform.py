@@ -9,6 +9,7 @@ from weakref import ref
 from ..base.errors import BadValue, NotSupported
 from ..core.size import Size
 from ..ops.create.create import zeros_like
+from ..tensors.tensor import Tensor
 from . import constraints
 from .constraints import Constraint
 from .independent import sum_rightmost
@@ -17,15 +18,16 @@ __all__ = ["ComposeTransform", "IndependentTransform", "ReshapeTransform", "Tran
 
 
 class Transform:
-    """Called, it maps; `inv` maps back. With `cache_size=1` the last value is mapped back to exactly what it came from."""
+    """Called, it maps; `inv` maps back. With `cache_size=1` the last value is mapped back to just what it came from."""
 
-    domain: Any
-    codomain: Any
-    bijective: Any = False
+    domain: Constraint
+    codomain: Constraint
+    bijective: bool = False
 
     def __init__(self, cache_size: int = 0) -> None:
         if cache_size not in (0, 1):
-            raise BadValue(f"{type(self).__name__}: cache_size must be 0 or 1, not {cache_size}", why="one value is remembered, or none")
+            raise BadValue(f"{type(self).__name__}: cache_size must be 0 or 1, not {cache_size}",
+                           why="one value is remembered, or none")
         self._cache_size = cache_size
         self._last: tuple[Any, Any] = (None, None)
         self._inv: Any = None
@@ -34,10 +36,11 @@ class Transform:
         return {**self.__dict__, "_inv": None, "_last": (None, None)}
 
     @property
-    def event_dim(self) -> Any:
+    def event_dim(self) -> int:
         """How many dimensions are mapped at once."""
         if self.domain.event_dim != self.codomain.event_dim:
-            raise BadValue(f"{type(self).__name__}: takes values of {self.domain.event_dim} dimensions and gives {self.codomain.event_dim}",
+            raise BadValue(f"{type(self).__name__}: takes values of {self.domain.event_dim} dimensions "
+                           f"and gives {self.codomain.event_dim}",
                            fix="use either .domain.event_dim or .codomain.event_dim")
         return self.domain.event_dim
 
@@ -51,48 +54,49 @@ class Transform:
         return found
 
     @property
-    def sign(self) -> Any:
+    def sign(self) -> Tensor | int:
         """1 where it rises and -1 where it falls."""
         raise NotSupported(f"{type(self).__name__}.sign: there is none", why="it does not only rise or only fall")
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        """The same, with a memory for the last value or without."""
+        """Return the same, with a memory for the last value or without."""
         if self._cache_size == cache_size:
             return self
         if type(self).__init__ is not Transform.__init__:
-            raise NotSupported(f"{type(self).__name__}.with_cache: the class has an __init__ of its own, and so must have a with_cache")
+            raise NotSupported(f"{type(self).__name__}.with_cache: the class has an __init__ of its own, "
+                               "and so must have a with_cache")
         return type(self)(cache_size)
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Tensor) -> Any:
         if not self._cache_size:
             return self._call(x)
         if x is not self._last[0]:
             self._last = x, self._call(x)
         return self._last[1]
 
-    def _inv_call(self, y: Any) -> Any:
+    def _inv_call(self, y: Tensor) -> Any:
         if not self._cache_size:
             return self._inverse(y)
         if y is not self._last[1]:
             self._last = self._inverse(y), y
         return self._last[0]
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """The logarithm of |det dy / dx|."""
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return the logarithm of |det dy / dx|."""
         raise NotImplementedError
 
-    def forward_shape(self, shape: Any) -> Any:
-        """The shape of what it makes of something of this shape."""
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        """Return the shape of what it makes of something of this shape."""
         return shape
 
-    def inverse_shape(self, shape: Any) -> Any:
-        """The shape of what it makes something of this shape of."""
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
+        """Return the shape of what it makes something of this shape of."""
         return shape
 
     def __repr__(self) -> str:
@@ -134,19 +138,19 @@ class _InverseTransform(Transform):
 
     __hash__ = Transform.__hash__
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Tensor) -> Any:
         return self._inv._inv_call(x)
 
-    def _inv_call(self, y: Any) -> Any:
+    def _inv_call(self, y: Tensor) -> Any:
         return self._inv(y)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
         return -self._inv.log_abs_det_jacobian(y, x)
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Any:
         return self._inv.inverse_shape(shape)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Any:
         return self._inv.forward_shape(shape)
 
     def __repr__(self) -> str:
@@ -166,7 +170,7 @@ class ComposeTransform(Transform):
         self.parts = [part.with_cache(cache_size) for part in parts] if cache_size else list(parts)
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Constraint:  # type: ignore[override]
         if not self.parts:
             return constraints.real
         dims = self.parts[-1].codomain.event_dim
@@ -175,7 +179,7 @@ class ComposeTransform(Transform):
         return _widened(self.parts[0].domain, dims)
 
     @property
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Constraint:  # type: ignore[override]
         if not self.parts:
             return constraints.real
         dims = self.parts[0].domain.event_dim
@@ -184,12 +188,12 @@ class ComposeTransform(Transform):
         return _widened(self.parts[-1].codomain, dims)
 
     @property
-    def bijective(self) -> Any:  # type: ignore[override]
+    def bijective(self) -> bool:  # type: ignore[override]
         return all(part.bijective for part in self.parts)
 
     @property
-    def sign(self) -> Any:
-        sign: Any = 1
+    def sign(self) -> Tensor | int:
+        sign: Tensor | int = 1
         for part in self.parts:
             sign = sign * part.sign
         return sign
@@ -210,19 +214,19 @@ class ComposeTransform(Transform):
 
     __hash__ = Transform.__hash__
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         for part in self.parts:
             x = part(x)
         return x
 
     __call__ = _call
 
-    def _inv_call(self, y: Any) -> Any:
+    def _inv_call(self, y: Tensor) -> Tensor:
         for part in reversed(self.parts):
             y = part._inv_call(y)
         return y
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
         total: Any = zeros_like(x) if not self.parts else 0
         dims = self.domain.event_dim
         for k, part in enumerate(self.parts):
@@ -232,12 +236,12 @@ class ComposeTransform(Transform):
             x = end
         return total
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         for part in self.parts:
             shape = part.forward_shape(shape)
         return shape
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         for part in reversed(self.parts):
             shape = part.inverse_shape(shape)
         return shape
@@ -255,46 +259,49 @@ class IndependentTransform(Transform):
 
     def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0) -> None:
         super().__init__(cache_size)
-        self.base_transform, self.reinterpreted_batch_ndims = base_transform.with_cache(cache_size), reinterpreted_batch_ndims
+        self.base_transform = base_transform.with_cache(cache_size)
+        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Constraint:  # type: ignore[override]
         return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
 
     @property
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Constraint:  # type: ignore[override]
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
     @property
-    def bijective(self) -> Any:  # type: ignore[override]
+    def bijective(self) -> bool:  # type: ignore[override]
         return self.base_transform.bijective
 
     @property
-    def sign(self) -> Any:
+    def sign(self) -> Tensor | int:
         return self.base_transform.sign
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        return self if self._cache_size == cache_size else IndependentTransform(self.base_transform, self.reinterpreted_batch_ndims, cache_size)
+        if self._cache_size == cache_size:
+            return self
+        return IndependentTransform(self.base_transform, self.reinterpreted_batch_ndims, cache_size)
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Any:
         self._check(x, self.domain)
         return self.base_transform(x)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Any:
         self._check(y, self.codomain)
         return self.base_transform._inv_call(y)
 
-    def _check(self, value: Any, constraint: Constraint) -> None:
+    def _check(self, value: Tensor, constraint: Constraint) -> None:
         if value.ndim < constraint.event_dim:
             raise BadValue(f"IndependentTransform: Too few dimensions on input: {value.ndim} of {constraint.event_dim}")
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return self.base_transform.forward_shape(shape)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return self.base_transform.inverse_shape(shape)
 
     def __repr__(self) -> str:
@@ -306,41 +313,43 @@ class ReshapeTransform(Transform):
 
     bijective = True
 
-    def __init__(self, in_shape: Any, out_shape: Any, cache_size: int = 0) -> None:
+    def __init__(self, in_shape: Sequence[int], out_shape: Sequence[int], cache_size: int = 0) -> None:
         self.in_shape, self.out_shape = Size(in_shape), Size(out_shape)
         if math.prod(self.in_shape) != math.prod(self.out_shape):
-            raise BadValue(f"ReshapeTransform: in_shape, out_shape have different numbers of elements: {tuple(in_shape)} and {tuple(out_shape)}")
+            raise BadValue("ReshapeTransform: in_shape, out_shape have different numbers of elements: "
+                           f"{tuple(in_shape)} and {tuple(out_shape)}")
         super().__init__(cache_size)
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Constraint:  # type: ignore[override]
         return constraints.independent(constraints.real, len(self.in_shape))
 
     @property
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Constraint:  # type: ignore[override]
         return constraints.independent(constraints.real, len(self.out_shape))
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         return self if self._cache_size == cache_size else ReshapeTransform(self.in_shape, self.out_shape, cache_size)
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return x.reshape(self.forward_shape(x.shape))
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return y.reshape(self.inverse_shape(y.shape))
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return x.new_zeros(x.shape[:x.ndim - len(self.in_shape)])
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return _exchanged(shape, self.in_shape, self.out_shape)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return _exchanged(shape, self.out_shape, self.in_shape)
 
 
-def _exchanged(shape: Any, old: Size, new: Size) -> Size:
+def _exchanged(shape: Sequence[int], old: Size, new: Size) -> Size:
     cut = len(shape) - len(old)
     if cut < 0 or tuple(shape[cut:]) != tuple(old):
-        raise BadValue(f"ReshapeTransform: Shape mismatch or Too few dimensions on input: expected a shape that ends in {tuple(old)}, got {tuple(shape)}")
+        raise BadValue("ReshapeTransform: Shape mismatch or Too few dimensions on input: expected a shape that ends in "
+                       f"{tuple(old)}, got {tuple(shape)}")
     return Size((*shape[:cut], *new))

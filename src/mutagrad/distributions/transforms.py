@@ -11,7 +11,14 @@ from .number_transforms import (
     SoftplusTransform,
     TanhTransform,
 )
-from .transform import ComposeTransform, IndependentTransform, ReshapeTransform, Transform, _InverseTransform, identity_transform
+from .transform import (
+    ComposeTransform,
+    IndependentTransform,
+    ReshapeTransform,
+    Transform,
+    _InverseTransform,
+    identity_transform,
+)
 from .vector_transforms import (
     CatTransform,
     CorrCholeskyTransform,
@@ -22,7 +29,8 @@ from .vector_transforms import (
     StickBreakingTransform,
 )
 
-__all__ = ["AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform", "CorrCholeskyTransform", "CumulativeDistributionTransform",
-           "ExpTransform", "IndependentTransform", "LowerCholeskyTransform", "PositiveDefiniteTransform", "PowerTransform", "ReshapeTransform",
-           "SigmoidTransform", "SoftmaxTransform", "SoftplusTransform", "StackTransform", "StickBreakingTransform", "TanhTransform", "Transform",
+__all__ = ["AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform", "CorrCholeskyTransform",
+           "CumulativeDistributionTransform", "ExpTransform", "IndependentTransform", "LowerCholeskyTransform",
+           "PositiveDefiniteTransform", "PowerTransform", "ReshapeTransform", "SigmoidTransform", "SoftmaxTransform",
+           "SoftplusTransform", "StackTransform", "StickBreakingTransform", "TanhTransform", "Transform",
            "_InverseTransform", "identity_transform"]

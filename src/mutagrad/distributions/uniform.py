@@ -1,11 +1,14 @@
 """The uniform distribution on an interval."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..base.errors import BadValue
 from ..ops.create.create import rand
+from ..tensors.tensor import Tensor
 from . import constraints
+from .constraints import Constraint
 from .distribution import Distribution, numbers_or_tensors
 
 __all__ = ["Uniform"]
@@ -17,42 +20,42 @@ class Uniform(Distribution):
     arg_constraints = {"low": constraints.dependent, "high": constraints.dependent}
     has_rsample = True
 
-    def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, low: Tensor | float, high: Tensor | float, validate_args: bool | None = None) -> None:
         self.low, self.high = numbers_or_tensors(low, high)
         super().__init__(self.low.shape, validate_args=validate_args)
         if self._validate_args and not bool((self.low < self.high).all()):
             raise BadValue("Uniform: low must be less than high", fix="Uniform(0.0, 1.0)")
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
-    def support(self) -> Any:
+    def support(self) -> Constraint:
         return constraints.interval(self.low, self.high)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return (self.high + self.low) / 2
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.high * float("nan")
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return (self.high - self.low) ** 2 / 12
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         return self.low + rand(self._extended_shape(sample_shape), dtype=self.low.dtype) * (self.high - self.low)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         inside = ((self.low <= value) & (self.high > value)).to(self.low.dtype)
         return inside.log() - (self.high - self.low).log()
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         return ((value - self.low) / (self.high - self.low)).clamp(min=0, max=1)
 
-    def icdf(self, value: Any) -> Any:
+    def icdf(self, value: Tensor) -> Tensor:
         return value * (self.high - self.low) + self.low
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return (self.high - self.low).log()

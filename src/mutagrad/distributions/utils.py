@@ -1,40 +1,42 @@
 """What the distributions of other libraries are written with."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..autograd import enable_grad
 from ..base.modes import keeps_modes
-from ..core.dtypes import finfo
+from ..core.dtypes import dtype, finfo
 from ..nn.functional import softmax
 from ..ops.create.create import randn
 from ..ops.math.elementwise import sigmoid
+from ..tensors.tensor import Tensor
 from .distribution import numbers_or_tensors as broadcast_all
 from .independent import sum_rightmost
 from .triangles import tril_matrix_to_vec, vec_to_tril_matrix
 
-__all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits", "tril_matrix_to_vec", "vec_to_tril_matrix"]
+__all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits", "tril_matrix_to_vec",
+           "vec_to_tril_matrix"]
 
 _sum_rightmost = sum_rightmost
 euler_constant = 0.57721566490153286060
 
 
-def _standard_normal(shape: Any, dtype: Any, device: Any = None) -> Any:
+def _standard_normal(shape: Sequence[int], dtype: dtype | None, device: Any = None) -> Any:
     return randn(tuple(shape), dtype=dtype, device=device)
 
 
-def clamp_probs(probs: Any) -> Any:
-    """Probabilities moved off zero and one by the least that their type can tell."""
+def clamp_probs(probs: Tensor) -> Tensor:
+    """Move probabilities off zero and one by the least that their type can tell."""
     eps = finfo(probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
 
 
-def logits_to_probs(logits: Any, is_binary: bool = False) -> Any:
+def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
     return sigmoid(logits) if is_binary else softmax(logits, -1)
 
 
-def probs_to_logits(probs: Any, is_binary: bool = False) -> Any:
+def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
     inside = clamp_probs(probs)
     return inside.log() - (-inside).log1p() if is_binary else inside.log()
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ..arrays import np
@@ -10,6 +11,7 @@ from ..base.modes import keeps_modes
 from ..core.factory import make
 from ..ops.math.special import i0e, i1e
 from ..ops.random.generator import source
+from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 
@@ -22,12 +24,12 @@ class VonMises(Distribution):
     arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
     support = constraints.real
 
-    def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: Tensor | float, concentration: Tensor | float, validate_args: bool | None = None) -> None:
         self.loc, self.concentration = numbers_or_tensors(loc, concentration)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         """The direction of the mean."""
         return self.loc
 
@@ -39,11 +41,13 @@ class VonMises(Distribution):
         return 1 - i1e(self.concentration) / i0e(self.concentration)
 
     @keeps_modes
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Any:
         with no_grad():
-            drawn = source(None).vonmises(0.0, self.concentration._array.astype(np.float64), self._extended_shape(sample_shape))
+            concentration = self.concentration._array.astype(np.float64)
+            drawn = source(None).vonmises(0.0, concentration, self._extended_shape(sample_shape))
             return (make(np.asarray(drawn, self.loc._array.dtype)) + (math.pi + self.loc)) % (2 * math.pi) - math.pi
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Any:
         self._validate_sample(value)
-        return self.concentration * ((value - self.loc).cos() - 1) - math.log(2 * math.pi) - i0e(self.concentration).log()
+        away = (value - self.loc).cos() - 1
+        return self.concentration * away - math.log(2 * math.pi) - i0e(self.concentration).log()

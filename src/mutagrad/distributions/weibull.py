@@ -5,6 +5,7 @@ from typing import Any
 
 from ..ops.create.create import ones_like
 from ..ops.math.special import lgamma
+from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import numbers_or_tensors
 from .exponential import Exponential
@@ -21,10 +22,11 @@ class Weibull(TransformedDistribution):
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
     support = constraints.positive
 
-    def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, scale: Tensor | float, concentration: Tensor | float, validate_args: bool | None = None) -> None:
         self.scale, self.concentration = numbers_or_tensors(scale, concentration)
         base = Exponential(ones_like(self.scale), validate_args=False)
-        super().__init__(base, [PowerTransform(self.concentration.reciprocal()), AffineTransform(loc=0, scale=self.scale)], validate_args)
+        transforms = [PowerTransform(self.concentration.reciprocal()), AffineTransform(loc=0, scale=self.scale)]
+        super().__init__(base, transforms, validate_args)
 
     def _moment(self, k: int) -> Any:
         return lgamma(1 + k * self.concentration.reciprocal()).exp()
@@ -34,12 +36,12 @@ class Weibull(TransformedDistribution):
         return self.scale * self._moment(1)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.scale * ((self.concentration - 1) / self.concentration) ** self.concentration.reciprocal()
 
     @property
     def variance(self) -> Any:
         return self.scale ** 2 * (self._moment(2) - self._moment(1) ** 2)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return EULER * (1 - self.concentration.reciprocal()) + (self.scale / self.concentration).log() + 1

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ..base.errors import BadValue
@@ -19,8 +20,8 @@ from .odds import one_of
 __all__ = ["Wishart", "mvdigamma"]
 
 
-def mvdigamma(x: Any, p: int) -> Any:
-    """The derivative of mvlgamma(x, p)."""
+def mvdigamma(x: Tensor, p: int) -> Any:
+    """Return the derivative of mvlgamma(x, p)."""
     return digamma(x.unsqueeze(-1) - arange(p, dtype=x.dtype) / 2).sum(-1)
 
 
@@ -32,21 +33,24 @@ class Wishart(WithCovariance):
     support = constraints.positive_definite
     has_rsample = True
 
-    def __init__(self, df: Any, covariance_matrix: Any = None, precision_matrix: Any = None, scale_tril: Any = None,
+    def __init__(self, df: Tensor | float, covariance_matrix: Tensor | None = None,
+                 precision_matrix: Tensor | None = None, scale_tril: Tensor | None = None,
                  validate_args: bool | None = None) -> None:
-        name, matrix = one_of(self, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril)
+        name, matrix = one_of(self, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix,
+                              scale_tril=scale_tril)
         if matrix.ndim < 2:
             raise BadValue(f"Wishart: {name} must be at least two-dimensional, got shape {tuple(matrix.shape)}")
-        df = df.to(matrix.dtype) if isinstance(df, Tensor) else as_tensor(float(df), dtype=matrix.dtype)
-        batch, n = broadcast_shapes(df.shape, matrix.shape[:-2]), matrix.shape[-1]
-        self.df = df.expand(*batch)
+        freedom = df.to(matrix.dtype) if isinstance(df, Tensor) else as_tensor(float(df), dtype=matrix.dtype)
+        batch, n = broadcast_shapes(freedom.shape, matrix.shape[:-2]), matrix.shape[-1]
+        self.df = freedom.expand(*batch)
         self.__dict__[name] = matrix.expand(*batch, n, n)
         super().__init__(batch, (n, n), validate_args)
         if bool((self.df <= n - 1).any()):
-            raise BadValue(f"Wishart: Value of df={df} expected to be greater than ndim - 1 = {n - 1}.", why="the matrices would be singular")
+            raise BadValue(f"Wishart: Value of df={freedom} expected to be greater than ndim - 1 = {n - 1}.",
+                           why="the matrices would be singular")
         self._factorize(name)
 
-    def _df(self) -> Any:
+    def _df(self) -> Tensor:
         return self.df[..., None, None]
 
     @property
@@ -63,8 +67,8 @@ class Wishart(WithCovariance):
         diagonal = self.covariance_matrix.diagonal(dim1=-2, dim2=-1)
         return self._df() * (self.covariance_matrix ** 2 + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
-        """Bartlett's way: a triangle of normal numbers, with the lengths of ever shorter normal vectors on its diagonal."""
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+        """Draw by Bartlett's way: a triangle of normal numbers, the lengths of ever shorter vectors on its diagonal."""
         shape, n = self._extended_shape(sample_shape), self.event_shape[0]
         half = (self.df.unsqueeze(-1) - arange(n, dtype=self.df.dtype)) / 2
         lengths = (2 * standard_gamma(half.expand(*shape[:-1]))).sqrt()
@@ -75,12 +79,14 @@ class Wishart(WithCovariance):
         n = self.event_shape[0]
         return n * math.log(2) / 2 + half_log_det(self.scale_tril)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Tensor) -> Any:
         self._validate_sample(value)
         n, half = self.event_shape[0], self.df / 2
         trace = cholesky_solve(value, self.scale_tril).diagonal(dim1=-2, dim2=-1).sum(-1)
-        return -self.df * self._normalizer() - mvlgamma(half, n) + (self.df - n - 1) * half_log_det(cholesky(value)) - trace / 2
+        return (-self.df * self._normalizer() - mvlgamma(half, n)
+                + (self.df - n - 1) * half_log_det(cholesky(value)) - trace / 2)
 
     def entropy(self) -> Any:
         n, half = self.event_shape[0], self.df / 2
-        return (n + 1) * self._normalizer() + mvlgamma(half, n) - (self.df - n - 1) / 2 * mvdigamma(half, n) + self.df * n / 2
+        return ((n + 1) * self._normalizer() + mvlgamma(half, n)
+                - (self.df - n - 1) / 2 * mvdigamma(half, n) + self.df * n / 2)

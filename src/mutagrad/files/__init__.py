@@ -7,48 +7,51 @@
 >>> mg.load(io.BytesIO(file.getvalue()))
 {'weight': tensor([1., 1.]), 'epoch': 3}
 
-What is written is a safetensors file, which other libraries read too: arrays by name, and as text in its header whatever else
-the object was made of (`files/header.py`). Where that does not do, because the object is of a class of its own, such as a module, it
-is pickled (`files/torch_pickle.py`). What is read are such files, by whomever, and those that torch.save writes (`files/archive.py`,
-`files/old_archive.py`). Nothing that a file names is run (`files/safe_unpickler.py`), unless `weights_only=False` says that it may be.
+What is written is a safetensors file, which other libraries read too: arrays by name, and as text in its header
+whatever else the object was made of (`files/header.py`). Where that does not do, because the object is of a class of
+its own, such as a module, it is pickled (`files/torch_pickle.py`). What is read are such files, by whomever, and those
+that torch.save writes (`files/archive.py`, `files/old_archive.py`). Nothing that a file names is run
+(`files/safe_unpickler.py`), unless `weights_only=False` says that it may be.
 """
 from __future__ import annotations
 
 import io
 import json
-import mmap as memory_map
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
-from typing import Any
+from typing import IO, Any, TypeAlias
 
-from ..arrays import np
 from ..base.device import device
 from ..base.errors import BadArgument, BadFile, BadTarget, BadValue, NoDevice, NotSupported
-from .archive import Run, fill, read_archive
+from .archive import Run, Source, read_archive
 from .header import NoPlainData, Packer, Unpacker
-from .limits import Looked, UsersError, damage, parsed, refuse
+from .limits import Looked, UsersError, damage, parsed
 from .old_archive import read_old_archive
 from .safe_unpickler import Machine, unsafe_names
 from .safetensors import Header, write
 from .streams import Sink, write_file
 from .torch_pickle import archive_of, unpickle
 
-# ------------------------------------------------------------------------------------------------------------------- saving
+FILE_LIKE: TypeAlias = "str | os.PathLike[str] | IO[bytes]"
+MAP_LOCATION: TypeAlias = "Callable[[Any, str], Any] | device | str | dict[str, str] | None"
 
-def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2, _use_new_zipfile_serialization: bool = True,
-         _disable_byteorder_record: bool = False) -> None:
-    """Writes an object to a path or an open file: as plain data if it is made of tensors, arrays, numbers, text and containers, else pickled.
+# --------------------------------------------------------------------------------------------------------------- saving
 
-    Where something fails on the way, a file that was at that path before is still there, unchanged. The settings of a pickle apply
-    where one is written.
+def save(obj: Any, f: FILE_LIKE, pickle_module: Any = None, pickle_protocol: int = 2,
+         _use_new_zipfile_serialization: bool = True, _disable_byteorder_record: bool = False) -> None:
+    """Write an object to a path or an open file.
+
+    Tensors, arrays, numbers, text and containers of these are written as plain data, anything else is pickled, and the
+    settings of a pickle apply there. Where something fails on the way, a file that was at that path before is still
+    there, unchanged.
     """
-    is_path = isinstance(f, (str, os.PathLike))
-    if not is_path and not callable(getattr(f, "write", None)):
-        raise BadTarget(f"save: expects a path or a file open for writing, got {type(f).__name__}", fix="mutagrad.save(x, 'x.pt')")
+    if not isinstance(f, (str, os.PathLike)) and not callable(getattr(f, "write", None)):
+        raise BadTarget(f"save: expects a path or a file open for writing, got {type(f).__name__}",
+                        fix="mutagrad.save(x, 'x.pt')")
     writer = _encode(obj, pickle_module, pickle_protocol)
-    if is_path:
+    if isinstance(f, (str, os.PathLike)):
         write_file(f, writer)
     else:
         writer(Sink(f))
@@ -64,32 +67,10 @@ def _encode(obj: Any, pickle_module: Any, protocol: int) -> Callable[[Sink], Non
     return partial(write, packer.arrays, {"format": "pt", "mutagrad": description})
 
 
-# ------------------------------------------------------------------------------------------------------------------ loading
-
-class Source:
-    """The bytes of a file, read where they are asked for or mapped into memory. `end` is where what was read ends, once that is known."""
-
-    end: int | None = None
-
-    def __init__(self, file: Any, path: Any, mapped: bool) -> None:
-        self.file, self.path = file, path
-        self.size = file.seek(0, os.SEEK_END)
-        self.mapped = memory_map.mmap(file.fileno(), 0, access=memory_map.ACCESS_COPY) if mapped and self.size else None
-
-    def bytes_at(self, start: int, count: int) -> Any:
-        """An array of bytes that may be written to: a write never reaches the file."""
-        if start + count > self.size:
-            refuse(f"the file ends after {self.size} bytes, and should have {start + count}")
-        if self.mapped is not None:
-            return np.frombuffer(self.mapped, np.uint8, count, start) if count else np.empty(0, np.uint8)
-        found = np.empty(count, np.uint8)
-        self.file.seek(start)
-        fill(found, self.file)
-        return found
-
+# -------------------------------------------------------------------------------------------------------------- loading
 
 @contextmanager
-def _named(f: Any) -> Iterator[None]:
+def _named(f: FILE_LIKE) -> Iterator[None]:
     """Errors name the file as the user does; the user's own are as they were raised."""
     name = os.fspath(f) if isinstance(f, (str, os.PathLike)) else getattr(f, "name", None)
     try:
@@ -107,26 +88,29 @@ def _named(f: Any) -> Iterator[None]:
         raise error.raised from None
 
 
-def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = None, mmap: bool | None = None,
-         **pickle_load_args: Any) -> Any:
-    """What was saved, from a path or an open file: by `mutagrad.save`, safetensors, or torch.save.
+def load(f: FILE_LIKE, map_location: MAP_LOCATION = None, pickle_module: Any = None, *,
+         weights_only: bool | None = None, mmap: bool | None = None, **pickle_load_args: Any) -> Any:
+    """Return what was saved to a path or an open file: by `mutagrad.save`, safetensors, or torch.save.
 
-    Nothing that a file names is run: one that names anything but plain data is refused, unless its names have been allowed with
-    `serialization.add_safe_globals`. `weights_only=False` runs it, as Python's pickle does: it can do whatever a program can, so
-    say that only of files from somebody you trust.
+    Nothing that a file names is run: one that names anything but plain data is refused, unless its names have been
+    allowed with `serialization.add_safe_globals`. `weights_only=False` runs it, as Python's pickle does: it can do
+    whatever a program can, so say that only of files from somebody you trust.
     """
     trusted = weights_only is False or weights_only is None and pickle_module is not None
     if pickle_module is not None and not trusted:
-        raise BadValue("load: weights_only=True with a pickle_module", why="what another module would run cannot be known", fix="leave out one of them")
+        raise BadValue("load: weights_only=True with a pickle_module",
+                       why="what another module would run cannot be known", fix="leave out one of them")
     run = _runner(trusted, pickle_module, pickle_load_args)
     if isinstance(f, (str, os.PathLike)):
         with _named(f), open(f, "rb") as file:
             source = Source(file if file.seekable() else io.BytesIO(file.read()), f, bool(mmap))
             return _load(source, _arrival(map_location), run, trusted)
     if not hasattr(f, "read"):
-        raise BadTarget(f"load: expects a path or a file open for reading, got {type(f).__name__}", fix="mutagrad.load('x.pt')")
+        raise BadTarget(f"load: expects a path or a file open for reading, got {type(f).__name__}",
+                        fix="mutagrad.load('x.pt')")
     if mmap:
-        raise BadValue("load: mmap=True with an open file", why="only a file with a name can be mapped", fix="mutagrad.load(path, mmap=True)")
+        raise BadValue("load: mmap=True with an open file", why="only a file with a name can be mapped",
+                       fix="mutagrad.load(path, mmap=True)")
     with _named(f):
         start = f.tell() if hasattr(f, "seekable") and f.seekable() else None
         source = Source(f if start == 0 else io.BytesIO(f.read()), None, False)
@@ -144,13 +128,14 @@ def _runner(trusted: bool, pickle_module: Any, settings: dict[str, Any]) -> Run:
     if trusted:
         return lambda program, load_storage: unpickle(program, load_storage, pickle_module, settings)
     if settings.keys() - {"encoding"}:
-        raise BadArgument(f"load: {', '.join(settings)} with weights_only=True", why="only encoding= has a meaning for plain data",
+        raise BadArgument(f"load: {', '.join(settings)} with weights_only=True",
+                          why="only encoding= has a meaning for plain data",
                           fix="weights_only=False, if you trust the file")
     return lambda program, load_storage: Machine(load_storage, **settings).run(program)
 
 
-def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
-    """The names in a file that `load` would refuse."""
+def get_unsafe_globals_in_checkpoint(f: FILE_LIKE) -> list[str]:
+    """Return the names in a file that `load` would refuse."""
     found: list[str] = []
 
     def look(program: bytes, _: Any) -> Any:
@@ -171,12 +156,13 @@ def _load(source: Source, arrival: Callable[[Any, str], None], run: Run, trusted
         return _read_safetensors(source)
     if head[:1] == b"\x80":
         return read_old_archive(source, arrival, run, trusted)
-    raise BadFile(f"load: this is neither a safetensors file nor one that torch.save wrote ({source.size} bytes, beginning with {head!r})",
+    raise BadFile("load: this is neither a safetensors file nor one that torch.save wrote "
+                  f"({source.size} bytes, beginning with {head!r})",
                   fix="mutagrad.save(x, path) and torch.save(x, path) write files that can be loaded")
 
 
-def _arrival(map_location: Any) -> Callable[[Any, str], None]:
-    """Raises unless what was at a place is to come to the CPU. `map_location` is as in PyTorch: a place, a dict, or a function."""
+def _arrival(map_location: MAP_LOCATION) -> Callable[[Any, str], None]:
+    """Raise unless what was at a place is to come to the CPU; as in PyTorch, it is given a place, dict or function."""
     if isinstance(map_location, str):
         map_location = device(map_location)
 
@@ -192,8 +178,10 @@ def _arrival(map_location: Any) -> Callable[[Any, str], None]:
             place = location if moved is None else moved if isinstance(moved, (str, device)) else "cpu"
         elif map_location is not None:
             place = map_location
-        if device(place).type != "cpu":
-            raise NoDevice(f"load: Attempting to deserialize object on a {device(place).type.upper()} device: it was on {location}, and should come to {place}",
+        kind = device(place).type
+        if kind != "cpu":
+            raise NoDevice(f"load: Attempting to deserialize object on a {kind.upper()} device: "
+                           f"it was on {location}, and should come to {place}",
                            why="this build computes on the CPU only", fix="mutagrad.load(f, map_location='cpu')")
 
     return check

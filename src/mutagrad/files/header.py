@@ -1,7 +1,8 @@
 """A checkpoint's structure as text: everything but the elements of its tensors.
 
-A plain value is written as it is, anything else as a dict of one entry that names its kind: `{"tuple": [1, 2]}`. A tensor is the
-name of an array. Where tensors overlap in memory, one array is written for all of them, and each is a window on that.
+A plain value is written as it is, anything else as a dict of one entry that names its kind: `{"tuple": [1, 2]}`. A
+tensor is the name of an array. Where tensors overlap in memory, one array is written for all of them, and each is a
+window on that.
 """
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from typing import Any
 
 from ..arrays import np
 from ..base.device import device
+from ..base.operands import Array
 from ..core import dtypes
 from ..core.factory import make
 from ..core.size import Size
@@ -42,7 +44,7 @@ class Packer:
     """Takes a structure apart into arrays by name and a description."""
 
     def __init__(self) -> None:
-        self.arrays: dict[str, Any] = {}
+        self.arrays: dict[str, Array] = {}
         self._tensors: list[tuple[str, Tensor, dict[str, Any]]] = []
         self._nodes: dict[int, dict[str, Any]] = {}
         self._names: set[str] = {RESERVED}
@@ -89,7 +91,8 @@ class Packer:
     def _mapping(self, value: Any, keys: tuple[str, ...]) -> Any:
         items = []
         for key, item in value.items():
-            if not (isinstance(key, (str, int, float, bool, bytes, dtypes.dtype, device)) or key is None or type(key) is tuple):
+            plain = isinstance(key, (str, int, float, bool, bytes, dtypes.dtype, device)) or key is None
+            if not plain and type(key) is not tuple:
                 raise NoPlainData
             items.append([self._pack(key, keys), self._pack(item, (*keys, str(key)))])
         node: dict[str, Any] = {type(value).__name__: items}
@@ -132,10 +135,12 @@ class Packer:
         for _, tensor, node in group:
             if whole is None or tensor is not whole[1]:
                 item = tensor._array.itemsize
-                node.update(tensor=carrier, of=dtypes.of_array(buffer.dtype if whole is None else whole[1]._array.dtype).name, dtype=tensor.dtype.name,
-                            size=list(tensor._array.shape), stride=[step // item for step in tensor._array.strides], offset=memory_offset(tensor) // item)
+                held = buffer.dtype if whole is None else whole[1]._array.dtype
+                node.update(tensor=carrier, of=dtypes.of_array(held).name, dtype=tensor.dtype.name,
+                            size=list(tensor._array.shape), stride=[step // item for step in tensor._array.strides],
+                            offset=memory_offset(tensor) // item)
 
-    def _put(self, name: str, array: Any, node: dict[str, Any]) -> None:
+    def _put(self, name: str, array: Array, node: dict[str, Any]) -> None:
         node["tensor"] = name
         if array.dtype.char == "D":  # which the format has only as pairs of doubles
             node["of"] = "complex128"
@@ -148,7 +153,7 @@ def _is_array(value: Any) -> bool:
     return held and value.dtype.kind in "biufc" and value.dtype.itemsize <= (16 if value.dtype.kind == "c" else 8)
 
 
-def _over(array: Any) -> Any:
+def _over(array: Array) -> Any:
     """A tensor over an array's own memory, where it lies there as a tensor's does, else over a copy."""
     plain = np.asarray(array)
     if plain.flags.c_contiguous and plain.dtype.isnative:
@@ -175,7 +180,8 @@ SIMPLE: dict[type, tuple[str, Callable[[Any], Any]]] = {
     **dict.fromkeys((dtypes.dtype, type(dtypes.bfloat16)), ("dtype", lambda d: d.name)),
 }
 
-FACTORIES: dict[str | None, Any] = {None: None, **{kind.__name__: kind for kind in (bool, int, float, str, list, dict, set)}}  # of a defaultdict
+FACTORIES: dict[str | None, Any] = {  # of a defaultdict
+    None: None, **{kind.__name__: kind for kind in (bool, int, float, str, list, dict, set)}}
 PARTS: dict[type, Callable[[Any], Any]] = {
     Namespace: vars,
     deque: lambda items: [list(items), items.maxlen],
@@ -183,12 +189,12 @@ PARTS: dict[type, Callable[[Any], Any]] = {
 }
 
 
-# ---------------------------------------------------------------------------------------------------------- and back again
+# ------------------------------------------------------------------------------------------------------- and back again
 
 class Unpacker:
     """Puts a structure together again from its description, a text of this length, and arrays by name."""
 
-    def __init__(self, arrays: Callable[[Any], Any], length: int) -> None:
+    def __init__(self, arrays: Callable[[Any], Array], length: int) -> None:
         self._array = arrays
         self._storages: dict[str, Storage] = {}
         self._tensors: dict[str, Tensor] = {}
@@ -243,7 +249,7 @@ class Unpacker:
         return distinct(self._meter, _list(items, "items"))
 
     def named_tuple(self, content: Any) -> Any:
-        """A tuple with these names; its class is a new one, as a file cannot bring the program's own."""
+        """Return a tuple with these names; its class is a new one, as a file cannot bring the program's own."""
         name, fields, items = _list(content, "a name, fields and items", 3)
         fields, items = _list(fields, "fields"), _list(items, "items")
         if len(fields) > MOST_FIELDS or not all(type(text) is str for text in (name, *fields)):
@@ -288,7 +294,9 @@ def _size(content: Any) -> Size:
 
 
 def _as_array(content: Any) -> Any:
-    return content.numpy() if isinstance(content, Tensor) and content.dtype is not dtypes.bfloat16 else refuse("an array is not described as it should be")
+    if isinstance(content, Tensor) and content.dtype is not dtypes.bfloat16:
+        return content.numpy()
+    return refuse("an array is not described as it should be")
 
 
 def _scalar(content: Any) -> Any:
@@ -316,7 +324,7 @@ def _default(content: Any) -> Any:
     return defaultdict(FACTORIES[name], items)
 
 
-def _storage(array: Any, pairs: bool) -> Storage:
+def _storage(array: Array, pairs: bool) -> Storage:
     if pairs and (array.dtype != "float64" or array.ndim < 1 or array.shape[-1] != 2):
         refuse("complex numbers are not saved as pairs of doubles")
     return new_storage(array.reshape(-1).view("complex128").reshape(array.shape[:-1]) if pairs else array)

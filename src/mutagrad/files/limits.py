@@ -128,7 +128,7 @@ def instructions(program: bytes) -> Iterator[Any]:
 
 
 def instructions_at(file: Any, size: int) -> Iterator[Any]:
-    """The same for a pickle that begins at the position of an open file of this size."""
+    """Iterate over those of a pickle that begins at the position of an open file of this size."""
     bounded: Any = _Bounded(file, size)
     return pickletools.genops(bounded)
 
@@ -178,8 +178,8 @@ class Meter:
     def key(self, key: Any, target: Any) -> Any:
         """Return a key for a dictionary or set, charged for, unless too many keys of it have the same hash.
 
-        Numbers can be chosen so that each is compared with many others, in ways that cannot be counted from here; so the time is
-        limited, too. It is the processor's, of this thread: a busy machine makes no difference.
+        Numbers can be chosen so that each is compared with many others, in ways that cannot be counted from here; so
+        the time is limited, too. It is the processor's, of this thread: a busy machine makes no difference.
         """
         self._keys += 1
         if not self._keys & 1023 and thread_time() > self._end:

@@ -1,7 +1,7 @@
-"""The files that torch.save wrote before PyTorch 1.6, many of which are still in use: pickles one after the other, then the memory.
+"""The files that torch.save wrote before PyTorch 1.6, many still in use: pickles one after the other, then the memory.
 
-They are a magic number, a version, what the machine was like, the object, and the names of its storages; then, for each of these,
-how many elements it has and those elements.
+They are a magic number, a version, what the machine was like, the object, and the names of its storages; then, for each
+of these, how many elements it has and those elements.
 """
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from typing import Any
 
 from ..arrays import np
 from ..base.errors import BadFile
+from ..base.operands import Array
 from ..core import dtypes
-from .archive import KIND, Run, as_elements, fill, storage_key
+from .archive import KIND, Run, Source, as_elements, fill, storage_key
 from .limits import damage, instructions_at, refuse, shown
 from .safe_unpickler import Cell, Machine
 
 MAGIC = 0x1950A86A20F9469CFC6C
 
 
-def read_old_archive(source: Any, at: Callable[[Any, str], None], run: Run, trusted: bool) -> Any:
-    """What torch.save wrote in its first format."""
+def read_old_archive(source: Source, at: Callable[[Any, str], None], run: Run, trusted: bool) -> Any:
+    """Read what torch.save wrote in its first format."""
     with damage(KIND, trusted):
         return _OldArchive(source, at).load(run)
 
@@ -28,9 +29,9 @@ def read_old_archive(source: Any, at: Callable[[Any, str], None], run: Run, trus
 class _OldArchive:
     """Storages have room as soon as the pickle refers to them, and are filled when all of it has been read."""
 
-    def __init__(self, source: Any, at: Callable[[Any, str], None]) -> None:
+    def __init__(self, source: Source, at: Callable[[Any, str], None]) -> None:
         self.source, self.file, self.at = source, source.file, at
-        self.cells: dict[str, tuple[Cell, Any]] = {}
+        self.cells: dict[str, tuple[Cell, Array]] = {}
         self.filled: set[str] = set()
         self.room = source.size
 
@@ -38,11 +39,13 @@ class _OldArchive:
         """The object, with its storages filled."""
         self.file.seek(0)
         if self._plain() != MAGIC:
-            raise BadFile("load: Invalid magic number: this is a pickle, but not one that torch.save wrote", fix="pickle.load(file), if you trust it")
+            raise BadFile("load: Invalid magic number: this is a pickle, but not one that torch.save wrote",
+                          fix="pickle.load(file), if you trust it")
         self._plain()
         machine = self._plain()
         if type(machine) is not dict or machine.get("little_endian", True) is not (sys.byteorder == "little"):
-            refuse("it was written on a machine with another order of bytes", why="only the zip format tells how to change that",
+            refuse("it was written on a machine with another order of bytes",
+                   why="only the zip format tells how to change that",
                    fix="in PyTorch: torch.save(torch.load(old), new)")
         found = run(self._program(), self.storage)
         names = self._plain()
@@ -60,7 +63,7 @@ class _OldArchive:
             pass
         length = self.file.tell() - start
         self.file.seek(start)
-        return self.file.read(length)  # type: ignore[no-any-return]
+        return self.file.read(length)
 
     def _plain(self) -> Any:
         """What the next pickle makes, which must be without storages."""
@@ -82,7 +85,9 @@ class _OldArchive:
             self.cells[name] = Cell(element, count, lambda kind: as_elements(memory, kind, False)), memory
             self.at(self.cells[name][0], location)
         cell = self.cells[name][0]
-        return cell if element in (None, cell.kind) and cell.count == count else refuse(f"the storage {name[:80]!r} is of two types or sizes")
+        if element not in (None, cell.kind) or cell.count != count:
+            refuse(f"the storage {name[:80]!r} is of two types or sizes")
+        return cell
 
     def _fill(self, name: Any) -> None:
         """Reads the elements of the next storage."""

@@ -1,7 +1,7 @@
 """Pickles of PyTorch's, read without running anything that they name.
 
-A pickle is a program, and Python's own unpickler calls whatever that program names. Here it runs on a machine that knows
-containers, numbers and strings, and for every other name has either a constructor of our own or an error.
+A pickle is a program, and Python's own unpickler calls whatever that program names. Here it runs on a machine that
+knows containers, numbers and strings, and for every other name has either a constructor of our own or an error.
 """
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, NoReturn
 from ..arrays import np
 from ..base.device import device
 from ..base.errors import BadArgument, BadFile, BadValue
-from ..base.layout import strided
+from ..base.layout import layout, strided
+from ..base.operands import Array
 from ..core import dtypes
 from ..core.size import Size
 from ..core.storage import Storage, new_storage
@@ -24,7 +25,7 @@ from ..tensors.tensor import Tensor
 from ..tensors.typed_storage import TypedStorage
 from .limits import LONGEST_NAME, MOST_DIMENSIONS, Meter, instructions, refuse, shown, whole
 
-# ------------------------------------------------------------------------------------------------------ what may be named
+# ---------------------------------------------------------------------------------------------------- what may be named
 
 _user_globals: dict[str, Any] = {}
 
@@ -33,20 +34,22 @@ def _named(entry: Any) -> tuple[str, Any]:
     """`(object, "module.name")`, or an object that knows its name."""
     if isinstance(entry, tuple):
         if len(entry) != 2 or not isinstance(entry[1], str):
-            raise BadValue(f"add_safe_globals: {entry!r} is no pair of an object and its full name", fix='add_safe_globals([(f, "module.f")])')
+            raise BadValue(f"add_safe_globals: {entry!r} is no pair of an object and its full name",
+                           fix='add_safe_globals([(f, "module.f")])')
         return entry[1], entry[0]
     if not hasattr(entry, "__qualname__"):
-        raise BadArgument(f"add_safe_globals: {entry!r} is neither a class nor a function", fix="add_safe_globals([MyClass])")
+        raise BadArgument(f"add_safe_globals: {entry!r} is neither a class nor a function",
+                          fix="add_safe_globals([MyClass])")
     return f"{entry.__module__}.{entry.__qualname__}", entry
 
 
 def add_safe_globals(safe_globals: Iterable[Any]) -> None:
-    """Lets files that are loaded name these classes and functions. What is called with what is then decided by the file."""
+    """Let files that are loaded name these classes and functions. The file then decides what is called with what."""
     _user_globals.update(map(_named, safe_globals))
 
 
 def get_safe_globals() -> list[Any]:
-    """What has been added."""
+    """Return what has been added."""
     return list(_user_globals.values())
 
 
@@ -86,7 +89,7 @@ def _steps(values: Any) -> bool:
     return all(type(step) is int and abs(step) < 1 << 62 for step in values)
 
 
-# ----------------------------------------------------------------------------------------------------------- constructors
+# --------------------------------------------------------------------------------------------------------- constructors
 
 def _ordered(meter: Meter, items: Any = ()) -> OrderedDict[Any, Any]:
     """Of pairs, which is how Python 2 wrote it."""
@@ -110,7 +113,7 @@ def _set(meter: Meter, items: Any = ()) -> set[Any]:
 
 
 def distinct(meter: Meter, items: Any) -> set[Any]:
-    """The set of what is in a list."""
+    """Return the set of what is in a list."""
     made: set[Any] = set()
     for item in items:
         made.add(meter.key(item, made))
@@ -118,7 +121,9 @@ def distinct(meter: Meter, items: Any) -> set[Any]:
 
 
 def _complex(real: Any, imaginary: Any) -> complex:
-    return complex(real, imaginary) if {type(real), type(imaginary)} <= {int, float} else refuse("a complex number is not made of two numbers")
+    if not {type(real), type(imaginary)} <= {int, float}:
+        refuse("a complex number is not made of two numbers")
+    return complex(real, imaginary)
 
 
 def _encode(text: Any, encoding: Any = "latin1") -> bytes:
@@ -144,7 +149,7 @@ def _device(kind: Any, index: Any = None) -> device:
     return device(kind, index)
 
 
-def _layout(name: Any) -> Any:
+def _layout(name: Any) -> layout:
     if type(name) is str and name == "torch.strided":
         return strided
     return refuse(f"the layout {shown(name)} is not supported", why="there are only strided tensors")
@@ -156,7 +161,7 @@ class Cell(TypedStorage):
     Where a program has saved a storage as such, it is what comes back.
     """
 
-    def __init__(self, kind: dtypes.dtype | None, count: int, read: Callable[[dtypes.dtype], Any]) -> None:
+    def __init__(self, kind: dtypes.dtype | None, count: int, read: Callable[[dtypes.dtype], Array]) -> None:
         self.kind, self.count, self._read = kind, count, read
         self._storage: Storage | None = None
         self._marked: dict[tuple[bool, bool], Storage] = {}
@@ -171,7 +176,7 @@ class Cell(TypedStorage):
         return self.__dict__[name]
 
     def settled(self) -> Storage:
-        """Read, if no tensor has asked for it: as bytes, if nothing tells what they are."""
+        """Return the storage, read if no tensor has asked for it: as bytes, if nothing tells what they are."""
         return self.storage(self.kind or dtypes.uint8)
 
     def storage(self, kind: dtypes.dtype | None) -> Storage:
@@ -183,14 +188,14 @@ class Cell(TypedStorage):
         return self._storage
 
     def marked(self, conj: bool, neg: bool) -> Storage:
-        """Memory for the conjugates or negatives of all elements: the same for all tensors that are marked so."""
+        """Return memory for the conjugates or negatives of all elements: the same for all tensors marked so."""
         if (conj, neg) not in self._marked:
             assert self._storage is not None
             self._marked[conj, neg] = new_storage(np.zeros_like(self._storage.buffer.reshape(-1)))
         return self._marked[conj, neg]
 
     def compute_marked(self) -> None:
-        """Fills that memory, once there are elements to compute with."""
+        """Fill that memory, once there are elements to compute with."""
         for (conj, neg), storage in self._marked.items():
             assert self._storage is not None
             values, target = self._storage.buffer.reshape(-1), storage.buffer.reshape(-1)
@@ -199,22 +204,26 @@ class Cell(TypedStorage):
                 np.negative(target, out=target)
 
 
-def tensor_over(storage: Storage, kind: dtypes.dtype, offset: Any, size: Any, stride: Any, requires_grad: bool) -> Tensor:
-    """A window on a storage, counted in elements. The first that covers all of it gives it its shape."""
+def tensor_over(storage: Storage, kind: dtypes.dtype, offset: Any, size: Any, stride: Any,
+                requires_grad: bool) -> Tensor:
+    """Return a window on a storage, counted in elements. The first that covers all of it gives it its shape."""
     if not whole(offset) or not _wholes(size) or not _steps(stride) or len(size) != len(stride):
         refuse(f"no tensor has offset {shown(offset)}, size {shown(size)}, stride {shown(stride)}")
     buffer, item, shape = storage.buffer, kind.itemsize, tuple(size)
     reach = [(n - 1) * step for n, step in zip(shape, stride)] if 0 not in shape else []
     first, end = offset + sum(r for r in reach if r < 0), offset + sum(r for r in reach if r > 0) + (0 not in shape)
     if first < 0 or end * item > buffer.nbytes or math.prod(n or 1 for n in shape) * item >= 1 << 63:
-        refuse(f"a tensor of size {shape}, stride {tuple(stride)} and offset {offset} reaches beyond its {buffer.nbytes // item} elements")
-    if offset == 0 and math.prod(shape) * item == buffer.nbytes and _in_order(shape, stride) and buffer.dtype == kind.array_type:
+        refuse(f"a tensor of size {shape}, stride {tuple(stride)} and offset {offset} reaches beyond its "
+               f"{buffer.nbytes // item} elements")
+    covers = offset == 0 and math.prod(shape) * item == buffer.nbytes and _in_order(shape, stride)
+    if covers and buffer.dtype == kind.array_type:
         if buffer.ndim == 1:
             storage.buffer = buffer = buffer.reshape(shape)
         if buffer.shape == shape:
             return rebuild(Tensor, storage, shape, None, None, requires_grad, None)  # type: ignore[no-any-return]
     steps = tuple(step * item for step in stride) if 0 not in shape else None
-    return rebuild(Tensor, storage, shape, steps, offset * item, requires_grad, kind.array_type)  # type: ignore[no-any-return]
+    start = offset * item
+    return rebuild(Tensor, storage, shape, steps, start, requires_grad, kind.array_type)  # type: ignore[no-any-return]
 
 
 def _in_order(shape: tuple[int, ...], stride: Any) -> bool:
@@ -226,7 +235,8 @@ def _in_order(shape: tuple[int, ...], stride: Any) -> bool:
     return True
 
 
-def _tensor(storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any = False, hooks: Any = None, kind: Any = None, metadata: Any = None) -> Tensor:
+def _tensor(storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any = False, hooks: Any = None,
+            kind: Any = None, metadata: Any = None) -> Tensor:
     if not isinstance(storage, Cell) or not _empty(hooks) or not (kind is None or isinstance(kind, dtypes.dtype)):
         refuse("a tensor is not made of a storage")
     found = storage.storage(kind)
@@ -249,27 +259,30 @@ def _marks(metadata: Any) -> tuple[bool, bool]:
     return metadata.get("conj", False), metadata.get("neg", False)
 
 
-def _tensor_v2(storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any, hooks: Any, metadata: Any = None) -> Tensor:
+def _tensor_v2(storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any, hooks: Any,
+               metadata: Any = None) -> Tensor:
     return _tensor(storage, offset, size, stride, requires_grad, hooks, None, metadata)
 
 
-def _tensor_v3(storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any, hooks: Any, kind: Any, metadata: Any = None) -> Tensor:
+def _tensor_v3(storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any, hooks: Any, kind: Any,
+               metadata: Any = None) -> Tensor:
     return _tensor(storage, offset, size, stride, requires_grad, hooks, kind, metadata)
 
 
-def _parameter(values: Any, requires_grad: Any = True, hooks: Any = None) -> Any:
+def _parameter(values: Any, requires_grad: Any = True, hooks: Any = None) -> Parameter:
     if not isinstance(values, Tensor) or not _empty(hooks):
         refuse("a parameter is not made of a tensor")
     return Parameter(values, requires_grad is True)
 
 
-def _parameter_with_state(values: Any, requires_grad: Any, hooks: Any, state: Any) -> Any:
+def _parameter_with_state(values: Any, requires_grad: Any, hooks: Any, state: Any) -> Tensor:
     return _with_attributes(_parameter(values, requires_grad, hooks), state)
 
 
-def _of_type(make: Any, kind: Any, arguments: Any, state: Any) -> Any:
+def _of_type(make: Any, kind: Any, arguments: Any, state: Any) -> Tensor:
     """A tensor that has attributes of the user's, or is a Parameter or Buffer."""
-    if not isinstance(make, Global) or make.make not in (_tensor_v2, _tensor_v3, _parameter) or type(arguments) is not tuple:
+    makers = (_tensor_v2, _tensor_v3, _parameter)
+    if not isinstance(make, Global) or make.make not in makers or type(arguments) is not tuple:
         refuse("a tensor is not made by one of PyTorch's functions")
     made = make.make(*arguments)  # type: ignore[misc]
     name = kind.name if isinstance(kind, Global) else ""
@@ -283,20 +296,26 @@ def _of_type(make: Any, kind: Any, arguments: Any, state: Any) -> Any:
     return _with_attributes(made, state)
 
 
-def _with_attributes(tensor: Any, state: Any) -> Any:
+def _settable(tensor: Tensor, name: str) -> bool:
+    return name == "persistent" or not hasattr(type(tensor), name)
+
+
+def _with_attributes(tensor: Tensor, state: Any) -> Tensor:
     if type(state) is tuple and len(state) == 2 and _empty(state[1]):
         state = state[0]
     if _empty(state):
         return tensor
-    if type(state) is not dict or not all(type(name) is str and not (hasattr(type(tensor), name) and name != "persistent") for name in state):
+    if type(state) is not dict or not all(type(name) is str and _settable(tensor, name) for name in state):
         refuse("a tensor has attributes that would hide its own")
     tensor.__dict__.update(state)
     return tensor
 
 
 def rebuilt(kind: Any, memory: Any, dtype: Any, offset: Any, size: Any, stride: Any, requires_grad: Any) -> Tensor:
-    """A tensor in an archive of ours: its class, and a window on a storage, counted in elements."""
-    found = TENSORS.get(kind.name) if isinstance(kind, Global) else kind if isinstance(kind, type) and issubclass(kind, Tensor) else None
+    """Return a tensor in an archive of ours: its class, and a window on a storage, counted in elements."""
+    found = TENSORS.get(kind.name) if isinstance(kind, Global) else None
+    if isinstance(kind, type) and issubclass(kind, Tensor):
+        found = kind
     if found is None or not isinstance(memory, Cell) or not isinstance(dtype, dtypes.dtype):
         refuse("a tensor is not made of its class, a storage and an element type")
     made = tensor_over(memory.storage(None), dtype, offset, size, stride, False)
@@ -304,7 +323,7 @@ def rebuilt(kind: Any, memory: Any, dtype: Any, offset: Any, size: Any, stride: 
 
 
 def typed_storage(values: Any) -> TypedStorage:
-    """The memory of a tensor in an archive of ours."""
+    """Return the memory of a tensor in an archive of ours."""
     return TypedStorage(values) if isinstance(values, Tensor) else refuse("a storage is not made of a tensor")
 
 
@@ -335,8 +354,9 @@ CONSTRUCTORS: dict[str, Callable[..., Any]] = {
     "mutagrad._tensor.Size": _size,
     "mutagrad.device.device": _device,
 }
-TENSORS: dict[str, type[Tensor]] = {f"{kind.__module__}.{kind.__name__}": kind
-                                    for kind in (Tensor, Parameter, Buffer, UninitializedParameter, UninitializedBuffer)}
+TENSORS: dict[str, type[Tensor]] = {
+    f"{kind.__module__}.{kind.__name__}": kind
+    for kind in (Tensor, Parameter, Buffer, UninitializedParameter, UninitializedBuffer)}
 TENSORS["mutagrad._tensor.Tensor"] = Tensor
 CLASSES = frozenset(["torch.Tensor", "torch.nn.parameter.Buffer", *TENSORS])
 TYPES = {name: d for d in (*dtypes.ALL, dtypes.bfloat16)
@@ -346,14 +366,14 @@ UNTYPED = "torch.storage.UntypedStorage"
 
 
 def full_name(module: str, name: str) -> str:
-    """A name in a file, with Python 2's name of the built-in module as Python 3's."""
+    """Return a name in a file, with Python 2's name of the built-in module as Python 3's."""
     if len(module) + len(name) > LONGEST_NAME:
         refuse(f"it names something by {len(module) + len(name)} characters")
     return f"{'builtins' if module == '__builtin__' else module}.{name}"
 
 
 def known(full: str) -> Any:
-    """What a name in a file stands for, where it is one of those that every file may use; else None."""
+    """Return what a name in a file stands for, where it is one of those that every file may use; else None."""
     if full in TYPES:
         return TYPES[full]
     if full in CONSTRUCTORS or full in CONTAINERS or full in CLASSES or full in STORAGES or full == UNTYPED:
@@ -370,11 +390,12 @@ def refuse_names(names: list[str]) -> NoReturn:
     shown = ", ".join(name[:200] for name in names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
     raise BadFile(f"load: Unsupported global: the file names {shown}, not allowed in a file of plain data",
                   why="to make such objects is to run code that the file chooses; nothing has been run",
-                  fix="if you trust whoever wrote it: mutagrad.load(f, weights_only=False); or allow single classes by mutagrad.serialization.add_safe_globals")
+                  fix="if you trust whoever wrote it: mutagrad.load(f, weights_only=False); "
+                      "or allow single classes by mutagrad.serialization.add_safe_globals")
 
 
 def names_in(program: bytes) -> list[str]:
-    """The full names that a pickle uses, each once."""
+    """Return the full names that a pickle uses, each once."""
     found: dict[str, None] = {}
     pushed: list[Any] = [None, None]
     memo: dict[int, Any] = {}
@@ -395,14 +416,15 @@ def names_in(program: bytes) -> list[str]:
 
 
 def unsafe_names(program: bytes) -> list[str]:
-    """Those that neither belong to plain data nor have been allowed."""
+    """Return the names that neither belong to plain data nor have been allowed."""
     return [name for name in names_in(program) if name not in _user_globals and known(name) is None]
 
 
-# ------------------------------------------------------------------------------------------------------------ the machine
+# ---------------------------------------------------------------------------------------------------------- the machine
 
-_PUSH = frozenset(["BININT", "BININT1", "BININT2", "LONG1", "LONG4", "INT", "LONG", "BINFLOAT", "FLOAT", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8",
-                   "UNICODE", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8"])
+_PUSH = frozenset(["BININT", "BININT1", "BININT2", "LONG1", "LONG4", "INT", "LONG", "BINFLOAT", "FLOAT", "BINUNICODE",
+                   "SHORT_BINUNICODE", "BINUNICODE8", "UNICODE", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8",
+                   "BYTEARRAY8"])
 _OLD_TEXT = frozenset(["BINSTRING", "SHORT_BINSTRING", "STRING"])
 _CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
 _EMPTY: dict[str, Callable[[], Any]] = {"EMPTY_LIST": list, "EMPTY_DICT": dict, "EMPTY_TUPLE": tuple, "EMPTY_SET": set}
@@ -439,7 +461,7 @@ class Machine:
                 self.stack.append(tuple(self.take(_TUPLES[name])))
             elif name.endswith("PUT"):
                 if argument > len(program):
-                    refuse("its pickle numbers its parts beyond all that it has")  # and could choose numbers of one hash
+                    refuse("its pickle numbers its parts beyond all that it has")  # it could choose them of one hash
                 self.memo[argument] = self.stack[-1]
             elif name.endswith("GET"):
                 self.stack.append(self.memo[argument])
@@ -450,7 +472,7 @@ class Machine:
         return self.stack.pop()
 
     def old_text(self, argument: str) -> Any:
-        """Text of Python 2, which was bytes; `encoding="bytes"` leaves it so."""
+        """Return text of Python 2, which was bytes; `encoding="bytes"` leaves it so."""
         raw = argument.encode("latin1")
         return raw if self.encoding == "bytes" else raw.decode(self.encoding)
 
@@ -500,7 +522,7 @@ class Machine:
         self.stack.append(_find(module, name))
 
     def constructor(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """A function from the stack, if it is allowed, and its arguments."""
+        """Return a function from the stack, if it is allowed, and its arguments."""
         function, arguments = self.take(2)
         name = function.name if isinstance(function, Global) else ""
         if name in CONTAINERS:
@@ -518,10 +540,11 @@ class Machine:
 
     def new(self, _: Any) -> None:
         make, arguments = self.constructor()
-        self.stack.append(make.__new__(make, *arguments) if _allowed(make) else make(*arguments))  # type: ignore[arg-type]
+        made = make.__new__(make, *arguments) if _allowed(make) else make(*arguments)  # type: ignore[arg-type]
+        self.stack.append(made)
 
     def build(self, _: Any) -> None:
-        """Sets an object's state: that of a state_dict is the versions of its modules."""
+        """Set an object's state: that of a state_dict is the versions of its modules."""
         target, state = self.stack[-2], self.take(1)[0]
         self.meter.charge_for((state, *state) if type(state) is tuple and len(state) == 2 else (state,))
         if type(target) is OrderedDict and type(state) is dict and _only_metadata(state):

@@ -11,8 +11,9 @@ import sys
 from typing import Any, NamedTuple
 
 from ..base.errors import NotSupported
+from ..base.operands import Array
 from ..core import dtypes
-from .archive import as_elements
+from .archive import Source, as_elements
 from .limits import MOST_DIMENSIONS, parsed, refuse, shown, whole
 from .streams import Sink, pieces
 
@@ -30,7 +31,7 @@ BITS = {**{name: 8 * d.itemsize for name, d in ELEMENTS.items()}, **OTHERS}
 
 # -------------------------------------------------------------------------------------------------------------- writing
 
-def write(arrays: dict[str, Any], metadata: dict[str, str], sink: Sink) -> None:
+def write(arrays: dict[str, Array], metadata: dict[str, str], sink: Sink) -> None:
     """Write arrays by name, those with the largest elements first, which keeps all of them aligned."""
     order = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
     header: dict[str, Any] = {RESERVED: metadata}
@@ -47,7 +48,7 @@ def write(arrays: dict[str, Any], metadata: dict[str, str], sink: Sink) -> None:
             sink.write(piece)
 
 
-def _described(array: Any) -> tuple[str, list[int]]:
+def _described(array: Array) -> tuple[str, list[int]]:
     kind = dtypes.of_array(array.dtype)
     if kind is dtypes.complex128:  # the format has no such type: pairs of doubles
         return "F64", [*array.shape, 2]
@@ -68,7 +69,7 @@ class Entry(NamedTuple):
 class Header:
     """The header of a file, checked against it."""
 
-    def __init__(self, source: Any) -> None:
+    def __init__(self, source: Source) -> None:
         self.source = source
         length = int.from_bytes(source.bytes_at(0, 8).tobytes(), "little")
         if length > min(LONGEST_HEADER, source.size - 8):

@@ -1,41 +1,39 @@
 """Saving and loading under PyTorch's path, and which classes a file may name that is loaded without being trusted."""
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Callable
 from enum import Enum
-from typing import IO, Any, TypeAlias
+from types import ModuleType
+from typing import Any
 
 from ..base.device import device
 from ..base.errors import BadArgument, BadValue, NoDevice
-from . import get_unsafe_globals_in_checkpoint, load, save
+from . import FILE_LIKE, MAP_LOCATION, get_unsafe_globals_in_checkpoint, load, save
 from .archive import BYTE_ORDER
 from .safe_unpickler import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 
 DEFAULT_PROTOCOL = 2  # of pickles
 
-__all__ = ["FILE_LIKE", "MAP_LOCATION", "LoadEndianness", "SourceChangeWarning", "add_safe_globals", "check_module_version_greater_or_equal",
-           "clear_safe_globals", "default_restore_location", "get_default_load_endianness", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load",
+__all__ = ["FILE_LIKE", "MAP_LOCATION", "LoadEndianness", "SourceChangeWarning", "add_safe_globals",
+           "check_module_version_greater_or_equal", "clear_safe_globals", "default_restore_location",
+           "get_default_load_endianness", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load",
            "safe_globals", "save", "set_default_load_endianness"]
-
-FILE_LIKE: TypeAlias = "str | os.PathLike[str] | IO[bytes]"
-MAP_LOCATION: TypeAlias = "Callable[[Any, str], Any] | device | str | dict[str, str] | None"
 
 
 class SourceChangeWarning(Warning):
     """For programs that silence it: source code is not saved, so none is compared."""
 
 
-def default_restore_location(storage: Any, location: Any) -> Any:
-    """The storage, which is where it belongs if that is the CPU; for use in a `map_location` function."""
+def default_restore_location(storage: Any, location: str) -> Any:
+    """Return the storage, which is where it belongs if that is the CPU; for use in a `map_location` function."""
     if device(location).type != "cpu":
-        raise NoDevice(f"default_restore_location: {location} is not there", why="this build computes on the CPU only", fix="map_location='cpu'")
+        raise NoDevice(f"default_restore_location: {location} is not there", why="this build computes on the CPU only",
+                       fix="map_location='cpu'")
     return storage
 
 
 class LoadEndianness(Enum):
-    """In which order the bytes of a number are, in a file that does not tell: this machine's, the lowest first, or the highest first."""
+    """The order of bytes of numbers in a file that does not tell: this machine's, the lowest first or the highest."""
 
     NATIVE = 1
     LITTLE = 2
@@ -47,23 +45,26 @@ _chosen: list[LoadEndianness | None] = [None]
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
-    """What was said last; None where nothing was, and the lowest is taken to be first."""
+    """Return what was said last; None where nothing was, and the lowest is taken to be first."""
     return _chosen[0]
 
 
 def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
-    """Says in which order the bytes are in files that do not tell."""
+    """Say in which order the bytes are in files that do not tell."""
     if endianness is not None and not isinstance(endianness, LoadEndianness):
-        raise BadArgument(f"set_default_load_endianness: expects a LoadEndianness or None, got {type(endianness).__name__}", fix="LoadEndianness.LITTLE")
+        raise BadArgument("set_default_load_endianness: expects a LoadEndianness or None, "
+                          f"got {type(endianness).__name__}", fix="LoadEndianness.LITTLE")
     _chosen[0], BYTE_ORDER[0] = endianness, None if endianness is None else _ORDERS[endianness]
 
 
-def check_module_version_greater_or_equal(module: Any, req_version_tuple: tuple[int, ...], error_if_malformed: bool = True) -> bool:
-    """Whether a module's `__version__` is at least this."""
+def check_module_version_greater_or_equal(module: ModuleType, req_version_tuple: tuple[int, ...],
+                                          error_if_malformed: bool = True) -> bool:
+    """Return whether a module's `__version__` is at least this."""
     try:
         numbers = tuple(int(part) for part, _ in zip(module.__version__.split("."), req_version_tuple))
     except (AttributeError, ValueError):
         if error_if_malformed:
-            raise BadValue(f"check_module_version_greater_or_equal: {module!r} has no version of numbers and dots") from None
+            raise BadValue(f"check_module_version_greater_or_equal: {module!r} has no version "
+                           "of numbers and dots") from None
         return True
     return numbers >= tuple(req_version_tuple)

@@ -19,6 +19,7 @@ from contextlib import suppress
 from typing import Any
 
 from ..arrays import np
+from ..base.operands import Array
 
 try:
     import fcntl
@@ -30,7 +31,7 @@ BLOCK = 1 << 20  # bytes
 
 # ---------------------------------------------------------------------------------------------------------------- bytes
 
-def write_all(file: Any, data: Any) -> None:
+def write_all(file: Any, data: bytes | memoryview) -> None:
     """Write all of it: an unbuffered file may take only a part at a time."""
     view = memoryview(data)
     while len(view):
@@ -49,7 +50,7 @@ class Sink:
     def __init__(self, file: Any, ours: bool = False) -> None:
         self.file, self.ours, self.broken = file, ours, False
 
-    def write(self, data: Any) -> int:
+    def write(self, data: bytes | memoryview) -> int:
         view = memoryview(data)
         if self.broken:  # an error is on its way, and the cleaning up of others, such as zipfile's, must not write on
             return len(view)
@@ -65,7 +66,7 @@ class Sink:
         """Do nothing: whoever opened the file flushes it."""
 
 
-def pieces(array: Any) -> Iterator[memoryview]:
+def pieces(array: Array) -> Iterator[memoryview]:
     """Iterate over the bytes of an array in C order, little-endian. What lies otherwise is copied by blocks."""
     if array.dtype.kind == "V":  # bfloat16, which nditer does not know
         array = array.view(np.uint16)
@@ -83,7 +84,7 @@ def pieces(array: Any) -> Iterator[memoryview]:
 
 # ---------------------------------------------------------------------------------------------------------------- files
 
-def write_file(path: Any, write: Callable[[Sink], None]) -> None:
+def write_file(path: str | os.PathLike[str], write: Callable[[Sink], None]) -> None:
     """Replace or make a file. On an error, which names the path as it was given, nothing has changed."""
     try:
         _replace(os.path.realpath(path), write)
@@ -125,7 +126,7 @@ def _prefix(name: str) -> str:
     return f".{name[:40]}-{hashlib.sha256(os.fsencode(name)).hexdigest()[:16]}-"
 
 
-def _open_partial(folder: str, prefix: str) -> tuple[str, Any]:
+def _open_partial(folder: str, prefix: str) -> tuple[str, io.BufferedWriter]:
     """Open a new file and lock it; try again if another process took it for a leftover before it was locked."""
     while True:
         path = os.path.join(folder, f"{prefix}{secrets.token_hex(8)}.partial")

@@ -1,8 +1,8 @@
-"""Any object that Python can pickle: written for a program's own use, and read where the user has said that the file is trusted.
+"""Any object that Python can pickle: written for a program's own use, and read where the user says that it is trusted.
 
-The file is a zip archive of the form that torch.save writes, `files/archive.py`: a pickle, and the memory of its tensors beside it, so
-that tensors which share memory share it again, and large ones can be mapped. Classes of PyTorch's are read as ours of the same
-name.
+The file is a zip archive of the form that torch.save writes, `files/archive.py`: a pickle, and the memory of its
+tensors beside it, so that tensors which share memory share it again, and large ones can be mapped. Classes of PyTorch's
+are read as ours of the same name.
 """
 from __future__ import annotations
 
@@ -24,19 +24,21 @@ from ..tensors.typed_storage import TypedStorage
 from .safe_unpickler import CONSTRUCTORS, STORAGES, TYPES, UNTYPED, Global, rebuilt, typed_storage
 from .streams import Sink, pieces
 
-# ----------------------------------------------------------------------------------------------------------------- writing
+# -------------------------------------------------------------------------------------------------------------- writing
 
 
 def archive_of(value: Any, module: Any, protocol: int) -> Callable[[Sink], None]:
-    """What writes an archive that holds this object, which has been pickled by a module such as Python's `pickle`."""
+    """Pickle an object by a module such as Python's `pickle`, and return what writes an archive that holds it."""
     storages: dict[int, tuple[str, Storage]] = {}
     program = io.BytesIO()
     pickler = type("Pickler", (_Writer, (module or pickle).Pickler), {"storages": storages})
     try:
         pickler(program, protocol=protocol).dump(value)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise CannotPickle(f"save: {type(value).__name__} cannot be saved: {error}", why="Python pickles what can be imported by its name",
-                          fix="define its class or function at the top of a module, or save the tensors and numbers that it is made of") from error
+        raise CannotPickle(f"save: {type(value).__name__} cannot be saved: {error}",
+                           why="Python pickles what can be imported by its name",
+                           fix="define its class or function at the top of a module, or save the tensors and numbers "
+                               "that it is made of") from error
     return partial(_write, program.getvalue(), list(storages.values()))
 
 
@@ -49,7 +51,7 @@ def _write(program: bytes, storages: list[tuple[str, Storage]], sink: Sink) -> N
             _add(archive, f"data/{key}", pieces(storage.buffer), storage.buffer.nbytes)
 
 
-def _add(archive: zipfile.ZipFile, name: str, content: Iterable[Any], size: int = 0) -> None:
+def _add(archive: zipfile.ZipFile, name: str, content: Iterable[bytes | memoryview], size: int = 0) -> None:
     """Adds an entry. None has a date, so the same object is the same file."""
     info = zipfile.ZipInfo(f"archive/{name}")
     info.file_size, info.external_attr = size, 0o600 << 16
@@ -85,10 +87,10 @@ def _reduced(tensor: Tensor) -> Any:
     return rebuilt, (type(tensor), memory, tensor.dtype, *window, tensor.requires_grad), attributes_of(tensor)
 
 
-# ----------------------------------------------------------------------------------------------------------------- reading
+# -------------------------------------------------------------------------------------------------------------- reading
 
 def unpickle(program: bytes, load_storage: Callable[[Any], Any], module: Any, settings: dict[str, Any]) -> Any:
-    """What a pickle makes when it is run. It can do anything, so this is only for files that the user trusts."""
+    """Run a pickle and return what it makes. It can do anything, so this is only for files that the user trusts."""
     reader = type("Unpickler", (_Reader, (module or pickle).Unpickler), {"persistent_load": staticmethod(load_storage)})
     return reader(io.BytesIO(program), **{"encoding": "utf-8", **settings}).load()
 
@@ -104,14 +106,16 @@ class _Reader:
             return TYPES[full]
         if full in REBUILD:
             return REBUILD[full]
-        return ours(module, name) if module == "torch" or module.startswith("torch.") else super().find_class(module, name)  # type: ignore[misc]
+        if module == "torch" or module.startswith("torch."):
+            return ours(module, name)
+        return super().find_class(module, name)  # type: ignore[misc]
 
 
 RENAMED = {"NonDynamicallyQuantizableLinear": "Linear"}  # a part of MultiheadAttention
 
 
 def ours(module: str, name: str) -> Any:
-    """The class or function that has the place of one of PyTorch's."""
+    """Return the class or function that has the place of one of PyTorch's."""
     name = RENAMED.get(name, name)
     for path in (our_path(module), "mutagrad.nn", "mutagrad.nn.functional", "mutagrad"):
         try:
@@ -121,7 +125,8 @@ def ours(module: str, name: str) -> Any:
             return found
         except (ImportError, AttributeError):
             continue
-    raise BadFile(f"load: the file names {module}.{name}, which is not in mutagrad", why="the object was pickled by PyTorch, and its class is needed here",
+    raise BadFile(f"load: the file names {module}.{name}, which is not in mutagrad",
+                  why="the object was pickled by PyTorch, and its class is needed here",
                   fix="in PyTorch: torch.save(model.state_dict(), f)")
 
 
@@ -139,5 +144,6 @@ def _of_type(make: Any, kind: type, arguments: Any, state: Any) -> Any:
     return made
 
 
-REBUILD = {full: make for full, make in CONSTRUCTORS.items() if full.startswith(("torch._utils.", "torch.serialization."))}
+_REBUILDING = ("torch._utils.", "torch.serialization.")
+REBUILD = {full: make for full, make in CONSTRUCTORS.items() if full.startswith(_REBUILDING)}
 REBUILD["torch._tensor._rebuild_from_type_v2"] = _of_type

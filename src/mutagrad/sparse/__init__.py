@@ -1,13 +1,16 @@
 """Sparse matrices under PyTorch's names: what sparse/matrix.py holds."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..core.dtypes import dtype, float32, float64, int32, int64
 from ..ops.shape.shape import whole_dims
+from ..tensors.tensor import Tensor
 from .matrix import SparseTensor, sparse_coo_tensor, sparse_mm as mm, spmm
 
-__all__ = ["DoubleTensor", "FloatTensor", "IntTensor", "LongTensor", "SparseTensor", "addmm", "mm", "sparse_coo_tensor", "spmm", "sum"]
+__all__ = ["DoubleTensor", "FloatTensor", "IntTensor", "LongTensor", "SparseTensor", "addmm", "mm", "sparse_coo_tensor",
+           "spmm", "sum"]
 
 
 class _Typed(type):
@@ -20,7 +23,7 @@ class _Typed(type):
 
     def __call__(cls, *given: Any) -> Any:
         if len(given) in (2, 3) and not isinstance(given[0], int):
-            return sparse_coo_tensor(*given, dtype=cls.dtype) if given[1].dtype != cls.dtype else sparse_coo_tensor(*given)
+            return sparse_coo_tensor(*given, dtype=None if given[1].dtype == cls.dtype else cls.dtype)
         shape = tuple(given[0]) if len(given) == 1 and not isinstance(given[0], int) else given
         return sparse_coo_tensor([[] for _ in shape], [], shape, dtype=cls.dtype)
 
@@ -49,13 +52,14 @@ class IntTensor(metaclass=_Typed):
     dtype = int32
 
 
-def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: float = 1.0, alpha: float = 1.0) -> Any:
-    """beta * mat + alpha * (mat1 @ mat2), where mat1 is sparse."""
+def addmm(mat: Tensor, mat1: SparseTensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Any:
+    """Return beta * mat + alpha * (mat1 @ mat2), where mat1 is sparse."""
     return beta * mat + alpha * mm(mat1, mat2)
 
 
-def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Any:
-    """The sum of all elements, or over some dimensions: sparse again, unless no sparse dimension is left."""
+def sum(input: SparseTensor, dim: int | Sequence[int] | None = None,
+        dtype: dtype | None = None) -> SparseTensor | Tensor:
+    """Return the sum of all elements, or over some dimensions: sparse again, unless no sparse dimension is left."""
     if dim is None:
         return input._values().sum(dtype=dtype)
     gone = set(whole_dims(dim, input.dim(), "sparse.sum"))

@@ -6,10 +6,11 @@ from typing import Any
 
 from ..base import pytree as _pytree
 
-__all__ = ["_pytree", "benchmark", "checkpoint", "collect_env", "data", "deterministic", "dlpack", "flop_counter", "hooks", "tensorboard", "weak"]
+__all__ = ["_pytree", "benchmark", "checkpoint", "collect_env", "data", "deterministic", "dlpack", "flop_counter",
+           "hooks", "tensorboard", "weak"]
 
-_LATER = ("_foreach_utils", "_mode_utils", "_python_dispatch", "benchmark", "checkpoint", "collect_env", "data", "deterministic", "dlpack",
-          "flop_counter", "hooks", "tensorboard", "weak")
+_LATER = ("_foreach_utils", "_mode_utils", "_python_dispatch", "benchmark", "checkpoint", "collect_env", "data",
+          "deterministic", "dlpack", "flop_counter", "hooks", "tensorboard", "weak")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,12 +1,18 @@
 """Lists of tensors that an optimizer steps together."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from ..base.device import device
+from ..core.dtypes import dtype
 
-def _group_tensors_by_device_and_dtype(tensorlistlist: Any, with_indices: bool = False) -> dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]]:
+Groups = dict[tuple[device, dtype], tuple[list[list[Any]], list[int]]]
+
+
+def _group_tensors_by_device_and_dtype(tensorlistlist: Sequence[Sequence[Any]], with_indices: bool = False) -> Groups:
     """Rows across several lists, put together by the device and the type of the first list's tensor."""
-    groups: dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]] = {}
+    groups: Groups = {}
     for i, row in enumerate(zip(*tensorlistlist)):
         columns, places = groups.setdefault((row[0].device, row[0].dtype), ([[] for _ in row], []))
         for column, value in zip(columns, row):

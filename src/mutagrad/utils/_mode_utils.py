@@ -5,5 +5,5 @@ from contextlib import nullcontext
 
 
 def no_dispatch() -> nullcontext[None]:
-    """A block in which nothing is dispatched, as nothing is anywhere."""
+    """Return a block in which nothing is dispatched, as nothing is anywhere."""
     return nullcontext()

@@ -12,7 +12,8 @@ class TorchDispatchMode:
     """A class to name and to inherit from; it cannot be entered."""
 
     def __enter__(self) -> Any:
-        raise NotSupported(f"{type(self).__name__}: __torch_dispatch__ is not supported", why="operations are Python functions, with nothing below them",
+        raise NotSupported(f"{type(self).__name__}: __torch_dispatch__ is not supported",
+                           why="operations are Python functions, with nothing below them",
                            fix="overrides.TorchFunctionMode is asked about every call of a public function")
 
     def __exit__(self, *exception: Any) -> None:

@@ -63,36 +63,41 @@ class Measurement:
     def __repr__(self) -> str:
         unit, name = next(((u, n) for u, n in _UNITS if self.median >= u), _UNITS[-1])
         runs = "1 measurement" if len(self.times) == 1 else f"{len(self.times)} measurements"
-        return (f"<{type(self).__module__}.{type(self).__name__}>\n{self.title}\n  Median: {self.median / unit:.2f} {name}\n"
-                f"  IQR:    {self.iqr / unit:.2f} {name}\n  {runs}, {self.number_per_run} runs per measurement, {self.num_threads} thread")
+        kind = f"{type(self).__module__}.{type(self).__name__}"
+        return (f"<{kind}>\n{self.title}\n"
+                f"  Median: {self.median / unit:.2f} {name}\n  IQR:    {self.iqr / unit:.2f} {name}\n"
+                f"  {runs}, {self.number_per_run} runs per measurement, {self.num_threads} thread")
 
 
 class Timer:
     """Runs a statement many times, after `setup` and with these globals."""
 
-    def __init__(self, stmt: str = "pass", setup: str = "pass", global_setup: str = "", timer: Callable[[], float] = timer,
-                 globals: dict[str, Any] | None = None, label: str | None = None, sub_label: str | None = None, description: str | None = None,
-                 env: str | None = None, num_threads: int = 1, language: Any = "python") -> None:
+    def __init__(self, stmt: str = "pass", setup: str = "pass", global_setup: str = "",
+                 timer: Callable[[], float] = timer, globals: dict[str, Any] | None = None, label: str | None = None,
+                 sub_label: str | None = None, description: str | None = None, env: str | None = None,
+                 num_threads: int = 1, language: Any = "python") -> None:
         if str(language).lower() not in ("python", "py", "language.python") or global_setup:
             raise BadValue(f"Timer: language={language!r}", why="statements are Python's", fix="language='python'")
         self._stmt = textwrap.dedent(stmt).strip()
-        self._about = {"stmt": self._stmt, "label": label, "sub_label": sub_label, "description": description, "num_threads": num_threads}
+        self._about = {"stmt": self._stmt, "label": label, "sub_label": sub_label, "description": description,
+                       "num_threads": num_threads}
         self._timer = timeit.Timer(self._stmt, textwrap.dedent(setup).strip(), timer, dict(globals or {}))
 
     def _measured(self, number: int, times: list[float]) -> Measurement:
         return Measurement(number, times, **self._about)  # type: ignore[arg-type]
 
     def timeit(self, number: int = 1_000_000) -> Measurement:
-        """One run of so many executions, after a short one to warm up."""
+        """Time one run of so many executions, after a short one to warm up."""
         self._timer.timeit(max(number // 100, 2))
         return self._measured(number, [self._timer.timeit(number)])
 
     def repeat(self, repeat: int = 5, number: int = 1_000_000) -> Measurement:
-        """Several runs of so many executions."""
+        """Time several runs of so many executions."""
         return self._measured(number, self._timer.repeat(repeat, number))
 
-    def blocked_autorange(self, callback: Callable[[int, float], None] | None = None, min_run_time: float = 0.2) -> Measurement:
-        """Runs for at least so many seconds in all, each long enough for the clock."""
+    def blocked_autorange(self, callback: Callable[[int, float], None] | None = None,
+                          min_run_time: float = 0.2) -> Measurement:
+        """Time runs of at least so many seconds in all, each long enough for the clock."""
         number = 1
         while (taken := self._timer.timeit(number)) < min_run_time / 1000 and number < 1_000_000_000:
             number *= 10
@@ -106,7 +111,7 @@ class Timer:
 
     def adaptive_autorange(self, threshold: float = 0.1, *, min_run_time: float = 0.01, max_run_time: float = 10.0,
                            callback: Callable[[int, float], None] | None = None) -> Measurement:
-        """Runs until half of them lie closer together than `threshold` times their median, or the time is up."""
+        """Time runs until half of them lie closer together than `threshold` times their median, or the time is up."""
         found = self.blocked_autorange(callback, min_run_time)
         times = found.raw_times
         while sum(times) < max_run_time and (len(times) < 4 or found.iqr > threshold * found.median):

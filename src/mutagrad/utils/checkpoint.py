@@ -6,18 +6,18 @@ that recorded, as far as those windows (`fence.py`). A function that changes wha
 keeps its nodes.
 
 Arguments are kept as they were. What else the function reads may have changed since: tensors, arrays and numbers that
-it has from elsewhere, random numbers. The gradient would be that of another function, so it is noticed: by the versions of
-leaves, and by traces (`retrace.py`) of what each operation computed with, which is all that a derivative depends on.
+it has from elsewhere, random numbers. The gradient would be that of another function, so it is noticed: by the versions
+of leaves, and by traces (`retrace.py`) of what each operation computed with, which is all that a derivative depends on.
 """
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from enum import Enum
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from ..autograd.modes import enable_grad
 from ..base.errors import BadArgument, BadValue, GradientError, NotSupported
@@ -25,6 +25,7 @@ from ..base.modes import keeps_modes, mode
 from ..base.provenance import describe
 from ..base.pytree import tree_flatten, tree_unflatten
 from ..core.backward import run_sweep
+from ..core.dtypes import dtype
 from ..core.graph import Leaf, Node, next_order
 from ..core.storage import TensorBase, memory_of, save
 from ..core.sweep import OUTPUT
@@ -34,21 +35,21 @@ from .fence import Argument, Fence, Read, key_of, reads_outside, recorded_since,
 from .fingerprint import fingerprint, unchanged
 from .retrace import Trace
 
-__all__ = ["CheckpointPolicy", "checkpoint", "checkpoint_sequential", "create_selective_checkpoint_contexts", "noop_context_fn", "outer_writers",
-           "set_checkpoint_debug_enabled", "set_checkpoint_early_stop"]
+__all__ = ["CheckpointPolicy", "checkpoint", "checkpoint_sequential", "create_selective_checkpoint_contexts",
+           "noop_context_fn", "outer_writers", "set_checkpoint_debug_enabled", "set_checkpoint_early_stop"]
 
 
-def outer_writers(tensors: Iterable[Any], since: int) -> tuple[list[Any], bool]:
-    """What the history of `tensors` reads that is older than `since`; and whether it wrote to a part of any of that."""
+def outer_writers(tensors: Iterable[TensorBase], since: int) -> tuple[list[Any], bool]:
+    """Return what the history of `tensors` reads that is older than `since`; and whether it wrote to a part of that."""
     inner, outer = recorded_since(tensors, since)
     return outer, wrote_outside(inner, since)
 
 
-def _tensors(leaves: Iterable[Any]) -> list[Any]:
+def _tensors(leaves: Iterable[Any]) -> list[TensorBase]:
     return [x for x in leaves if isinstance(x, TensorBase)]
 
 
-def _operations(nodes: list[Any]) -> list[Any]:
+def _operations(nodes: list[Any]) -> list[Node]:
     """Without the leaves that the function itself has made."""
     return [node for node in nodes if isinstance(node, Node)]
 
@@ -58,8 +59,8 @@ class Recomputed:
 
     adds, frees, promotes, name = False, True, "", "checkpoint"
 
-    def __init__(self, function: Callable[..., Any], leaves: list[Any], spec: Any, state: Any, outputs: list[Any],
-                 nodes: list[Any], since: int, check: bool) -> None:
+    def __init__(self, function: Callable[..., Any], leaves: list[Any], spec: Any, state: TensorBase | None,
+                 outputs: list[TensorBase], nodes: list[Any], since: int, check: bool) -> None:
         self.function, self.spec, self.state, self.check = function, spec, state, check
         self.kinds, self.lower = [_kind(o) for o in outputs], _lower()
         self.leaves = [None if isinstance(x, TensorBase) else x for x in leaves]
@@ -96,7 +97,7 @@ class Recomputed:
         run_sweep(seeds, recorded, recorded, None, {}, False, edge)
         return [None if link is None else found.get(key) for link, key in zip(links, self.inputs)]
 
-    def _again(self, saved: tuple[Any, ...], fence: Fence) -> list[Any]:
+    def _again(self, saved: tuple[Any, ...], fence: Fence) -> list[TensorBase]:
         """The outputs once more: from the arguments as they were, and the same random numbers."""
         values = iter(saved)
         leaves = [x if was is None else fence.argument(next(values), was) for x, was in zip(self.leaves, self.given)]
@@ -111,7 +112,7 @@ class Recomputed:
             if now is not None:
                 default_generator.set_state(now)
 
-    def _compare(self, outputs: list[Any], operations: list[Any], reads: list[Read], fence: Fence) -> None:
+    def _compare(self, outputs: list[TensorBase], operations: list[Node], reads: list[Read], fence: Fence) -> None:
         """Raises if this is not what the function did the first time."""
         if self.kinds != [_kind(o) for o in outputs]:
             raise GradientError("checkpoint: Recomputed values for the following tensors have different metadata than "
@@ -135,37 +136,37 @@ class Recomputed:
 
 def _changed(why: str) -> GradientError:
     return GradientError("checkpoint: what the function reads has changed since it ran, so it cannot be computed again",
-                         why=why, fix="call backward() before changing it, or pass it as an argument: arguments are kept "
-                         "as they were. determinism_check='none' differentiates what the function computes now")
+                         why=why, fix="call backward() before changing it, or pass it as an argument: arguments are "
+                         "kept as they were. determinism_check='none' differentiates what the function computes now")
 
 
-def _lower() -> Any:
+def _lower() -> dtype | None:
     """The type that `autocast` computes products in here; None outside of it, as is known without loading it."""
     amp = sys.modules.get("mutagrad.torch_api.amp")
     return amp.get_autocast_dtype("cpu") if amp is not None and amp.is_autocast_enabled("cpu") else None
 
 
-def _cast_to(lower: Any) -> AbstractContextManager[Any]:
+def _cast_to(lower: dtype | None) -> AbstractContextManager[Any]:
     """The mixed precision of another place, wherever this one is."""
     amp = sys.modules.get("mutagrad.torch_api.amp")
     return nullcontext() if amp is None else amp.autocast("cpu", dtype=lower, enabled=lower is not None)
 
 
-def _kind(tensor: Any) -> tuple[Any, ...]:
+def _kind(tensor: TensorBase) -> tuple[Any, ...]:
     return tensor._array.shape, tensor._array.dtype.name
 
 
-def _version(tensor: Any) -> int:
+def _version(tensor: TensorBase | None) -> int:
     return -1 if tensor is None else memory_of(tensor).version
 
 
 def noop_context_fn() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
-    """The contexts that a checkpointed function runs in, and runs again in, unless others are given: none."""
+    """Return the contexts that a checkpointed function runs in, and runs again in, unless others are given: none."""
     return nullcontext(), nullcontext()
 
 
 class set_checkpoint_early_stop(nullcontext[None]):
-    """Accepted as PyTorch's: whether computing again may stop as soon as all is there that is needed. Here it never does."""
+    """Accepted as PyTorch's: whether computing again may stop once all that is needed is there. Here it never does."""
 
     def __init__(self, enable: bool) -> None:
         super().__init__()
@@ -184,16 +185,20 @@ class CheckpointPolicy(Enum):
     MUST_SAVE, PREFER_SAVE, MUST_RECOMPUTE, PREFER_RECOMPUTE = range(4)
 
 
-def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False) -> Any:
+def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False) -> NoReturn:
     """Would keep the results of some operations; here a checkpoint computes all of them again."""
-    raise NotSupported("create_selective_checkpoint_contexts: not supported", why="a checkpoint keeps its arguments and nothing else",
+    raise NotSupported("create_selective_checkpoint_contexts: not supported",
+                       why="a checkpoint keeps its arguments and nothing else",
                        fix="checkpoint the parts between the operations whose results shall be kept")
+
+
+Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
 
 
 class _InContexts:
     """A function that runs in one context the first time and in another from then on."""
 
-    def __init__(self, function: Callable[..., Any], contexts: tuple[AbstractContextManager[Any], AbstractContextManager[Any]]) -> None:
+    def __init__(self, function: Callable[..., Any], contexts: Contexts) -> None:
         self.function, self.contexts = function, list(contexts)
 
     def __call__(self, *arguments: Any, **settings: Any) -> Any:
@@ -201,9 +206,10 @@ class _InContexts:
             return self.function(*arguments, **settings)
 
 
-def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None, context_fn: Any = None, determinism_check: str = "default",
+def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None,
+               context_fn: Callable[[], Contexts] | None = None, determinism_check: str = "default",
                debug: bool = False, preserve_rng_state: bool = True, **kwargs: Any) -> Any:
-    """`function(*args, **kwargs)`, whose inner values are computed again for the gradient instead of being kept.
+    """Call `function(*args, **kwargs)`; its inner values are computed again for the gradient instead of being kept.
 
     >>> import mutagrad as mg
     >>> from mutagrad.utils.checkpoint import checkpoint
@@ -211,13 +217,14 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     >>> checkpoint(lambda x: (x * x).exp().sum(), x, use_reentrant=False).backward(); x.grad
     tensor([5.4366, 5.4366, 5.4366])
 
-    Arguments count as they were. If anything else that the function reads has changed meanwhile, `backward()` raises: be
-    it a tensor, an array, a number, or a random number that is not the default generator's. `determinism_check="none"`
-    takes what the function computes then, unseen.
+    Arguments count as they were. If anything else that the function reads has changed meanwhile, `backward()` raises:
+    be it a tensor, an array, a number, or a random number that is not the default generator's.
+    `determinism_check="none"` takes what the function computes then, unseen.
     """
     if context_fn not in (None, noop_context_fn):
         if use_reentrant:
-            raise BadValue("checkpoint: context_fn is only supported when use_reentrant=False", fix="use_reentrant=False")
+            raise BadValue("checkpoint: context_fn is only supported when use_reentrant=False",
+                           fix="use_reentrant=False")
         function = _InContexts(function, context_fn())
     if determinism_check not in ("default", "none"):
         raise BadValue(f"checkpoint: determinism_check must be 'default' or 'none', not {determinism_check!r}")
@@ -241,12 +248,13 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     return result
 
 
-def _is_outer(output: Any, since: int) -> bool:
+def _is_outer(output: TensorBase, since: int) -> bool:
     """Whether it is something from outside, or a view of it, handed through."""
-    return output._storage.writer is not None and (output._storage.writer.order > since or output._storage.root is not None)
+    storage = output._storage
+    return storage.writer is not None and (storage.writer.order > since or storage.root is not None)
 
 
-def _replace(outputs: list[Any], op: Recomputed, tensors: list[Any]) -> None:
+def _replace(outputs: list[TensorBase], op: Recomputed, tensors: list[TensorBase]) -> None:
     """Makes one node the writer of all outputs that have a history."""
     first: dict[Any, int] = {}
     for place, o in enumerate(outputs):
@@ -266,18 +274,23 @@ def _replace(outputs: list[Any], op: Recomputed, tensors: list[Any]) -> None:
             storage.writer.saved = number
 
 
-def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, preserve_rng_state: bool = True, **kwargs: Any) -> Any:
-    """Calls functions one after the other, in so many checkpointed segments; the last segment keeps its values."""
+def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None,
+                          preserve_rng_state: bool = True, **kwargs: Any) -> Any:
+    """Call functions one after the other, in so many checkpointed segments; the last segment keeps its values."""
     functions = list(functions.children()) if hasattr(functions, "children") else list(functions)
     if kwargs:
         raise BadArgument(f"checkpoint_sequential: unexpected arguments {sorted(kwargs)}")
     if not 1 <= segments <= max(len(functions), 1):
-        raise BadArgument(f"checkpoint_sequential: {len(functions)} functions cannot be cut into {segments} segments", fix="segments=2")
+        raise BadArgument(f"checkpoint_sequential: {len(functions)} functions cannot be cut into {segments} segments",
+                          fix="segments=2")
     size = len(functions) // segments
     ends = [size * (k + 1) for k in range(segments - 1)] + [len(functions)]
     for k, (start, end) in enumerate(zip([0, *ends], ends)):
         run = _in_a_row(functions[start:end])
-        input = run(input) if k == segments - 1 else checkpoint(run, input, use_reentrant=use_reentrant, preserve_rng_state=preserve_rng_state)
+        if k == segments - 1:
+            input = run(input)
+        else:
+            input = checkpoint(run, input, use_reentrant=use_reentrant, preserve_rng_state=preserve_rng_state)
     return input
 
 
@@ -290,16 +303,16 @@ def _in_a_row(functions: list[Callable[..., Any]]) -> Callable[[Any], Any]:
     return run
 
 
-def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
-    """The devices that these tensors are on beside the CPU, and the states of their random numbers: there are none."""
+def get_device_states(*args: Any) -> tuple[list[int], list[TensorBase]]:
+    """Return the devices beside the CPU that these tensors are on, and their generators' states: there are none."""
     return [], []
 
 
-def set_device_states(devices: Any, states: Any, *, device_type: Any = None) -> None:
-    """Sets the states of such devices again."""
+def set_device_states(devices: Sequence[int], states: Sequence[TensorBase], *, device_type: str | None = None) -> None:
+    """Set the states of such devices again."""
 
 
 def check_backward_validity(inputs: Iterable[Any]) -> None:
-    """Warns if none of these requires a gradient: nothing that is computed of them will have one."""
+    """Warn if none of these requires a gradient: nothing that is computed of them will have one."""
     if not any(getattr(x, "requires_grad", False) for x in inputs):
         warnings.warn("checkpoint: none of the inputs requires a gradient, so none will be computed", stacklevel=2)

@@ -4,10 +4,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..tensors.interop import from_dlpack
+from ..tensors.tensor import Tensor
 
 __all__ = ["from_dlpack", "to_dlpack"]
 
 
-def to_dlpack(tensor: Any) -> Any:
-    """The memory of a tensor as a capsule that another library can take over once."""
+def to_dlpack(tensor: Tensor) -> Any:
+    """Return the memory of a tensor as a capsule that another library can take over once."""
     return tensor.__dlpack__()

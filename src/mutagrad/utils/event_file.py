@@ -22,7 +22,7 @@ _REMAINDERS = [_remainder(byte) for byte in range(256)]
 
 
 def crc32c(data: bytes) -> int:
-    """The checksum of Castagnoli's polynomial, which `zlib.crc32` does not have."""
+    """Return the checksum of Castagnoli's polynomial, which `zlib.crc32` does not have."""
     sum = 0xFFFFFFFF
     for byte in data:
         sum = _REMAINDERS[(sum ^ byte) & 0xFF] ^ sum >> 8
@@ -46,7 +46,7 @@ def _varint(number: int) -> bytes:
 
 
 def field(number: int, value: int | float | str | bytes) -> bytes:
-    """One field of a message: an integer, a double, a text, or bytes, which another message may be."""
+    """Return one field of a message: an integer, a double, a text, or bytes, which another message may be."""
     if isinstance(value, int):
         return _varint(number << 3) + _varint(value)
     if isinstance(value, float):
@@ -56,7 +56,7 @@ def field(number: int, value: int | float | str | bytes) -> bytes:
 
 
 def single(number: int, value: float) -> bytes:
-    """One field with a number of 32 bits."""
+    """Return one field with a number of 32 bits."""
     return _varint(number << 3 | 5) + struct.pack("<f", value)
 
 
@@ -65,13 +65,14 @@ class EventFile:
 
     def __init__(self, folder: Path, suffix: str = "") -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}.{next(_counted)}{suffix}"
+        started, host = f"{int(time.time()):010d}", socket.gethostname()
+        name = f"events.out.tfevents.{started}.{host}.{os.getpid()}.{next(_counted)}{suffix}"
         self._file = (folder / name).open("wb")
         weakref.finalize(self, self._file.close)  # programs that never close it lose nothing
         self.write(field(3, "brain.Event:2"))
 
     def write(self, content: bytes, step: int | None = None, at: float | None = None) -> None:
-        """Adds an event at a time, in seconds, and a step."""
+        """Add an event at a time, in seconds, and a step."""
         event = field(1, time.time() if at is None else float(at)) + (b"" if step is None else field(2, step)) + content
         length = struct.pack("<Q", len(event))
         self._file.write(length + _checksum(length) + event + _checksum(event))

@@ -8,16 +8,17 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ..arrays import np
+from ..base.operands import Array
 from ..core.factory import make, view, window_or_none
 from ..core.graph import UNSEEN, Node, next_order, window_of
 from ..core.op import Op, same
-from ..core.storage import export_for_good
-from ..core.window import As, dense_strides, is_dense, overlaps_itself, shape_of
+from ..core.storage import TensorBase, export_for_good
+from ..core.window import As, Window, dense_strides, is_dense, overlaps_itself, shape_of
 from ..core.write import new_node, set_write
 
 
-def recorded_since(tensors: Iterable[Any], since: int) -> tuple[list[Any], list[Any]]:
-    """The nodes newer than `since` in the history of `tensors`, oldest first; and the older writers that they read."""
+def recorded_since(tensors: Iterable[TensorBase], since: int) -> tuple[list[Any], list[Any]]:
+    """Return the nodes newer than `since` in the history of `tensors`, oldest first; and the older ones they read."""
     stack = [t._storage.writer for t in tensors]
     seen: set[Any] = set()
     inner, outer = [], []
@@ -35,7 +36,7 @@ def recorded_since(tensors: Iterable[Any], since: int) -> tuple[list[Any], list[
 
 
 def wrote_outside(nodes: Iterable[Any], since: int) -> bool:
-    """Whether any of these nodes is a write to a part of something older than `since`."""
+    """Return whether any of these nodes is a write to a part of something older than `since`."""
     return any(isinstance(node, Node) and node.previous is not None and node.previous.order > since
                for node in nodes)
 
@@ -50,7 +51,7 @@ class Read(NamedTuple):
 
 
 def reads_outside(nodes: Iterable[Any], since: int) -> list[Read]:
-    """What these nodes read that is older than `since`."""
+    """Return what these nodes read that is older than `since`."""
     found = []
     for node in nodes:
         windows = getattr(node, "windows", None) or ()
@@ -60,8 +61,8 @@ def reads_outside(nodes: Iterable[Any], since: int) -> list[Read]:
     return found
 
 
-def key_of(writer: Any, window: Any) -> Any:
-    """What stands for a writer and a window in a dict: of an index of arrays, their elements."""
+def key_of(writer: Any, window: Window | None) -> Any:
+    """Return what stands for a writer and a window in a dict: of an index of arrays, their elements."""
     if window.__class__ is not tuple or window[3] is None:
         return writer, window
     *place, index = window
@@ -79,14 +80,14 @@ class Argument(NamedTuple):
     """
 
     writer: Any
-    window: Any
+    window: Window | None
     offset: int | None
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     itemsize: int
 
     @classmethod
-    def of(cls, tensor: Any) -> Argument:
+    def of(cls, tensor: TensorBase) -> Argument:
         a = tensor._array
         return cls(tensor._storage.writer, window_or_none(tensor), tensor._offset, a.shape, a.strides, a.itemsize)
 
@@ -100,8 +101,8 @@ class Argument(NamedTuple):
         sizes = tuple(n if t else 1 for n, t in zip(self.shape, self.strides))
         return overlaps_itself(sizes, self.strides, self.itemsize)
 
-    def laid_out(self, value: Any) -> Any:
-        """The value in memory of its own, as a window if it was one: in the same order, without what lay between."""
+    def laid_out(self, value: Array) -> Any:
+        """Return the value in memory of its own, as a window if it was one: in that order, without what lay between."""
         if self.offset is None or self.overlaps:
             tensor = make(value)
             if tensor._array is value:
@@ -154,14 +155,14 @@ class Fence:
         self._given += 1
         return self.since + 1 / self._given
 
-    def _post(self, writer: Any, window: Any, whole: Any) -> Node:
+    def _post(self, writer: Any, window: Window | None, whole: Any) -> Node:
         node = new_node(self._seen, (writer,), (window,))
         node.order, node.whole = self._order(), whole  # type: ignore[assignment]
         self.ends[node] = key_of(writer, window)
         return node
 
-    def argument(self, value: Any, was: Argument) -> Any:
-        """The value of an argument as a tensor that leads to what the argument was."""
+    def argument(self, value: Array, was: Argument) -> Any:
+        """Return the value of an argument as a tensor that leads to what the argument was."""
         tensor = was.laid_out(value)
         if was.writer is None:
             return tensor
@@ -179,12 +180,12 @@ class Fence:
         return tensor
 
     def source(self, read: Read) -> tuple[Any, Any]:
-        """The key of what was read outside, be it by way of an argument, and its writer."""
+        """Return the key of what was read outside, be it by way of an argument, and its writer."""
         was, key = self.arguments.get(read.writer, (None, None))
         return (key_of(read.writer, read.window), read.writer) if was is None else (key, was.writer)
 
     def close(self, reads: list[Read]) -> None:
-        """Puts an end to each of these reads; arguments have theirs."""
+        """Put an end to each of these reads; arguments have theirs."""
         for node, k, writer, window in reads:
             if writer in self.arguments:
                 continue

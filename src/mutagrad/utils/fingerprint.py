@@ -11,6 +11,7 @@ from typing import Any
 
 from ..arrays import np
 from ..arrays.numpy import silently
+from ..base.operands import Array
 
 BLOCK = 1024
 _WEIGHTS = np.random.Generator(np.random.PCG64(0)).standard_normal(BLOCK)
@@ -18,18 +19,18 @@ _BY_TYPE = {np.dtype(kind): _WEIGHTS.astype(kind) for kind in ("float32", "float
 _ROUNDINGS = 16 * BLOCK ** 0.5  # how many roundings of the largest element the sum of a block may be off by
 
 
-def fingerprint(array: Any, most: int | None = None) -> Any:
-    """The weighed sums of its blocks; of an array with more than `most` elements, of so many picked evenly."""
+def fingerprint(array: Array, most: int | None = None) -> Any:
+    """Return the weighed sums of its blocks; of an array with more than `most` elements, of so many picked evenly."""
     flat = _numbers(_picked(array, most))
     weights = _BY_TYPE[flat.dtype]
     whole = flat.size // BLOCK * BLOCK
     rest = flat[whole:]
-    sums = silently(np.matmul, flat[:whole].reshape(-1, BLOCK), weights)  # of infinities without meaning: then equal, or not
+    sums = silently(np.matmul, flat[:whole].reshape(-1, BLOCK), weights)  # of infinities without meaning: equal or not
     return np.append(sums, silently(np.matmul, rest, weights[:rest.size])) if rest.size or not whole else sums
 
 
-def unchanged(before: Any, array: Any, most: int | None = None) -> bool:
-    """Whether an array still has this fingerprint."""
+def unchanged(before: Array, array: Array, most: int | None = None) -> bool:
+    """Return whether an array still has this fingerprint."""
     now = fingerprint(array, most)
     if before.shape != now.shape or before.dtype != now.dtype:
         return False
@@ -38,14 +39,14 @@ def unchanged(before: Any, array: Any, most: int | None = None) -> bool:
     return bool(silently(_nearly, before, now, _numbers(_picked(array, most))))
 
 
-def _nearly(before: Any, now: Any, values: Any) -> Any:
+def _nearly(before: Array, now: Array, values: Array) -> Any:
     """Whether sums differ by rounding alone."""
     scale = np.abs(values[np.isfinite(values)]).max(initial=0.0)
     off = np.abs(before - now)
     return ((off <= _ROUNDINGS * np.finfo(now.dtype).eps * scale) | (np.isnan(before) & np.isnan(now))).all()
 
 
-def _picked(array: Any, most: int | None) -> Any:
+def _picked(array: Array, most: int | None) -> Array:
     array = np.asarray(array)
     if most is None or array.size <= most:
         return array.reshape(-1)
@@ -58,7 +59,7 @@ def _evenly(size: int, count: int) -> Any:
     return np.linspace(0, size - 1, count).astype(np.int64)
 
 
-def _numbers(flat: Any) -> Any:
+def _numbers(flat: Array) -> Array:
     """Elements of any type as floats of a type that is summed as it is."""
     if flat.dtype.kind == "c":
         flat = flat.view(flat.real.dtype)

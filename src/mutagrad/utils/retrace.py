@@ -10,6 +10,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from ..arrays import np
+from ..base.operands import Array
 from ..core.graph import Node
 from ..core.window import As
 from .fence import Argument
@@ -19,7 +20,7 @@ _FEW = 4096  # of larger values that were computed on the way, so many elements 
 
 
 class Place(NamedTuple):
-    """A window without what does not matter: the strides of single elements, and of an index's arrays all but a hash."""
+    """A window without what does not matter: strides of single elements, and of an index's arrays all but a hash."""
 
     offset: int
     shape: tuple[int, ...]
@@ -38,8 +39,8 @@ class Place(NamedTuple):
         return cls(offset, shape, tuple(t for n, t in zip(shape, strides) if n > 1), _exact(index), kind)
 
     def within(self, argument: Argument) -> Place | None:
-        """The same, counted from where an argument begins; None if it is all of the argument."""
-        moved = self._replace(offset=self.offset - (argument.offset or 0), kind="")  # its new storage is of its own type
+        """Return the same, counted from where an argument begins; None if it is all of the argument."""
+        moved = self._replace(offset=self.offset - (argument.offset or 0), kind="")  # a new storage is of its own type
         return None if (moved.offset, moved.shape, moved.index) == (0, argument.shape, None) else moved
 
 
@@ -56,9 +57,9 @@ def _exact(value: Any) -> Any:
     return tuple(_exact(getattr(value, name, None)) for name in getattr(type(value), "__slots__", ()))
 
 
-def _saved(node: Node) -> tuple[dict[int, tuple[Any, int | None]], dict[int, Any]]:
+def _saved(node: Node) -> tuple[dict[int, tuple[Array, int | None]], dict[int, Any]]:
     """By slot: the saved arrays, and of how many elements of each to make the fingerprint; and the settings."""
-    arrays: dict[int, tuple[Any, int | None]] = {}
+    arrays: dict[int, tuple[Array, int | None]] = {}
     settings: dict[int, Any] = {}
     if type(node.saved) is tuple:
         # An operation on a list has no plan of what it saves: its inputs come first.
@@ -84,7 +85,7 @@ class Trace:
         self.written, self.read = Place.of(node.written), tuple(map(Place.of, node.windows or ()))
 
     def matches(self, node: Node, arguments: Mapping[Any, tuple[Argument, Any]]) -> bool:
-        """Whether this node computes with the same; `arguments` says which of its inputs stand for arguments."""
+        """Return whether this node computes with the same; `arguments` says which of its inputs stand for arguments."""
         arrays, settings = _saved(node)
         if node.op.name != self.name or repr(settings) != repr(self.settings) or Place.of(node.written) != self.written:
             return False

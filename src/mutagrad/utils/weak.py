@@ -1,4 +1,7 @@
-"""Dictionaries that do not keep their keys alive, and tell keys apart by identity: what a tensor needs, which compares element by element."""
+"""Dictionaries that do not keep their keys alive, and tell keys apart by identity.
+
+That is what a tensor needs, which compares element by element.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping

@@ -13,13 +13,23 @@ from . import _utils, dataloader, datapipes, dataset, distributed, sampler
 from .collate import default_collate, default_convert
 from .dataloader import DataLoader
 from .datapipes import IterDataPipe, MapDataPipe, functional_datapipe
-from .dataset import ChainDataset, ConcatDataset, Dataset, IterableDataset, StackDataset, Subset, TensorDataset, random_split
+from .dataset import (
+    ChainDataset,
+    ConcatDataset,
+    Dataset,
+    IterableDataset,
+    StackDataset,
+    Subset,
+    TensorDataset,
+    random_split,
+)
 from .display import progress
 from .distributed import DistributedSampler
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, SubsetRandomSampler, WeightedRandomSampler
 from .workers import get_worker_info
 
-__all__ = ["BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler", "IterDataPipe", "IterableDataset", "MapDataPipe",
-           "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset", "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler",
-           "_utils", "dataloader", "datapipes", "dataset", "default_collate", "default_convert", "distributed", "functional_datapipe", "get_worker_info",
-           "progress", "random_split", "sampler"]
+__all__ = ["BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler",
+           "IterDataPipe", "IterableDataset", "MapDataPipe", "RandomSampler", "Sampler", "SequentialSampler",
+           "StackDataset", "Subset", "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "_utils",
+           "dataloader", "datapipes", "dataset", "default_collate", "default_convert", "distributed",
+           "functional_datapipe", "get_worker_info", "progress", "random_split", "sampler"]

@@ -25,12 +25,12 @@ np_str_obj_array_pattern = re.compile(r"[SaUO]")  # types of arrays whose elemen
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
-    """Tensors, arrays and numbers stacked along a new first dimension, in mappings, tuples and sequences as they are nested."""
+    """Stack tensors, arrays and numbers along a new first dimension, in mappings, tuples and sequences as nested."""
     return _collate(batch, "", _of_the_user(default_collate_fn_map))
 
 
 def collate(batch: Sequence[Any], *, collate_fn_map: Collators | None = None) -> Any:
-    """The same, with functions of one's own for some classes: `function(batch, collate_fn_map=...)`."""
+    """Collate with functions of one's own for some classes: `function(batch, collate_fn_map=...)`."""
     return _collate(batch, "", _of_the_user(collate_fn_map or {}))
 
 
@@ -38,8 +38,9 @@ def _stacked(batch: Any, *, collate_fn_map: Collators | None = None) -> Any:
     return _collate(batch, "", _of_the_user(collate_fn_map or {}))
 
 
-default_collate_fn_map: Collators = {Tensor: _stacked, np.ndarray: _stacked, (np.bool_, np.number, np.object_): _stacked, float: _stacked, int: _stacked,
-                                     str: _stacked, bytes: _stacked}
+default_collate_fn_map: Collators = {
+    Tensor: _stacked, np.ndarray: _stacked, (np.bool_, np.number, np.object_): _stacked, float: _stacked, int: _stacked,
+    str: _stacked, bytes: _stacked}
 
 
 collate_tensor_fn = _stacked
@@ -50,7 +51,7 @@ def _of_the_user(functions: Collators) -> Collators:
 
 
 def default_convert(data: Any) -> Any:
-    """Arrays as tensors, in mappings, tuples and sequences as they are nested; anything else as it is."""
+    """Return arrays as tensors, in mappings, tuples and sequences as they are nested; anything else as it is."""
     if isinstance(data, (np.ndarray, np.generic)) and data.dtype.kind not in "SUO":
         return as_tensor(data)
     if isinstance(data, Mapping):
@@ -78,7 +79,8 @@ def _collate(batch: Any, path: str, functions: Collators) -> Any:
     if isinstance(first, (str, bytes)):
         return batch
     if isinstance(first, Mapping):
-        return _like_mapping(first, {key: _collate([_entry(sample, key, path) for sample in batch], f"{path}[{key!r}]", functions) for key in first})
+        return _like_mapping(first, {key: _collate([_entry(sample, key, path) for sample in batch],
+                                                   f"{path}[{key!r}]", functions) for key in first})
     if isinstance(first, Sequence):
         return _collate_sequences(batch, path, functions)
     raise _no_batch(type(first).__name__, path)
@@ -86,26 +88,29 @@ def _collate(batch: Any, path: str, functions: Collators) -> Any:
 
 def _no_batch(what: str, path: str) -> BadArgument:
     return BadArgument(f"default_collate: sample{path} is {what}, of which no batch can be made",
-                       why="a batch must contain tensors, NumPy arrays, numbers, strings, dicts or lists", fix="DataLoader(dataset, collate_fn=your_function)")
+                       why="a batch must contain tensors, NumPy arrays, numbers, strings, dicts or lists",
+                       fix="DataLoader(dataset, collate_fn=your_function)")
 
 
 def _entry(sample: Any, key: Any, path: str) -> Any:
     try:
         return sample[key]
     except KeyError:
-        raise MissingKey(f"default_collate: sample{path} has the key {key!r} in the first item of the batch and not in another",
-                         fix="DataLoader(dataset, collate_fn=your_function)") from None
+        raise MissingKey(f"default_collate: sample{path} has the key {key!r} in the first item of the batch "
+                         "and not in another", fix="DataLoader(dataset, collate_fn=your_function)") from None
 
 
 def _equal_shapes(batch: Any, path: str) -> Any:
     """The batch, if all of its tensors have the same shape."""
     for k, item in enumerate(batch):
         if not isinstance(item, Tensor):
-            raise BadArgument(f"default_collate: sample{path} is a tensor in the first item of the batch and {type(item).__name__} in item {k}",
+            raise BadArgument(f"default_collate: sample{path} is a tensor in the first item of the batch "
+                              f"and {type(item).__name__} in item {k}",
                               fix="DataLoader(dataset, collate_fn=your_function)")
         if item.shape != batch[0].shape:
-            raise ShapeError(f"default_collate: sample{path} has shape {tuple(batch[0].shape)} in the first item of the batch and "
-                             f"{tuple(item.shape)} in item {k}", why="stack expects each tensor to be equal size",
+            raise ShapeError(f"default_collate: sample{path} has shape {tuple(batch[0].shape)} in the first item of "
+                             f"the batch and {tuple(item.shape)} in item {k}",
+                             why="stack expects each tensor to be equal size",
                              fix="pad them in the dataset, or DataLoader(dataset, collate_fn=your_function)")
     return batch
 
@@ -122,10 +127,12 @@ def _collate_sequences(batch: Any, path: str, functions: Collators) -> Any:
     first = batch[0]
     for k, item in enumerate(batch):
         if len(item) != len(first):
-            raise ShapeError(f"default_collate: sample{path} has {len(first)} entries in the first item of the batch and {len(item)} in item {k}",
+            raise ShapeError(f"default_collate: sample{path} has {len(first)} entries in the first item of the batch "
+                             f"and {len(item)} in item {k}",
                              why="each element in list of batch should be of equal size",
                              fix="pad them in the dataset, or DataLoader(dataset, collate_fn=your_function)")
-    return _like_sequence(first, [_collate(entries, f"{path}[{k}]", functions) for k, entries in enumerate(zip(*batch))])
+    entries = enumerate(zip(*batch))
+    return _like_sequence(first, [_collate(entry, f"{path}[{k}]", functions) for k, entry in entries])
 
 
 def _like_mapping(original: Any, found: dict[Any, Any]) -> Any:

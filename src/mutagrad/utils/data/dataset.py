@@ -26,7 +26,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Dataset(Generic[T_co]):
-    """Anything with `__getitem__` and, for most samplers, `__len__`. With `__getitems__` it gives a whole batch of items at once."""
+    """Anything with `__getitem__` and, for most samplers, `__len__`. `__getitems__`, if any, gives a batch at once."""
 
     def __getitem__(self, index: Any) -> T_co:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
@@ -50,10 +50,12 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
     def __init__(self, *tensors: Tensor) -> None:
         for tensor in tensors:
             if not isinstance(tensor, Tensor):
-                raise BadArgument(f"TensorDataset: expects tensors, got {type(tensor).__name__}", fix="TensorDataset(mutagrad.as_tensor(data))")
+                raise BadArgument(f"TensorDataset: expects tensors, got {type(tensor).__name__}",
+                                  fix="TensorDataset(mutagrad.as_tensor(data))")
         if not tensors or any(tensor.size(0) != tensors[0].size(0) for tensor in tensors):
             raise Mismatch(f"TensorDataset: tensors of shapes {[tuple(tensor.shape) for tensor in tensors]}",
-                           why="an item is one entry of each, so their first sizes must be equal", fix="TensorDataset(x[:n], y[:n])")
+                           why="an item is one entry of each, so their first sizes must be equal",
+                           fix="TensorDataset(x[:n], y[:n])")
         self.tensors = tensors
 
     def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
@@ -70,11 +72,13 @@ class StackDataset(Dataset[Any]):
 
     def __init__(self, *args: Dataset[Any], **kwargs: Dataset[Any]) -> None:
         if bool(args) == bool(kwargs):
-            raise BadValue("StackDataset: expects datasets either by position or by keyword", fix="StackDataset(images, labels)")
+            raise BadValue("StackDataset: expects datasets either by position or by keyword",
+                           fix="StackDataset(images, labels)")
         self.datasets = args or kwargs
         sizes = [len(dataset) for dataset in (args or kwargs.values())]  # type: ignore[arg-type]
         if len(set(sizes)) > 1:
-            raise Mismatch(f"StackDataset: datasets of lengths {sizes}", why="an item is one item of each", fix="Subset(dataset, range(n))")
+            raise Mismatch(f"StackDataset: datasets of lengths {sizes}", why="an item is one item of each",
+                           fix="Subset(dataset, range(n))")
         self._length = sizes[0]
 
     def __getitem__(self, index: Any) -> Any:
@@ -93,12 +97,13 @@ class StackDataset(Dataset[Any]):
 
 
 def items_at(dataset: Any, indices: list[Any]) -> list[Any]:
-    """Several items, at once where the dataset can."""
+    """Return several items, at once where the dataset can."""
     if not callable(getattr(dataset, "__getitems__", None)):
         return [dataset[index] for index in indices]
     found = dataset.__getitems__(indices)
     if len(found) != len(indices):
-        raise BadValue(f"{type(dataset).__name__}.__getitems__: gave {len(found)} items for {len(indices)} indices", fix="return one item for each index")
+        raise BadValue(f"{type(dataset).__name__}.__getitems__: gave {len(found)} items for {len(indices)} indices",
+                       fix="return one item for each index")
     return list(found)
 
 
@@ -126,7 +131,8 @@ class ConcatDataset(Dataset[T_co]):
     def __getitem__(self, idx: int) -> T_co:
         place = idx + len(self) if idx < 0 else idx
         if not 0 <= place < len(self):
-            raise NoSuchItem(f"ConcatDataset: index {idx} for {len(self)} items", fix=f"dataset[{len(self) - 1}] is the last")
+            raise NoSuchItem(f"ConcatDataset: index {idx} for {len(self)} items",
+                             fix=f"dataset[{len(self) - 1}] is the last")
         which = bisect_right(self.cumulative_sizes, place)
         return self.datasets[which][place - (self.cumulative_sizes[which - 1] if which else 0)]
 
@@ -140,7 +146,8 @@ class ChainDataset(IterableDataset[Any]):
     def _streams(self) -> Iterator[Any]:
         for dataset in self.datasets:
             if not isinstance(dataset, IterableDataset):
-                raise Mismatch(f"ChainDataset: {type(dataset).__name__} is no IterableDataset", fix="ConcatDataset(datasets)")
+                raise Mismatch(f"ChainDataset: {type(dataset).__name__} is no IterableDataset",
+                               fix="ConcatDataset(datasets)")
             yield dataset
 
     def __iter__(self) -> Iterator[Any]:
@@ -170,8 +177,9 @@ class Subset(Dataset[T_co]):
         return len(self.indices)
 
 
-def random_split(dataset: Dataset[T_co], lengths: Sequence[int | float], generator: Generator | None = None) -> list[Subset[T_co]]:
-    """Deals the items at random into subsets of these lengths, or of these fractions of the whole.
+def random_split(dataset: Dataset[T_co], lengths: Sequence[int | float],
+                 generator: Generator | None = None) -> list[Subset[T_co]]:
+    """Deal the items at random into subsets of these lengths, or of these fractions of the whole.
 
     >>> import mutagrad as mg
     >>> from mutagrad.utils.data import random_split
@@ -182,7 +190,8 @@ def random_split(dataset: Dataset[T_co], lengths: Sequence[int | float], generat
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
         lengths = _from_fractions(lengths, size)
     if sum(lengths) != size or any(int(n) != n or n < 0 for n in lengths):
-        raise BadValue(f"random_split: lengths {list(lengths)} do not sum to the {size} items", fix="random_split(dataset, [0.8, 0.2])")
+        raise BadValue(f"random_split: lengths {list(lengths)} do not sum to the {size} items",
+                       fix="random_split(dataset, [0.8, 0.2])")
     ends = list(accumulate(map(int, lengths), initial=0))
     order = randperm(size, generator=generator).tolist()
     return [Subset(dataset, order[start:end]) for start, end in pairwise(ends)]
@@ -192,7 +201,8 @@ def _from_fractions(fractions: Sequence[float], size: int) -> list[int]:
     """Each fraction of the items, rounded down; what is left over goes to the first ones in turn."""
     for k, fraction in enumerate(fractions):
         if not 0 <= fraction <= 1:
-            raise BadValue(f"random_split: the fraction {fraction} at place {k} is not between 0 and 1", fix="random_split(dataset, [0.8, 0.2])")
+            raise BadValue(f"random_split: the fraction {fraction} at place {k} is not between 0 and 1",
+                           fix="random_split(dataset, [0.8, 0.2])")
     lengths = [math.floor(size * fraction) for fraction in fractions]
     for k in range(size - sum(lengths)):
         lengths[k % len(lengths)] += 1

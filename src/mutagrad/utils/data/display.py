@@ -13,7 +13,7 @@ INTERVAL = 0.1  # seconds between two displays
 
 
 def progress(iterable: Iterable[T], desc: str | None = None) -> Iterable[T]:
-    """The same items, with a display of how many have gone by: tqdm's where it is installed, else one line.
+    """Iterate over the same items and show how many have gone by: with tqdm where it is installed, else in one line.
 
     Nothing is shown where stderr is no terminal, or with MUTAGRAD_PROGRESS=0 in the environment.
 
@@ -43,9 +43,10 @@ def _lines(iterable: Iterable[T], desc: str | None) -> Iterator[T]:
         sys.stderr.write("\n")
 
 
-def _show(count: int, total: Any, seconds: float, desc: str | None) -> None:
+def _show(count: int, total: int | None, seconds: float, desc: str | None) -> None:
     of = f"/{total} ({100 * count // max(total, 1)}%)" if total is not None else ""
-    sys.stderr.write(f"\r{desc + ': ' if desc else ''}{count}{of}  {seconds:.1f} s  {count / max(seconds, 1e-9):.1f}/s\x1b[K")
+    what, speed = f"{desc}: " if desc else "", count / max(seconds, 1e-9)
+    sys.stderr.write(f"\r{what}{count}{of}  {seconds:.1f} s  {speed:.1f}/s\x1b[K")
     sys.stderr.flush()
 
 

@@ -1,4 +1,4 @@
-"""From indices to a batch: the part of loading that runs in the workers, or in the program itself where there are none."""
+"""From indices to a batch: the part of loading that runs in the workers, or in the program where there are none."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from .dataset import IterableDataset, items_at
 
 
 class Recipe(NamedTuple):
-    """What it takes to make a batch: the dataset, whether samples are gathered in batches, and what makes one of them."""
+    """What it takes to make a batch: the dataset, whether samples are gathered in batches, and what makes a batch."""
 
     dataset: Any
     batched: bool
@@ -21,7 +21,7 @@ class Recipe(NamedTuple):
         return isinstance(self.dataset, IterableDataset)
 
     def fetcher(self) -> Callable[[Any], Any]:
-        """The function from indices to a batch. For a stream it raises StopIteration at the end."""
+        """Return the function from indices to a batch. For a stream it raises StopIteration at the end."""
         return _stream(self) if self.streams else _lookup(self)
 
 

@@ -46,7 +46,7 @@ class SequentialSampler(Sampler[int]):
 
 
 def draw_seed(generator: Generator | None) -> int:
-    """A number to seed something else with."""
+    """Draw a number to seed something else with."""
     return int(randint(0, 2**63 - 1, (), generator=generator).item())
 
 
@@ -62,12 +62,13 @@ def _check_flag(value: Any, name: str, kind: type[Exception]) -> None:
 
 
 class RandomSampler(Sampler[int]):
-    """Indices in random order, or drawn with replacement. Without a generator, a fresh seed comes from the default one each time."""
+    """Indices in random order, or drawn with replacement. Without a generator, the default one gives a fresh seed."""
 
     data_source: Sized
     replacement: bool
 
-    def __init__(self, data_source: Sized, replacement: bool = False, num_samples: int | None = None, generator: Generator | None = None) -> None:
+    def __init__(self, data_source: Sized, replacement: bool = False, num_samples: int | None = None,
+                 generator: Generator | None = None) -> None:
         _check_flag(replacement, "replacement", BadArgument)
         self.data_source, self.replacement, self.generator = data_source, replacement, generator
         self._num_samples = num_samples
@@ -83,7 +84,10 @@ class RandomSampler(Sampler[int]):
 
     def _endless(self, size: int, generator: Generator) -> Iterator[int]:
         while size:
-            yield from (randint(size, (32,), generator=generator) if self.replacement else randperm(size, generator=generator)).tolist()
+            if self.replacement:
+                yield from randint(size, (32,), generator=generator).tolist()
+            else:
+                yield from randperm(size, generator=generator).tolist()
 
     def __len__(self) -> int:
         return self.num_samples
@@ -108,12 +112,13 @@ class SubsetRandomSampler(Sampler[int]):
 class WeightedRandomSampler(Sampler[int]):
     """Indices drawn in proportion to weights, which need not sum to one."""
 
-    def __init__(self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator: Generator | None = None) -> None:
+    def __init__(self, weights: Sequence[float], num_samples: int, replacement: bool = True,
+                 generator: Generator | None = None) -> None:
         _check_flag(replacement, "replacement", BadValue)
         self.weights = as_tensor(weights, dtype=float64)
         if self.weights.ndim != 1:
-            raise BadValue(f"WeightedRandomSampler: weights of shape {tuple(self.weights.shape)}", why="there must be one weight for each item",
-                           fix="weights.flatten()")
+            raise BadValue(f"WeightedRandomSampler: weights of shape {tuple(self.weights.shape)}",
+                           why="there must be one weight for each item", fix="weights.flatten()")
         self.num_samples, self.replacement, self.generator = _count(num_samples, "num_samples"), replacement, generator
 
     def __iter__(self) -> Iterator[int]:

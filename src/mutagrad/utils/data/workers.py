@@ -1,8 +1,8 @@
 """Processes that prepare batches ahead of time.
 
-Each worker has a pipe of its own, and batch after batch is asked of the next worker in turn. So the order of results is known
-beforehand, results need not be sorted, and a worker that is killed can leave no lock behind that others wait for. Whoever
-waits for a result waits for the end of that process as well.
+Each worker has a pipe of its own, and batch after batch is asked of the next worker in turn. So the order of results is
+known beforehand, results need not be sorted, and a worker that is killed can leave no lock behind that others wait for.
+Whoever waits for a result waits for the end of that process as well.
 """
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ PATIENCE = 5.0  # seconds: between looks at whether the other side lives, and be
 RESTART, STOP = "restart", "stop"
 
 
-# ------------------------------------------------------------------------------------------------------------ in a worker
+# ---------------------------------------------------------------------------------------------------------- in a worker
 
 class WorkerInfo(NamedTuple):
-    """Which worker this is: its number, how many there are, what its random numbers were seeded with, and its copy of the dataset."""
+    """Which worker this is: its number, how many there are, the seed of its random numbers, its copy of the dataset."""
 
     id: int
     num_workers: int
@@ -52,7 +52,7 @@ _info: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """About the worker that asks; None in the main process."""
+    """Return what is known of the worker that asks; None in the main process."""
     return _info
 
 
@@ -65,7 +65,7 @@ class Failure(NamedTuple):
     trace: str
 
     def raised(self) -> BaseException:
-        """The exception as it was, or else another of its class with its message, or else one that names the class."""
+        """Return the exception as it was, or another of its class with its message, or one that names the class."""
         error = self.error
         if error is None and self.kind is not None:
             error = self.kind.__new__(self.kind)
@@ -99,8 +99,9 @@ def _sent(batch: Any, number: int) -> bytes:
     try:
         return _pickled(batch)
     except Exception as error:  # of whatever class, in the words of this or that Python
-        raise CannotPickle(f"DataLoader: what worker {number} fetched, {type(batch).__name__}, cannot be pickled: {error}",
-                           why="it goes to the main process through a pipe", fix="return tensors and plain data, or num_workers=0") from error
+        raise CannotPickle(f"DataLoader: what worker {number} fetched, {type(batch).__name__}, cannot be pickled: "
+                           f"{error}", why="it goes to the main process through a pipe",
+                           fix="return tensors and plain data, or num_workers=0") from error
 
 
 def _failure(error: BaseException, number: int) -> bytes:
@@ -117,10 +118,11 @@ def _failure(error: BaseException, number: int) -> bytes:
     return _pickled(Failure(None, None, f"{name} in DataLoader worker process {number}: {error}", trace))
 
 
-def work(recipe: Recipe, connection: Connection, number: int, count: int, base_seed: int, init: Callable[[int], None] | None) -> None:
-    """A worker's life: receives indices, sends batches."""
+def work(recipe: Recipe, connection: Connection, number: int, count: int, base_seed: int,
+         init: Callable[[int], None] | None) -> None:
+    """Run in a worker: receive indices, send batches."""
     global _info
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes of a terminal: the main one ends the others
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes of a terminal: the main one ends others
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that `finally` and atexit run
     set_num_threads(1)
     _seed(base_seed, number)
@@ -169,7 +171,7 @@ def _seed(base_seed: int, number: int) -> None:
 
 
 def _sender(connection: Connection) -> Callable[[bytes], None]:
-    """Hands results to a thread that writes them to the pipe: a full pipe must not keep the worker from its next batch."""
+    """Hands results to a thread that writes them to the pipe: a full one must not keep a worker from its next batch."""
     results: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
     def deliver() -> None:
@@ -184,7 +186,10 @@ def _sender(connection: Connection) -> Callable[[bytes], None]:
 
 
 def _receive(connection: Connection, parent: tuple[int, Any]) -> Any:
-    """The next task, or STOP when the main process is gone. The pipe does not tell, as other workers may still hold its other end."""
+    """The next task, or STOP when the main process is gone.
+
+    The pipe does not tell, as other workers may still hold its other end.
+    """
     try:
         while not connection.poll(PATIENCE):
             if os.getppid() != parent[0] or not parent[1].is_alive():
@@ -194,7 +199,7 @@ def _receive(connection: Connection, parent: tuple[int, Any]) -> Any:
         return STOP
 
 
-# --------------------------------------------------------------------------------------------------- in the main process
+# -------------------------------------------------------------------------------------------------- in the main process
 
 class Worker(NamedTuple):
     """The main process's side of a worker. `waiting` holds a mark for each batch that it still owes."""
@@ -209,8 +214,8 @@ class Pool:
 
     persistent = False
 
-    def __init__(self, recipe: Recipe, indices: Any, seed: int, count: int, prefetch: int, timeout: float, init: Callable[[int], None] | None,
-                 context: Any) -> None:
+    def __init__(self, recipe: Recipe, indices: Any, seed: int, count: int, prefetch: int, timeout: float,
+                 init: Callable[[int], None] | None, context: Any) -> None:
         self._timeout, self._prefetch = timeout, prefetch
         self._workers: list[Worker] = []
         self._close = weakref.finalize(self, end, self._workers, os.getpid())
@@ -223,7 +228,7 @@ class Pool:
         self._begin(indices)
 
     def restart(self, indices: Any) -> None:
-        """Another pass over the data with the same workers; what is left of the last one is thrown away."""
+        """Begin another pass over the data with the same workers; what is left of the last one is thrown away."""
         if not self._close.alive:
             raise WorkerError("DataLoader: its workers have ended after a failure", fix="make a new DataLoader")
         while self._owing:
@@ -287,9 +292,11 @@ class Pool:
         return pickle.loads(data)
 
 
-def _start(context: Any, recipe: Recipe, number: int, count: int, seed: int, init: Callable[[int], None] | None) -> Worker:
+def _start(context: Any, recipe: Recipe, number: int, count: int, seed: int,
+           init: Callable[[int], None] | None) -> Worker:
     ours, theirs = context.Pipe()
-    process = context.Process(target=work, args=(recipe, theirs, number, count, seed, init), daemon=True, name=f"DataLoader worker {number}")
+    process = context.Process(target=work, args=(recipe, theirs, number, count, seed, init), daemon=True,
+                              name=f"DataLoader worker {number}")
     try:
         process.start()
     except BaseException:
@@ -301,7 +308,7 @@ def _start(context: Any, recipe: Recipe, number: int, count: int, seed: int, ini
 
 
 def _tell(worker: Worker, task: Any) -> None:
-    with suppress(BrokenPipeError, ConnectionResetError):  # of one that has died, which is reported when its result is due
+    with suppress(BrokenPipeError, ConnectionResetError):  # of a dead one, which is reported when its result is due
         worker.connection.send(task)
 
 
@@ -318,21 +325,23 @@ def _wait_for(worker: Worker, number: int, timeout: float) -> bytes:
         if ready or not worker.process.is_alive():
             raise _died(worker, number)
         if deadline is not None and time.monotonic() >= deadline:
-            raise WorkerError(f"DataLoader timed out after {timeout} seconds", why=f"worker {number} (pid {worker.process.pid}) has not sent its batch",
+            raise WorkerError(f"DataLoader timed out after {timeout} seconds",
+                              why=f"worker {number} (pid {worker.process.pid}) has not sent its batch",
                               fix="a larger timeout, or a dataset that is quicker")
 
 
 def _died(worker: Worker, number: int) -> WorkerError:
     worker.process.join(PATIENCE)
     code = worker.process.exitcode
-    how = f"was killed by signal {signal.Signals(-code).name}" if code is not None and code < 0 else f"exited with code {code}"
+    killed = code is not None and code < 0
+    how = f"was killed by signal {signal.Signals(-code).name}" if killed else f"exited with code {code}"
     return WorkerError(f"DataLoader worker {number} (pid(s) {worker.process.pid}) exited unexpectedly: it {how}",
                        why="a process that is killed for lack of memory ends so, or one that crashes in a library",
                        fix="num_workers=0 shows what happens in this process")
 
 
 def end(workers: list[Worker], owner: int) -> None:
-    """Ends processes: one that is idle is told to stop, one that works is terminated, one that does not react is killed."""
+    """End processes: an idle one is told to stop, one that works is terminated, one that does not react is killed."""
     if os.getpid() != owner:  # a forked process that has a copy of the iterator
         return
     for worker in workers:

@@ -5,4 +5,4 @@ from . import collate, pin_memory, worker
 
 __all__ = ["MP_STATUS_CHECK_INTERVAL", "collate", "pin_memory", "worker"]
 
-MP_STATUS_CHECK_INTERVAL = 5.0  # seconds, after which PyTorch's workers see whether their parent lives; here the system tells them
+MP_STATUS_CHECK_INTERVAL = 5.0  # seconds after which PyTorch's workers look for their parent; here they are told

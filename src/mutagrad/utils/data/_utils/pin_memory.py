@@ -7,5 +7,5 @@ __all__ = ["pin_memory"]
 
 
 def pin_memory(data: Any, device: Any = None) -> Any:
-    """The data; an object that has a `pin_memory` of its own is asked."""
+    """Return the data; an object that has a `pin_memory` of its own is asked."""
     return data.pin_memory() if hasattr(data, "pin_memory") else data

@@ -16,7 +16,8 @@ from ....base.errors import BadValue
 from ..collate import default_collate
 from .pipes import IterDataPipe, functional_datapipe
 
-__all__ = ["Batcher", "Collator", "Concater", "Filter", "IterDataPipe", "IterableWrapper", "Mapper", "Shuffler", "Zipper"]
+__all__ = ["Batcher", "Collator", "Concater", "Filter", "IterDataPipe", "IterableWrapper", "Mapper", "Shuffler",
+           "Zipper"]
 
 
 class IterableWrapper(IterDataPipe):
@@ -76,17 +77,20 @@ class Filter(IterDataPipe):
         self.datapipe, self.filter_fn, self.input_col = datapipe, filter_fn, input_col
 
     def __iter__(self) -> Iterator[Any]:
-        return (item for item in self.datapipe if self.filter_fn(item if self.input_col is None else item[self.input_col]))
+        column = self.input_col
+        return (item for item in self.datapipe if self.filter_fn(item if column is None else item[column]))
 
 
 @functional_datapipe("batch")
 class Batcher(IterDataPipe):
     """Lists of so many items."""
 
-    def __init__(self, datapipe: Any, batch_size: int, drop_last: bool = False, wrapper_class: Callable[[Any], Any] = list) -> None:
+    def __init__(self, datapipe: Any, batch_size: int, drop_last: bool = False,
+                 wrapper_class: Callable[[Any], Any] = list) -> None:
         if batch_size < 1:
             raise BadValue(f"Batcher: Batch size is required to be larger than 0, got {batch_size}")
-        self.datapipe, self.batch_size, self.drop_last, self.wrapper_class = datapipe, batch_size, drop_last, wrapper_class
+        self.datapipe, self.batch_size = datapipe, batch_size
+        self.drop_last, self.wrapper_class = drop_last, wrapper_class
 
     def __iter__(self) -> Iterator[Any]:
         batch: list[Any] = []
@@ -115,12 +119,12 @@ class Shuffler(IterDataPipe):
         self.datapipe, self.buffer_size, self._seed, self._enabled = datapipe, buffer_size, None, True
 
     def set_shuffle(self, shuffle: bool = True) -> Shuffler:
-        """Whether it does anything."""
+        """Set whether it shuffles at all."""
         self._enabled = shuffle
         return self
 
     def set_seed(self, seed: int) -> Shuffler:
-        """The same order again, the next time."""
+        """Set the seed of the next pass, which has the same order again."""
         self._seed = seed  # type: ignore[assignment]
         return self
 

@@ -42,16 +42,19 @@ class Mapper(MapDataPipe):
 class Batcher(MapDataPipe):
     """Lists of so many items."""
 
-    def __init__(self, datapipe: Any, batch_size: int, drop_last: bool = False, wrapper_class: Callable[[Any], Any] = list) -> None:
+    def __init__(self, datapipe: Any, batch_size: int, drop_last: bool = False,
+                 wrapper_class: Callable[[Any], Any] = list) -> None:
         if batch_size < 1:
             raise BadValue(f"Batcher: Batch size is required to be larger than 0, got {batch_size}")
-        self.datapipe, self.batch_size, self.drop_last, self.wrapper_class = datapipe, batch_size, drop_last, wrapper_class
+        self.datapipe, self.batch_size = datapipe, batch_size
+        self.drop_last, self.wrapper_class = drop_last, wrapper_class
 
     def __getitem__(self, index: int) -> Any:
         if not 0 <= index < len(self):
             raise IndexError(f"Index {index} is out of bound.")
         start = index * self.batch_size
-        return self.wrapper_class([self.datapipe[k] for k in range(start, min(start + self.batch_size, len(self.datapipe)))])
+        end = min(start + self.batch_size, len(self.datapipe))
+        return self.wrapper_class([self.datapipe[k] for k in range(start, end)])
 
     def __len__(self) -> int:
         whole, rest = divmod(len(self.datapipe), self.batch_size)

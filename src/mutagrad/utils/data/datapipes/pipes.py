@@ -22,10 +22,12 @@ class _Chained:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @classmethod
-    def register_datapipe_as_function(cls, function_name: str, cls_to_register: Callable[..., Any], enable_df_api_tracing: bool = False) -> None:
+    def register_datapipe_as_function(cls, function_name: str, cls_to_register: Callable[..., Any],
+                                      enable_df_api_tracing: bool = False) -> None:
         """Makes a step a method of all pipes of this kind."""
         if function_name in cls.functions:
-            raise BadValue(f"Unable to add DataPipe function name {function_name} as it is already taken", fix="another name")
+            raise BadValue(f"Unable to add DataPipe function name {function_name} as it is already taken",
+                           fix="another name")
         cls.functions[function_name] = cls_to_register
 
     def __repr__(self) -> str:
@@ -55,4 +57,5 @@ class functional_datapipe:
             if isinstance(cls, type) and issubclass(cls, kind):
                 kind.register_datapipe_as_function(self.name, cls)
                 return cls
-        raise BadArgument("functional_datapipe: Can only decorate IterDataPipe or MapDataPipe", fix="class Mine(IterDataPipe)")
+        raise BadArgument("functional_datapipe: Can only decorate IterDataPipe or MapDataPipe",
+                          fix="class Mine(IterDataPipe)")
