@@ -26,7 +26,7 @@ def default_for(*numbers: Any) -> dtype:
 
 
 def asarray(obj: Any, /, *, dtype: dtype | None = None, device: device | str | None = None,
-            copy: bool | None = None) -> Any:
+            copy: bool | None = None) -> Tensor:
     """Return a tensor of what is given: itself or its memory where possible, unless a copy is asked for or forbidden.
 
     >>> import mutagrad as mg
@@ -62,7 +62,7 @@ def _has_memory(obj: Any) -> bool:
     return True
 
 
-def from_dlpack(x: Tensor, /, *, device: device | str | None = None, copy: bool | None = None) -> Any:
+def from_dlpack(x: Tensor, /, *, device: device | str | None = None, copy: bool | None = None) -> Tensor:
     """Return a tensor over the memory of another library's array."""
     check_device(device)
     array = borrow(x)
@@ -73,57 +73,57 @@ def from_dlpack(x: Tensor, /, *, device: device | str | None = None, copy: bool 
 
 
 def _filled(maker: Callable[..., Tensor], shape: int | tuple[int, ...], dtype: dtype | None,
-            device: device | str | None) -> Any:
+            device: device | str | None) -> Tensor:
     check_device(device)
     return make(maker(shape, (get_default_dtype() if dtype is None else as_dtype(dtype)).array_type))
 
 
-def empty(shape: int | tuple[int, ...], *, dtype: dtype | None = None, device: device | str | None = None) -> Any:
+def empty(shape: int | tuple[int, ...], *, dtype: dtype | None = None, device: device | str | None = None) -> Tensor:
     """Return a tensor of this shape, of whatever the memory holds."""
     return _filled(np.empty, shape, dtype, device)
 
 
-def zeros(shape: int | tuple[int, ...], *, dtype: dtype | None = None, device: device | str | None = None) -> Any:
+def zeros(shape: int | tuple[int, ...], *, dtype: dtype | None = None, device: device | str | None = None) -> Tensor:
     """Return a tensor of zeros."""
     return _filled(np.zeros, shape, dtype, device)
 
 
-def ones(shape: int | tuple[int, ...], *, dtype: dtype | None = None, device: device | str | None = None) -> Any:
+def ones(shape: int | tuple[int, ...], *, dtype: dtype | None = None, device: device | str | None = None) -> Tensor:
     """Return a tensor of ones."""
     return _filled(np.ones, shape, dtype, device)
 
 
 def full(shape: int | tuple[int, ...], fill_value: complex, *, dtype: dtype | None = None,
-         device: device | str | None = None) -> Any:
+         device: device | str | None = None) -> Tensor:
     """Return a tensor of one number, of the default type for such numbers."""
     to = dtype or (type_of(fill_value) if isinstance(fill_value, TensorBase) else default_for(fill_value))
     value = number(fill_value)
     return _filled(lambda size, kind: np.full(size, value, kind), shape, to, device)
 
 
-def empty_like(x: Tensor, /, *, dtype: dtype | None = None, device: device | str | None = None) -> Any:
+def empty_like(x: Tensor, /, *, dtype: dtype | None = None, device: device | str | None = None) -> Tensor:
     """Return a tensor of the same shape, of whatever the memory holds."""
     return empty(x.shape, dtype=dtype or type_of(x), device=device)
 
 
-def zeros_like(x: Tensor, /, *, dtype: dtype | None = None, device: device | str | None = None) -> Any:
+def zeros_like(x: Tensor, /, *, dtype: dtype | None = None, device: device | str | None = None) -> Tensor:
     """Return zeros of the same shape."""
     return zeros(x.shape, dtype=dtype or type_of(x), device=device)
 
 
-def ones_like(x: Tensor, /, *, dtype: dtype | None = None, device: device | str | None = None) -> Any:
+def ones_like(x: Tensor, /, *, dtype: dtype | None = None, device: device | str | None = None) -> Tensor:
     """Return ones of the same shape."""
     return ones(x.shape, dtype=dtype or type_of(x), device=device)
 
 
 def full_like(x: Tensor, /, fill_value: complex, *, dtype: dtype | None = None,
-              device: device | str | None = None) -> Any:
+              device: device | str | None = None) -> Tensor:
     """Return one number in the same shape."""
     return full(x.shape, fill_value, dtype=dtype or type_of(x), device=device)
 
 
 def arange(start: float, /, stop: float | None = None, step: float = 1, *, dtype: dtype | None = None,
-           device: device | str | None = None) -> Any:
+           device: device | str | None = None) -> Tensor:
     """Return the numbers from start up to stop, which is not among them: none where step leads away from it."""
     check_device(device)
     numbers = (start, step) if stop is None else (start, stop, step)
@@ -135,7 +135,7 @@ def arange(start: float, /, stop: float | None = None, step: float = 1, *, dtype
 
 
 def linspace(start: complex, stop: complex, /, num: int, *, dtype: dtype | None = None,
-             device: device | str | None = None, endpoint: bool = True) -> Any:
+             device: device | str | None = None, endpoint: bool = True) -> Tensor:
     """Return so many numbers at equal distances, the last of which is stop unless endpoint is False."""
     check_device(device)
     to = default_for(1.0, start, stop) if dtype is None else as_dtype(dtype)
@@ -143,7 +143,7 @@ def linspace(start: complex, stop: complex, /, num: int, *, dtype: dtype | None 
 
 
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: dtype | None = None,
-        device: device | str | None = None) -> Any:
+        device: device | str | None = None) -> Tensor:
     """Return ones on a diagonal, zeros elsewhere."""
     check_device(device)
     return make(np.eye(n_rows, n_cols, k, (get_default_dtype() if dtype is None else as_dtype(dtype)).array_type))
@@ -154,11 +154,11 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
     return list(arrange.meshgrid(*arrays, indexing=indexing)) if arrays else []
 
 
-def tril(x: Tensor, /, *, k: int = 0) -> Any:
+def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
     """Return the matrix with zeros above its diagonal k."""
     return matrices.tril(tensor_argument(x, "tril"), k)
 
 
-def triu(x: Tensor, /, *, k: int = 0) -> Any:
+def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
     """Return the matrix with zeros below its diagonal k."""
     return matrices.triu(tensor_argument(x, "triu"), k)

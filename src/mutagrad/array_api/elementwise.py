@@ -12,7 +12,7 @@ from ..tensors.tensor import Tensor
 from .kinds import common
 
 
-def of_one(name: str, operation: Callable[..., Tensor]) -> Any:
+def of_one(name: str, operation: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """Return an operation on one tensor, which the standard passes by position."""
     def function(x: Tensor, /) -> Tensor:
         return operation(tensor_argument(x, name))
@@ -20,7 +20,7 @@ def of_one(name: str, operation: Callable[..., Tensor]) -> Any:
     return named(function, name, f"The standard's `{name}`: {operation.__name__} of every element.")
 
 
-def of_two(name: str, operation: Callable[..., Tensor]) -> Any:
+def of_two(name: str, operation: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """Return an operation on two operands, converted as the standard promotes them."""
     def function(x1: Tensor | complex, x2: Tensor | complex, /) -> Tensor:
         return operation(*common(name, x1, x2))
@@ -34,7 +34,7 @@ def named(function: Any, name: str, text: str) -> Any:
     return function
 
 
-def _sign(x: Tensor) -> Any:
+def _sign(x: Tensor) -> Tensor:
     """As PyTorch's, but the sign of nan is nan."""
     return ops.where(make(np.isnan(x._array)), x, ops.sgn(x)) if x._array.dtype.kind in "fc" else ops.sgn(x)
 
@@ -43,7 +43,7 @@ def _real(x: Tensor) -> Tensor:
     return parts.real(x) if x._array.dtype.kind == "c" else x
 
 
-def _imag(x: Tensor) -> Any:
+def _imag(x: Tensor) -> Tensor:
     return parts.imag(x) if x._array.dtype.kind == "c" else make(np.zeros_like(x._array))
 
 
@@ -116,7 +116,7 @@ remainder = of_two("remainder", ops.remainder)
 subtract = of_two("subtract", ops.sub_values)
 
 
-def clip(x: Tensor, /, min: Tensor | float | None = None, max: Tensor | float | None = None) -> Any:
+def clip(x: Tensor, /, min: Tensor | float | None = None, max: Tensor | float | None = None) -> Tensor:
     """Return the tensor limited to between min and max, numbers or tensors; None is no limit."""
     if min is None and max is None:
         return clone(tensor_argument(x, "clip"))
@@ -124,7 +124,7 @@ def clip(x: Tensor, /, min: Tensor | float | None = None, max: Tensor | float | 
     return ops.clamp(x, None if min is None else limits[0], None if max is None else limits[-1])
 
 
-def where(condition: Tensor, x1: Tensor | complex, x2: Tensor | complex, /) -> Any:
+def where(condition: Tensor, x1: Tensor | complex, x2: Tensor | complex, /) -> Tensor:
     """Return elements of x1 where the condition holds, else of x2."""
     numbers = isinstance(x1, (bool, int, float, complex)) and isinstance(x2, (bool, int, float, complex))
     return ops.where(condition, *((x1, x2) if numbers else common("where", x1, x2)))

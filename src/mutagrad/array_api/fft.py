@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from ..base.device import check_device, device
 from ..core.dtypes import dtype
@@ -15,7 +14,7 @@ __all__ = ["fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "iffts
            "rfft", "rfftfreq", "rfftn"]
 
 
-def along_axis(name: str, operation: Callable[..., Tensor]) -> Any:
+def along_axis(name: str, operation: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """Return a transform along one axis."""
     def function(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
         return operation(tensor_argument(x, name), n, axis, norm)
@@ -23,7 +22,7 @@ def along_axis(name: str, operation: Callable[..., Tensor]) -> Any:
     return named(function, name, f"The standard's `{name}`: a transform along one axis.")
 
 
-def along_axes(name: str, operation: Callable[..., Tensor]) -> Any:
+def along_axes(name: str, operation: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """Return a transform along several axes."""
     def function(x: Tensor, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
                  norm: str = "backward") -> Tensor:
@@ -39,23 +38,23 @@ fftn, ifftn = along_axes("fftn", ops.fftn), along_axes("ifftn", ops.ifftn)
 rfftn, irfftn = along_axes("rfftn", ops.rfftn), along_axes("irfftn", ops.irfftn)
 
 
-def fftfreq(n: int, /, *, d: float = 1.0, dtype: dtype | None = None, device: device | str | None = None) -> Any:
+def fftfreq(n: int, /, *, d: float = 1.0, dtype: dtype | None = None, device: device | str | None = None) -> Tensor:
     """Return the frequencies of `fft`'s results, for n samples at a distance of d."""
     check_device(device)
     return ops.fftfreq(n, d, dtype=dtype)
 
 
-def rfftfreq(n: int, /, *, d: float = 1.0, dtype: dtype | None = None, device: device | str | None = None) -> Any:
+def rfftfreq(n: int, /, *, d: float = 1.0, dtype: dtype | None = None, device: device | str | None = None) -> Tensor:
     """Return the frequencies of `rfft`'s results, for n samples at a distance of d."""
     check_device(device)
     return ops.rfftfreq(n, d, dtype=dtype)
 
 
-def fftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Any:
+def fftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
     """Move the frequency zero to the middle."""
     return ops.fftshift(tensor_argument(x, "fftshift"), axes)
 
 
-def ifftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Any:
+def ifftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
     """Move the frequency zero back to the front."""
     return ops.ifftshift(tensor_argument(x, "ifftshift"), axes)

@@ -172,6 +172,6 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
                        why="counted from the right, sizes must be equal or one of them 1") from None
 
 
-def broadcast_to(x: Tensor, /, shape: tuple[int, ...]) -> Any:
+def broadcast_to(x: Tensor, /, shape: tuple[int, ...]) -> Tensor:
     """Return a view of this shape, along which elements repeat."""
     return expand(tensor_argument(x, "broadcast_to"), *shape)

@@ -24,67 +24,67 @@ __all__ = ["cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "m
 
 # ------------------------------------------------------------------------------------------------------------- products
 
-def matmul(x1: Tensor, x2: Tensor, /) -> Any:
+def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
     """Return the matrix product."""
     return ops.matmul(*common("matmul", x1, x2))
 
 
-def tensordot(x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Any:
+def tensordot(x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
     """Return the product summed over so many axes, or over pairs of axes."""
     x1, x2 = common("tensordot", x1, x2)
     return ops.tensordot(x1, x2, axes if isinstance(axes, int) else tuple(map(list, axes)))
 
 
-def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Any:
+def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """Return the products of corresponding elements, the first conjugated, summed along an axis."""
     x1, x2 = common("vecdot", x1, x2)
     product = mul(conj(x1), x2)
     return reduce.sum_dims(product, axes_of(axis, len(product.shape), "vecdot"), False)
 
 
-def outer(x1: Tensor, x2: Tensor, /) -> Any:
+def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
     """Return the products of every element of one vector with every one of another."""
     return ops.outer(*common("outer", x1, x2))
 
 
-def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Any:
+def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """Return the cross product of vectors of three elements along an axis."""
     return products.linalg_cross(*broadcast_tensors(*common("cross", x1, x2)), dim=axis)
 
 
 # ------------------------------------------------------------------------------------------------------ parts and norms
 
-def diagonal(x: Tensor, /, *, offset: int = 0) -> Any:
+def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
     """Return the diagonals of matrices, as a view."""
     return diagonal_view(tensor_argument(x, "diagonal"), offset, -2, -1)
 
 
-def trace(x: Tensor, /, *, offset: int = 0, dtype: dtype | None = None) -> Any:
+def trace(x: Tensor, /, *, offset: int = 0, dtype: dtype | None = None) -> Tensor:
     """Return the sums of the diagonals of matrices."""
     return sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
 
 
 def vector_norm(x: Tensor, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False,
-                ord: float = 2) -> Any:
+                ord: float = 2) -> Tensor:
     """Return the norm of the elements along axes, or of all."""
     x = tensor_argument(x, "vector_norm")
     return norms.vector_norm(x, ord, axes_of(axis, len(x.shape), "vector_norm"), keepdims)
 
 
-def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | str | None = "fro") -> Any:
+def matrix_norm(x: Tensor, /, *, keepdims: bool = False, ord: float | str | None = "fro") -> Tensor:
     """Return the norms of matrices; of matrices without elements they are 0, where PyTorch raises for some."""
     nothing = 0 in tensor_argument(x, "matrix_norm").shape[-2:] and ord in (1, 2, inf)
     return norms.matrix_norm(x, "fro" if ord is None or nothing else ord, (-2, -1), keepdims)
 
 
-def matrix_rank(x: Tensor, /, *, rtol: Tensor | float | None = None) -> Any:
+def matrix_rank(x: Tensor, /, *, rtol: Tensor | float | None = None) -> Tensor:
     """Return how many singular values are larger than rtol times the largest."""
     return norms.matrix_rank(tensor_argument(x, "matrix_rank"), rtol=rtol)
 
 
 # -------------------------------------------------------------------------------------- solutions, inverses and factors
 
-def det(x: Tensor, /) -> Any:
+def det(x: Tensor, /) -> Tensor:
     """Return the determinants of matrices."""
     return solving.linalg_det(tensor_argument(x, "det"))
 
@@ -94,22 +94,22 @@ def slogdet(x: Tensor, /) -> Any:
     return solving.linalg_slogdet(tensor_argument(x, "slogdet"))
 
 
-def inv(x: Tensor, /) -> Any:
+def inv(x: Tensor, /) -> Tensor:
     """Return the inverses of matrices."""
     return solving.inv(tensor_argument(x, "inv"))
 
 
-def pinv(x: Tensor, /, *, rtol: Tensor | float | None = None) -> Any:
+def pinv(x: Tensor, /, *, rtol: Tensor | float | None = None) -> Tensor:
     """Return the pseudo-inverses of matrices."""
     return norms.pinv(tensor_argument(x, "pinv"), rtol=rtol)
 
 
-def matrix_power(x: Tensor, n: int, /) -> Any:
+def matrix_power(x: Tensor, n: int, /) -> Tensor:
     """Return the matrix multiplied with itself so many times."""
     return solving.linalg_matrix_power(tensor_argument(x, "matrix_power"), n)
 
 
-def solve(x1: Tensor, x2: Tensor, /) -> Any:
+def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
     """Return what x1 must be multiplied with to give x2, which is a vector only if it has one axis.
 
     PyTorch also takes a batch of vectors, by comparing shapes; with the same batch on both sides it cannot.
@@ -121,7 +121,7 @@ def solve(x1: Tensor, x2: Tensor, /) -> Any:
     return solving.solve(x1, x2)
 
 
-def cholesky(x: Tensor, /, *, upper: bool = False) -> Any:
+def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
     """Return the triangular factor of a positive definite matrix."""
     return linalg_cholesky(tensor_argument(x, "cholesky"), upper=upper)
 
@@ -136,7 +136,7 @@ def svd(x: Tensor, /, *, full_matrices: bool = True) -> Any:
     return spectral.linalg_svd(tensor_argument(x, "svd"), full_matrices)
 
 
-def svdvals(x: Tensor, /) -> Any:
+def svdvals(x: Tensor, /) -> Tensor:
     """Return the singular values."""
     return spectral.svdvals(tensor_argument(x, "svdvals"))
 
@@ -146,6 +146,6 @@ def eigh(x: Tensor, /) -> Any:
     return spectral.eigh(tensor_argument(x, "eigh"))
 
 
-def eigvalsh(x: Tensor, /) -> Any:
+def eigvalsh(x: Tensor, /) -> Tensor:
     """Return the eigenvalues of a Hermitian matrix."""
     return spectral.eigvalsh(tensor_argument(x, "eigvalsh"))

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 from ..arrays import np
 from ..base.errors import BadValue
@@ -24,17 +23,17 @@ def axes_of(axis: int | tuple[int, ...] | None, ndim: int, name: str) -> tuple[i
     return tuple(whole_dim(a, ndim, name) for a in ((axis,) if isinstance(axis, int) else axis))
 
 
-def flat(x: Tensor) -> Any:
+def flat(x: Tensor) -> Tensor:
     return shapes.reshape(x, (prod(x.shape),))
 
 
-def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Any:
+def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     """Return the tensors one after the other along an axis, or all their elements in a row for None."""
     parts = common("concat", *arrays)
     return shapes.cat([flat(x) for x in parts], 0) if axis is None else shapes.cat(parts, axis)
 
 
-def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Any:
+def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     """Return the tensors side by side along a new axis."""
     return shapes.stack(common("stack", *arrays), axis)
 
@@ -52,7 +51,7 @@ def expand_dims(x: Tensor, /, axis: int | tuple[int, ...]) -> Tensor:
     return x
 
 
-def squeeze(x: Tensor, /, axis: int | tuple[int, ...]) -> Any:
+def squeeze(x: Tensor, /, axis: int | tuple[int, ...]) -> Tensor:
     """Return the tensor without these axes, whose size must be 1."""
     places = axes_of(axis, len(tensor_argument(x, "squeeze").shape), "squeeze")
     if any(x.shape[a] != 1 for a in places):
@@ -61,27 +60,27 @@ def squeeze(x: Tensor, /, axis: int | tuple[int, ...]) -> Any:
     return shapes.reshape(x, tuple(n for i, n in enumerate(x.shape) if i not in places))
 
 
-def flip(x: Tensor, /, *, axis: int | tuple[int, ...] | None = None) -> Any:
+def flip(x: Tensor, /, *, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """Return the elements in reverse order along these axes."""
     return shapes.flip(x, axes_of(axis, len(tensor_argument(x, "flip").shape), "flip"))
 
 
-def moveaxis(x: Tensor, source: int | tuple[int, ...], destination: int | tuple[int, ...], /) -> Any:
+def moveaxis(x: Tensor, source: int | tuple[int, ...], destination: int | tuple[int, ...], /) -> Tensor:
     """Move the axes at some places to others."""
     return shapes.movedim(tensor_argument(x, "moveaxis"), source, destination)
 
 
-def permute_dims(x: Tensor, /, axes: tuple[int, ...]) -> Any:
+def permute_dims(x: Tensor, /, axes: tuple[int, ...]) -> Tensor:
     """Put the axes in another order."""
     return shapes.permute(tensor_argument(x, "permute_dims"), tuple(axes))
 
 
-def matrix_transpose(x: Tensor, /) -> Any:
+def matrix_transpose(x: Tensor, /) -> Tensor:
     """Exchange the last two axes."""
     return shapes.transpose(tensor_argument(x, "matrix_transpose"), -2, -1)
 
 
-def reshape(x: Tensor, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Any:
+def reshape(x: Tensor, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Tensor:
     """Return the elements in another shape: a view where that is possible, unless a copy is asked for or forbidden."""
     x = tensor_argument(x, "reshape")
     if copy is False:
@@ -89,19 +88,19 @@ def reshape(x: Tensor, /, shape: tuple[int, ...], *, copy: bool | None = None) -
     return shapes.reshape(shapes.clone(x) if copy else x, tuple(shape))
 
 
-def repeat(x: Tensor, repeats: Tensor | int, /, *, axis: int | None = None) -> Any:
+def repeat(x: Tensor, repeats: Tensor | int, /, *, axis: int | None = None) -> Tensor:
     """Return every element so many times in a row, along an axis or, for None, of all elements."""
     x = tensor_argument(x, "repeat")
     times = as_type(repeats, int64) if isinstance(repeats, TensorBase) else repeats
     return arrange.repeat_interleave(flat(x) if axis is None else x, times, dim=0 if axis is None else axis)
 
 
-def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Any:
+def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
     """Return the whole tensor so many times along each axis."""
     return shapes.tile(tensor_argument(x, "tile"), tuple(repetitions))
 
 
-def roll(x: Tensor, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...] | None = None) -> Any:
+def roll(x: Tensor, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """Move the elements along axes; what falls off one end comes in at the other."""
     if isinstance(axis, tuple) and isinstance(shift, int):
         shift = (shift,) * len(axis)
@@ -118,7 +117,7 @@ def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
     return x[(slice(None),) * place + (as_type(tensor_argument(indices, "take"), int64),)]
 
 
-def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Any:
+def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     """Return for every place the element at the position along the axis that `indices` has there."""
     places = as_type(tensor_argument(indices, "take_along_axis"), int64)
     return selecting.take_along_dim(tensor_argument(x, "take_along_axis"), places, axis)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..arrays import np
 from ..base.errors import BadValue
@@ -21,7 +21,7 @@ from .manipulation import axes_of, flat
 Axis = int | tuple[int, ...] | None
 
 
-def summable(x: Tensor, dtype: dtype | None, name: str) -> Any:
+def summable(x: Tensor, dtype: dtype | None, name: str) -> Tensor:
     """Return the tensor in the type of its sum: integers have 64 bits, and stay without a sign where they have none."""
     kind = type_of(tensor_argument(x, name))
     if dtype is not None:
@@ -33,31 +33,31 @@ def summable(x: Tensor, dtype: dtype | None, name: str) -> Any:
 
 # ----------------------------------------------------------------------------------------------------------- statistics
 
-def sum(x: Tensor, /, *, axis: Axis = None, dtype: dtype | None = None, keepdims: bool = False) -> Any:
+def sum(x: Tensor, /, *, axis: Axis = None, dtype: dtype | None = None, keepdims: bool = False) -> Tensor:
     """Return the sum over all elements, or along axes."""
     x = summable(x, dtype, "sum")
     return reduce.sum_dims(x, axes_of(axis, len(x.shape), "sum"), keepdims)
 
 
-def prod(x: Tensor, /, *, axis: Axis = None, dtype: dtype | None = None, keepdims: bool = False) -> Any:
+def prod(x: Tensor, /, *, axis: Axis = None, dtype: dtype | None = None, keepdims: bool = False) -> Tensor:
     """Return the product of all elements, or along axes."""
     x = summable(x, dtype, "prod")
     return reduce.prod_dims(x, axes_of(axis, len(x.shape), "prod"), keepdims)
 
 
-def mean(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
+def mean(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Return the average of all elements, or along axes."""
     x = as_floating(x, "mean")
     return reduce.mean_dims(x, axes_of(axis, len(x.shape), "mean"), keepdims)
 
 
-def var(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Any:
+def var(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """Return the variance: squared deviations from the average, over their number less the correction."""
     x = as_floating(x, "var")
     return reduce.var_dims(x, axes_of(axis, len(x.shape), "var"), keepdims, correction)
 
 
-def std(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Any:
+def std(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """Return the square root of the variance."""
     x = as_floating(x, "std")
     return reduce.std_dims(x, axes_of(axis, len(x.shape), "std"), keepdims, correction)
@@ -80,7 +80,7 @@ def min(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 
 def _running(name: str, operation: Callable[..., Tensor], first: int, x: Tensor, axis: int | None, dtype: dtype | None,
-             include_initial: bool) -> Any:
+             include_initial: bool) -> Tensor:
     x = summable(x, dtype, name)
     if axis is None and len(x.shape) != 1:
         raise BadValue(f"{name}: a tensor of shape {tuple(x.shape)} has several axes to go along",
@@ -94,63 +94,63 @@ def _running(name: str, operation: Callable[..., Tensor], first: int, x: Tensor,
 
 
 def cumulative_sum(x: Tensor, /, *, axis: int | None = None, dtype: dtype | None = None,
-                   include_initial: bool = False) -> Any:
+                   include_initial: bool = False) -> Tensor:
     """Return the sum of each element and all before it, after a zero if `include_initial`."""
     return _running("cumulative_sum", reduce.cumsum_dim, 0, x, axis, dtype, include_initial)
 
 
 def cumulative_prod(x: Tensor, /, *, axis: int | None = None, dtype: dtype | None = None,
-                    include_initial: bool = False) -> Any:
+                    include_initial: bool = False) -> Tensor:
     """Return the product of each element and all before it, after a one if `include_initial`."""
     return _running("cumulative_prod", reduce.cumprod_dim, 1, x, axis, dtype, include_initial)
 
 
 def diff(x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None,
-         append: Tensor | None = None) -> Any:
+         append: Tensor | None = None) -> Tensor:
     """Return the differences of neighbours along an axis, n times over."""
     x, *ends = common("diff", x, *(v for v in (prepend, append) if v is not None))
     return differences.diff(x, n, axis, None if prepend is None else ends[0], None if append is None else ends[-1])
 
 
-def all(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
+def all(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Return whether all elements are true."""
     return make(np.all(tensor_argument(x, "all")._array, axis, keepdims=keepdims))
 
 
-def any(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
+def any(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Return whether some element is true."""
     return make(np.any(tensor_argument(x, "any")._array, axis, keepdims=keepdims))
 
 
 # --------------------------------------------------------------------------------------------------- searching, sorting
 
-def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Any:
+def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """Return the position of the first largest element, among all or along an axis."""
     return make(np.argmax(tensor_argument(x, "argmax")._array, axis, keepdims=keepdims))
 
 
-def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Any:
+def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """Return the position of the first smallest element, among all or along an axis."""
     return make(np.argmin(tensor_argument(x, "argmin")._array, axis, keepdims=keepdims))
 
 
-def count_nonzero(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
+def count_nonzero(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Return how many elements are not zero."""
     return make(np.add.reduce(tensor_argument(x, "count_nonzero")._array != 0, axis, np.int64, keepdims=keepdims))
 
 
-def searchsorted(x1: Tensor, x2: Tensor, /, *, side: str = "left", sorter: Tensor | None = None) -> Any:
+def searchsorted(x1: Tensor, x2: Tensor, /, *, side: str = "left", sorter: Tensor | None = None) -> Tensor:
     """Return where in the sorted vector x1 the elements of x2 belong."""
     sequence, values = (v._array if isinstance(v, TensorBase) else v for v in common("searchsorted", x1, x2))
     return make(np.searchsorted(sequence, values, side, None if sorter is None else sorter._array))
 
 
-def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
+def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """Return the positions of the elements in sorted order."""
     return sorting.argsort(tensor_argument(x, "argsort"), axis, descending, stable)
 
 
-def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
+def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """Return the elements in sorted order."""
     return sorting.sort(tensor_argument(x, "sort"), axis, descending, stable).values
 
@@ -206,6 +206,6 @@ def unique_values(x: Tensor, /) -> Tensor:
     return unique_all(x).values
 
 
-def isin(x1: Tensor, x2: Tensor, /, *, invert: bool = False) -> Any:
+def isin(x1: Tensor, x2: Tensor, /, *, invert: bool = False) -> Tensor:
     """Return whether each element of x1 is among those of x2."""
     return searching.isin(*common("isin", x1, x2), invert=invert)

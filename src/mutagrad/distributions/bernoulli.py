@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..autograd import no_grad
 from ..base.modes import keeps_modes
@@ -43,19 +42,19 @@ class Bernoulli(BinaryOdds, Distribution):
         return self._batch_shape
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.probs
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return where(self.probs == 0.5, full_like(self.probs, float("nan")), (self.probs >= 0.5).to(self.probs.dtype))
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.probs * (1 - self.probs)
 
     @keeps_modes
-    def sample(self, sample_shape: Sequence[int] = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
             return bernoulli(self.probs.expand(*self._extended_shape(sample_shape)).contiguous())
 
@@ -67,6 +66,6 @@ class Bernoulli(BinaryOdds, Distribution):
     def entropy(self) -> Tensor:
         return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
-    def enumerate_support(self, expand: bool = True) -> Any:
+    def enumerate_support(self, expand: bool = True) -> Tensor:
         values = arange(2, dtype=self._given.dtype).reshape(-1, *(1,) * len(self._batch_shape))
         return values.expand(-1, *self._batch_shape) if expand else values

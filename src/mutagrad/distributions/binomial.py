@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..autograd import no_grad
 from ..base.errors import NotSupported
@@ -48,34 +47,34 @@ class Binomial(BinaryOdds, Distribution):
         return self._batch_shape
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.total_count * self.probs
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
     @keeps_modes
-    def sample(self, sample_shape: Sequence[int] = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with no_grad():
             return binomial(self.total_count.expand(*shape), self.probs.expand(*shape))
 
-    def log_prob(self, value: Tensor) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         n, logits = self.total_count, self.logits
         chosen = lgamma(n + 1) - lgamma(value + 1) - lgamma(n - value + 1)
         return value * logits + chosen - n * _positive_part(logits) - n * (-logits.abs()).exp().log1p()
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         found = self.log_prob(self.enumerate_support(False))
         return -(found.exp() * found).sum(0)
 
-    def enumerate_support(self, expand: bool = True) -> Any:
+    def enumerate_support(self, expand: bool = True) -> Tensor:
         most = int(self.total_count.max().item())
         if not bool((self.total_count == most).all()):
             raise NotSupported("Binomial: values can be listed only where total_count is the same everywhere",

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..autograd import no_grad
 from ..base.modes import keeps_modes
@@ -47,17 +46,17 @@ class Categorical(Odds, Distribution):
         return (self.probs if "probs" in self.__dict__ else self.logits).shape
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return full(tuple(self._batch_shape), float("nan"), dtype=self.probs.dtype)
 
     variance = mean
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.probs.argmax(-1)
 
     @keeps_modes
-    def sample(self, sample_shape: Sequence[int] = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         count = 1
         for n in sample_shape:
             count *= n
@@ -65,15 +64,15 @@ class Categorical(Odds, Distribution):
             drawn = multinomial(self.probs.reshape(-1, self._num_events), count, True)
         return drawn.t().reshape(self._extended_shape(sample_shape))
 
-    def log_prob(self, value: Tensor) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         places, logits = broadcast_tensors(value.to(int64).unsqueeze(-1), self.logits)
         return logits.gather(-1, places[..., :1]).squeeze(-1)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         logits = self.logits.clamp(min=finfo(self.logits.dtype).min)
         return -(logits * self.probs).sum(-1)
 
-    def enumerate_support(self, expand: bool = True) -> Any:
+    def enumerate_support(self, expand: bool = True) -> Tensor:
         values = arange(self._num_events).reshape(-1, *(1,) * len(self._batch_shape))
         return values.expand(-1, *self._batch_shape) if expand else values

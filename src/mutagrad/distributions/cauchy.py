@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from ..ops.create.create import empty, full_like
 from ..tensors.tensor import Tensor
@@ -16,7 +15,7 @@ class Cauchy(LocationScale):
     """The ratio of two normal numbers: so wide that it has no mean."""
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return full_like(self.loc, math.nan)
 
     @property
@@ -24,10 +23,10 @@ class Cauchy(LocationScale):
         return self.loc
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return full_like(self.loc, math.inf)
 
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self.loc + empty(self._extended_shape(sample_shape), dtype=self.loc.dtype).cauchy_() * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -56,11 +56,11 @@ class _Dependent(Constraint):
         return what
 
     @property
-    def is_discrete(self) -> Any:  # type: ignore[override]
+    def is_discrete(self) -> bool:  # type: ignore[override]
         return self._told(self._is_discrete)
 
     @property
-    def event_dim(self) -> Any:  # type: ignore[override]
+    def event_dim(self) -> int:  # type: ignore[override]
         return self._told(self._event_dim)
 
     def __call__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> Any:
@@ -190,17 +190,17 @@ class _Multinomial(Constraint):
 class _LowerTriangular(Constraint):
     event_dim = 2
 
-    def check(self, value: Tensor) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return (tril(value) == value).flatten(-2).all(-1)
 
 
 class _LowerCholesky(_LowerTriangular):
-    def check(self, value: Tensor) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return super().check(value) & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
 
 
 class _CorrCholesky(_LowerCholesky):
-    def check(self, value: Tensor) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         unit = ((value * value).sum(-1).sqrt() - 1).abs() <= finfo(value.dtype).eps * value.shape[-1] * 10
         return unit.all(-1) & super().check(value)
 
@@ -296,7 +296,7 @@ class _Cat(Constraint):
     def event_dim(self) -> int:  # type: ignore[override]
         return max(c.event_dim for c in self.cseq)
 
-    def check(self, value: Tensor) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         parts = value.split(self.lengths, self.dim)
         return joined([c.check(part) for c, part in zip(self.cseq, parts, strict=True)], self.dim)
 
@@ -312,7 +312,7 @@ class _Stack(_Cat):
         dim = max(c.event_dim for c in self.cseq)
         return dim + (self.dim + dim < 0)
 
-    def check(self, value: Tensor) -> Any:
+    def check(self, value: Tensor) -> Tensor:
         return stacked([c.check(part) for c, part in zip(self.cseq, value.unbind(self.dim), strict=True)], self.dim)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
 from ..autograd import enable_grad
 from ..core.size import Size
@@ -55,7 +54,7 @@ class ContinuousBernoulli(BinaryOdds, Distribution):
         far = (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
         return far, where(far, self.probs, self._lims[0])
 
-    def _cont_bern_log_norm(self) -> Any:
+    def _cont_bern_log_norm(self) -> Tensor:
         """The logarithm of what the density is multiplied by."""
         far, probs = self._far()
         low = probs <= 0.5
@@ -65,38 +64,38 @@ class ContinuousBernoulli(BinaryOdds, Distribution):
         return where(far, exact, math.log(2) + (4 / 3 + 104 / 45 * x) * x)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         far, probs = self._far()
         x = self.probs - 0.5
         exact = probs / (2 * probs - 1) + 1 / ((-probs).log1p() - probs.log())
         return where(far, exact, 0.5 + (1 / 3 + 16 / 45 * x ** 2) * x)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         far, probs = self._far()
         x = (self.probs - 0.5) ** 2
         exact = probs * (probs - 1) / (1 - 2 * probs) ** 2 + 1 / ((-probs).log1p() - probs.log()) ** 2
         return where(far, exact, 1 / 12 - (1 / 15 - 128 / 945 * x) * x)
 
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self.icdf(rand(self._extended_shape(sample_shape), dtype=self.probs.dtype))
 
-    def log_prob(self, value: Tensor) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         logits, value = broadcast_tensors(self.logits, value)
         return -binary_cross_entropy_with_logits(logits, value, reduction="none") + self._cont_bern_log_norm()
 
-    def cdf(self, value: Tensor) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         far, probs = self._far()
         exact = (probs ** value * (1 - probs) ** (1 - value) + probs - 1) / (2 * probs - 1)
         return where(value <= 0, 0.0, where(value >= 1, 1.0, where(far, exact, value)))
 
-    def icdf(self, value: Tensor) -> Any:
+    def icdf(self, value: Tensor) -> Tensor:
         far, probs = self._far()
         exact = ((-probs + value * (2 * probs - 1)).log1p() - (-probs).log1p()) / (probs.log() - (-probs).log1p())
         return where(far, exact, value)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         zero, one = (-self.probs).log1p(), self.probs.log()
         return self.mean * (zero - one) - self._cont_bern_log_norm() - zero

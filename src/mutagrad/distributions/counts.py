@@ -1,8 +1,6 @@
 """Rows of counts, of draws from categories."""
 from __future__ import annotations
 
-from typing import Any
-
 from ..core.size import Size
 from ..tensors.tensor import Tensor
 from . import constraints
@@ -23,7 +21,7 @@ class Counts(Distribution):
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
 
     @property
-    def probs(self) -> Any:
+    def probs(self) -> Tensor:
         return self._categorical.probs
 
     @property
@@ -35,9 +33,9 @@ class Counts(Distribution):
         return self._categorical.param_shape
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.probs * self.total_count
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..base.errors import BadValue
 from ..core.dtypes import finfo, get_default_dtype
@@ -37,7 +36,7 @@ class Dirichlet(Distribution):
         return self.concentration / self.concentration.sum(-1, keepdim=True)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         above = (self.concentration - 1).clamp(min=0.0)
         mode = above / above.sum(-1, keepdim=True)
         corners = (self.concentration < 1).all(-1, keepdim=True)  # infinite at every corner: the first, as in PyTorch
@@ -49,17 +48,17 @@ class Dirichlet(Distribution):
         total = self.concentration.sum(-1, keepdim=True)
         return self.concentration * (total - self.concentration) / (total ** 2 * (total + 1))
 
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """Draw in doubles, as a small concentration gives less than a float can be; never quite zero or one."""
         kind = self.concentration.dtype if self.concentration.is_floating_point() else get_default_dtype()
         drawn = standard_gamma(self.concentration.double().expand(*self._extended_shape(sample_shape)))
         return (drawn / drawn.sum(-1, keepdim=True)).clamp(min=finfo(kind).tiny, max=1 - finfo(kind).eps).to(kind)
 
-    def log_prob(self, value: Tensor) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         c = self.concentration
         return xlogy(c - 1.0, value).sum(-1) + lgamma(c.sum(-1)) - lgamma(c).sum(-1)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         c, total, count = self.concentration, self.concentration.sum(-1), self.concentration.shape[-1]
         return lgamma(c).sum(-1) - lgamma(total) - (count - total) * digamma(total) - ((c - 1.0) * digamma(c)).sum(-1)

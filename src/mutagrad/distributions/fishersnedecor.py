@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from ..core.dtypes import finfo
 from ..ops.math.elementwise import where
@@ -28,26 +27,26 @@ class FisherSnedecor(Distribution):
         super().__init__(self.df1.shape, validate_args=validate_args)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         finite = self.df2 > 2
         return where(finite, self.df2 / (where(finite, self.df2, 3.0) - 2), math.nan)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return where(self.df1 > 2, (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2), math.nan)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         finite = self.df2 > 4
         df2 = where(finite, self.df2, 5.0)
         return where(finite, 2 * df2 ** 2 * (self.df1 + df2 - 2) / (self.df1 * (df2 - 2) ** 2 * (df2 - 4)), math.nan)
 
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape, tiny = self._extended_shape(sample_shape), finfo(self.df1.dtype).tiny
         above, below = (standard_gamma((df / 2).expand(*shape)) / df for df in (self.df1, self.df2))
         return (above / below.clamp(min=tiny)).clamp(min=tiny)
 
-    def log_prob(self, value: Tensor) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         a, b, ratio = self.df1 / 2, self.df2 / 2, self.df1 / self.df2
         return (lgamma(a + b) - lgamma(a) - lgamma(b) + a * ratio.log() + (a - 1) * value.log()

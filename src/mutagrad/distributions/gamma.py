@@ -27,7 +27,7 @@ class _StandardGamma(Function):
     """Draws of rate one, and how each moves with its concentration while its cdf stays the same."""
 
     @staticmethod
-    def forward(ctx: Any, concentration: Tensor) -> Any:
+    def forward(ctx: Any, concentration: Tensor) -> Tensor:
         array = concentration._array
         drawn = np.asarray(source(None).standard_gamma(array.astype(np.float64)), array.dtype)
         result = make(np.asarray(np.maximum(drawn, finfo(concentration.dtype).tiny)))
@@ -36,13 +36,13 @@ class _StandardGamma(Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, g: Tensor) -> Any:
+    def backward(ctx: Any, g: Tensor) -> Tensor:
         concentration, drawn = ctx.saved_tensors
         return g * make(gamma_gradient(concentration._array, drawn._array))
 
 
 @silenced
-def gamma_gradient(concentration: Array, drawn: Array) -> Any:
+def gamma_gradient(concentration: Array, drawn: Array) -> Array:
     """Return -(d cdf / d concentration) / density, by the power series of the incomplete gamma function."""
     a, x = concentration.astype(np.float64), drawn.astype(np.float64)
     logarithm, psi = np.log(x), _digamma(a + 1)
@@ -59,7 +59,7 @@ def gamma_gradient(concentration: Array, drawn: Array) -> Any:
         term = term * (x / (a + n))
 
 
-def standard_gamma(concentration: Tensor) -> Any:
+def standard_gamma(concentration: Tensor) -> Tensor:
     """Draw a number of rate one for each element."""
     return _StandardGamma.apply(concentration)
 
@@ -91,21 +91,21 @@ class Gamma(Distribution):
     def variance(self) -> Tensor:
         return self.concentration / self.rate ** 2
 
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return standard_gamma(self.concentration.expand(*shape)) / self.rate.expand(*shape)
 
-    def log_prob(self, value: Tensor) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         value = as_tensor(value, dtype=self.rate.dtype)
         self._validate_sample(value)
         return (xlogy(self.concentration, self.rate) + xlogy(self.concentration - 1, value)
                 - self.rate * value - lgamma(self.concentration))
 
-    def cdf(self, value: Tensor) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         return igamma(self.concentration, self.rate * value)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return (self.concentration - self.rate.log() + lgamma(self.concentration)
                 + (1.0 - self.concentration) * digamma(self.concentration))
 

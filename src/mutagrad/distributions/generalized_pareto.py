@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from ..ops.create.create import full_like, rand
 from ..ops.math.elementwise import where
@@ -38,7 +37,7 @@ class GeneralizedPareto(Distribution):
         return zero, where(zero, 1.0, self.concentration)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         c = self.concentration
         return where(c < 1, self.loc + self.scale / (1 - where(c < 1, c, 0.0)), math.inf)
 
@@ -47,37 +46,37 @@ class GeneralizedPareto(Distribution):
         return self.loc
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         finite = self.concentration < 0.5
         c = where(finite, self.concentration, 0.0)
         return where(finite, self.scale ** 2 / ((1 - c) ** 2 * (1 - 2 * c)), math.inf)
 
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self.icdf(rand(self._extended_shape(sample_shape), dtype=self.loc.dtype))
 
-    def log_prob(self, value: Tensor) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         away = (value - self.loc) / self.scale
         zero, c = self._without_zeros()
         return where(zero, -away, -(1 / c + 1) * (c * away).log1p()) - self.scale.log()
 
-    def log_survival_function(self, value: Tensor) -> Any:
+    def log_survival_function(self, value: Tensor) -> Tensor:
         """Return the logarithm of the probability of being larger."""
         self._validate_sample(value)
         away = (value - self.loc) / self.scale
         zero, c = self._without_zeros()
         return where(zero, -away, -(c * away).log1p() / c)
 
-    def log_cdf(self, value: Tensor) -> Any:
+    def log_cdf(self, value: Tensor) -> Tensor:
         return (-self.log_survival_function(value).exp()).log1p()
 
-    def cdf(self, value: Tensor) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         return self.log_cdf(value).exp()
 
-    def icdf(self, value: Tensor) -> Any:
+    def icdf(self, value: Tensor) -> Tensor:
         zero, c = self._without_zeros()
         rest = (-value).log1p()
         return self.loc + self.scale * where(zero, -rest, (-c * rest).expm1() / c)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return full_like(self.loc, 1.0) + self.scale.log() + self.concentration

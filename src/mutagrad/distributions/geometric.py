@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..autograd import no_grad
 from ..base.errors import BadValue
@@ -36,29 +35,29 @@ class Geometric(BinaryOdds, Distribution):
             raise BadValue("Geometric: probs must be positive", why="otherwise there is never a success")
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return 1.0 / self.probs - 1.0
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return zeros_like(self.probs)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return (1.0 / self.probs - 1.0) / self.probs
 
     @keeps_modes
-    def sample(self, sample_shape: Sequence[int] = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
             shape, dtype = self._extended_shape(sample_shape), self.probs.dtype
             drawn = rand(shape, dtype=dtype).clamp(min=finfo(dtype).tiny)
             return (drawn.log() / (-self.probs).log1p()).floor()
 
-    def log_prob(self, value: Tensor) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         value, probs = broadcast_tensors(value, self.probs)
         failing = where((probs == 1) & (value == 0), zeros_like(probs), probs)
         return value * (-failing).log1p() + self.probs.log()
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none") / self.probs

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from ..core.dtypes import finfo
 from ..ops.create.create import rand
@@ -34,7 +33,7 @@ class Gumbel(LocationScale):
     def variance(self) -> Tensor:
         return self.stddev ** 2
 
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         limits = finfo(self.loc.dtype)
         drawn = rand(self._extended_shape(sample_shape), dtype=self.loc.dtype)
         drawn = drawn.clamp(min=limits.tiny, max=1 - limits.eps)

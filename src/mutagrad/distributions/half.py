@@ -28,26 +28,26 @@ class Half(Distribution):
         super().__init__(self.base_dist.batch_shape, validate_args=validate_args)
 
     @property
-    def scale(self) -> Any:
+    def scale(self) -> Tensor:
         return self.base_dist.scale
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return zeros_like(self.scale)
 
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self.base_dist.rsample(sample_shape).abs()
 
-    def log_prob(self, value: Tensor) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         return where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
 
-    def cdf(self, value: Tensor) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         return 2 * self.base_dist.cdf(value) - 1
 
-    def icdf(self, prob: Tensor) -> Any:
+    def icdf(self, prob: Tensor) -> Tensor:
         return self.base_dist.icdf((prob + 1) / 2)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return self.base_dist.entropy() - math.log(2)

@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from ..ops.create.create import full_like
+from ..tensors.tensor import Tensor
 from .cauchy import Cauchy
 from .half import Half
 
@@ -17,9 +17,9 @@ class HalfCauchy(Half):
     _whole = Cauchy
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return full_like(self.scale, math.inf)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.base_dist.variance

@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
+from ..tensors.tensor import Tensor
 from .half import Half
 from .normal import Normal
 
@@ -16,9 +16,9 @@ class HalfNormal(Half):
     _whole = Normal
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.scale * math.sqrt(2 / math.pi)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.scale ** 2 * (1 - 2 / math.pi)

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from ..ops.math.elementwise import where
 from ..ops.math.special import digamma, lgamma
@@ -26,28 +25,28 @@ class InverseGamma(TransformedDistribution):
         super().__init__(Gamma(concentration, rate, validate_args), PowerTransform(-1.0), validate_args)
 
     @property
-    def concentration(self) -> Any:
+    def concentration(self) -> Tensor:
         return self.base_dist.concentration
 
     @property
-    def rate(self) -> Any:
+    def rate(self) -> Tensor:
         return self.base_dist.rate
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         finite = self.concentration > 1
         return where(finite, self.rate / (where(finite, self.concentration, 2.0) - 1), math.inf)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.rate / (self.concentration + 1)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         finite = self.concentration > 2
         c = where(finite, self.concentration, 3.0)
         return where(finite, self.rate ** 2 / ((c - 1) ** 2 * (c - 2)), math.inf)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         c = self.concentration
         return c + self.rate.log() + lgamma(c) - (1 + c) * digamma(c)

@@ -89,20 +89,20 @@ def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tens
 
 
 @register_kl(Pareto, Pareto)
-def _pareto(p: Pareto, q: Pareto) -> Any:
+def _pareto(p: Pareto, q: Pareto) -> Tensor:
     ratio = q.alpha / p.alpha
     found = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
     return where(p.scale < q.scale, _INFINITE, found)
 
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)
-def _continuous_bernoulli(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Any:
+def _continuous_bernoulli(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Tensor:
     return (p.mean * (p.logits - q.logits) + p._cont_bern_log_norm() - q._cont_bern_log_norm()
             + softplus(q.logits) - softplus(p.logits))
 
 
 @register_kl(Wishart, Wishart)
-def _wishart(p: Wishart, q: Wishart) -> Any:
+def _wishart(p: Wishart, q: Wishart) -> Tensor:
     n, half = p.event_shape[0], p.df / 2
     trace = cholesky_solve(p.covariance_matrix, q.scale_tril).diagonal(dim1=-2, dim2=-1).sum(-1)
     return (q.df * (half_log_det(q.scale_tril) - half_log_det(p.scale_tril)) + half * (trace - n)
@@ -137,7 +137,7 @@ def _cauchy(p: Cauchy, q: Cauchy) -> Tensor:
 
 
 @register_kl(Gumbel, Gumbel)
-def _gumbel(p: Gumbel, q: Gumbel) -> Any:
+def _gumbel(p: Gumbel, q: Gumbel) -> Tensor:
     ratio, away = p.scale / q.scale, (p.loc - q.loc) / q.scale
     return -ratio.log() + away + ratio * EULER + (lgamma(1 + ratio) - away).exp() - (1 + EULER)
 
@@ -146,7 +146,7 @@ def _gumbel(p: Gumbel, q: Gumbel) -> Any:
 @register_kl(LowRankMultivariateNormal, MultivariateNormal)
 @register_kl(MultivariateNormal, LowRankMultivariateNormal)
 @register_kl(MultivariateNormal, MultivariateNormal)
-def _multivariate_normal(p: MultivariateNormal, q: MultivariateNormal) -> Any:
+def _multivariate_normal(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
     if p.event_shape != q.event_shape:
         raise BadArgument(f"kl_divergence: vectors of {p.event_shape[0]} and of {q.event_shape[0]} elements")
     n = p.event_shape[0]
@@ -170,14 +170,14 @@ def _exponential(p: Exponential, q: Exponential) -> Tensor:
 
 
 @register_kl(Gamma, Gamma)
-def _gamma(p: Gamma, q: Gamma) -> Any:
+def _gamma(p: Gamma, q: Gamma) -> Tensor:
     return (q.concentration * (p.rate / q.rate).log() + lgamma(q.concentration) - lgamma(p.concentration)
             + (p.concentration - q.concentration) * digamma(p.concentration)
             + (q.rate - p.rate) * (p.concentration / p.rate))
 
 
 @register_kl(Dirichlet, Dirichlet)
-def _dirichlet(p: Dirichlet, q: Dirichlet) -> Any:
+def _dirichlet(p: Dirichlet, q: Dirichlet) -> Tensor:
     a, b = p.concentration, q.concentration
     return (lgamma(a.sum(-1)) - lgamma(b.sum(-1)) - (lgamma(a) - lgamma(b)).sum(-1)
             + ((a - b) * (digamma(a) - digamma(a.sum(-1)).unsqueeze(-1))).sum(-1))
@@ -189,7 +189,7 @@ def _beta(p: Beta, q: Beta) -> Tensor:
 
 
 @register_kl(Bernoulli, Bernoulli)
-def _bernoulli(p: Bernoulli, q: Bernoulli) -> Any:
+def _bernoulli(p: Bernoulli, q: Bernoulli) -> Tensor:
     ones = p.probs * (softplus(-q.logits) - softplus(-p.logits))
     ones = where(p.probs == 0, 0.0, where(q.probs == 0, _INFINITE, ones))
     zeros = (1 - p.probs) * (softplus(q.logits) - softplus(p.logits))
@@ -197,7 +197,7 @@ def _bernoulli(p: Bernoulli, q: Bernoulli) -> Any:
 
 
 @register_kl(Binomial, Binomial)
-def _binomial(p: Binomial, q: Binomial) -> Any:
+def _binomial(p: Binomial, q: Binomial) -> Tensor:
     if bool((p.total_count < q.total_count).any()):
         raise NotSupported("kl_divergence: of binomials, where the second has more trials, is not known in closed form")
     found = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
@@ -205,7 +205,7 @@ def _binomial(p: Binomial, q: Binomial) -> Any:
 
 
 @register_kl(Geometric, Geometric)
-def _geometric(p: Geometric, q: Geometric) -> Any:
+def _geometric(p: Geometric, q: Geometric) -> Tensor:
     return -p.entropy() - (-q.probs).log1p() / p.probs - q.logits
 
 
@@ -215,7 +215,7 @@ def _poisson(p: Poisson, q: Poisson) -> Tensor:
 
 
 @register_kl(Categorical, Categorical)
-def _categorical(p: Categorical, q: Categorical) -> Any:
+def _categorical(p: Categorical, q: Categorical) -> Tensor:
     terms = p.probs * (p.logits - q.logits)
     return where(p.probs == 0, 0.0, where(q.probs == 0, _INFINITE, terms)).sum(-1)
 
@@ -226,7 +226,7 @@ def _one_hot_categorical(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
 
 
 @register_kl(Uniform, Uniform)
-def _uniform(p: Uniform, q: Uniform) -> Any:
+def _uniform(p: Uniform, q: Uniform) -> Tensor:
     return where((q.low > p.low) | (q.high < p.high), _INFINITE, ((q.high - q.low) / (p.high - p.low)).log())
 
 

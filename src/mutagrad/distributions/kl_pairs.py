@@ -34,7 +34,7 @@ _INFINITE = float("inf")
 
 # ----------------------------------------------------------------------------------------- expectations under the first
 
-def _x_log_x(x: Tensor) -> Any:
+def _x_log_x(x: Tensor) -> Tensor:
     return xlogy(x, x)
 
 
@@ -64,7 +64,7 @@ def _to_normal(p: Distribution, q: Normal) -> Tensor:
             + 0.5 * (p.variance + (p.mean - q.loc) ** 2) / q.variance)
 
 
-def _to_gamma(p: Distribution, q: Gamma) -> Any:
+def _to_gamma(p: Distribution, q: Gamma) -> Tensor:
     mean_log = MEAN_LOG[_kind(p, MEAN_LOG)](p)
     return (-p.entropy() + lgamma(q.concentration) - q.concentration * q.rate.log()
             - (q.concentration - 1) * mean_log + q.rate * p.mean)
@@ -75,7 +75,7 @@ def _to_gumbel(p: Distribution, q: Gumbel) -> Tensor:
     return -p.entropy() + q.scale.log() + (p.mean - q.loc) / q.scale + (q.loc / q.scale).exp() * mean_exp
 
 
-def _to_continuous_bernoulli(p: Distribution, q: ContinuousBernoulli) -> Any:
+def _to_continuous_bernoulli(p: Distribution, q: ContinuousBernoulli) -> Tensor:
     return -p.entropy() - p.mean * q.logits + softplus(q.logits) - q._cont_bern_log_norm()
 
 
@@ -83,7 +83,7 @@ def _kind(p: Distribution, table: dict[type, Any]) -> type:
     return next(kind for kind in type(p).__mro__ if kind in table)
 
 
-def _beyond(outside: Tensor, found: Tensor) -> Any:
+def _beyond(outside: Tensor, found: Tensor) -> Tensor:
     """Infinite where p can be where q cannot."""
     return where(outside, _INFINITE, found)
 
@@ -101,7 +101,7 @@ for _kinds_of_p, _kind_of_q, _rule in ALWAYS:
 
 
 @register_kl(Normal, Laplace)
-def _normal_laplace(p: Normal, q: Laplace) -> Any:
+def _normal_laplace(p: Normal, q: Laplace) -> Tensor:
     away = p.loc - q.loc
     ratio = away / p.scale
     distance = p.scale * math.sqrt(2 / math.pi) * (-0.5 * ratio ** 2).exp() + away * erf(math.sqrt(0.5) * ratio)
@@ -109,18 +109,18 @@ def _normal_laplace(p: Normal, q: Laplace) -> Any:
 
 
 @register_kl(Bernoulli, Poisson)
-def _bernoulli_poisson(p: Bernoulli, q: Poisson) -> Any:
+def _bernoulli_poisson(p: Bernoulli, q: Poisson) -> Tensor:
     return -p.entropy() - p.probs * q.rate.log() + q.rate
 
 
 @register_kl(Beta, Uniform)
 @register_kl(ContinuousBernoulli, Uniform)
-def _unit_uniform(p: Distribution, q: Uniform) -> Any:
+def _unit_uniform(p: Distribution, q: Uniform) -> Tensor:
     return _beyond((q.high < 1) | (q.low > 0), -p.entropy() + (q.high - q.low).log())
 
 
 @register_kl(Uniform, Beta)
-def _uniform_beta(p: Uniform, q: Beta) -> Any:
+def _uniform_beta(p: Uniform, q: Beta) -> Tensor:
     width = p.high - p.low
     low = (q.concentration1 - 1) * (_x_log_x(p.high) - _x_log_x(p.low) - width) / width
     high = (q.concentration0 - 1) * (_x_log_x(1 - p.high) - _x_log_x(1 - p.low) + width) / width
@@ -129,29 +129,29 @@ def _uniform_beta(p: Uniform, q: Beta) -> Any:
 
 
 @register_kl(Uniform, ContinuousBernoulli)
-def _uniform_continuous_bernoulli(p: Uniform, q: ContinuousBernoulli) -> Any:
+def _uniform_continuous_bernoulli(p: Uniform, q: ContinuousBernoulli) -> Tensor:
     return _beyond((p.high > 1) | (p.low < 0), _to_continuous_bernoulli(p, q))
 
 
 @register_kl(Uniform, Exponential)
-def _uniform_exponential(p: Uniform, q: Exponential) -> Any:
+def _uniform_exponential(p: Uniform, q: Exponential) -> Tensor:
     return _beyond(p.low < 0, _to_exponential(p, q))
 
 
 @register_kl(Uniform, Gamma)
-def _uniform_gamma(p: Uniform, q: Gamma) -> Any:
+def _uniform_gamma(p: Uniform, q: Gamma) -> Tensor:
     return _beyond(p.low < 0, _to_gamma(p, q))
 
 
 @register_kl(Uniform, Pareto)
-def _uniform_pareto(p: Uniform, q: Pareto) -> Any:
+def _uniform_pareto(p: Uniform, q: Pareto) -> Tensor:
     found = (q.alpha + 1) * MEAN_LOG[Uniform](p) - q.alpha.log() - q.alpha * q.scale.log() - (p.high - p.low).log()
     return _beyond(p.low < q.scale, found)
 
 
 # ---------------------------------------------------------------------------------------------------- where it never is
 
-def _infinite(p: Distribution, q: Distribution) -> Any:
+def _infinite(p: Distribution, q: Distribution) -> Tensor:
     return full_like(p.mean + q.mean, _INFINITE)
 
 

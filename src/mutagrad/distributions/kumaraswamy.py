@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from ..ops.create.create import full_like, zeros_like
 from ..ops.math.elementwise import where
@@ -31,24 +30,24 @@ class Kumaraswamy(TransformedDistribution):
         super().__init__(base, [PowerTransform(self.concentration0.reciprocal()), AffineTransform(loc=1.0, scale=-1.0),
                                 PowerTransform(self.concentration1.reciprocal())], validate_args)
 
-    def _moment(self, k: int) -> Any:
+    def _moment(self, k: int) -> Tensor:
         a, b = 1 + k / self.concentration1, self.concentration0
         return b * (lgamma(a) + lgamma(b) - lgamma(a + b)).exp()
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self._moment(1)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         a, b = self.concentration1, self.concentration0
         inside = (a >= 1) & (b >= 1) & (a * b > 1)
         return where(inside, ((a - 1) / where(inside, a * b - 1, 1.0)) ** a.reciprocal(), math.nan)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self._moment(2) - self.mean ** 2
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         one, zero = self.concentration1, self.concentration0
         return (1 - zero.reciprocal()) + (1 - one.reciprocal()) * (digamma(zero + 1) + EULER) - one.log() - zero.log()

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..core.dtypes import finfo
 from ..ops.create.create import rand
@@ -29,7 +28,7 @@ class Laplace(LocationScale):
     def variance(self) -> Tensor:
         return 2 * self.scale ** 2
 
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         tiny = finfo(self.loc.dtype).eps
         side = rand(self._extended_shape(sample_shape), dtype=self.loc.dtype) * (2 - tiny) + (tiny - 1)
         return self.loc - self.scale * side.sign() * (-side.abs()).log1p()

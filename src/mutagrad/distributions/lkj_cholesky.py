@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from ..base.errors import BadValue
 from ..ops.create.create import arange, randn
@@ -29,7 +28,7 @@ class LKJCholesky(Distribution):
         self.concentration, = numbers_or_tensors(concentration)
         super().__init__(self.concentration.shape, (dim, dim), validate_args)
 
-    def sample(self, sample_shape: Sequence[int] = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """Draw by the onion method.
 
         Rows are points on spheres: how far each goes from the last axis is beta distributed, its direction uniform.
@@ -43,7 +42,7 @@ class LKJCholesky(Distribution):
         diagonal = (1 - factor.pow(2).sum(-1)).clamp(min=0.0).sqrt()
         return factor + diagonal.diag_embed()
 
-    def log_prob(self, value: Tensor) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         last = self.dim - 1
         order = 2 * (self.concentration - 1).unsqueeze(-1) + self.dim - arange(2, self.dim + 1)

@@ -1,8 +1,6 @@
 """The log-normal distribution."""
 from __future__ import annotations
 
-from typing import Any
-
 from ..tensors.tensor import Tensor
 from . import constraints
 from .normal import Normal
@@ -22,24 +20,24 @@ class LogNormal(TransformedDistribution):
         super().__init__(Normal(loc, scale, validate_args), ExpTransform(), validate_args)
 
     @property
-    def loc(self) -> Any:
+    def loc(self) -> Tensor:
         return self.base_dist.loc
 
     @property
-    def scale(self) -> Any:
+    def scale(self) -> Tensor:
         return self.base_dist.scale
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return (self.loc + self.scale ** 2 / 2).exp()
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return (self.loc - self.scale ** 2).exp()
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return (self.scale ** 2).expm1() * (2 * self.loc + self.scale ** 2).exp()
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return self.base_dist.entropy() + self.loc

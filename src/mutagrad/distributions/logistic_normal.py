@@ -1,8 +1,6 @@
 """The logistic normal distribution."""
 from __future__ import annotations
 
-from typing import Any
-
 from ..tensors.tensor import Tensor
 from . import constraints
 from .normal import Normal
@@ -23,9 +21,9 @@ class LogisticNormal(TransformedDistribution):
         super().__init__(base if base.batch_shape else base.expand((1,)), StickBreakingTransform(), validate_args)
 
     @property
-    def loc(self) -> Any:
+    def loc(self) -> Tensor:
         return self.base_dist.base_dist.loc
 
     @property
-    def scale(self) -> Any:
+    def scale(self) -> Tensor:
         return self.base_dist.base_dist.scale

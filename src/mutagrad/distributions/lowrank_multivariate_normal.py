@@ -4,7 +4,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
 from ..autograd import enable_grad
 from ..base.errors import BadValue
@@ -40,7 +39,7 @@ class LowRankMultivariateNormal(WithCovariance):
 
     @cached_property
     @enable_grad()
-    def _capacitance(self) -> Any:
+    def _capacitance(self) -> Tensor:
         """The Cholesky factor of I + W^T D^-1 W."""
         narrow = self.cov_factor.mT @ (self.cov_factor / self.cov_diag.unsqueeze(-1))
         return cholesky(narrow + eye(narrow.shape[-1], dtype=narrow.dtype))
@@ -52,7 +51,7 @@ class LowRankMultivariateNormal(WithCovariance):
 
     @cached_property
     @enable_grad()
-    def precision_matrix(self) -> Any:
+    def precision_matrix(self) -> Tensor:
         part = solve_triangular(self._capacitance, (self.cov_factor / self.cov_diag.unsqueeze(-1)).mT, upper=False)
         return self.cov_diag.reciprocal().diag_embed() - part.mT @ part
 
@@ -66,7 +65,7 @@ class LowRankMultivariateNormal(WithCovariance):
     def variance(self) -> Tensor:
         return self.cov_factor.pow(2).sum(-1) + self.cov_diag
 
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         along = randn((*shape[:-1], self.cov_factor.shape[-1], 1), dtype=self.loc.dtype)
         apart = randn(shape, dtype=self.loc.dtype)
@@ -75,7 +74,7 @@ class LowRankMultivariateNormal(WithCovariance):
     def _log_det(self) -> Tensor:
         return 2 * half_log_det(self._capacitance) + self.cov_diag.log().sum(-1)
 
-    def log_prob(self, value: Tensor) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         away = value - self.loc
         scaled = away / self.cov_diag
@@ -83,5 +82,5 @@ class LowRankMultivariateNormal(WithCovariance):
         distance = (away * scaled).sum(-1) - squared_distance(self._capacitance, along)
         return -0.5 * (self.event_shape[0] * math.log(2 * math.pi) + self._log_det() + distance)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return 0.5 * (self.event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._log_det())

@@ -48,19 +48,19 @@ class MixtureSameFamily(Distribution):
         made.component_distribution = components.expand((*batch_shape, components.batch_shape[-1]))
         return made
 
-    def _weights(self) -> Any:
+    def _weights(self) -> Tensor:
         probs = self.mixture_distribution.probs
         return probs.reshape(*probs.shape, *(1,) * len(self.event_shape))
 
-    def _mixed(self, x: Tensor) -> Any:
+    def _mixed(self, x: Tensor) -> Tensor:
         return (self._weights() * x).sum(-1 - len(self.event_shape))
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self._mixed(self.component_distribution.mean)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         away = self.component_distribution.mean - self.mean.unsqueeze(-1 - len(self.event_shape))
         return self._mixed(self.component_distribution.variance) + self._mixed(away ** 2)
 
@@ -73,12 +73,12 @@ class MixtureSameFamily(Distribution):
             places = chosen.reshape(*chosen.shape, *(1,) * (1 + event)).expand(*chosen.shape, 1, *self.event_shape)
             return drawn.gather(-1 - event, places).squeeze(-1 - event)
 
-    def log_prob(self, value: Tensor) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         found = self.component_distribution.log_prob(value.unsqueeze(-1 - len(self.event_shape)))
         return logsumexp(found + log_softmax(self.mixture_distribution.logits, -1), -1)
 
-    def cdf(self, value: Tensor) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         return (self.component_distribution.cdf(value.unsqueeze(-1)) * self.mixture_distribution.probs).sum(-1)
 
     def __repr__(self) -> str:

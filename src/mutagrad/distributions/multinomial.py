@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..base.errors import NotSupported
 from ..ops.create.create import ones_like, tensor, zeros
@@ -33,19 +32,19 @@ class Multinomial(Counts):
     def support(self) -> Constraint:
         return constraints.multinomial(self.total_count)
 
-    def sample(self, sample_shape: Sequence[int] = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         drawn = self._categorical.sample((self.total_count, *sample_shape))
         places = drawn.movedim(0, -1)
         counts = zeros(self._extended_shape(sample_shape), dtype=self.probs.dtype)
         return counts.scatter_add_(-1, places, ones_like(places).to(self.probs.dtype))
 
-    def log_prob(self, value: Tensor) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         logits, value = broadcast_tensors(self.logits, value)
         logits = where((value == 0) & (logits == -float("inf")), 0.0, logits)
         return lgamma(value.sum(-1) + 1) - lgamma(value + 1).sum(-1) + (logits * value).sum(-1)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         n = tensor(float(self.total_count), dtype=self.probs.dtype)
         binomial = Binomial(self.total_count, probs=self.probs, validate_args=False)
         counts = binomial.enumerate_support(expand=False)[1:]

@@ -4,7 +4,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
 from ..autograd import enable_grad
 from ..base.errors import BadValue
@@ -20,7 +19,7 @@ from .odds import one_of
 __all__ = ["MultivariateNormal"]
 
 
-def factor_of_precision(precision: Tensor) -> Any:
+def factor_of_precision(precision: Tensor) -> Tensor:
     """Return the Cholesky factor of a matrix that is given by its inverse."""
     flipped = cholesky(precision.flip((-2, -1)))
     inverse = flipped.flip((-2, -1)).mT
@@ -32,7 +31,7 @@ def half_log_det(factor: Tensor) -> Tensor:
     return factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
-def squared_distance(factor: Tensor, away: Tensor) -> Any:
+def squared_distance(factor: Tensor, away: Tensor) -> Tensor:
     """Return how far a vector is from zero, in standard deviations, squared."""
     batch = broadcast_shapes(factor.shape[:-2], away.shape[:-1])
     n = away.shape[-1]
@@ -45,17 +44,17 @@ class WithCovariance(Distribution):
 
     @cached_property
     @enable_grad()
-    def covariance_matrix(self) -> Any:
+    def covariance_matrix(self) -> Tensor:
         return self.scale_tril @ self.scale_tril.mT
 
     @cached_property
     @enable_grad()
-    def precision_matrix(self) -> Any:
+    def precision_matrix(self) -> Tensor:
         return cholesky_inverse(self.scale_tril)
 
     @cached_property
     @enable_grad()
-    def scale_tril(self) -> Any:
+    def scale_tril(self) -> Tensor:
         return cholesky(self.covariance_matrix)
 
     def _factorize(self, given: str) -> None:
@@ -93,17 +92,17 @@ class MultivariateNormal(WithCovariance):
     mode = mean
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.scale_tril.pow(2).sum(-1)
 
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         noise = randn(self._extended_shape(sample_shape), dtype=self.loc.dtype)
         return self.loc + (self.scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
 
-    def log_prob(self, value: Tensor) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         distance = squared_distance(self.scale_tril, value - self.loc)
         return -0.5 * (self.event_shape[0] * math.log(2 * math.pi) + distance) - half_log_det(self.scale_tril)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return 0.5 * self.event_shape[0] * (1.0 + math.log(2 * math.pi)) + half_log_det(self.scale_tril)

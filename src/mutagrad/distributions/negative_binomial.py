@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..autograd import no_grad
 from ..base.modes import keeps_modes
@@ -50,11 +49,11 @@ class NegativeBinomial(BinaryOdds, Distribution):
         return self.mean / (-self.logits).sigmoid()
 
     @keeps_modes
-    def sample(self, sample_shape: Sequence[int] = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
             return poisson(Gamma(self.total_count, (-self.logits).exp(), validate_args=False).sample(sample_shape))
 
-    def log_prob(self, value: Tensor) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         chances = self.total_count * logsigmoid(-self.logits) + xlogy(value, self.logits.sigmoid())
         ways = lgamma(self.total_count + value) - lgamma(1.0 + value) - lgamma(self.total_count)

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from ..ops.create.create import randn
 from ..ops.math.elementwise import erf
@@ -36,18 +35,18 @@ class Normal(LocationScale):
     def variance(self) -> Tensor:
         return self.scale ** 2
 
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self.loc + randn(self._extended_shape(sample_shape), dtype=self.loc.dtype) * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         return -((value - self.loc) ** 2) / (2 * self.variance) - self.scale.log() - math.log(math.sqrt(2 * math.pi))
 
-    def cdf(self, value: Tensor) -> Any:
+    def cdf(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         return 0.5 * (1 + erf((value - self.loc) / self.scale / math.sqrt(2)))
 
-    def icdf(self, value: Tensor) -> Any:
+    def icdf(self, value: Tensor) -> Tensor:
         return self.loc + self.scale * erfinv(2 * value - 1) * math.sqrt(2)
 
     def entropy(self) -> Tensor:

@@ -54,7 +54,7 @@ class SigmoidTransform(_Rising):
 
     codomain = constraints.unit_interval
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return sigmoid(x).clamp(min=finfo(x.dtype).tiny, max=1 - finfo(x.dtype).eps)
 
     def _inverse(self, y: Tensor) -> Tensor:

@@ -42,11 +42,11 @@ class BinaryOdds:
 
     @cached_property
     @enable_grad()
-    def probs(self) -> Any:
+    def probs(self) -> Tensor:
         return sigmoid(self.logits)
 
     @property
-    def _given(self) -> Any:
+    def _given(self) -> Tensor:
         """Whichever is known already."""
         return self.__dict__["probs" if "probs" in self.__dict__ else "logits"]
 
@@ -67,7 +67,7 @@ class Odds:
 
     @cached_property
     @enable_grad()
-    def probs(self) -> Any:
+    def probs(self) -> Tensor:
         return softmax(self.logits, -1)
 
     def _set_odds(self, probs: Tensor | None, logits: Tensor | None) -> Tensor:

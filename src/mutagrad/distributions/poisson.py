@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..autograd import no_grad
 from ..base.modes import keeps_modes
@@ -36,10 +35,10 @@ class Poisson(Distribution):
         return self.rate.floor()
 
     @keeps_modes
-    def sample(self, sample_shape: Sequence[int] = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
             return poisson(self.rate.expand(*self._extended_shape(sample_shape)).contiguous())
 
-    def log_prob(self, value: Tensor) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         return xlogy(value, self.rate) - self.rate - lgamma(value + 1)

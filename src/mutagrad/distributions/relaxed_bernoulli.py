@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..core.size import Size
 from ..nn.functional import softplus
@@ -56,15 +55,15 @@ class Softened(TransformedDistribution):
     """A choice, softened by a temperature; its parameters are those of what is transformed."""
 
     @property
-    def temperature(self) -> Any:
+    def temperature(self) -> Tensor | float:
         return self.base_dist.temperature
 
     @property
-    def logits(self) -> Any:
+    def logits(self) -> Tensor:
         return self.base_dist.logits
 
     @property
-    def probs(self) -> Any:
+    def probs(self) -> Tensor:
         return self.base_dist.probs
 
 

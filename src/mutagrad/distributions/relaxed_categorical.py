@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from ..core.size import Size
 from ..ops.create.create import rand
@@ -45,15 +44,15 @@ class ExpRelaxedCategorical(Distribution):
         return self._categorical.logits
 
     @property
-    def probs(self) -> Any:
+    def probs(self) -> Tensor:
         return self._categorical.probs
 
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         logits = self.logits
         drawn = clamp_probs(rand(self._extended_shape(sample_shape), dtype=logits.dtype))
         return log_softmax((logits - (-drawn.log()).log()) / self.temperature, -1)
 
-    def log_prob(self, value: Tensor) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         n = self.event_shape[0]
         score = log_softmax(self.logits - value * self.temperature, -1).sum(-1)

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from ..ops.create.create import full_like, randn
 from ..ops.math.elementwise import where
@@ -29,7 +28,7 @@ class StudentT(Distribution):
         super().__init__(self.df.shape, validate_args=validate_args)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return where(self.df <= 1, full_like(self.loc, math.nan), self.loc)
 
     @property
@@ -37,24 +36,24 @@ class StudentT(Distribution):
         return self.loc
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         heavy = where(self.df <= 1, full_like(self.df, math.nan), full_like(self.df, math.inf))
         return where(self.df > 2, self.scale ** 2 * self.df / where(self.df > 2, self.df - 2, 1.0), heavy)
 
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         squares = standard_gamma((self.df / 2).expand(*shape)) * 2
         return self.loc + self.scale * randn(shape, dtype=self.df.dtype) * (squares / self.df).rsqrt()
 
-    def _log_scale(self) -> Any:
+    def _log_scale(self) -> Tensor:
         return (self.scale.log() + 0.5 * self.df.log() + 0.5 * math.log(math.pi)
                 + lgamma(0.5 * self.df) - lgamma(0.5 * (self.df + 1.0)))
 
-    def log_prob(self, value: Tensor) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         away = (value - self.loc) / self.scale
         return -0.5 * (self.df + 1.0) * (away ** 2.0 / self.df).log1p() - self._log_scale()
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         half = 0.5 * (self.df + 1)
         return half * (digamma(half) - digamma(0.5 * self.df)) + self._log_scale()

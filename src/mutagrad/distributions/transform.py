@@ -67,14 +67,14 @@ class Transform:
                                "and so must have a with_cache")
         return type(self)(cache_size)
 
-    def __call__(self, x: Tensor) -> Any:
+    def __call__(self, x: Tensor) -> Tensor:
         if not self._cache_size:
             return self._call(x)
         if x is not self._last[0]:
             self._last = x, self._call(x)
         return self._last[1]
 
-    def _inv_call(self, y: Tensor) -> Any:
+    def _inv_call(self, y: Tensor) -> Tensor:
         if not self._cache_size:
             return self._inverse(y)
         if y is not self._last[1]:
@@ -111,19 +111,19 @@ class _InverseTransform(Transform):
         self._inv = transform
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Constraint:  # type: ignore[override]
         return self._inv.codomain
 
     @property
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Constraint:  # type: ignore[override]
         return self._inv.domain
 
     @property
-    def bijective(self) -> Any:  # type: ignore[override]
+    def bijective(self) -> bool:  # type: ignore[override]
         return self._inv.bijective
 
     @property
-    def sign(self) -> Any:
+    def sign(self) -> Tensor | int:
         return self._inv.sign
 
     @property
@@ -138,19 +138,19 @@ class _InverseTransform(Transform):
 
     __hash__ = Transform.__hash__
 
-    def __call__(self, x: Tensor) -> Any:
+    def __call__(self, x: Tensor) -> Tensor:
         return self._inv._inv_call(x)
 
-    def _inv_call(self, y: Tensor) -> Any:
+    def _inv_call(self, y: Tensor) -> Tensor:
         return self._inv(y)
 
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -self._inv.log_abs_det_jacobian(y, x)
 
-    def forward_shape(self, shape: Sequence[int]) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return self._inv.inverse_shape(shape)
 
-    def inverse_shape(self, shape: Sequence[int]) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:
         return self._inv.forward_shape(shape)
 
     def __repr__(self) -> str:
@@ -226,7 +226,7 @@ class ComposeTransform(Transform):
             y = part._inv_call(y)
         return y
 
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         total: Any = zeros_like(x) if not self.parts else 0
         dims = self.domain.event_dim
         for k, part in enumerate(self.parts):
@@ -283,11 +283,11 @@ class IndependentTransform(Transform):
             return self
         return IndependentTransform(self.base_transform, self.reinterpreted_batch_ndims, cache_size)
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         self._check(x, self.domain)
         return self.base_transform(x)
 
-    def _inverse(self, y: Tensor) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         self._check(y, self.codomain)
         return self.base_transform._inv_call(y)
 

@@ -56,7 +56,7 @@ class TransformedDistribution(Distribution):
         return self.base_dist.has_rsample  # type: ignore[no-any-return]
 
     @constraints.dependent_property
-    def support(self) -> Any:
+    def support(self) -> Constraint:
         if not self.transforms:
             return self.base_dist.support
         last = self.transforms[-1].codomain

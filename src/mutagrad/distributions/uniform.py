@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..base.errors import BadValue
 from ..ops.create.create import rand
@@ -42,7 +41,7 @@ class Uniform(Distribution):
     def variance(self) -> Tensor:
         return (self.high - self.low) ** 2 / 12
 
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         return self.low + rand(self._extended_shape(sample_shape), dtype=self.low.dtype) * (self.high - self.low)
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -22,7 +22,7 @@ _sum_rightmost = sum_rightmost
 euler_constant = 0.57721566490153286060
 
 
-def _standard_normal(shape: Sequence[int], dtype: dtype | None, device: Any = None) -> Any:
+def _standard_normal(shape: Sequence[int], dtype: dtype | None, device: Any = None) -> Tensor:
     return randn(tuple(shape), dtype=dtype, device=device)
 
 

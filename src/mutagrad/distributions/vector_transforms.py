@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from ..base.errors import BadValue
 from ..core.dtypes import finfo
@@ -43,7 +42,7 @@ class SoftmaxTransform(_Plain):
 
     domain, codomain = constraints.real_vector, constraints.simplex
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return softmax(x, -1)
 
     def _inverse(self, y: Tensor) -> Tensor:
@@ -62,7 +61,7 @@ class StickBreakingTransform(_Plain):
     domain, codomain = constraints.real_vector, constraints.simplex
     bijective = True
 
-    def _left(self, x: Tensor, count: int) -> Any:
+    def _left(self, x: Tensor, count: int) -> Tensor:
         """How many pieces the rest will be broken into, as a logarithm: so that zeros give equal pieces."""
         return (count + 1 - arange(1, count + 1, dtype=x.dtype)).log()
 
@@ -71,7 +70,7 @@ class StickBreakingTransform(_Plain):
         rest = (1 - part).cumprod(-1)
         return pad(part, (0, 1), value=1) * pad(rest, (1, 0), value=1)
 
-    def _inverse(self, y: Tensor) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         first = y[..., :-1]
         rest = (1 - first.cumsum(-1)).clamp(min=finfo(y.dtype).tiny)
         return first.log() - rest.log() + self._left(y, first.shape[-1])
@@ -95,7 +94,7 @@ class CorrCholeskyTransform(_Plain):
     domain, codomain = constraints.real_vector, constraints.corr_cholesky
     bijective = True
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         limit = 1 - finfo(x.dtype).eps
         partial = vec_to_tril_matrix(x.tanh().clamp(-limit, limit), -1)
         rest = (1 - partial ** 2).sqrt().cumprod(-1)
@@ -142,7 +141,7 @@ class PositiveDefiniteTransform(_Plain):
 
     domain, codomain = constraints.independent(constraints.real, 2), constraints.positive_definite
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         factor = LowerCholeskyTransform()(x)
         return factor @ factor.mT
 
@@ -190,10 +189,10 @@ class CatTransform(Transform):
                            f"along dimension {self.dim}")
         return value.split(self.lengths, self.dim)
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return cat([part(piece) for part, piece in zip(self.transforms, self._parts(x))], self.dim)
 
-    def _inverse(self, y: Tensor) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return cat([part._inv_call(piece) for part, piece in zip(self.transforms, self._parts(y))], self.dim)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -232,12 +231,12 @@ class StackTransform(Transform):
                            f"places along dimension {self.dim}")
         return value.unbind(self.dim)
 
-    def _call(self, x: Tensor) -> Any:
+    def _call(self, x: Tensor) -> Tensor:
         return stack([part(piece) for part, piece in zip(self.transforms, self._parts(x))], self.dim)
 
-    def _inverse(self, y: Tensor) -> Any:
+    def _inverse(self, y: Tensor) -> Tensor:
         return stack([part._inv_call(piece) for part, piece in zip(self.transforms, self._parts(y))], self.dim)
 
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         parts = zip(self.transforms, self._parts(x), self._parts(y))
         return stack([part.log_abs_det_jacobian(a, b) for part, a, b in parts], self.dim)

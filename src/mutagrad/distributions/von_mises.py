@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from ..arrays import np
 from ..autograd import no_grad
@@ -36,18 +35,18 @@ class VonMises(Distribution):
     mode = mean
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         """How far the mean point of the circle is from the circle."""
         return 1 - i1e(self.concentration) / i0e(self.concentration)
 
     @keeps_modes
-    def sample(self, sample_shape: Sequence[int] = ()) -> Any:
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
             concentration = self.concentration._array.astype(np.float64)
             drawn = source(None).vonmises(0.0, concentration, self._extended_shape(sample_shape))
             return (make(np.asarray(drawn, self.loc._array.dtype)) + (math.pi + self.loc)) % (2 * math.pi) - math.pi
 
-    def log_prob(self, value: Tensor) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         away = (value - self.loc).cos() - 1
         return self.concentration * away - math.log(2 * math.pi) - i0e(self.concentration).log()

@@ -1,8 +1,6 @@
 """The Weibull distribution."""
 from __future__ import annotations
 
-from typing import Any
-
 from ..ops.create.create import ones_like
 from ..ops.math.special import lgamma
 from ..tensors.tensor import Tensor
@@ -28,11 +26,11 @@ class Weibull(TransformedDistribution):
         transforms = [PowerTransform(self.concentration.reciprocal()), AffineTransform(loc=0, scale=self.scale)]
         super().__init__(base, transforms, validate_args)
 
-    def _moment(self, k: int) -> Any:
+    def _moment(self, k: int) -> Tensor:
         return lgamma(1 + k * self.concentration.reciprocal()).exp()
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.scale * self._moment(1)
 
     @property
@@ -40,7 +38,7 @@ class Weibull(TransformedDistribution):
         return self.scale * ((self.concentration - 1) / self.concentration) ** self.concentration.reciprocal()
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.scale ** 2 * (self._moment(2) - self._moment(1) ** 2)
 
     def entropy(self) -> Tensor:

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from ..base.errors import BadValue
 from ..ops.create.create import arange, as_tensor, randn
@@ -20,7 +19,7 @@ from .odds import one_of
 __all__ = ["Wishart", "mvdigamma"]
 
 
-def mvdigamma(x: Tensor, p: int) -> Any:
+def mvdigamma(x: Tensor, p: int) -> Tensor:
     """Return the derivative of mvlgamma(x, p)."""
     return digamma(x.unsqueeze(-1) - arange(p, dtype=x.dtype) / 2).sum(-1)
 
@@ -54,20 +53,20 @@ class Wishart(WithCovariance):
         return self.df[..., None, None]
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self._df() * self.covariance_matrix
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         factor = self._df() - self.event_shape[0] - 1
         return where(factor > 0, factor, math.nan) * self.covariance_matrix
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         diagonal = self.covariance_matrix.diagonal(dim1=-2, dim2=-1)
         return self._df() * (self.covariance_matrix ** 2 + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
 
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """Draw by Bartlett's way: a triangle of normal numbers, the lengths of ever shorter vectors on its diagonal."""
         shape, n = self._extended_shape(sample_shape), self.event_shape[0]
         half = (self.df.unsqueeze(-1) - arange(n, dtype=self.df.dtype)) / 2
@@ -75,18 +74,18 @@ class Wishart(WithCovariance):
         factor = self.scale_tril @ (randn(shape, dtype=self.df.dtype).tril(-1) + lengths.diag_embed())
         return factor @ factor.mT
 
-    def _normalizer(self) -> Any:
+    def _normalizer(self) -> Tensor:
         n = self.event_shape[0]
         return n * math.log(2) / 2 + half_log_det(self.scale_tril)
 
-    def log_prob(self, value: Tensor) -> Any:
+    def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         n, half = self.event_shape[0], self.df / 2
         trace = cholesky_solve(value, self.scale_tril).diagonal(dim1=-2, dim2=-1).sum(-1)
         return (-self.df * self._normalizer() - mvlgamma(half, n)
                 + (self.df - n - 1) * half_log_det(cholesky(value)) - trace / 2)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         n, half = self.event_shape[0], self.df / 2
         return ((n + 1) * self._normalizer() + mvlgamma(half, n)
                 - (self.df - n - 1) / 2 * mvdigamma(half, n) + self.df * n / 2)

@@ -115,7 +115,7 @@ class _Archive:
             refuse(f"the storage {name[:80]!r} is of two types")
         return self.cells[name]
 
-    def _array(self, info: zipfile.ZipInfo, kind: dtypes.dtype) -> Any:
+    def _array(self, info: zipfile.ZipInfo, kind: dtypes.dtype) -> Array:
         if info.file_size % kind.itemsize:
             refuse(f"the entry {info.filename[:80]!r} has {info.file_size} bytes, which are no elements of {kind}")
         if self.source.mapped is not None:
@@ -159,7 +159,7 @@ def fill(target: Any, file: IO[bytes]) -> None:
         view = view[len(piece):]
 
 
-def as_elements(raw: Array, kind: dtypes.dtype, swap: bool) -> Any:
+def as_elements(raw: Array, kind: dtypes.dtype, swap: bool) -> Array:
     """Return bytes of a file as elements of a type, in this machine's order."""
     if kind is dtypes.bool_:
         return raw.view(np.bool_) if not raw.size or raw.max() <= 1 else raw != 0  # NumPy expects nothing but 0 and 1

@@ -153,7 +153,7 @@ def _is_array(value: Any) -> bool:
     return held and value.dtype.kind in "biufc" and value.dtype.itemsize <= (16 if value.dtype.kind == "c" else 8)
 
 
-def _over(array: Array) -> Any:
+def _over(array: Array) -> Tensor:
     """A tensor over an array's own memory, where it lies there as a tensor's does, else over a copy."""
     plain = np.asarray(array)
     if plain.flags.c_contiguous and plain.dtype.isnative:

@@ -95,7 +95,7 @@ class Header:
             end = entry.end
         return end
 
-    def array(self, name: Any) -> Any:
+    def array(self, name: Any) -> Array:
         """Read an array."""
         if type(name) is not str or name not in self.entries:
             refuse(f"the tensor {shown(name)} is not in this file")

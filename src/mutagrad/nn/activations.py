@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ..base.errors import BadSetting, BadValue
 from ..core.dtypes import dtype
@@ -46,7 +46,7 @@ class _InPlace(_Activation):
 class ReLU(_InPlace):
     """Zero for what is negative, the rest as it is."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.relu(input, self.inplace)
 
 
@@ -72,7 +72,7 @@ class Hardtanh(_Activation):
         warnings.warn(f"Hardtanh: {name}ue is deprecated: its name is now {name}", FutureWarning, stacklevel=3)
         return former
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
 
@@ -94,7 +94,7 @@ class LeakyReLU(_Activation):
         super().__init__()
         self.negative_slope, self.inplace = negative_slope, inplace
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.leaky_relu(input, self.negative_slope, self.inplace)
 
 
@@ -110,7 +110,7 @@ class PReLU(Module):
     def reset_parameters(self) -> None:
         self.weight.data.fill_(self.init)
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.prelu(input, self.weight)
 
     def extra_repr(self) -> str:
@@ -126,7 +126,7 @@ class RReLU(_Activation):
         super().__init__()
         self.lower, self.upper, self.inplace = lower, upper, inplace
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
 
@@ -139,7 +139,7 @@ class Threshold(_Activation):
         super().__init__()
         self.threshold, self.value, self.inplace = threshold, value, inplace
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.threshold(input, self.threshold, self.value, self.inplace)
 
 
@@ -158,21 +158,21 @@ class _Exponential(_Activation):
 class ELU(_Exponential):
     """alpha * (exp(x) - 1) for what is negative."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.elu(input, self.alpha, self.inplace)
 
 
 class CELU(_Exponential):
     """alpha * (exp(x / alpha) - 1) for what is negative."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.celu(input, self.alpha, self.inplace)
 
 
 class SELU(_InPlace):
     """The exponential kind with the two constants that keep mean and variance."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.selu(input, self.inplace)
 
 
@@ -183,7 +183,7 @@ class GELU(Module):
         super().__init__()
         self.approximate = approximate
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.gelu(input, approximate=self.approximate)
 
     def extra_repr(self) -> str:
@@ -193,14 +193,14 @@ class GELU(Module):
 class SiLU(_InPlace):
     """x * sigmoid(x), also known as swish."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.silu(input, self.inplace)
 
 
 class Mish(_InPlace):
     """x * tanh(softplus(x))."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.mish(input, self.inplace)
 
 
@@ -213,42 +213,42 @@ class Softplus(_Activation):
         super().__init__()
         self.beta, self.threshold = beta, threshold
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.softplus(input, self.beta, self.threshold)
 
 
 class Sigmoid(Module):
     """1 / (1 + exp(-x))."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.sigmoid(input)
 
 
 class LogSigmoid(Module):
     """The logarithm of the sigmoid."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.logsigmoid(input)
 
 
 class Tanh(Module):
     """The hyperbolic tangent."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.tanh(input)
 
 
 class Softsign(Module):
     """x / (1 + |x|)."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.softsign(input)
 
 
 class Tanhshrink(Module):
     """x - tanh(x)."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.tanhshrink(input)
 
 
@@ -257,7 +257,7 @@ class Tanhshrink(Module):
 class Hardsigmoid(_InPlace):
     """Straight lines in place of the sigmoid."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.hardsigmoid(input, self.inplace)
 
     def extra_repr(self) -> str:
@@ -267,7 +267,7 @@ class Hardsigmoid(_InPlace):
 class Hardswish(_InPlace):
     """x times straight lines in place of the sigmoid."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.hardswish(input, self.inplace)
 
     def extra_repr(self) -> str:
@@ -286,14 +286,14 @@ class _Shrink(Module):
 class Hardshrink(_Shrink):
     """Zero between -lambd and lambd, the rest as it is."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.hardshrink(input, self.lambd)
 
 
 class Softshrink(_Shrink):
     """Zero between -lambd and lambd, the rest moved towards zero by lambd."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.softshrink(input, self.lambd)
 
 
@@ -308,7 +308,7 @@ class GLU(_Activation):
         super().__init__()
         self.dim = dim
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.glu(input, self.dim)
 
 
@@ -323,7 +323,7 @@ class Softmax(_AlongDim):
 
     shown = ("dim",)
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.softmax(input, self.dim, _stacklevel=5)
 
 
@@ -332,7 +332,7 @@ class Softmin(_AlongDim):
 
     shown = ("dim",)
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.softmin(input, self.dim, _stacklevel=5)
 
 
@@ -341,14 +341,14 @@ class LogSoftmax(_AlongDim):
 
     shown = ("dim",)
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.log_softmax(input, self.dim, _stacklevel=5)
 
 
 class Softmax2d(Module):
     """The softmax over the channels of each position of an image."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         if input.ndim not in (3, 4):
             raise BadValue("Softmax2d: expects an image or several, of 3 or 4 dimensions, got shape "
                            f"{tuple(input.shape)}", fix="Softmax(dim)")

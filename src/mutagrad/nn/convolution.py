@@ -115,7 +115,7 @@ class _ConvForward(_ConvNd):
             input, padding = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode), 0
         return type(self).function(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return self._conv_forward(input, self.weight, self.bias)
 
 
@@ -164,7 +164,7 @@ class _ConvTranspose(_ConvNd):
         self.output_padding = each_dim(self, "output_padding", output_padding, self.dims, 0)
         self._make_parameters(bias, device, dtype)
 
-    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Any:
+    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         missing = self.output_padding if output_size is None else self._missing(input, output_size)
         return type(self).function(input, self.weight, self.bias, self.stride, self.padding, missing, self.groups,
                                    self.dilation)

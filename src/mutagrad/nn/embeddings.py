@@ -80,7 +80,7 @@ class Embedding(_Table):
         self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
         self._set_up(num_embeddings, embedding_dim, padding_idx, _weight, _freeze, device, dtype)
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type,
                            self.scale_grad_by_freq, self.sparse)
 
@@ -116,7 +116,7 @@ class EmbeddingBag(_Table):
         self.mode, self.sparse, self.include_last_offset = mode, sparse, include_last_offset
         self._set_up(num_embeddings, embedding_dim, padding_idx, _weight, False, device, dtype)
 
-    def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Any:
+    def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
         return F.embedding_bag(input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq,
                                self.mode, self.sparse, per_sample_weights, self.include_last_offset, self.padding_idx)
 

@@ -53,7 +53,7 @@ class Linear(Module):
             bound = 1 / math.sqrt(self.in_features) if self.in_features else 0.0
             init.uniform_(self.bias, -bound, bound)
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
@@ -80,7 +80,7 @@ class Bilinear(Module):
         for p in self.parameters():
             init.uniform_(p, -bound, bound)
 
-    def forward(self, input1: Tensor, input2: Tensor) -> Any:
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
         return bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:

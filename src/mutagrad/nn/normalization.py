@@ -94,7 +94,7 @@ class _BatchNorm(_ChannelNorm):
                  bias: bool = True) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         counts = self.training and self.track_running_stats and self.num_batches_tracked is not None
         momentum = self.momentum
@@ -168,7 +168,7 @@ class _InstanceNorm(_ChannelNorm):
                  bias: bool = True) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         batched = input.ndim != self._get_no_batch_dim()
         self._check_channels(input, 1 if batched else 0)
@@ -243,7 +243,7 @@ class GroupNorm(_Affine):
         self.eps, self.affine = eps, affine
         self._make_parameters((self.num_channels,), affine, bias, device, dtype)
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
@@ -271,7 +271,7 @@ class LayerNorm(_Affine):
         self.eps, self.elementwise_affine = eps, elementwise_affine
         self._make_parameters(self.normalized_shape, elementwise_affine, bias, device, dtype)
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
@@ -298,7 +298,7 @@ class RMSNorm(Module):
         if self.weight is not None:
             init.ones_(self.weight)
 
-    def forward(self, x: Tensor) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
@@ -312,7 +312,7 @@ class LocalResponseNorm(Module):
         super().__init__()
         self.size, self.alpha, self.beta, self.k = check_count(self, "size", size, 1), alpha, beta, k
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
     def extra_repr(self) -> str:

@@ -42,7 +42,7 @@ class _MaxPool(Module):
 class MaxPool1d(_MaxPool):
     """The largest element of each window of a sequence."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.max_pool1d(input, *self._settings())
 
 
@@ -55,14 +55,14 @@ class MaxPool2d(_MaxPool):
              [13., 15.]]])
     """
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.max_pool2d(input, *self._settings())
 
 
 class MaxPool3d(_MaxPool):
     """The largest element of each window of a volume."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.max_pool3d(input, *self._settings())
 
 
@@ -86,7 +86,7 @@ class MaxUnpool1d(_MaxUnpool):
 
     dims = 1
 
-    def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Any:
+    def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         return F.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
@@ -95,7 +95,7 @@ class MaxUnpool2d(_MaxUnpool):
 
     dims = 2
 
-    def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Any:
+    def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         return F.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
@@ -104,7 +104,7 @@ class MaxUnpool3d(_MaxUnpool):
 
     dims = 3
 
-    def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Any:
+    def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         return F.max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
@@ -141,7 +141,7 @@ class FractionalMaxPool2d(_FractionalMaxPool):
 
     dims = 2
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.fractional_max_pool2d(input, *self._settings())
 
 
@@ -150,7 +150,7 @@ class FractionalMaxPool3d(_FractionalMaxPool):
 
     dims = 3
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.fractional_max_pool3d(input, *self._settings())
 
 
@@ -167,7 +167,7 @@ class AvgPool1d(Module):
         self.padding = each_dim(self, "padding", padding, 1, 0)
         self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
     def extra_repr(self) -> str:
@@ -192,14 +192,14 @@ class _AvgPool(Module):
 class AvgPool2d(_AvgPool):
     """The mean of each window of an image."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool2d(input, *self._settings())
 
 
 class AvgPool3d(_AvgPool):
     """The mean of each window of a volume."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.avg_pool3d(input, *self._settings())
 
 
@@ -216,21 +216,21 @@ class _LPPool(Module):
 class LPPool1d(_LPPool):
     """The norm of each window of a sequence."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool1d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool2d(_LPPool):
     """The norm of each window of an image."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool2d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool3d(_LPPool):
     """The norm of each window of a volume."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool3d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
@@ -248,21 +248,21 @@ class _AdaptivePool(Module):
 class AdaptiveAvgPool1d(_AdaptivePool):
     """Means of as many windows as the result has elements."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool1d(input, self.output_size)
 
 
 class AdaptiveAvgPool2d(_AdaptivePool):
     """Means of as many windows of an image as the result has elements."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool2d(input, self.output_size)
 
 
 class AdaptiveAvgPool3d(_AdaptivePool):
     """Means of as many windows of a volume as the result has elements."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool3d(input, self.output_size)
 
 
@@ -275,19 +275,19 @@ class _AdaptiveMaxPool(_AdaptivePool):
 class AdaptiveMaxPool1d(_AdaptiveMaxPool):
     """The largest elements of as many windows as the result has elements."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPool):
     """The largest elements of as many windows of an image as the result has elements."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPool):
     """The largest elements of as many windows of a volume as the result has elements."""
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)

@@ -52,7 +52,7 @@ class IntTensor(metaclass=_Typed):
     dtype = int32
 
 
-def addmm(mat: Tensor, mat1: SparseTensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Any:
+def addmm(mat: Tensor, mat1: SparseTensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Tensor:
     """Return beta * mat + alpha * (mat1 @ mat2), where mat1 is sparse."""
     return beta * mat + alpha * mm(mat1, mat2)
 

@@ -141,7 +141,7 @@ class SparseTensor:
         summed = index_add(values, 0, make(which.reshape(-1).astype(np.int64)), self._numbers)
         return SparseTensor(make(places), summed, self.shape, True)
 
-    def to_dense(self, dtype: dtypes.dtype | type | None = None, *, masked_grad: bool | None = None) -> Any:
+    def to_dense(self, dtype: dtypes.dtype | type | None = None, *, masked_grad: bool | None = None) -> Tensor:
         """Return all elements, zeros included, as an ordinary tensor."""
         values = self._numbers if dtype is None else self._numbers.to(dtype)
         dense = zeros(tuple(self.shape), dtype=values.dtype)
@@ -161,7 +161,7 @@ class SparseTensor:
 
     # ------------------------------------------------------------------------------------------------------- arithmetic
 
-    def __matmul__(self, other: Tensor) -> Any:
+    def __matmul__(self, other: Tensor) -> Tensor:
         return sparse_mm(self, other)
 
     matmul = mm = __matmul__
@@ -254,7 +254,7 @@ def to_dense(x: Tensor, dtype: dtypes.dtype | type | None = None, *, masked_grad
 # ---------------------------------------------------------------------------------------------------------- the product
 
 @silenced
-def _product(rows: Array, columns: Array, values: Array, dense: Array, count: int) -> Any:
+def _product(rows: Array, columns: Array, values: Array, dense: Array, count: int) -> Array:
     """On arrays: SciPy's where it is installed."""
     if has_scipy() and values.dtype.kind in "fc" and values.dtype.itemsize >= 4:
         matrix = scipy("sparse", "sparse.mm").coo_matrix((values, (rows, columns)), shape=(count, len(dense)))
@@ -268,7 +268,7 @@ class _SparseProduct(Function):
     """rows, columns and values of a sparse matrix of so many rows, times a dense matrix."""
 
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, columns: Tensor, values: Tensor, dense: Tensor, count: int) -> Any:
+    def forward(ctx: Any, rows: Tensor, columns: Tensor, values: Tensor, dense: Tensor, count: int) -> Tensor:
         ctx.save_for_backward(rows, columns, values, dense)
         return make(_product(rows._array, columns._array, values._array, dense._array, count))
 
@@ -282,7 +282,7 @@ class _SparseProduct(Function):
         return None, None, by_values, by_dense, None
 
 
-def sparse_mm(sparse: SparseTensor | Tensor, dense: Tensor, reduce: str = "sum") -> Any:
+def sparse_mm(sparse: SparseTensor | Tensor, dense: Tensor, reduce: str = "sum") -> Tensor:
     """Multiply a sparse matrix with a dense one; gradients reach both."""
     if reduce != "sum":
         raise NotSupported(f"sparse.mm: reduce={reduce!r} is not supported", fix="reduce='sum'")

@@ -101,7 +101,7 @@ class Argument(NamedTuple):
         sizes = tuple(n if t else 1 for n, t in zip(self.shape, self.strides))
         return overlaps_itself(sizes, self.strides, self.itemsize)
 
-    def laid_out(self, value: Array) -> Any:
+    def laid_out(self, value: Array) -> TensorBase:
         """Return the value in memory of its own, as a window if it was one: in that order, without what lay between."""
         if self.offset is None or self.overlaps:
             tensor = make(value)
@@ -161,7 +161,7 @@ class Fence:
         self.ends[node] = key_of(writer, window)
         return node
 
-    def argument(self, value: Array, was: Argument) -> Any:
+    def argument(self, value: Array, was: Argument) -> TensorBase:
         """Return the value of an argument as a tensor that leads to what the argument was."""
         tensor = was.laid_out(value)
         if was.writer is None:

@@ -19,7 +19,7 @@ _BY_TYPE = {np.dtype(kind): _WEIGHTS.astype(kind) for kind in ("float32", "float
 _ROUNDINGS = 16 * BLOCK ** 0.5  # how many roundings of the largest element the sum of a block may be off by
 
 
-def fingerprint(array: Array, most: int | None = None) -> Any:
+def fingerprint(array: Array, most: int | None = None) -> Array:
     """Return the weighed sums of its blocks; of an array with more than `most` elements, of so many picked evenly."""
     flat = _numbers(_picked(array, most))
     weights = _BY_TYPE[flat.dtype]
@@ -55,7 +55,7 @@ def _picked(array: Array, most: int | None) -> Array:
 
 
 @lru_cache(maxsize=256)
-def _evenly(size: int, count: int) -> Any:
+def _evenly(size: int, count: int) -> Array:
     return np.linspace(0, size - 1, count).astype(np.int64)
 
 

@@ -27,7 +27,7 @@ def _array(values: Any) -> Array:
     return values._array if isinstance(values, TensorBase) else np.asarray(values)
 
 
-def _edges() -> Any:
+def _edges() -> Array:
     """Where TensorBoard's own buckets end: they grow by a tenth, on both sides of zero."""
     positive = 1e-12 * 1.1 ** np.arange(774)
     return np.concatenate([-positive[::-1], [0.0], positive])
@@ -63,7 +63,7 @@ def _png(pixels: Array) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + body + chunk(b"IEND", b"")
 
 
-def _grid(images: Array) -> Any:
+def _grid(images: Array) -> Array:
     """Images of (N, H, W, C) side by side, eight in a row."""
     count, height, width, channels = images.shape
     columns = min(count, 8)
@@ -73,7 +73,7 @@ def _grid(images: Array) -> Any:
     return placed.reshape(rows * height, columns * width, channels)
 
 
-def _pixels(name: str, images: Any, order: str) -> Any:
+def _pixels(name: str, images: Any, order: str) -> Array:
     """The image, or a grid of images, as bytes of (height, width, channels); numbers but bytes go from 0 to 1."""
     images, order = _array(images), order.upper()
     if len(order) != images.ndim or set(order) - set("NHWC") or not {"H", "W"} <= set(order):
