@@ -42,7 +42,7 @@ class _MaxPool(Module):
 class MaxPool1d(_MaxPool):
     """The largest element of each window of a sequence."""
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Any:
         return F.max_pool1d(input, *self._settings())
 
 
@@ -55,14 +55,14 @@ class MaxPool2d(_MaxPool):
              [13., 15.]]])
     """
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Any:
         return F.max_pool2d(input, *self._settings())
 
 
 class MaxPool3d(_MaxPool):
     """The largest element of each window of a volume."""
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Any:
         return F.max_pool3d(input, *self._settings())
 
 
@@ -141,7 +141,7 @@ class FractionalMaxPool2d(_FractionalMaxPool):
 
     dims = 2
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Any:
         return F.fractional_max_pool2d(input, *self._settings())
 
 
@@ -150,7 +150,7 @@ class FractionalMaxPool3d(_FractionalMaxPool):
 
     dims = 3
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Any:
         return F.fractional_max_pool3d(input, *self._settings())
 
 
@@ -275,19 +275,19 @@ class _AdaptiveMaxPool(_AdaptivePool):
 class AdaptiveMaxPool1d(_AdaptiveMaxPool):
     """The largest elements of as many windows as the result has elements."""
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPool):
     """The largest elements of as many windows of an image as the result has elements."""
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPool):
     """The largest elements of as many windows of a volume as the result has elements."""
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
