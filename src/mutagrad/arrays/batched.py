@@ -71,6 +71,11 @@ class Slices(Level):
         self.refusals.append(found)
         return found
 
+    def spread(self, value: Any, shape: tuple[int, ...]) -> Any:
+        """A value broadcast to a shape, in every slice."""
+        values, split = value.values() if type(value) is Batched and value.level is self else (value, False)
+        return raw.broadcast_to(lined_up(values, len(shape)) if split else values, (self.size, *shape))
+
     def total(self, array: Any) -> Array:
         """The sum of an adjoint over the slices, where it leaves for something that they share."""
         values, split = array.values()
@@ -205,7 +210,7 @@ class Batched(raw.lib.mixins.NDArrayOperatorsMixin):  # type: ignore[misc]
     def __getitem__(self, key: Any) -> Any:
         parts = key if type(key) is tuple else (key,)
         if any(isinstance(p, (ndarray, list)) for p in parts):
-            view, index = self._prepared(parts)
+            view, index = self.prepared(parts)
             return view.read(index)
         twin = self.twin[key]
         if type(twin) is ndarray:
@@ -221,12 +226,12 @@ class Batched(raw.lib.mixins.NDArrayOperatorsMixin):  # type: ignore[misc]
                 chosen = parts[0].reshape(parts[0].shape + (1,) * (self.ndim - parts[0].ndim))
                 self.assign(raw.where(chosen, value, self))
                 return
-            view, index = self._prepared(parts)
+            view, index = self.prepared(parts)
             view.put(index, value)
         else:
             self.through(self.twin[parts if Ellipsis in parts else (*parts, ...)]).assign(value)
 
-    def _prepared(self, parts: tuple[Any, ...]) -> tuple[Batched, list[Any]]:
+    def prepared(self, parts: tuple[Any, ...]) -> tuple[Batched, list[Any]]:
         """The view that slices and None in an index make, and for each of its dimensions an array or a full slice."""
         parts = tuple(raw.asarray(p) if isinstance(p, list) else p for p in parts)
         masks = [p for p in parts if isinstance(p, ndarray) and p.dtype == bool]
@@ -247,7 +252,7 @@ class Batched(raw.lib.mixins.NDArrayOperatorsMixin):  # type: ignore[misc]
                 index += found
         return self.through(self.twin[tuple(plain)]), index
 
-    def _across(self, index: list[Any]) -> tuple[tuple[Any, ...], tuple[int, ...], tuple[Any, Any]]:
+    def across(self, index: list[Any]) -> tuple[tuple[Any, ...], tuple[int, ...], tuple[Any, Any]]:
         """How slices are indexed by arrays that differ between them: the index, the shape for one slice, and where dimensions go.
 
         With the numbers of the slices as one more array NumPy puts what is picked first, after these; in a slice it comes where the
@@ -270,18 +275,16 @@ class Batched(raw.lib.mixins.NDArrayOperatorsMixin):  # type: ignore[misc]
             return fresh(self.level, values[tuple(self.operand(p)[0] for p in index)], False)
         if not split:
             values = raw.broadcast_to(values, (self.level.size, *values.shape))
-        key, _, (found, wanted) = self._across(index)
+        key, _, (found, wanted) = self.across(index)
         return fresh(self.level, raw.moveaxis(values[key], found, wanted), True)
 
-    def put(self, index: list[Any], value: Any) -> None:
-        value, differs = self.operand(value)
-        values, split = self.writable(differs or any(self.operand(p)[1] for p in index))
+    def put(self, index: list[Any], given: Any) -> None:
+        values, split = self.writable(any(self.operand(p)[1] for p in (given, *index)))
         if not split:
-            values[tuple(self.operand(p)[0] for p in index)] = value
+            values[tuple(self.operand(p)[0] for p in index)] = self.operand(given)[0]
             return
-        key, shape, (found, wanted) = self._across(index)
-        value = raw.broadcast_to(lined_up(value, len(shape)) if differs else value, (self.level.size, *shape))
-        values[key] = raw.moveaxis(value, wanted, found)
+        key, shape, (found, wanted) = self.across(index)
+        values[key] = raw.moveaxis(self.level.spread(given, shape), wanted, found)
 
     # ---------------------------------------------------------------------------------------------------- NumPy's protocols
 

@@ -195,16 +195,18 @@ def _shifted(axis: Any, ndim: int) -> Any:
 
 
 def _at(level: Slices, ufunc: Any, inputs: Any, given: Any) -> None:
-    """`ufunc.at`, which writes: by the number of the slice as one more index."""
-    target = inputs[0]
+    """`ufunc.at`, which writes: with the numbers of the slices as one more index."""
+    target, index, *values = inputs
     if type(target) is not Batched or target.level is not level:
         raise level.refuse("a value of each slice is written to memory that they share")
-    if not any(isinstance(v, Split) for v in given) and not any(isinstance(v, Split) for v in _flat(given[1])):
-        ufunc.at(target.writable(False)[0], *given[1:])
+    memory, split = target.writable(any(isinstance(v, Split) for v in _flat(given[1:])))
+    if not split:
+        ufunc.at(memory, *given[1:])
         return
-    values, _ = target.writable(True)
-    for i in range(level.size):
-        ufunc.at(values[i], *_map(_slice(i), given[1:]))
+    view, parts = target.prepared(index if isinstance(index, tuple) else (index,))
+    key, shape, (found, wanted) = view.across(parts)
+    each = [level.spread(v, shape) for v in values]
+    ufunc.at(view.values()[0], key, *(raw.moveaxis(v, wanted, found) for v in each))
 
 
 def _flat(tree: Any) -> list[Any]:

@@ -130,6 +130,9 @@ def add_at(array: Any, index: tuple[Any, ...], values: Any) -> None:
     adds rows ten times as fast again, and elements twice as fast. They read the values while they add; NumPy's own check for
     shared memory is none of theirs.
     """
+    if type(array) is not numpy.ndarray or type(values) is not numpy.ndarray:  # another kind, or a number
+        np.add.at(array, index, values)
+        return
     if np.may_share_memory(array, values):
         values = values.copy()
     if array.dtype.char in "eE" and values.size > 1:
@@ -204,8 +207,8 @@ def _sparse_product() -> Any:
     """
     try:
         found = import_module("scipy.sparse._sparsetools").csc_matvecs
-        total = np.ones(2)
-        found(2, 2, 1, np.arange(3), np.array([1, 1]), np.ones(2), np.array([2.0, 3.0]), total)
+        total = numpy.ones(2)
+        found(2, 2, 1, np.arange(3), numpy.array([1, 1]), numpy.ones(2), numpy.array([2.0, 3.0]), total)
     except Exception:  # no SciPy, or one that keeps it elsewhere
         return None
     return found if total.tolist() == [1, 6] else None

@@ -9,7 +9,7 @@ from sys import _getframe, getrefcount
 from typing import Any
 
 from ..arrays import np
-from ..arrays.kinds import is_plain, pick, share_memory
+from ..arrays.kinds import is_plain, pick, share_memory, take_rows
 from ..arrays.numpy import add_at, silent
 from ..arrays.parallel import LARGE
 from ..base.errors import BadArgument, DTypeError, OutOfMemory, ShapeError
@@ -38,7 +38,7 @@ def read(x: Any, index: tuple[Any, ...]) -> Any:
     """A copy of the elements that `index` picks."""
     array = x._array
     try:
-        result = make(array.take(index[0], 0) if len(index) == 1 and array.size >= LARGE else pick(array, index))
+        result = make(take_rows(array, index[0]) if len(index) == 1 and array.size >= LARGE else pick(array, index))
     except MemoryError as error:
         raise OutOfMemory.found_by("index", error) from None
     node = x._storage.writer

@@ -9,9 +9,11 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
+from ..arrays import np
 from ..arrays.bfloat16 import SHORT, in_single
+from ..arrays.kinds import IN_USE, kind_of
 from ..base.errors import GradientError
 from ..base.provenance import OURS
 from .factory import SCOPE
@@ -207,3 +209,49 @@ def register(op: Op, raw: Callable[..., Any] | None, function: Any) -> Any:
     setattr(RAW, op.name, raw)
     setattr(RECORDED, op.name, function)
     return function
+
+
+def kernel(name: str, kind: type = np.ndarray) -> Callable[[Kernel], Kernel]:
+    """Return a decorator that makes a function the way in which an operation is computed for one kind of array.
+
+    What the operation was declared with stays as what it means, for kinds that have no kernel of it. So a kernel may be impure, or written
+    for speed, or in another language; it takes the same arguments, and may return NotImplemented for those that it is not for. `name` is
+    that of a declared operation, or of another function in `xp`.
+    """
+    op = TABLE.get(name)
+    declared = KERNELS.get(name)
+    if declared is None:
+        pure = getattr(RAW, name) if op is None or op.forward is None else op.forward
+        declared = KERNELS[name] = {None: pure}
+        _compute_by(name, op, _choosing(declared))
+
+    def enter(function: Kernel) -> Kernel:
+        declared[kind] = function
+        return function
+
+    return enter
+
+
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+KERNELS: dict[str, dict[type | None, Callable[..., Any]]] = {}  # by operation and kind of array; None: what it was declared with
+
+
+def _choosing(kernels: dict[type | None, Callable[..., Any]]) -> Callable[..., Any]:
+    pure = kernels[None]
+
+    def forward(*arguments: Any) -> Any:
+        function = kernels.get(kind_of(arguments) if IN_USE else np.ndarray, pure)
+        found = function(*arguments)
+        return pure(*arguments) if found is NotImplemented else found
+
+    return forward
+
+
+def _compute_by(name: str, op: Op | None, forward: Callable[..., Any]) -> None:
+    """Exchanges the forward of an operation, wherever it is kept; its function may have been called already."""
+    setattr(RAW, name, forward)
+    if op is not None:
+        op.forward = forward
+        for variable, cell in zip(op.function.__code__.co_freevars, op.function.__closure__ or ()):
+            if variable == "forward":
+                cell.cell_contents = forward

@@ -6,10 +6,10 @@ way), so fingerprints are compared with a tolerance of some roundings, far below
 """
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 from ..arrays import np
+from ..arrays.kinds import remembered
 from ..arrays.numpy import silently
 from ..base.operands import Array
 
@@ -54,7 +54,7 @@ def _picked(array: Array, most: int | None) -> Array:
     return array.reshape(-1)[places] if array.flags.c_contiguous else array[np.unravel_index(places, array.shape)]
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _evenly(size: int, count: int) -> Array:
     return np.linspace(0, size - 1, count).astype(np.int64)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...arrays import np, sums
 from ...arrays.bfloat16 import SHORT, rounded, widened
+from ...arrays.kinds import is_plain
 from ...arrays.numpy import silenced
 from ...base.errors import BadArgument, BadData, BadValue, DTypeError, OutOfMemory, ShapeError
 from ...base.modes import mode
@@ -89,7 +90,8 @@ def _add_product(name: str, bias: Array, a: Array, b: Array, beta: Any, alpha: A
         if beta == 0:
             np.broadcast_to(bias, found.shape)
         else:
-            found += bias if beta == 1 else (bias * beta).astype(a.dtype, copy=False)
+            scaled = bias if beta == 1 else (bias * beta).astype(a.dtype, copy=False)
+            found = np.add(found, scaled, found) if is_plain(scaled) else found + np.broadcast_to(scaled, found.shape)
     except ValueError:
         raise ShapeError(f"{name}: what is added has shape {bias.shape}, the product {found.shape}",
                          why="the first must broadcast to the second",

@@ -14,7 +14,7 @@ from ...base.operands import Array
 from ...core.codegen import elementwise
 from ...core.dtypes import dtype as DType, of_array
 from ...core.factory import make
-from ...core.op import RAW, RECORDED
+from ...core.op import RAW, RECORDED, kernel
 from ...core.storage import TensorBase as Tensor
 from ..math.elementwise import clamp, mul, relu as relu_values, sigmoid, tanh
 from ..random.generator import Generator, source
@@ -358,6 +358,15 @@ def _with_dimensions(compute: Callable[..., Array]) -> Any:
 
 
 def _gelu(a: Array) -> Any:
+    return a * (_erf(a * a.dtype.type(math.sqrt(0.5))) + 1) * a.dtype.type(0.5)
+
+
+def _gelu_slope(a: Array, out: Array, g: Array) -> Any:
+    share = (_erf(a * a.dtype.type(math.sqrt(0.5))) + 1) * a.dtype.type(0.5)
+    return g * (share + a * np.exp(a * a * a.dtype.type(-0.5)) * a.dtype.type(1 / math.sqrt(2 * math.pi)))
+
+
+def _gelu_in_place(a: Array) -> Any:
     found = _normal_share(a)
     found *= a
     return found
@@ -389,7 +398,8 @@ def _gelu_rule_recorded(x: Tensor, out: Tensor, g: Tensor) -> Any:
     return g * (share + x * RECORDED.exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi)))
 
 
-RAW.gelu_rule, RECORDED.gelu_rule = _with_dimensions(_gelu_rule), _gelu_rule_recorded
+RAW.gelu_rule, RECORDED.gelu_rule = _gelu_slope, _gelu_rule_recorded
+kernel("gelu_rule")(_with_dimensions(_gelu_rule))
 _CUBE, _SCALE = 0.044715, math.sqrt(2 / math.pi)
 
 
@@ -402,7 +412,8 @@ def _gelu_tanh_rule(xp: Any, g: Any, x: Any) -> Any:
     return g * (0.5 * (1 + bend) + x * (1 - bend * bend) * (x * x * (3 * _CUBE) + 1) * (0.5 * _SCALE))
 
 
-gelu_values = elementwise("gelu", _with_dimensions(_gelu), x=lambda xp, g, x, out: xp.gelu_rule(x, out, g))
+gelu_values = elementwise("gelu", _gelu, x=lambda xp, g, x, out: xp.gelu_rule(x, out, g))
+kernel("gelu")(_with_dimensions(_gelu_in_place))
 gelu_tanh_values = elementwise("gelu_tanh", lambda a: a * (1 + _gelu_bend(RAW, a)) * 0.5, x=_gelu_tanh_rule)
 
 

@@ -13,13 +13,12 @@ the weight is a convolution, too, with samples and channels exchanged, and strid
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from itertools import product
 from math import prod
 from typing import Any, NamedTuple
 
 from ...arrays import np, parallel as large
-from ...arrays.kinds import window
+from ...arrays.kinds import remembered, window
 from ...base.errors import BadValue, DTypeError, ShapeError
 from ...base.operands import Array
 from ...core.codegen import primitive
@@ -55,7 +54,7 @@ class Windows(NamedTuple):
     length: int  # of a row of columns
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def windows(size: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, out: Sizes,
             in_rows: bool = True) -> Windows:
     reach = tuple((o - 1) * s + d * (k - 1) + 1 for o, s, d, k in zip(out, stride, dilation, kernel))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import extremes, take_rows
 from ...arrays.numpy import silently
 from ...base.errors import BadArgument, BadIndex, BadIndexType, BadValue, DTypeError, NotSupported, ShapeError
 from ...base.modes import UNRECORDED, call_with, mode
@@ -30,7 +31,7 @@ _look_up = Op("embedding", None, ("x",), ("share",), {"x": lambda g, share: g if
 
 
 def _rows(weight: Tensor, index: Array, share: Array | None) -> Any:
-    result = make(weight._array.take(index, 0))
+    result = make(take_rows(weight._array, index))
     writer = weight._storage.writer
     if mode.grad and writer is not None:
         node = new_node(_look_up, (writer,), (window_of(weight, (index,)),))
@@ -60,8 +61,8 @@ def _numbers(name: str, input: Tensor, weight: Tensor) -> Any:
         raise ShapeError(f"{name}: 'weight' must be 2-D, with rows and columns, not of shape {weight._array.shape}",
                          fix="weight.reshape(rows, columns)")
     index = input._array
-    if index.size and index.min() < 0:
-        raise BadIndex(f"{name}: row {index.min()} does not exist",
+    if index.size and (lowest := extremes(index)[0]) < 0:
+        raise BadIndex(f"{name}: row {lowest} does not exist",
                        why="rows are counted from 0", fix="index % len(weight)")
     return positions(index, weight._array.shape[0], 0)
 

@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from math import prod
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import remembered
 from ...arrays.numpy import silently
 from ...base.errors import BadArgument, BadValue, NotSupported, ShapeError
 from ...base.operands import Array
@@ -66,7 +66,7 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Any = 0) -> Any:
 
 # -------------------------------------------------------------------------------------- by what the tensor itself holds
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _border(mode: str, n: int, before: int, after: int) -> Taps:
     """Which of n positions stands at each position of the padded dimension."""
     at = np.arange(-before, n + after)

@@ -2,13 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from math import prod
 from types import NoneType
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import anywhere, pick
+from ...arrays.kinds import anywhere, pick, remembered
 from ...base.errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError, may_need_much
 from ...base.operands import Array
 from ...core.codegen import primitive
@@ -127,7 +126,7 @@ def _largest_along(values: Array, where: Array, w: Windows, d: int, number: int)
     return best, at
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def _origins(size: Sizes, settings: tuple[Sizes, Sizes, Sizes, Sizes], out: Sizes) -> tuple[Any, Any]:
     """In the flat image: where each window begins, and how far from there each kernel element lies."""
     starts, distances = np.zeros(1, np.int64), np.zeros(1, np.int64)
@@ -446,7 +445,7 @@ def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Ints, stride: Ints
 
 # ------------------------------------------------------------------------------------------------------------- averages
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _counts(size: Sizes, settings: tuple[Sizes, Sizes, Sizes, Sizes], out: Sizes, include_pad: bool) -> Any:
     """How many positions each window is divided by: one number if it is the same everywhere."""
     counts = np.ones((1,) * len(size), np.int64)

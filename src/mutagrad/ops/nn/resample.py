@@ -2,13 +2,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from itertools import product
 from math import floor, isfinite, prod
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import anywhere
+from ...arrays.kinds import anywhere, remembered
 from ...arrays.numpy import silenced
 from ...base.errors import BadArgument, BadValue, DTypeError, NotSupported, ShapeError, may_need_much
 from ...base.operands import Array
@@ -173,7 +172,7 @@ def _filtered(n: int, out: int, scale: float | None, align: bool, kernel: Callab
     return Taps(n, positions.clip(0, n - 1), weights / weights.sum(1, keepdims=True))
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def mean_taps(n: int, out: int) -> Taps:
     """`out` windows of nearly equal size, each averaged."""
     first = np.arange(out) * n // out
@@ -183,7 +182,7 @@ def mean_taps(n: int, out: int) -> Taps:
     return Taps(n, np.where(inside, positions, first[:, None]), inside / (end - first)[:, None])
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def _map(mode: str, n: int, out: int, scale: float | None, align: bool, antialias: bool) -> Taps:
     if mode in ("nearest", "nearest-exact"):
         return _nearest(n, out, scale, 0.5 if mode == "nearest-exact" else 0.0)

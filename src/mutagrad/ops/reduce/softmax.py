@@ -9,7 +9,7 @@ from ...base.errors import BadArgument
 from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.dtypes import dtype
-from ...core.op import RECORDED
+from ...core.op import RECORDED, kernel
 from ...core.out_arg import write_out
 from ...core.storage import TensorBase as Tensor
 from ..shape.shape import Dims, reshape, tensor_argument, whole_dim, whole_dims
@@ -27,8 +27,18 @@ log_softmax_dim = primitive("log_softmax", lambda a, dim: _log_softmax(a, dim), 
 def _log_sum_exp(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
     if not a.size:
         return np.log(np.add.reduce(np.exp(a), dims, keepdims=keepdim))
+    top = np.maximum.reduce(a.real, dims or None, keepdims=True) if a.ndim else a.real
+    top = np.where(np.isfinite(top), top, 0)
+    found = np.log(np.add.reduce(np.exp(a - top), dims, keepdims=True)) + top
+    return found if keepdim else found.reshape(tuple(n for i, n in enumerate(a.shape) if i not in dims))
+
+
+@kernel("logsumexp")
+def _log_sum_exp_by_rows(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
+    if not a.size:
+        return np.log(np.add.reduce(np.exp(a), dims, keepdims=keepdim))
     if not a.ndim:
-        return _log_sum_exp(a.reshape(1), (0,), False)
+        return _log_sum_exp_by_rows(a.reshape(1), (0,), False)
     if (dim := one_dim(dims)) is None or a.dtype.kind == "c":
         out = np.empty(kept_shape(a.shape, dims), a.dtype)
         _log_sum_exp_into(dims, a, out)
@@ -60,6 +70,12 @@ def _log_sum_exp_back(axis: int, a: Array, g: Array, total: Array, out: Array) -
 
 
 def _softmax(a: Array, dim: int) -> Any:
+    e = np.exp(a - np.maximum.reduce(a, dim, keepdims=True)) if a.size else a.copy()
+    return e / np.add.reduce(e, dim, keepdims=True)
+
+
+@kernel("softmax")
+def _softmax_by_rows(a: Array, dim: int) -> Any:
     if not a.size:
         return a.copy()
     return by_rows(_softmax_into, (a,), dim) if a.size >= large.LARGE else _softmax_into(dim, a, None)
@@ -84,6 +100,12 @@ def _softmax_back(axis: int, y: Array, g: Array, out: Array) -> None:
 
 
 def _log_softmax(a: Array, dim: int) -> Any:
+    shifted = a - np.maximum.reduce(a, dim, keepdims=True) if a.size else a.copy()
+    return shifted - np.log(np.add.reduce(np.exp(shifted), dim, keepdims=True))
+
+
+@kernel("log_softmax")
+def _log_softmax_by_rows(a: Array, dim: int) -> Any:
     if not a.size:
         return a.copy()
     return by_rows(_log_softmax_into, (a,), dim) if a.size >= large.LARGE else _log_softmax_into(dim, a, None)

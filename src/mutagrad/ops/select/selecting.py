@@ -228,8 +228,8 @@ def scatter_add_(x: TensorBase, dim: int, index: TensorBase, src: TensorBase) ->
     """Do as scatter_, adding; duplicates add up."""
     if not x._array.ndim:
         return scatter_one(x, index, src, "scatter_add_", True)
-    source = _scatter_source(x, index, src, "scatter_add_")
-    put(*as_vector(x, _grid(x, dim, index, "scatter_add_")), source, "scatter_add_", accumulate=True)
+    target, places = as_vector(x, _grid(x, dim, index, "scatter_add_"))
+    put(target, places, _scatter_source(x, index, src, "scatter_add_"), "scatter_add_", accumulate=True)
     return x
 
 
