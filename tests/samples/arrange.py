@@ -81,4 +81,5 @@ op("unfold_copy", R(5, 7), 1, 3, 2, ref=lambda x, dim, size, step: np.lib.stride
 op("unsqueeze_copy", R(5, 7), 1, ref=np.expand_dims)
 op("view_copy", R(5, 7), (7, 5), ref=np.reshape)
 
+elsewhere("enter_slices leave_slices same_for_slices total_of_slices")  # tests/func/test_vmap.py
 elsewhere("broadcast_shapes empty_permuted empty_strided scalar_tensor as_strided_ new_empty_strided resize_ resize_as_ set_ swapaxes_ swapdims_")

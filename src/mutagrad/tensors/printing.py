@@ -18,6 +18,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..arrays import np
+from ..arrays.kinds import all_values, is_plain
+from ..base.modes import call_with
 from ..core.storage import TensorBase
 
 
@@ -59,7 +61,14 @@ def set_printoptions(
 
 
 def format_tensor(array: np.ndarray, *, suffixes: Sequence[str] = (), prefix: str = "tensor(") -> str:
-    """Return the printed form of `array`, with `suffixes` (such as "requires_grad=True") after the elements."""
+    """Return the printed form of `array`, with `suffixes` (such as "requires_grad=True") after the elements.
+
+    Of an array that stands for all slices of a `vmap`, all slices.
+    """
+    if not is_plain(array):
+        whole = all_values(array)
+        prefix = "BatchedTensor(" if whole.shape != array.shape else prefix
+        return call_with({"kind": None}, format_tensor, whole, suffixes=suffixes, prefix=prefix)  # type: ignore[no-any-return]
     indent = len(prefix)
     return _with_suffixes(prefix + _elements(array, indent), suffixes, indent) + ")"
 
