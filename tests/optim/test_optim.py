@@ -83,6 +83,55 @@ def test_blocks_and_threads_make_no_difference(name: str) -> None:
     assert (whole.detach() == mg.cat([p.detach() for p in parts])).all()
 
 
+MORE = ELEMENTWISE | {
+    "SGD, dampened": lambda params: optim.SGD(params, lr=0.1, momentum=0.9, dampening=0.3, maximize=True),
+    "AdamW with amsgrad": lambda params: optim.AdamW(params, lr=0.1, amsgrad=True, maximize=True),
+    "RMSprop, plain": lambda params: optim.RMSprop(params, lr=0.05, weight_decay=0.1),
+    "RMSprop, centered": lambda params: optim.RMSprop(params, lr=0.05, centered=True),
+    "NAdam, decoupled": lambda params: optim.NAdam(params, lr=0.1, weight_decay=0.1, decoupled_weight_decay=True),
+    "RAdam, decoupled": lambda params: optim.RAdam(params, lr=0.1, weight_decay=0.1, decoupled_weight_decay=True),
+    "Rprop, maximizing": lambda params: optim.Rprop(params, lr=0.1, maximize=True),
+    "ASGD with decay": lambda params: optim.ASGD(params, lr=0.1, t0=1, weight_decay=0.1),
+}
+
+
+@pytest.mark.parametrize("name", MORE)
+def test_an_update_is_its_formula(name: str) -> None:
+    """The formula says what an optimizer does; the update in place is the same, written for speed."""
+    one, other = parameter(4, 5, dtype=np.float64), parameter(4, 5, dtype=np.float64)
+    fast, plain = MORE[name]([one]), MORE[name]([other])
+    plain.update = None
+    for k in range(7):
+        for p in (one, other):
+            p.grad = (p.detach() * 3 + k).sin()
+        fast.step()
+        plain.step()
+    np.testing.assert_allclose(one.detach().numpy(), other.detach().numpy(), 1e-12, 1e-14)
+    for entry, value in fast.state[one].items():
+        np.testing.assert_allclose(value.numpy(), plain.state[other][entry].numpy(), 1e-12, 1e-14)
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_training_inside_vmap(name: str) -> None:
+    """Each slice trains a model of its own, all of them at once."""
+    calls = []
+
+    def trained(target: Any) -> Any:
+        calls.append(1)
+        w = mg.zeros(3, dtype=mg.float64, requires_grad=True)
+        optimizer = ELEMENTWISE[name]([w])
+        for _ in range(4):
+            optimizer.zero_grad()
+            ((w - target) ** 2).sum().backward()
+            optimizer.step()
+        return w.detach()
+
+    targets = mg.randn(5, 3, dtype=mg.float64)
+    found = mg.vmap(trained)(targets)
+    assert len(calls) == 1
+    np.testing.assert_allclose(found.numpy(), mg.stack([trained(t) for t in targets]).numpy(), 1e-12, 1e-14)
+
+
 @pytest.mark.parametrize("name", ELEMENTWISE)
 @pytest.mark.parametrize("window", [lambda x: x.T, lambda x: x[::2], lambda x: x[:, 1:3], lambda x: x[1, 2]], ids=["transposed", "steps", "columns", "element"])
 def test_parameters_that_are_windows(name: str, window: Any) -> None:

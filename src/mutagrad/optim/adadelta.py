@@ -7,7 +7,7 @@ from ..arrays import np
 from ..base.errors import BadValue
 from ..base.operands import Array
 from ..tensors.tensor import Tensor
-from .blocks import average_square, seen_gradient
+from .blocks import average_square, seen_gradient, toward
 from .elementwise import Elementwise, weight_decay_of
 from .optimizer import Group, ParamsT
 from .settings import check_positive, number, plain
@@ -32,6 +32,14 @@ class Adadelta(Elementwise):
     def numbers(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
         rho = float(group["rho"])
         return group["maximize"], weight_decay_of(group), rho, 1 - rho, float(group["eps"]), float(plain(group["lr"]))
+
+    @staticmethod
+    def formula(numbers: tuple[Any, ...], p: Array, g: Array, square: Array, steps: Array) -> tuple[Array, ...]:
+        maximize, decay, keep, weight, eps, lr = numbers
+        g = toward(p, g, maximize, decay)
+        square = keep * square + weight * g * g
+        delta = np.sqrt(steps + eps) / np.sqrt(square + eps) * g
+        return p - lr * delta, square, keep * steps + weight * delta * delta
 
     @staticmethod
     def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, square: Array, steps: Array) -> None:

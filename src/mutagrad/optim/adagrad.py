@@ -6,7 +6,7 @@ from typing import Any
 from ..arrays import np
 from ..base.operands import Array
 from ..tensors.tensor import Tensor
-from .blocks import divided_step, seen_gradient
+from .blocks import divided_step, seen_gradient, toward
 from .elementwise import Elementwise, filled, weight_decay_of
 from .optimizer import Group, ParamsT, count_tensor
 from .settings import check_positive, plain
@@ -37,6 +37,13 @@ class Adagrad(Elementwise):
     def numbers(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
         rate = float(plain(group["lr"])) / (1 + (step - 1) * float(group["lr_decay"]))
         return group["maximize"], weight_decay_of(group), float(group["eps"]), rate
+
+    @staticmethod
+    def formula(numbers: tuple[Any, ...], p: Array, g: Array, total: Array) -> tuple[Array, ...]:
+        maximize, decay, eps, rate = numbers
+        g = toward(p, g, maximize, decay)
+        total = total + g * g
+        return p - rate * g / (np.sqrt(total) + eps), total
 
     @staticmethod
     def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, total: Array) -> None:

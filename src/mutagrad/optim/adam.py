@@ -6,7 +6,7 @@ from typing import Any
 from ..arrays import np
 from ..base.operands import Array
 from ..tensors.tensor import Tensor
-from .blocks import average, average_square, divided_step, seen_gradient
+from .blocks import average, average_square, divided_step, seen_gradient, toward
 from .elementwise import Elementwise, decays
 from .optimizer import Group, ParamsT
 from .settings import Betas, check_betas, check_positive, plain
@@ -43,6 +43,17 @@ class Adam(Elementwise):
         root = (1 - beta2 ** step) ** 0.5
         return (group["maximize"], *decays(group, lr), 1 - beta1, beta2, 1 - beta2, float(group["eps"]) * root,
                 lr / (1 - beta1 ** step) * root)
+
+    @staticmethod
+    def formula(numbers: tuple[Any, ...], p: Array, g: Array, mean: Array, square: Array,
+                top: Array | None = None) -> tuple[Array, ...]:
+        maximize, decay, shrink, weight1, keep2, weight2, eps, rate = numbers
+        g = toward(p, g, maximize, decay)
+        p = p if shrink is None else shrink * p
+        mean, square = mean + weight1 * (g - mean), keep2 * square + weight2 * g * g
+        largest = square if top is None else np.maximum(top, square)
+        p = p - rate * mean / (np.sqrt(largest) + eps)
+        return (p, mean, square) if top is None else (p, mean, square, largest)
 
     @staticmethod
     def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, mean: Array, square: Array,

@@ -6,7 +6,7 @@ from typing import Any
 from ..arrays import np
 from ..base.operands import Array
 from ..tensors.tensor import Tensor
-from .blocks import average, divided_step, seen_gradient
+from .blocks import average, divided_step, seen_gradient, toward
 from .elementwise import Elementwise, weight_decay_of
 from .optimizer import Group, ParamsT
 from .settings import Betas, check_betas, check_positive, plain
@@ -30,6 +30,13 @@ class Adamax(Elementwise):
         beta1, beta2 = map(float, group["betas"])
         return (group["maximize"], weight_decay_of(group), 1 - beta1, beta2, float(group["eps"]),
                 float(plain(group["lr"])) / (1 - beta1 ** step))
+
+    @staticmethod
+    def formula(numbers: tuple[Any, ...], p: Array, g: Array, mean: Array, largest: Array) -> tuple[Array, ...]:
+        maximize, decay, weight, keep, eps, rate = numbers
+        g = toward(p, g, maximize, decay)
+        mean, largest = mean + weight * (g - mean), np.maximum(keep * largest, np.abs(g) + eps)
+        return p - rate * mean / largest, mean, largest
 
     @staticmethod
     def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, mean: Array, largest: Array) -> None:

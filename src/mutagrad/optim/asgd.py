@@ -6,7 +6,7 @@ from typing import Any
 from ..arrays import np
 from ..base.operands import Array
 from ..tensors.tensor import Tensor
-from .blocks import average, seen_gradient
+from .blocks import average, seen_gradient, toward
 from .elementwise import Elementwise, stepped, weight_decay_of
 from .optimizer import Group, ParamsT, State
 from .settings import check_positive, plain
@@ -40,6 +40,12 @@ class ASGD(Elementwise):
 
     def numbers(self, group: Group, eta: float, mu: float) -> tuple[Any, ...]:  # type: ignore[override]
         return group["maximize"], weight_decay_of(group), 1 - float(group["lambd"]) * eta, eta, None if mu == 1 else mu
+
+    @staticmethod
+    def formula(numbers: tuple[Any, ...], p: Array, g: Array, mean: Array) -> tuple[Array, ...]:
+        maximize, decay, shrink, eta, weight = numbers
+        p = shrink * p - eta * toward(p, g, maximize, decay)
+        return p, p if weight is None else mean + weight * (p - mean)
 
     @staticmethod
     def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, mean: Array) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ..arrays import np
+from ..arrays.kinds import raw
 from ..arrays.numpy import silently
 from ..arrays.parallel import LARGE, get_num_threads, in_spans
 from ..base.operands import Array
@@ -41,7 +42,7 @@ class _Scratch(threading.local):
     def blocks(self, dtype: Any, size: int) -> list[Array]:
         made = self.by_type.get(dtype)
         if made is None:
-            made = self.by_type[dtype] = tuple(np.empty(BLOCK, dtype) for _ in range(3))
+            made = self.by_type[dtype] = tuple(raw.empty(BLOCK, dtype) for _ in range(3))
         return [block[:size] for block in made]
 
 
@@ -103,8 +104,14 @@ def _in_single(update: Callable[..., None], numbers: tuple[Any, ...], vectors: t
             v[...] = wide[i]
 
 
+def toward(p: Array, g: Array, maximize: bool, weight_decay: Any) -> Array:
+    """Return the gradient that a formula goes by: turned around to maximize, with what weight decay adds."""
+    g = -g if maximize else g
+    return g if weight_decay is None else g + weight_decay * p
+
+
 def seen_gradient(out: Array, p: Array, g: Array, maximize: bool, weight_decay: Any) -> Any:
-    """Return the gradient that an update goes by: turned around to maximize, with what weight decay adds."""
+    """Return the same for an update, which may use `out`."""
     if weight_decay is None:
         return np.negative(g, out) if maximize else g
     np.multiply(p, weight_decay, out)

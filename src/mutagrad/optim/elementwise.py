@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from ..arrays import np
+from ..arrays.kinds import is_plain
 from ..autograd import no_grad
 from ..base.errors import ShapeError
 from ..base.operands import Array
@@ -22,12 +23,21 @@ byte_bounds = np.lib.array_utils.byte_bounds
 
 
 class Elementwise(Optimizer):
-    """A subclass says what it keeps for each parameter, by which numbers a step goes, and how a block changes by them.
+    """A subclass says what it keeps for each parameter, by which numbers a step goes, and the formula of the step.
 
     `step` first looks at everything, then changes the counts, then the memory of all parameters in one pass.
+
+    `formula(numbers, parameter, gradient, *kept)` returns the new values of the parameter and of what is kept, for arrays of
+    real numbers of any kind. `update(numbers, scratch, parameter, gradient, *kept)` is the same for NumPy's, in place and
+    without memory of its own; a subclass that does not define it is slower.
     """
 
-    update: Callable[..., None]  # (numbers, scratch, parameter, gradient, *kept), on blocks of real numbers, in place
+    formula: Callable[..., tuple[Array, ...]]
+    update: Callable[..., None] | None = None
+
+    def by_formula(self, numbers: tuple[Any, ...], scratch: list[Array], *arrays: Array) -> None:
+        for array, value in zip((arrays[0], *arrays[2:]), self.formula(numbers, *arrays)):
+            array[...] = value
 
     def kept(self, group: Group) -> tuple[str, ...]:
         """Return the entries of the state that are as large as the parameter."""
@@ -91,7 +101,8 @@ class Elementwise(Optimizer):
             if state.get(name) is None:
                 state[name] = filled(p, self.first_value(group, name))
             vectors.append(_writable(state[name], back))
-        return Job(self.update, numbers, tuple(vectors))
+        update = self.update if self.update is not None and is_plain(*vectors) else self.by_formula
+        return Job(update, numbers, tuple(vectors))
 
 
 def stepped(state: State) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 from ..arrays import np
 from ..base.operands import Array
 from ..tensors.tensor import Tensor
-from .blocks import average, average_square, divided_step, seen_gradient
+from .blocks import average, average_square, divided_step, seen_gradient, toward
 from .elementwise import Elementwise, decays, stepped
 from .optimizer import Group, ParamsT, State
 from .settings import Betas, check_betas, check_positive, plain
@@ -44,6 +44,14 @@ class NAdam(Elementwise):
         now, ahead = _momentum(group, step), _momentum(group, step + 1)
         return (group["maximize"], *decays(group, lr), 1 - beta1, beta2, 1 - beta2, 1 - beta2 ** step,
                 float(group["eps"]), lr * (1 - now) / (1 - product), lr * ahead / (1 - product * ahead))
+
+    @staticmethod
+    def formula(numbers: tuple[Any, ...], p: Array, g: Array, mean: Array, square: Array) -> tuple[Array, ...]:
+        maximize, decay, shrink, weight1, keep2, weight2, correction, eps, rate, rate_ahead = numbers
+        g = toward(p, g, maximize, decay)
+        p = p if shrink is None else shrink * p
+        mean, square = mean + weight1 * (g - mean), keep2 * square + weight2 * g * g
+        return p - (rate * g + rate_ahead * mean) / (np.sqrt(square / correction) + eps), mean, square
 
     @staticmethod
     def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, mean: Array, square: Array) -> None:

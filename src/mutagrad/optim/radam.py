@@ -6,7 +6,7 @@ from typing import Any
 from ..arrays import np
 from ..base.operands import Array
 from ..tensors.tensor import Tensor
-from .blocks import average, average_square, divided_step, seen_gradient
+from .blocks import average, average_square, divided_step, seen_gradient, toward
 from .elementwise import Elementwise, decays
 from .optimizer import Group, ParamsT
 from .settings import Betas, check_betas, check_positive, plain
@@ -39,6 +39,14 @@ class RAdam(Elementwise):
             rate *= ((length - 4) * (length - 2) * longest / whole * correction) ** 0.5
         return (group["maximize"], *decays(group, lr), 1 - beta1, beta2, 1 - beta2, float(group["eps"]), rate,
                 rectified)
+
+    @staticmethod
+    def formula(numbers: tuple[Any, ...], p: Array, g: Array, mean: Array, square: Array) -> tuple[Array, ...]:
+        maximize, decay, shrink, weight1, keep2, weight2, eps, rate, rectified = numbers
+        g = toward(p, g, maximize, decay)
+        p = p if shrink is None else shrink * p
+        mean, square = mean + weight1 * (g - mean), keep2 * square + weight2 * g * g
+        return p - rate * (mean / (np.sqrt(square) + eps) if rectified else mean), mean, square
 
     @staticmethod
     def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, mean: Array, square: Array) -> None:

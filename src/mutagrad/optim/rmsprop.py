@@ -6,7 +6,7 @@ from typing import Any
 from ..arrays import np
 from ..base.operands import Array
 from ..tensors.tensor import Tensor
-from .blocks import average, average_square, divided_step, seen_gradient
+from .blocks import average, average_square, divided_step, seen_gradient, toward
 from .elementwise import Elementwise, weight_decay_of
 from .optimizer import Group, ParamsT
 from .settings import check_positive, plain
@@ -32,6 +32,18 @@ class RMSprop(Elementwise):
         alpha, momentum = float(group["alpha"]), float(group["momentum"])
         return (group["maximize"], weight_decay_of(group), alpha, 1 - alpha, float(group["eps"]),
                 momentum if momentum > 0 else None, group["centered"], float(plain(group["lr"])))
+
+    @staticmethod
+    def formula(numbers: tuple[Any, ...], p: Array, g: Array, square: Array, *others: Array) -> tuple[Array, ...]:
+        maximize, decay, keep, weight, eps, momentum, centered, lr = numbers
+        g = toward(p, g, maximize, decay)
+        square = keep * square + weight * g * g
+        means = [mean + weight * (g - mean) for mean in (others[-1:] if centered else ())]
+        ratio = g / (np.sqrt(square - means[0] * means[0] if centered else square) + eps)
+        if momentum is None:
+            return p - lr * ratio, square, *means
+        moving = momentum * others[0] + ratio
+        return p - lr * moving, square, moving, *means
 
     @staticmethod
     def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, square: Array,

@@ -7,6 +7,7 @@ from ..arrays import np
 from ..base.errors import BadValue
 from ..base.operands import Array
 from ..tensors.tensor import Tensor
+from .blocks import toward
 from .elementwise import Elementwise
 from .optimizer import Group, ParamsT
 from .settings import check_positive, plain
@@ -35,6 +36,16 @@ class Rprop(Elementwise):
     def numbers(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
         (smaller, larger), (least, most) = group["etas"], group["step_sizes"]
         return group["maximize"], float(smaller), float(larger), float(least), float(most)
+
+    @staticmethod
+    def formula(numbers: tuple[Any, ...], p: Array, g: Array, before: Array, size: Array) -> tuple[Array, ...]:
+        maximize, smaller, larger, least, most = numbers
+        g = toward(p, g, maximize, None)
+        change = g * before
+        size = np.where(change > 0, larger * size, np.where(change < 0, smaller * size, size))
+        size = np.minimum(np.maximum(size, least), most)
+        g = np.where(change < 0, g * 0, g)
+        return p - np.sign(g) * size, g, size
 
     @staticmethod
     def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, before: Array, size: Array) -> None:

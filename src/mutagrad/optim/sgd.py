@@ -7,7 +7,7 @@ from ..arrays import np
 from ..base.errors import BadValue
 from ..base.operands import Array
 from ..tensors.tensor import Tensor
-from .blocks import seen_gradient
+from .blocks import seen_gradient, toward
 from .elementwise import Elementwise, weight_decay_of
 from .optimizer import Group, ParamsT, State
 from .settings import check_positive, plain
@@ -48,6 +48,15 @@ class SGD(Elementwise):
         dampening = float(group["dampening"])
         return (group["maximize"], weight_decay_of(group), float(plain(group["lr"])), float(group["momentum"]), first,
                 1 - dampening if dampening else None, group["nesterov"])
+
+    @staticmethod
+    def formula(numbers: tuple[Any, ...], p: Array, g: Array, moving: Array | None = None) -> tuple[Array, ...]:
+        maximize, decay, lr, momentum, first, weight, nesterov = numbers
+        g = toward(p, g, maximize, decay)
+        if moving is None:
+            return (p - lr * g,)
+        moving = g if first else momentum * moving + (g if weight is None else weight * g)
+        return p - lr * (g + momentum * moving if nesterov else moving), moving
 
     @staticmethod
     def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, moving: Array | None = None) -> None:
