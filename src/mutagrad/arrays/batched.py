@@ -43,7 +43,8 @@ class Slices(Level):
     refusals: list[OneByOne]  # why the function has to be called for each slice
 
     def __init__(self, size: int, outer: Any, since: int, different: bool = False) -> None:
-        self.size, self.outer, self.since, self.refusals, self.open = size, outer, since, [], True
+        super().__init__(outer, since)
+        self.size, self.refusals = size, []
         self.depth: int = 0 if outer is None else outer.depth + 1
         self.different = different
 

@@ -36,9 +36,9 @@ class Level:
     """What arrays of another kind belong to. `since` is the order of the first node that was recorded in it."""
 
     __slots__ = ("__weakref__", "open", "outer", "since")
-    open: bool  # it is still on
-    outer: Level | None
-    since: int
+    def __init__(self, outer: Level | None = None, since: int = 0) -> None:
+        self.outer, self.since = outer, since
+        self.open = True  # it is still on
 
     def adopt(self, array: Array) -> Array:
         """An array of this kind with the values of one of NumPy's, whose memory it may take."""

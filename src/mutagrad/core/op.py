@@ -239,7 +239,9 @@ KERNELS: dict[str, dict[type | None, Callable[..., Any]]] = {}  # by operation a
 def _choosing(kernels: dict[type | None, Callable[..., Any]]) -> Callable[..., Any]:
     pure = kernels[None]
 
-    def forward(*arguments: Any) -> Any:
+    def forward(*arguments: Any, **into: Any) -> Any:
+        if into:  # NumPy's own function, computing into memory
+            return pure(*arguments, **into)
         function = kernels.get(kind_of(arguments) if IN_USE else np.ndarray, pure)
         found = function(*arguments)
         return pure(*arguments) if found is NotImplemented else found
