@@ -13,7 +13,7 @@ import mutagrad as mg
 from mutagrad import nn
 from mutagrad.arrays import batched, kinds
 from mutagrad.core.op import KERNELS, RAW, kernel
-from mutagrad.func import functional_call, grad, hessian, jacrev, vmap
+from mutagrad.func import functional_call, grad, hessian, jacrev, mapping, vmap
 from samples import SAMPLES, Sample
 
 SLICES = 3
@@ -28,7 +28,7 @@ NOT_ALIKE = {"as_strided", "as_strided_copy", "as_strided_scatter", "a function 
 def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Why slices were refused, as long as nothing else was found than to call the function for each."""
     found: list[str] = []
-    begin = mg.func.begin
+    begin = mapping.begin
 
     def noted(*arguments: Any) -> Any:
         level = begin(*arguments)
@@ -47,7 +47,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
             super().remove(refusal)
             self.why.remove(refusal.what)
 
-    monkeypatch.setattr(mg.func, "begin", noted)
+    monkeypatch.setattr(mapping, "begin", noted)
     yield found
 
 

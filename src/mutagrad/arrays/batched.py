@@ -1,17 +1,17 @@
 """Arrays of which `vmap` maps a function over many at once: they look like one slice and hold all of them.
 
-A `Batched` array has a hidden leading dimension, or none as long as all slices are the same. It stands wherever NumPy's arrays
-do (see kinds.py), so operations, rules, sweeps and writes run on it as they are, once for all slices. What a function of NumPy's
-means here is a row of a table in batched_rules.py; one that has no row is called for each slice.
+A `Batched` array has a hidden leading dimension, or none as long as all slices are the same. It stands wherever NumPy's
+arrays do (see kinds.py), so operations, rules, sweeps and writes run on it as they are, once for all slices. What a
+function of NumPy's means here is a row of a table in batched_rules.py; one that has no row is called for each slice.
 
-    memory     `data`, of shape (slices, *shape), or of `shape` where all slices share it. Writing values that differ into
-               shared memory splits it: every slice gets its own.
-    geometry   `twin`, an array of NumPy's with the shape, strides and type of one slice, whose elements nobody looks at. Views,
-               overlap and contiguity are NumPy's answers for the twin.
+    memory     `data`, of shape (slices, *shape), or of `shape` where all slices share it. Writing values that differ
+               into shared memory splits it: every slice gets its own.
+    geometry   `twin`, an array of NumPy's with the shape, strides and type of one slice, whose elements nobody looks
+               at. Views, overlap and contiguity are NumPy's answers for the twin.
     levels     A `Slices` is one call of `vmap`. In nested calls `data` is itself a Batched array, of the call around.
 
-What would need the value of one slice (`if x > 0`, `x.item()`, a shape that depends on values, a write to an argument) is refused
-by `OneByOne`; `vmap` then calls the function for each slice instead.
+What would need the value of one slice (`if x > 0`, `x.item()`, a shape that depends on values, a write to an argument)
+is refused by `OneByOne`; `vmap` then calls the function for each slice instead.
 """
 from __future__ import annotations
 
@@ -128,6 +128,10 @@ def _address(array: Any) -> int:
     return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
 
+def _is_mask(part: Any) -> bool:
+    return isinstance(part, ndarray) and part.dtype == bool  # type: ignore[no-any-return]
+
+
 def lined_up(values: Any, ndim: int) -> Any:
     """Slices with as many dimensions as the result has, so that their first one meets the first of others."""
     missing = ndim + 1 - values.ndim
@@ -155,7 +159,7 @@ class Batched(raw.lib.mixins.NDArrayOperatorsMixin):  # type: ignore[misc]
     nbytes = property(lambda self: self.twin.nbytes)
     flags = property(lambda self: self.twin.flags)
 
-    # ------------------------------------------------------------------------------------------------------------ memory
+    # --------------------------------------------------------------------------------------------------------- memory
 
     @property
     def root(self) -> Batched:
@@ -206,7 +210,7 @@ class Batched(raw.lib.mixins.NDArrayOperatorsMixin):  # type: ignore[misc]
         value, split = self.operand(value)
         self.writable(split)[0][...] = lined_up(value, self.ndim) if split else value
 
-    # ---------------------------------------------------------------------------------------------------------- indexing
+    # ------------------------------------------------------------------------------------------------------- indexing
 
     def __getitem__(self, key: Any) -> Any:
         parts = key if type(key) is tuple else (key,)
@@ -235,10 +239,9 @@ class Batched(raw.lib.mixins.NDArrayOperatorsMixin):  # type: ignore[misc]
     def prepared(self, parts: tuple[Any, ...]) -> tuple[Batched, list[Any]]:
         """The view that slices and None in an index make, and for each of its dimensions an array or a full slice."""
         parts = tuple(raw.asarray(p) if isinstance(p, list) else p for p in parts)
-        masks = [p for p in parts if isinstance(p, ndarray) and p.dtype == bool]
-        if any(self.operand(mask)[1] for mask in masks):
+        if any(_is_mask(p) and self.operand(p)[1] for p in parts):
             raise self.level.refuse("how many elements a mask picks depends on the slice")
-        used = sum(p.ndim if isinstance(p, ndarray) and p.dtype == bool else p is not None and p is not Ellipsis for p in parts)
+        used = sum(p.ndim if _is_mask(p) else p is not None and p is not Ellipsis for p in parts)
         dots = next((i for i, p in enumerate(parts) if p is Ellipsis), len(parts))
         parts = (*parts[:dots], *[ALL] * (self.ndim - used), *parts[dots + 1:])
         plain: list[Any] = []
@@ -248,16 +251,16 @@ class Batched(raw.lib.mixins.NDArrayOperatorsMixin):  # type: ignore[misc]
                 plain.append(p)
                 index.append(ALL)
             else:
-                found = raw.nonzero(self.operand(p)[0]) if isinstance(p, ndarray) and p.dtype == bool else [p]
+                found = raw.nonzero(self.operand(p)[0]) if _is_mask(p) else [p]
                 plain += [ALL] * len(found)
                 index += found
         return self.through(self.twin[tuple(plain)]), index
 
     def across(self, index: list[Any]) -> tuple[tuple[Any, ...], tuple[int, ...], tuple[Any, Any]]:
-        """How slices are indexed by arrays that differ between them: the index, the shape for one slice, and where dimensions go.
+        """How slices are indexed by arrays that differ between them: the index, one slice's shape, where dimensions go.
 
-        With the numbers of the slices as one more array NumPy puts what is picked first, after these; in a slice it comes where the
-        arrays are, if they stand together.
+        With the numbers of the slices as one more array NumPy puts what is picked first, after these; in a slice it
+        comes where the arrays are, if they stand together.
         """
         arrays = {d: self.operand(p) for d, p in enumerate(index) if p is not ALL}
         ndim = max(raw.ndim(v) - split for v, split in arrays.values())
@@ -265,7 +268,8 @@ class Batched(raw.lib.mixins.NDArrayOperatorsMixin):  # type: ignore[misc]
         together = max(arrays) - min(arrays) + 1 == len(arrays)
         lead = min(arrays) if together else 0
         numbers = raw.arange(self.level.size).reshape((-1,) + (1,) * ndim)
-        key = (numbers, *(ALL if d not in arrays else lined_up(arrays[d][0], ndim) if arrays[d][1] else arrays[d][0] for d in range(len(index))))
+        lined = {d: lined_up(v, ndim) if split else v for d, (v, split) in arrays.items()}
+        key = (numbers, *(lined.get(d, ALL) for d in range(len(index))))
         rest = [n for d, n in enumerate(self.shape) if d not in arrays]
         moved = tuple(range(1, 1 + ndim)), tuple(range(1 + lead, 1 + lead + ndim))
         return key, (*rest[:lead], *picked, *rest[lead:]), moved
@@ -287,7 +291,7 @@ class Batched(raw.lib.mixins.NDArrayOperatorsMixin):  # type: ignore[misc]
         key, shape, (found, wanted) = self.across(index)
         values[key] = raw.moveaxis(self.level.spread(given, shape), wanted, found)
 
-    # ---------------------------------------------------------------------------------------------------- NumPy's protocols
+    # ---------------------------------------------------------------------------------------------- NumPy's protocols
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> Any:
         return RULES["ufunc"](ufunc, method, inputs, settings)
@@ -295,9 +299,10 @@ class Batched(raw.lib.mixins.NDArrayOperatorsMixin):  # type: ignore[misc]
     def __array_function__(self, function: Any, types: Any, arguments: Any, settings: Any) -> Any:
         return RULES["function"](function, arguments, settings)
 
-    # ----------------------------------------------------------------------------------------------------- NumPy's methods
+    # ------------------------------------------------------------------------------------------------ NumPy's methods
 
-    def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True) -> Batched:
+    def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True,
+               copy: bool = True) -> Batched:
         if not copy and self.dtype == dtype:
             return self
         values, split = self.values()
@@ -365,7 +370,7 @@ class Batched(raw.lib.mixins.NDArrayOperatorsMixin):  # type: ignore[misc]
 
     @property
     def imag(self) -> Batched:
-        return self.through(self.twin.imag) if self.dtype.kind == "c" else raw.zeros_like(self)  # type: ignore[no-any-return]
+        return self.through(self.twin.imag) if self.dtype.kind == "c" else raw.zeros_like(self)
 
     @imag.setter
     def imag(self, value: Any) -> None:
@@ -409,12 +414,13 @@ def _by_value(name: str, what: str) -> Callable[..., Any]:
     return method
 
 
-FUNCTIONS = """sum prod max min mean var std any all argmax argmin cumsum cumprod argsort take repeat round clip trace nonzero
-    searchsorted dot compress choose ptp"""
+FUNCTIONS = """sum prod max min mean var std any all argmax argmin cumsum cumprod argsort take repeat round clip trace
+    nonzero searchsorted dot compress choose ptp"""
 for _name in FUNCTIONS.split():
     setattr(Batched, _name, _by_function(_name))
 for _name, _what in {
-        "__array__": "it is made one of NumPy's arrays", "item": "item() is asked for", "tolist": "tolist() is asked for",
+        "__array__": "it is made one of NumPy's arrays", "item": "item() is asked for",
+        "tolist": "tolist() is asked for",
         "__bool__": "what runs depends on a value: if, while, and, or, not", "__int__": "int(x) is asked for",
         "__float__": "float(x) is asked for", "__complex__": "complex(x) is asked for",
         "tobytes": "its bytes are asked for", "__reduce_ex__": "it is pickled"}.items():

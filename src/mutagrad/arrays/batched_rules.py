@@ -1,7 +1,7 @@
 """What NumPy's functions mean for arrays that hold all slices of a `vmap`.
 
-A rule is given its arguments as arrays of the level around, some of them `split`: with the slices as their first dimension. Where
-none is, the function itself is called. Functions without a rule are called for each slice.
+A rule is given its arguments as arrays of the level around, some of them `Split`: with the slices as their first
+dimension. Where none is, the function itself is called. Functions without a rule are called for each slice.
 """
 from __future__ import annotations
 
@@ -53,12 +53,13 @@ def _map(function: Callable[[Any], Any], tree: Any) -> Any:
     if type(tree) is list and not tree:
         return tree  # which somebody may fill
     if isinstance(tree, (list, tuple)):
-        return type(tree)(*(_map(function, part) for part in tree)) if hasattr(tree, "_fields") else type(tree)(_map(function, part) for part in tree)
+        parts = [_map(function, part) for part in tree]
+        return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
     if isinstance(tree, dict):
         return {k: _map(function, part) for k, part in tree.items()}
-    if parts := _attributes(tree):
+    if attributes := _attributes(tree):
         tree = copy(tree)
-        for name, part in parts.items():
+        for name, part in attributes.items():
             setattr(tree, name, _map(function, part))
         return tree
     return function(tree)
@@ -101,7 +102,8 @@ def _slice(i: int) -> Callable[[Any], Any]:
 
 def _one_by_one(level: Slices, function: Rule, arguments: Any, settings: Any) -> Any:
     """The function called for each slice, its results stacked; so is what it puts into empty lists that it is given."""
-    name, holders = getattr(function, "__name__", "a function"), [k for k, a in enumerate(arguments) if type(a) is list and not a]
+    name = getattr(function, "__name__", "a function")
+    holders = [k for k, a in enumerate(arguments) if type(a) is list and not a]
     found, held = [], []
     for i in range(level.size):
         given = [[] if k in holders else _map(_slice(i), a) for k, a in enumerate(arguments)]
@@ -124,7 +126,7 @@ def _stacked(level: Slices, found: list[Any], name: str) -> Any:
     return fresh(level, raw.stack([raw.asarray(f) if isinstance(f, raw.generic) else f for f in found]), True)
 
 
-# ---------------------------------------------------------------------------------------------------------------- ufuncs
+# ------------------------------------------------------------------------------------------------------------- ufuncs
 
 def _ufunc(ufunc: Any, method: str, inputs: Any, settings: dict[str, Any]) -> Any:
     out = settings.pop("out", None) or ()
@@ -233,7 +235,9 @@ def _matmul(a: Any, b: Any) -> Any:
         if a.ndim == 1:
             return raw.matmul(y, a) if b.ndim == 1 else raw.matmul(a, y)
         if b.ndim == 1:
-            return raw.matmul(y, a.swapaxes(-1, -2)) if a.ndim == 2 else raw.matmul(a, lined_up(y[..., None], a.ndim))[..., 0]
+            if a.ndim == 2:
+                return raw.matmul(y, a.swapaxes(-1, -2))
+            return raw.matmul(a, lined_up(y[..., None], a.ndim))[..., 0]
         return raw.matmul(a, lined_up(y, a.ndim))
     x = a.values
     ndim = max(a.ndim, b.ndim, 2)
@@ -266,7 +270,8 @@ def _function(function: Any, arguments: Any, settings: dict[str, Any]) -> Any:
     return _wrapped(level, rule(function, *given, **settings), True)
 
 
-ABOUT = {raw.shape, raw.ndim, raw.size, raw.may_share_memory, raw.shares_memory, raw.iscomplexobj, raw.isrealobj, raw.result_type, raw.can_cast}
+ABOUT = {raw.shape, raw.ndim, raw.size, raw.may_share_memory, raw.shares_memory, raw.iscomplexobj, raw.isrealobj,
+         raw.result_type, raw.can_cast}
 LIKE = {raw.zeros_like, raw.ones_like, raw.empty_like, raw.zeros, raw.ones, raw.empty}
 NEVER = {raw.nonzero, raw.flatnonzero, raw.argwhere, raw.unique}
 
@@ -285,8 +290,9 @@ def _through(function: Any) -> Rule:
 
 
 VIEWS: dict[Any, Rule] = {function: _through(function) for function in (
-    raw.transpose, raw.moveaxis, raw.swapaxes, raw.squeeze, raw.expand_dims, raw.broadcast_to, raw.diagonal, raw.flip, raw.rollaxis,
-    raw.split, raw.array_split, raw.atleast_1d, raw.atleast_2d, raw.atleast_3d, raw.lib.stride_tricks.sliding_window_view)}
+    raw.transpose, raw.moveaxis, raw.swapaxes, raw.squeeze, raw.expand_dims, raw.broadcast_to, raw.diagonal, raw.flip,
+    raw.rollaxis, raw.split, raw.array_split, raw.atleast_1d, raw.atleast_2d, raw.atleast_3d,
+    raw.lib.stride_tricks.sliding_window_view)}
 VIEWS[raw.reshape] = lambda a, *shape, **settings: a.reshape(*shape)
 VIEWS[raw.ravel] = lambda a, order="C": a.ravel()
 VIEWS[raw.real] = lambda a: a.real
@@ -307,7 +313,8 @@ def _put_along_axis(level: Slices, target: Any, indices: Any, values: Any, axis:
         raise level.refuse("a value of each slice is written to memory that they share")
     given = [_opened(level, v) for v in (indices, values)]
     if not any(isinstance(v, Split) for v in given):
-        raw.put_along_axis(target.writable(False)[0], given[0], given[1], _shifted(axis, target.ndim) if target.values()[1] else axis)
+        memory, split = target.writable(False)
+        raw.put_along_axis(memory, given[0], given[1], _shifted(axis, target.ndim) if split else axis)
         return
     memory = target.writable(True)[0]
     for i in range(level.size):
@@ -339,13 +346,17 @@ def _vector(a: Split) -> Any:
 def _flattening(default: int | None) -> Rule:
     """A function along one dimension; with None, of all elements as a vector."""
     def rule(function: Any, a: Any, axis: Any = default, **settings: Any) -> Any:
-        return function(_vector(a), 1, **settings) if axis is None or not a.ndim else function(a.values, _shifted(axis, a.ndim), **settings)
+        if axis is None or not a.ndim:
+            return function(_vector(a), 1, **settings)
+        return function(a.values, _shifted(axis, a.ndim), **settings)
 
     return rule
 
 
 def _roll(function: Any, a: Any, shift: Any, axis: Any = None) -> Any:
-    return function(_vector(a), shift, 1).reshape(a.values.shape) if axis is None else function(a.values, shift, _shifted(axis, a.ndim))
+    if axis is None:
+        return function(_vector(a), shift, 1).reshape(a.values.shape)
+    return function(a.values, shift, _shifted(axis, a.ndim))
 
 
 def _repeat(function: Any, a: Any, repeats: Any, axis: Any = None) -> Any:
@@ -430,7 +441,9 @@ def _einsum(function: Any, subscripts: str, *operands: Any, **settings: Any) -> 
 def _tensordot(function: Any, a: Any, b: Any, axes: Any = 2) -> Any:
     n = a.ndim if isinstance(a, Split) else raw.ndim(a)
     m = b.ndim if isinstance(b, Split) else raw.ndim(b)
-    pairs = (list(range(n - axes, n)), list(range(axes))) if isinstance(axes, int) else [[x] if isinstance(x, int) else list(x) for x in axes]
+    if isinstance(axes, int):
+        axes = range(n - axes, n), range(axes)
+    pairs = [[x] if isinstance(x, int) else list(x) for x in axes]
     first = [chr(97 + d) for d in range(n)]
     second = [chr(65 + d) for d in range(m)]
     for x, y in zip(*pairs):
@@ -456,30 +469,35 @@ def _fft_one(function: Any, a: Any, n: Any = None, axis: int = -1, norm: Any = N
 _linalg, _transforms = raw.linalg, raw.fft
 TABLE: dict[Any, Rule] = {function: rule for functions, rule in (
     ((raw.where, raw.clip, raw.nan_to_num, raw.round, raw.isclose, raw.angle, raw.sinc, raw.fix, raw.i0), _elementwise),
-    ((raw.sum, raw.prod, raw.max, raw.min, raw.amax, raw.amin, raw.any, raw.all, raw.mean, raw.var, raw.std, raw.count_nonzero, raw.nansum,
-      raw.nanmax, raw.nanmin, raw.nanmean, raw.nanprod, raw.median, raw.nanmedian, raw.ptp), _reduction),
+    ((raw.sum, raw.prod, raw.max, raw.min, raw.amax, raw.amin, raw.any, raw.all, raw.mean, raw.var, raw.std,
+      raw.count_nonzero, raw.nansum, raw.nanmax, raw.nanmin, raw.nanmean, raw.nanprod, raw.median, raw.nanmedian, raw.ptp), _reduction),
     ((raw.argmax, raw.argmin, raw.cumsum, raw.cumprod), _flattening(None)),
     ((raw.sort, raw.argsort), _flattening(-1)),
     ((raw.partition, raw.argpartition), _partition),
     ((raw.concatenate, raw.stack), _join),
     ((raw.tril, raw.triu), _triangle),
-    ((_linalg.inv, _linalg.det, _linalg.slogdet, _linalg.cholesky, _linalg.qr, _linalg.svd, _linalg.eigh, _linalg.eigvalsh, _linalg.eig,
-      _linalg.eigvals, _linalg.pinv, _linalg.matrix_power), _stacks),
-    ((_transforms.fft, _transforms.ifft, _transforms.rfft, _transforms.irfft, _transforms.hfft, _transforms.ihfft), _fft_one),
+    ((_linalg.inv, _linalg.det, _linalg.slogdet, _linalg.cholesky, _linalg.qr, _linalg.svd, _linalg.eigh,
+      _linalg.eigvalsh, _linalg.eig, _linalg.eigvals, _linalg.pinv, _linalg.matrix_power), _stacks),
+    ((_transforms.fft, _transforms.ifft, _transforms.rfft, _transforms.irfft, _transforms.hfft, _transforms.ihfft),
+     _fft_one),
     ((_transforms.fftn, _transforms.ifftn, _transforms.rfftn, _transforms.irfftn), _fft),
-    ((raw.roll,), _roll), ((raw.repeat,), _repeat), ((raw.diff,), _diff), ((raw.take,), _take), ((raw.take_along_axis,), _take_along_axis),
-    ((_linalg.solve,), _solve), ((raw.pad,), _pad), ((raw.einsum,), _einsum), ((raw.tensordot,), _tensordot), ((raw.dot,), _dot),
+    ((raw.roll,), _roll), ((raw.repeat,), _repeat), ((raw.diff,), _diff), ((raw.take,), _take),
+    ((raw.take_along_axis,), _take_along_axis), ((_linalg.solve,), _solve), ((raw.pad,), _pad), ((raw.einsum,), _einsum),
+    ((raw.tensordot,), _tensordot), ((raw.dot,), _dot),
 ) for function in functions}
 
 
 def _each(function: Rule, arguments: Any, level: Slices | None = None) -> Any:
-    """Call a function that was refused for each slice, of the innermost level first: it may be refused again for those around."""
+    """Call a function that was refused for each slice, of the innermost level first; others may refuse it again."""
     level = level or _innermost(arguments)
     return _one_by_one(level, lambda *given, **settings: computed(function, *given), _opened(level, arguments), {})
 
 
 def begin(size: int, since: int, different: bool) -> Slices:
-    """Begin a call of `vmap` over as many slices. `since`: the order of its first node; `different`: each draws its own random numbers."""
+    """Begin a call of `vmap` over as many slices.
+
+    `since` is the order of its first node; if `different`, each slice draws random numbers of its own.
+    """
     level = Slices(size, mode.now.kind, since, different)
     use(level)
     return level

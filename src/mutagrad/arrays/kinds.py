@@ -1,9 +1,10 @@
-"""The seam for other kinds of array than NumPy's: all that the rest of this package asks of memory beyond what NumPy's functions do.
+"""The seam for other kinds of array: what this package asks of memory beyond what NumPy's functions do.
 
 An array of another kind looks like NumPy's to whoever uses it. It answers NumPy's functions by `__array_ufunc__` and
-`__array_function__`, and `isinstance(array, np.ndarray)` by `__class__`; only `type(array)` tells, and only arrays/ asks.
-Besides, it has a method `window` (a view by shape, strides and offset in bytes) and an attribute `level`: what it belongs to,
-a call of `vmap` for example. While a level is on (`mode.now.kind`), arrays that are made anew are of its kind, too.
+`__array_function__`, and `isinstance(array, np.ndarray)` by `__class__`; only `type(array)` tells, and only arrays/
+asks. Besides, it has a method `window` (a view by shape, strides and offset in bytes) and an attribute `level`: what it
+belongs to, a call of `vmap` for example. While a level is on (`mode.now.kind`), arrays that are made anew are of its
+kind, too.
 
 A kind is in use from the first time on that `use` is called; until then this module costs nothing.
 """
@@ -28,7 +29,7 @@ class Refused(NotSupported):
     """Something that arrays of another kind cannot do as they are."""
 
     def instead(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What the function gives, found in another way: by calling it for each slice, for example. Where there is none, raises this."""
+        """Return what the function gives, found in another way, for each slice perhaps. Where there is none, raise this."""
         raise self
 
 
@@ -45,7 +46,7 @@ class Level:
         raise NotImplementedError
 
     def before_user_code(self, name: str, arrays: list[Array]) -> None:
-        """A custom Function of this name is about to be called, which may look at values. Raises Refused if it must not."""
+        """Raise Refused if a custom Function of this name, which may look at values, must not be called with these."""
 
     def drawing(self, source: Any) -> Any:
         """NumPy's generator of random numbers as one that draws for arrays of this kind."""
@@ -81,7 +82,9 @@ def kind_of(values: Iterable[Any]) -> type:
 
 def window(buffer: Array, shape: tuple[int, ...], dtype: Any, offset: int, strides: tuple[int, ...]) -> Array:
     """Return a view of a contiguous array by geometry, in bytes."""
-    made: Array = raw.ndarray(shape, dtype, buffer, offset, strides) if type(buffer) is ndarray else buffer.window(shape, dtype, offset, strides)
+    if type(buffer) is not ndarray:
+        return buffer.window(shape, dtype, offset, strides)
+    made: Array = raw.ndarray(shape, dtype, buffer, offset, strides)
     return made
 
 
@@ -127,12 +130,12 @@ def computed(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def all_values(array: Any) -> Any:
-    """Return the elements as one of NumPy's arrays, of all slices where there are any: to check them, not to compute with."""
+    """Return the elements as one of NumPy's arrays, of all slices where there are any, to check them."""
     return array.level.all_values(array) if hasattr(type(array), "level") else array
 
 
 def remembered(count: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator like `lru_cache`, for functions whose arrays are NumPy's whichever kind is on: others ask for them later."""
+    """Return a decorator like `lru_cache`; arrays that the function makes are NumPy's, whichever kind is on."""
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         return lru_cache(count)(lambda *arguments: call_with({"kind": None}, function, *arguments))
 
@@ -157,7 +160,7 @@ def zeros(shape: tuple[int, ...], dtype: Any, like: Any = None) -> Array:
     return like.level.adopt(raw.zeros(shape, dtype))  # type: ignore[no-any-return]
 
 
-# -------------------------------------------------------------------------- functions of NumPy's that ask no protocol, or have nobody to ask
+# ---------------------------------------------------------------------------- functions of NumPy's that ask no protocol
 
 def _making(function: Callable[..., Array]) -> Callable[..., Array]:
     """A function that makes an array: of the kind that is on."""
@@ -177,7 +180,8 @@ def _full(shape: Any, fill_value: Any, dtype: Any = None, **settings: Any) -> Ar
     return made  # type: ignore[no-any-return]
 
 
-def _converting(function: Callable[..., Array], finish: Callable[[Array, dict[str, Any]], Array]) -> Callable[..., Array]:
+def _converting(function: Callable[..., Array],
+                finish: Callable[[Array, dict[str, Any]], Array]) -> Callable[..., Array]:
     """A function that makes an array of anything."""
     @wraps(function)
     def convert(value: Any, dtype: Any = None, **settings: Any) -> Array:

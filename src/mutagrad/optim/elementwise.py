@@ -27,9 +27,9 @@ class Elementwise(Optimizer):
 
     `step` first looks at everything, then changes the counts, then the memory of all parameters in one pass.
 
-    `formula(numbers, parameter, gradient, *kept)` returns the new values of the parameter and of what is kept, for arrays of
-    real numbers of any kind. `update(numbers, scratch, parameter, gradient, *kept)` is the same for NumPy's, in place and
-    without memory of its own; a subclass that does not define it is slower.
+    `formula(numbers, parameter, gradient, *kept)` returns the new values of the parameter and of what is kept, for
+    arrays of real numbers of any kind. `update(numbers, scratch, parameter, gradient, *kept)` is the same for NumPy's,
+    in place and without memory of its own; a subclass that does not define it is slower.
     """
 
     formula: Callable[..., tuple[Array, ...]]

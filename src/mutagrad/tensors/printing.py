@@ -68,7 +68,7 @@ def format_tensor(array: np.ndarray, *, suffixes: Sequence[str] = (), prefix: st
     if not is_plain(array):
         whole = all_values(array)
         prefix = "BatchedTensor(" if whole.shape != array.shape else prefix
-        return call_with({"kind": None}, format_tensor, whole, suffixes=suffixes, prefix=prefix)  # type: ignore[no-any-return]
+        return call_with({"kind": None}, format_tensor, whole, suffixes=suffixes, prefix=prefix)
     indent = len(prefix)
     return _with_suffixes(prefix + _elements(array, indent), suffixes, indent) + ")"
 

@@ -78,8 +78,10 @@ def _power(a: Array, b: Array) -> Any:
     if a.dtype.kind == "i" and b.size and b.min() < 0:
         whole = np.power(a, np.abs(b))
         return np.where((b >= 0) | (np.abs(a) == 1), whole, np.zeros_like(whole))
-    if not b.ndim and a.ndim and is_plain(b) and a.dtype.char in "fd" and (few := _FEW_FACTORS.get(float(b))) is not None:
-        return few(a)
+    if not b.ndim and a.ndim and is_plain(b) and a.dtype.char in "fd":
+        few = _FEW_FACTORS.get(float(b))
+        if few is not None:
+            return few(a)
     return np.power(a, b)
 
 

@@ -19,9 +19,11 @@ def _leave(a: Any, dim: int, level: Slices) -> Array:
     return raw.moveaxis(values, 0, dim).copy()  # type: ignore[no-any-return]
 
 
-# Each is the other's rule. What all slices share has the sum of their adjoints, and that has the same adjoint for all of them.
-enter_slices = primitive("enter_slices", _enter, settings=("dim", "level"), x=lambda xp, g, dim, level: xp.leave_slices(g, dim, level))
-leave_slices = primitive("leave_slices", _leave, settings=("dim", "level"), x=lambda xp, g, dim, level: xp.enter_slices(g, dim, level))
+# Each is the other's rule. What all slices share has the sum of their adjoints, and that the same one for all of them.
+enter_slices = primitive("enter_slices", _enter, settings=("dim", "level"),
+                         x=lambda xp, g, dim, level: xp.leave_slices(g, dim, level))
+leave_slices = primitive("leave_slices", _leave, settings=("dim", "level"),
+                         x=lambda xp, g, dim, level: xp.enter_slices(g, dim, level))
 total_of_slices = primitive("total_of_slices", lambda a, level: level.total(a), settings=("level",),
                             x=lambda xp, g, level: xp.same_for_slices(g, level))
 same_for_slices = primitive("same_for_slices", lambda a, level: fresh(level, a.copy(), False), settings=("level",),

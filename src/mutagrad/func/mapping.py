@@ -1,0 +1,206 @@
+"""Mapping a function over a dimension: once for all slices, or, where that cannot be, for one after the other."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from ..arrays.batched import OneByOne, Slices
+from ..arrays.batched_rules import begin
+from ..base.errors import BadData, BadValue
+from ..base.modes import call_with
+from ..base.pytree import tree_flatten, tree_unflatten
+from ..core.graph import next_order
+from ..ops.create.create import zeros_like
+from ..ops.math.elementwise import equal
+from ..ops.random.generator import default_generator
+from ..ops.shape.shape import cat, movedim, narrow, select, stack
+from ..ops.shape.slices import enter_slices, leave_slices
+from ..tensors.tensor import Tensor
+
+
+def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *,
+         chunk_size: int | None = None) -> Callable[..., Any]:
+    """Return a function that maps `func` over a dimension of its arguments, and stacks the results.
+
+    `in_dims` says along which dimension each argument is sliced, None that it is not; `out_dims` where the results are
+    stacked. `func` is called once, with tensors that look like one slice and stand for all of them, or for `chunk_size`
+    at a time. Where it needs the value of one slice (`if x > 0`, `x.item()`), it is called for each.
+    """
+    if randomness not in ("error", "different", "same"):
+        raise BadValue(f"vmap: randomness must be 'error', 'different' or 'same', not {randomness!r}")
+    check_chunks("vmap", chunk_size)
+
+    def mapped(*arguments: Any, **settings: Any) -> Any:
+        leaves, spec = tree_flatten(arguments)
+        call = _Call(func, leaves, _spread(in_dims, arguments), spec, settings, out_dims, randomness)
+        size = call.size()
+        if chunk_size is not None and size > chunk_size:
+            return call.in_chunks(size, chunk_size)
+        return call.run(size)
+
+    return mapped
+
+
+def check_chunks(name: str, chunk_size: int | None) -> None:
+    if chunk_size is not None and chunk_size <= 0:
+        raise BadValue(f"{name}: chunk_size should be greater than 0, got {chunk_size}", fix="leave chunk_size out")
+
+
+class _Call(NamedTuple):
+    """One call of a mapped function. `dims` says for each of the leaves along which dimension it is sliced."""
+
+    func: Callable[..., Any]
+    leaves: list[Any]
+    dims: list[int | None]
+    spec: Any
+    settings: dict[str, Any]
+    out_dims: Any
+    randomness: str
+
+    def size(self) -> int:
+        """Return the number of slices."""
+        for x, d in zip(self.leaves, self.dims):
+            if d is not None and (not isinstance(x, Tensor) or not -x.ndim <= d < x.ndim):
+                shape = tuple(getattr(x, "shape", ()))
+                raise BadValue(f"vmap: cannot slice {type(x).__name__} of shape {shape} along dimension {d}",
+                               fix="in_dims=None for it")
+        sizes = {x.shape[d] for x, d in zip(self.leaves, self.dims) if d is not None}
+        if not sizes:
+            raise BadValue("vmap: no argument is sliced", fix="in_dims=0 for at least one argument")
+        if len(sizes) > 1:
+            raise BadValue(f"vmap: the sliced dimensions have sizes {sorted(sizes)}", why="they are sliced together",
+                           fix="make them equal")
+        return int(sizes.pop())
+
+    def run(self, size: int) -> Any:
+        found = self.at_once(size) if size else None
+        return self.one_by_one(size) if found is None else found[0]
+
+    def called(self, leaves: list[Any]) -> Any:
+        return self.func(*tree_unflatten(leaves, self.spec), **self.settings)
+
+    def sliced(self, slice_of: Callable[[Any, int], Any]) -> list[Any]:
+        return [x if d is None else slice_of(x, d) for x, d in zip(self.leaves, self.dims)]
+
+    def in_chunks(self, size: int, chunk_size: int) -> Any:
+        """Return the results for some slices at a time, joined."""
+        found, state = [], default_generator.get_state()
+        for start in range(0, size, chunk_size):
+            if self.randomness == "same":
+                default_generator.set_state(state)
+            length = min(chunk_size, size - start)
+            part = self.sliced(lambda x, d, start=start, length=length: narrow(x, d, start, length))
+            found.append(self._replace(leaves=part).run(length))
+        trees = [tree_flatten(f) for f in found]
+        dims = _result_dims(self.out_dims, found[0], trees[0][0])
+        columns = zip(*(outputs for outputs, _ in trees))
+        joined = [_same(list(c)) if d is None else cat(list(c), d) for c, d in zip(columns, dims)]
+        return tree_unflatten(joined, trees[0][1])
+
+    def at_once(self, size: int) -> tuple[Any] | None:
+        """Return the results of one call for all slices; None where something in it has to be done for each."""
+        level = begin(size, next_order(), self.randomness == "different")
+        drawn = default_generator.get_state()
+        try:
+            found = call_with({"kind": level}, self.inside, level)
+        except OneByOne:
+            if not level.refusals:
+                raise
+        finally:
+            level.open = False
+        if level.refusals:
+            default_generator.set_state(drawn)
+            return None
+        if self.randomness == "error" and not (default_generator.get_state() == drawn).all():
+            raise _draws()
+        return (found,)
+
+    def inside(self, level: Slices) -> Any:
+        entered = self.sliced(lambda x, d: _argument(x, d, level))
+        result = self.called(entered)
+        outputs, spec = tree_flatten(result)
+        dims = _result_dims(self.out_dims, result, outputs)
+        return tree_unflatten([_result(x, d, level) for x, d in zip(outputs, dims)], spec)
+
+    def one_by_one(self, size: int) -> Any:
+        """Return the results of a call for each slice, stacked."""
+        call = self
+        if not size:  # zeros in the place of a slice say what the results would be like
+            call = self._replace(leaves=self.sliced(lambda x, d: zeros_like(x.sum(d, keepdim=True))))
+        results = [call.called(call.sliced(lambda x, d, i=i: select(x, d, i))) for i in self.drawing(size or 1)]
+        trees = [tree_flatten(r) for r in results]
+        dims = _result_dims(self.out_dims, results[0], trees[0][0])
+        columns = [[leaves[k] for leaves, _ in trees] for k in range(len(dims))]
+        stacked = [_same(c) if d is None else narrow(stack(c), 0, 0, size) for c, d in zip(columns, dims)]
+        moved = [x if d in (0, None) else movedim(x, 0, d) for x, d in zip(stacked, dims)]
+        return tree_unflatten(moved, trees[0][1])
+
+    def drawing(self, size: int) -> Iterator[int]:
+        """Yield the numbers of the slices; between them, random numbers are held to what was asked for."""
+        state = None if self.randomness == "different" else default_generator.get_state()
+        for i in range(size):
+            if self.randomness == "same":
+                default_generator.set_state(state)
+            yield i
+            if self.randomness == "error" and not (default_generator.get_state() == state).all():
+                raise _draws()
+
+
+def _argument(x: Tensor, dim: int, level: Slices) -> Any:
+    entered = enter_slices(x, dim, level)
+    entered._array.frozen = True
+    return entered
+
+
+def _result(x: Any, dim: int | None, level: Slices) -> Any:
+    """One result of the function as that of vmap."""
+    if dim is not None:
+        return leave_slices(x, dim if dim >= 0 else dim + x.ndim + 1, level)
+    if not isinstance(x, Tensor) or getattr(x._array, "level", None) is not level:
+        return x
+    if x._array.values()[1]:
+        raise _differs()
+    return select(leave_slices(x, 0, level), 0, 0)
+
+
+def _differs() -> BadValue:
+    return BadValue("vmap: out_dims cannot be None for this result, because every slice has its own", fix="out_dims=0")
+
+
+def _draws() -> BadValue:
+    return BadValue("vmap: the function draws random numbers", why="each slice could draw its own or all the same",
+                    fix="vmap(func, randomness='different')")
+
+
+def _spread(dims: Any, tree: Any) -> list[Any]:
+    """A dimension for each leaf of a tree, from a tree of dimensions that may end higher up."""
+    if dims is None or isinstance(dims, int):
+        return [dims] * len(tree_flatten(tree)[0])
+    if not isinstance(dims, (tuple, list, dict)):
+        raise BadValue(f"vmap: a dimension must be a number or None, not {dims!r}", fix="in_dims=0")
+    if isinstance(tree, dict) and isinstance(dims, dict):
+        return [d for k in tree for d in _spread(dims[k], tree[k])]
+    if not isinstance(tree, (tuple, list)) or len(dims) != len(tree):
+        count = len(tree) if hasattr(tree, "__len__") else 1
+        raise BadValue(f"vmap: dimensions {dims!r} are not compatible with {type(tree).__name__} of {count}")
+    return [d for part, inner in zip(dims, tree) for d in _spread(part, inner)]
+
+
+def _result_dims(out_dims: Any, result: Any, outputs: list[Any]) -> list[Any]:
+    """A dimension for each output of the function."""
+    alone = isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(result, Tensor)
+    dims = _spread(out_dims[0] if alone else out_dims, result)
+    for x, d in zip(outputs, dims):
+        if d is not None and not isinstance(x, Tensor):
+            raise BadData(f"vmap: the function must only return tensors, not {type(x).__name__}",
+                          fix="out_dims=None for it")
+    return dims
+
+
+def _same(values: list[Any]) -> Any:
+    """The one result of all slices."""
+    first = values[0]
+    for value in values:
+        if value is not first and not (equal(value, first) if isinstance(first, Tensor) else value == first):
+            raise _differs()
+    return first
