@@ -470,7 +470,8 @@ _linalg, _transforms = raw.linalg, raw.fft
 TABLE: dict[Any, Rule] = {function: rule for functions, rule in (
     ((raw.where, raw.clip, raw.nan_to_num, raw.round, raw.isclose, raw.angle, raw.sinc, raw.fix, raw.i0), _elementwise),
     ((raw.sum, raw.prod, raw.max, raw.min, raw.amax, raw.amin, raw.any, raw.all, raw.mean, raw.var, raw.std,
-      raw.count_nonzero, raw.nansum, raw.nanmax, raw.nanmin, raw.nanmean, raw.nanprod, raw.median, raw.nanmedian, raw.ptp), _reduction),
+      raw.count_nonzero, raw.nansum, raw.nanmax, raw.nanmin, raw.nanmean, raw.nanprod, raw.median, raw.nanmedian,
+      raw.ptp), _reduction),
     ((raw.argmax, raw.argmin, raw.cumsum, raw.cumprod), _flattening(None)),
     ((raw.sort, raw.argsort), _flattening(-1)),
     ((raw.partition, raw.argpartition), _partition),
@@ -482,8 +483,8 @@ TABLE: dict[Any, Rule] = {function: rule for functions, rule in (
      _fft_one),
     ((_transforms.fftn, _transforms.ifftn, _transforms.rfftn, _transforms.irfftn), _fft),
     ((raw.roll,), _roll), ((raw.repeat,), _repeat), ((raw.diff,), _diff), ((raw.take,), _take),
-    ((raw.take_along_axis,), _take_along_axis), ((_linalg.solve,), _solve), ((raw.pad,), _pad), ((raw.einsum,), _einsum),
-    ((raw.tensordot,), _tensordot), ((raw.dot,), _dot),
+    ((raw.take_along_axis,), _take_along_axis), ((_linalg.solve,), _solve), ((raw.pad,), _pad),
+    ((raw.einsum,), _einsum), ((raw.tensordot,), _tensordot), ((raw.dot,), _dot),
 ) for function in functions}
 
 

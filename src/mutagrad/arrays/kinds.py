@@ -29,7 +29,7 @@ class Refused(NotSupported):
     """Something that arrays of another kind cannot do as they are."""
 
     def instead(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Return what the function gives, found in another way, for each slice perhaps. Where there is none, raise this."""
+        """Return what the function gives, found in another way, for each slice perhaps; or raise this."""
         raise self
 
 

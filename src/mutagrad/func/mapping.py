@@ -79,8 +79,8 @@ class _Call(NamedTuple):
     def called(self, leaves: list[Any]) -> Any:
         return self.func(*tree_unflatten(leaves, self.spec), **self.settings)
 
-    def sliced(self, slice_of: Callable[[Any, int], Any]) -> list[Any]:
-        return [x if d is None else slice_of(x, d) for x, d in zip(self.leaves, self.dims)]
+    def sliced(self, slice_of: Callable[..., Any], *place: int) -> list[Any]:
+        return [x if d is None else slice_of(x, d, *place) for x, d in zip(self.leaves, self.dims)]
 
     def in_chunks(self, size: int, chunk_size: int) -> Any:
         """Return the results for some slices at a time, joined."""
@@ -89,8 +89,7 @@ class _Call(NamedTuple):
             if self.randomness == "same":
                 default_generator.set_state(state)
             length = min(chunk_size, size - start)
-            part = self.sliced(lambda x, d, start=start, length=length: narrow(x, d, start, length))
-            found.append(self._replace(leaves=part).run(length))
+            found.append(self._replace(leaves=self.sliced(narrow, start, length)).run(length))
         trees = [tree_flatten(f) for f in found]
         dims = _result_dims(self.out_dims, found[0], trees[0][0])
         columns = zip(*(outputs for outputs, _ in trees))
@@ -127,7 +126,7 @@ class _Call(NamedTuple):
         call = self
         if not size:  # zeros in the place of a slice say what the results would be like
             call = self._replace(leaves=self.sliced(lambda x, d: zeros_like(x.sum(d, keepdim=True))))
-        results = [call.called(call.sliced(lambda x, d, i=i: select(x, d, i))) for i in self.drawing(size or 1)]
+        results = [call.called(call.sliced(select, i)) for i in self.drawing(size or 1)]
         trees = [tree_flatten(r) for r in results]
         dims = _result_dims(self.out_dims, results[0], trees[0][0])
         columns = [[leaves[k] for leaves, _ in trees] for k in range(len(dims))]
