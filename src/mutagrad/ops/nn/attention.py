@@ -21,7 +21,7 @@ from ...core.storage import TensorBase as Tensor
 from ..math.elementwise import cast, where
 from ..random.generator import default_generator
 from ..reduce.reductions import mean_dims
-from ..shape.shape import cat, chunk, expand, permute, reshape, tensor_argument, transpose, unsqueeze
+from ..shape.shape import cat, chunk, expand, permute, reshape, squeeze, tensor_argument, transpose, unsqueeze
 from .linear import linear
 
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
@@ -407,15 +407,8 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
         raise BadValue(f"{name}: Need attn_mask if specifying the is_causal hint",
                        fix="attn_mask=mutagrad.ones(L, L).triu(1).bool()")
     weights = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else _thirds(in_proj_weight)
-    if any(w is None for w in weights):
-        raise BadValue(f"{name}: the projection of queries, keys or values is missing",
-                       fix="in_proj_weight, or q_proj_weight, k_proj_weight and v_proj_weight")
-    q, k, v = (linear(x, w, b) for x, w, b in zip((query, key, value), weights, _thirds(in_proj_bias)))
-    if (bias_k is None) != (bias_v is None):
-        raise Mismatch(f"{name}: bias_k and bias_v come together", fix="both, or neither")
-    for kind, static in (("key", static_k), ("value", static_v)):
-        if static is not None and bias_k is not None:
-            raise Mismatch(f"{name}: bias cannot be added to static {kind}.", fix="bias_k=None and bias_v=None")
+    q, k, v = _projected(name, (query, key, value), weights, in_proj_bias)
+    _check_biases(name, bias_k, bias_v, static_k, static_v)
     extra = int(bias_k is not None) + int(add_zero_attn)
     if bias_k is not None and bias_v is not None:
         k, v = (cat([x, expand(b, 1, batch, width)]) for x, b in ((k, bias_k), (v, bias_v)))
@@ -435,9 +428,23 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
     out = linear(reshape(permute(out, 2, 0, 1, 3), length, batch, width), out_proj_weight, out_proj_bias)
     if seen is not None and average_attn_weights:
         seen = mean_dims(seen, (1,), False)
-    if not batched:
-        out, seen = reshape(out, length, width), None if seen is None else reshape(seen, *seen._array.shape[1:])
-    return out, seen
+    return (out, seen) if batched else (squeeze(out, 1), None if seen is None else squeeze(seen, 0))
+
+
+def _projected(name: str, inputs: Sequence[Tensor], weights: Sequence[Tensor | None], bias: Tensor | None) -> list[Any]:
+    if any(w is None for w in weights):
+        raise BadValue(f"{name}: the projection of queries, keys or values is missing",
+                       fix="in_proj_weight, or q_proj_weight, k_proj_weight and v_proj_weight")
+    return [linear(x, w, b) for x, w, b in zip(inputs, weights, _thirds(bias))]
+
+
+def _check_biases(name: str, bias_k: Tensor | None, bias_v: Tensor | None, static_k: Tensor | None,
+                  static_v: Tensor | None) -> None:
+    if (bias_k is None) != (bias_v is None):
+        raise Mismatch(f"{name}: bias_k and bias_v come together", fix="both, or neither")
+    for kind, static in (("key", static_k), ("value", static_v)):
+        if static is not None and bias_k is not None:
+            raise Mismatch(f"{name}: bias cannot be added to static {kind}.", fix="bias_k=None and bias_v=None")
 
 
 def _check_inputs(name: str, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None,
