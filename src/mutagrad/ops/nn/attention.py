@@ -431,7 +431,7 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
     return (out, seen) if batched else (squeeze(out, 1), None if seen is None else squeeze(seen, 0))
 
 
-def _projected(name: str, inputs: Sequence[Tensor], weights: Sequence[Tensor | None], bias: Tensor | None) -> list[Any]:
+def _projected(name: str, inputs: Sequence[Tensor], weights: Sequence[Any], bias: Tensor | None) -> list[Any]:
     if any(w is None for w in weights):
         raise BadValue(f"{name}: the projection of queries, keys or values is missing",
                        fix="in_proj_weight, or q_proj_weight, k_proj_weight and v_proj_weight")
