@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, NamedTuple
 from weakref import ref
 
@@ -15,13 +16,15 @@ from ..base.provenance import here
 from .arithmetic import ON_ARRAYS, ON_TENSORS
 from .factory import detached, make, window_or_none
 from .fast_sweep import FastSweep
-from .graph import Freed, Hooks, Leaf, Node
+from .graph import UNSEEN, Freed, Hooks, Leaf, Node, positions, positions_in
+from .indexing import put
 from .nans import nan_found
 from .op import RECORDED
 from .saved import SEEN_THROUGH
-from .storage import TensorBase, before_write
+from .storage import TensorBase, before_write, memory_of
 from .sweep import Sweep, SweepAcross, reaching
-from .window import Window, overlaps_itself
+from .window import Whole, Window, overlaps_itself
+from .write import FOLLOW
 
 # Which engine runs: `Sweep` gives the same, plainly.
 SWEEP: type[Sweep] = FastSweep
@@ -238,10 +241,10 @@ def _rows_of_grad(outputs: Any, inputs: Any, grad_outputs: Any, retain_graph: bo
 
 def _derivatives(seeds: list[tuple[Any, Any, Any]], inputs: Sequence[Any], create_graph: bool, retain: bool) -> list[Any]:
     found: list[Any] = [None] * len(inputs)
-    by_node: dict[Any, list[int]] = {}
+    by_node: dict[Any, list[tuple[int, Window | None, Any]]] = {}
     for i, tensor in enumerate(inputs):
         if isinstance(tensor, Node):
-            by_node.setdefault(tensor, []).append(i)
+            by_node.setdefault(tensor, []).append((i, None, None))
             continue
         if not isinstance(tensor, TensorBase):
             raise BadArgument(f"grad: input {i} is {type(tensor).__name__}, not a tensor")
@@ -249,21 +252,30 @@ def _derivatives(seeds: list[tuple[Any, Any, Any]], inputs: Sequence[Any], creat
             raise GradientError(f"grad: input {i}, of shape {tensor._array.shape}, does not require grad",
                                 fix="x.requires_grad_() before computing with it")
         check_separate(tensor, "grad")
-        by_node.setdefault(_place(tensor)[0], []).append(i)
+        for node, window, elements in _places(tensor):
+            by_node.setdefault(node, []).append((i, window, elements))
 
-    def keep(numbers: list[int]) -> Callable[[Any], None]:
+    def keep(node: Any) -> Callable[[Any], None]:
         def take(g: Any) -> None:
             whole = None
-            for i in numbers:
-                window = None if isinstance(inputs[i], Node) else _place(inputs[i])[1]
+            for i, window, elements in by_node[node]:
                 if window is None:
                     found[i] = _shaped_like(inputs[i], g, create_graph)
-                else:  # of all windows on one storage, one buffer
-                    whole = _as_buffer(inputs[i], g, create_graph) if whole is None else whole
-                    found[i] = ON_TENSORS.take(whole, window, False) if create_graph else make(ON_ARRAYS.take(whole, window, False))
+                    continue
+                whole = _as_buffer(node, g, create_graph) if whole is None else whole  # one, for all windows on it
+                part = ON_TENSORS.take(whole, window, False) if create_graph else make(ON_ARRAYS.take(whole, window, False))
+                found[i] = part if elements is None else _put_part(found[i], inputs[i], elements, part)
         return take
 
-    run_sweep(seeds, create_graph, retain, None, {node: keep(numbers) for node, numbers in by_node.items()}, True)
+    run_sweep(seeds, create_graph, retain, None, {node: keep(node) for node in by_node}, True)
+    return found
+
+
+def _put_part(found: Any, tensor: Any, elements: Any, part: Any) -> Any:
+    """A gradient of which some elements have been found."""
+    array = tensor._array
+    found = make(np.zeros(array.shape, array.dtype)) if found is None else found
+    put(RECORDED.reshape(found, (array.size,)), (elements,), part, "grad")
     return found
 
 
@@ -290,6 +302,47 @@ def _place(tensor: Any) -> tuple[Any, Window | None]:
     return writer, window_or_none(tensor)
 
 
+def _places(tensor: Any) -> list[tuple[Any, Window | None, Any]]:
+    """The writers whose adjoints a tensor's gradient is made of, the window on each, and which elements it is for.
+
+    That is one, for all of them, but where memory has several histories. What is written in one of them is copied into
+    the others, and each is read by itself: all that reads an element arrives where that element was written.
+    """
+    writer, window = _place(tensor)
+    storage, array = tensor._storage, tensor._array
+    ledger = memory_of(tensor).ledger
+    if ledger is None or ledger.aliases is None or not isinstance(writer, Node) or array.dtype != storage.buffer.dtype:
+        return [(writer, window, None)]
+    places: list[tuple[Any, Window | None, Any]] = []
+    wanted = positions(tensor._offset or 0, array.shape, array.strides, array.itemsize).reshape(-1)
+    elements = np.arange(wanted.size)
+    while isinstance(writer, Node) and writer.previous is not None and wanted.size:
+        inside = np.isin(wanted, positions_in(writer.written, storage.buffer, array.dtype))
+        _add_place(places, writer, storage.buffer, wanted[inside], elements[inside])
+        wanted, elements, writer = wanted[~inside], elements[~inside], writer.previous
+    _add_place(places, writer, storage.buffer, wanted, elements)
+    return places
+
+
+def _add_place(places: list[tuple[Any, Window | None, Any]], writer: Any, buffer: Any, wanted: Any, elements: Any) -> None:
+    """Enters elements at the writer that wrote them; if that is a copy out of another history, at the one it copied."""
+    if isinstance(writer, Node) and writer.op is FOLLOW and writer[0].whole[1] == buffer.dtype:
+        target = np.arange(buffer.size) if writer.written is None else positions_in(writer.written, buffer, buffer.dtype)
+        first = 0 if writer.windows[0] is None else positions_in(writer.windows[0], buffer, buffer.dtype)[0]  # type: ignore[index]
+        copied = np.isin(wanted, target)
+        if copied.any():
+            places.append((writer[0], _picked(writer[0].whole, wanted[copied] - target[0] + first), elements[copied]))
+        wanted, elements = wanted[~copied], elements[~copied]
+    if wanted.size:
+        if writer.whole is UNSEEN:
+            writer.whole = buffer.shape, buffer.dtype
+        places.append((writer, _picked((buffer.shape, buffer.dtype), wanted), elements))
+
+
+def _picked(whole: Whole, places: Any) -> Window:
+    return 0, (prod(whole[0]),), (whole[1].itemsize,), (places,)
+
+
 def _shaped_like(tensor: Any, g: Any, create_graph: bool) -> Any:
     """The adjoint of all that a node wrote, as a tensor of its own."""
     if create_graph:
@@ -297,11 +350,11 @@ def _shaped_like(tensor: Any, g: Any, create_graph: bool) -> Any:
     return make(np.array(g) if isinstance(tensor, Node) else np.array(g, tensor._array.dtype, order="C"))
 
 
-def _as_buffer(tensor: Any, g: Any, create_graph: bool) -> Any:
+def _as_buffer(node: Any, g: Any, create_graph: bool) -> Any:
     """The same as a buffer that windows can be laid over."""
     if create_graph:
         return g if g._offset is None else RECORDED.clone(g)
-    dtype = _place(tensor)[0].whole[1]
+    dtype = node.whole[1]
     return g if g.dtype == dtype and g.flags.c_contiguous else np.array(g, dtype, order="C")
 
 

@@ -188,11 +188,11 @@ def _untangled(offset: int, shape: Shape, strides: Shape, buffer: Any, index: An
     unexpanded = tuple(1 if t == 0 else n for n, t in zip(shape, strides))
     if index is None and not overlaps_itself(unexpanded, strides, item):
         return offset, unexpanded, strides, None
-    places = _positions(offset, shape, strides, item)
+    places = positions(offset, shape, strides, item)
     return 0, (buffer.size,), (item,), (places if index is None else places[index],)
 
 
-def _positions(offset: int, shape: Shape, strides: Shape, item: int) -> Any:
+def positions(offset: int, shape: Shape, strides: Shape, item: int) -> Any:
     """Which elements of a storage a window is, counted from its first."""
     places = np.full(shape, offset // item)
     for d, (n, t) in enumerate(zip(shape, strides)):
@@ -216,7 +216,7 @@ def positions_in(window: Window | None, buffer: Any, unit: Any) -> Any:
     else:
         offset, shape, strides, index = window  # type: ignore[misc]
         index = index.index if index.__class__ is As else index
-        first = _positions(offset, shape, strides, 1)
+        first = positions(offset, shape, strides, 1)
         first = first.reshape(-1) if index is None else first[index].reshape(-1)
     return np.unique(first[:, None] // item + np.arange(size // item))
 

@@ -125,8 +125,8 @@ def end_write(target: Any, node: Node | None) -> Any:
     return target
 
 
-_FOLLOW = Op("copy", None, ("value",), (), {"value": same})
-_FOLLOW.adds = False
+FOLLOW = Op("copy", None, ("value",), (), {"value": same})
+FOLLOW.adds = False
 
 
 def tell_aliases(target: Any, node: Node | None) -> None:
@@ -185,9 +185,9 @@ def _follow(other: Storage, storage: Storage, writer: Writer, window: Window | N
 
 
 def _copy_between(other: Storage, writer: Writer, source: Window | None, target: Window) -> Node:
-    copy, before = new_node(_FOLLOW, (writer,), (source,)), other.writer
+    copy, before = new_node(FOLLOW, (writer,), (source,)), other.writer
     set_write(copy, other, target)
-    if copy.previous is before is not None and before.op is _FOLLOW and before.hooks is None and _same_window(before.written, target):
+    if copy.previous is before is not None and before.op is FOLLOW and before.hooks is None and _same_window(before.written, target):
         copy[-1] = before.previous  # what this overwrites: a loop over the elements of a leaf leaves one of these, not as many as it has turns
     return copy
 
