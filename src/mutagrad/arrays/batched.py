@@ -20,6 +20,7 @@ from typing import Any
 
 from ..base.operands import Array
 from .kinds import Level, Refused, raw, window
+from .numpy import silent
 
 ndarray = raw.ndarray
 ALL = slice(None)
@@ -30,23 +31,26 @@ class OneByOne(Refused):
 
     level: Slices
 
-    def instead(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def forget(self) -> None:
         self.level.refusals.remove(self)
+
+    def instead(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        self.forget()
         return RULES["each"](function, arguments)
 
 
 class Slices(Level):
     """One call of `vmap`: how many slices there are, and the call around it."""
 
-    __slots__ = ("depth", "different", "refusals", "size")
-    different: bool  # each slice draws random numbers of its own
+    __slots__ = ("depth", "refusals", "size", "turns")
+    turns: Turns  # how random numbers are drawn
     refusals: list[OneByOne]  # why the function has to be called for each slice
 
-    def __init__(self, size: int, outer: Any, since: int, different: bool = False) -> None:
+    def __init__(self, size: int, outer: Any, since: int, turns: Turns) -> None:
         super().__init__(outer, since)
         self.size, self.refusals = size, []
-        self.depth: int = 0 if outer is None else outer.depth + 1
-        self.different = different
+        self.depth: int = 0 if outer is None or outer.real is None else outer.real.depth + 1
+        self.turns = turns
 
     def adopt(self, array: Array) -> Array:
         """The same array for all slices, to which each may write."""
@@ -56,10 +60,15 @@ class Slices(Level):
 
     def before_user_code(self, name: str, arrays: list[Any]) -> None:
         if any(type(a) is Batched and a.level is self and a.root.split for a in arrays):
-            raise self.refuse(f"{name} is the user's own, and does not say generate_vmap_rule = True")
+            raise self.refuse(f"{name} is the user's own, and may look at values")
+
+    def before_write_outside(self) -> None:
+        raise self.refuse("memory from outside of the function is written, once for each slice")
 
     def drawing(self, source: Any) -> Any:
-        return Draws(self, source if self.outer is None else self.outer.drawing(source))
+        source = source if self.outer is None else self.outer.drawing(source)
+        self.turns.begin(source)
+        return Draws(self, source)
 
     def all_values(self, array: Any) -> Array:
         values = array.values()[0]
@@ -77,10 +86,39 @@ class Slices(Level):
         values, split = value.values() if type(value) is Batched and value.level is self else (value, False)
         return raw.broadcast_to(lined_up(values, len(shape)) if split else values, (self.size, *shape))
 
+    def index_outside(self, index: tuple[Any, ...]) -> tuple[tuple[Any, ...], int]:
+        """An index that picks what all slices pick by this one, and where in the result the slices are then."""
+        arrays = {d: (p.values() if type(p) is Batched and p.level is self else (p, False))
+                  for d, p in enumerate(index) if isinstance(p, ndarray)}
+        ndim = max(v.ndim - split for v, split in arrays.values())
+        lead = min(arrays) if max(arrays) - min(arrays) + 1 == len(arrays) else 0
+        spread = {d: lined_up(v, ndim) if split else v for d, (v, split) in arrays.items()}
+        first = min(arrays)  # all of it, though none of the slices may differ
+        shape = (self.size, *raw.broadcast_shapes(*(v.shape[split:] for v, split in arrays.values())))
+        spread[first] = raw.broadcast_to(spread[first], shape)
+        return tuple(spread.get(d, p) for d, p in enumerate(index)), lead
+
     def total(self, array: Any) -> Array:
         """The sum of an adjoint over the slices, where it leaves for something that they share."""
         values, split = array.values()
         return raw.sum(values, 0) if split else values * self.size  # type: ignore[no-any-return]
+
+
+class Turns:
+    """How the slices of a `vmap` take turns at generators of random numbers: `same`, each draws the same numbers."""
+
+    def __init__(self, same: bool) -> None:
+        self.same = same
+        self.states: dict[int, tuple[Any, Any]] = {}  # of each generator that has drawn: it, and its state before
+
+    def begin(self, source: Any) -> None:
+        """A generator is about to draw."""
+        self.states.setdefault(id(source.bit_generator), (source.bit_generator, source.bit_generator.state))
+
+    def again(self) -> None:
+        """From the beginning: all of them as they were before."""
+        for generator, state in self.states.values():
+            generator.state = state
 
 
 class Draws:
@@ -95,12 +133,13 @@ class Draws:
 
     def draw(self, method: Callable[..., Any], arguments: Any, settings: Any) -> Any:
         mine = any(type(a) is Batched and a.level is self.level for a in (*arguments, *settings.values()))
-        if not self.level.different and not mine:
+        same = self.level.turns.same
+        if same and not mine:
             return method(*arguments, **settings)
-        state = None if self.level.different else self.bit_generator.state
+        state = self.bit_generator.state
 
         def drawn(*arguments: Any) -> Any:
-            if state is not None:
+            if same:
                 self.bit_generator.state = state
             return method(*arguments, **settings)
 
@@ -294,10 +333,10 @@ class Batched(raw.lib.mixins.NDArrayOperatorsMixin):  # type: ignore[misc]
     # ---------------------------------------------------------------------------------------------- NumPy's protocols
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> Any:
-        return RULES["ufunc"](ufunc, method, inputs, settings)
+        return silent().run(RULES["ufunc"], ufunc, method, inputs, settings)
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, settings: Any) -> Any:
-        return RULES["function"](function, arguments, settings)
+        return silent().run(RULES["function"], function, arguments, settings)
 
     # ------------------------------------------------------------------------------------------------ NumPy's methods
 

@@ -10,7 +10,8 @@ from copy import copy
 from typing import Any
 
 from ..base.modes import call_with, mode
-from .batched import RULES, Batched, Slices, fresh, geometry, lined_up
+from . import parallel
+from .batched import RULES, Batched, Slices, Turns, fresh, geometry, lined_up
 from .kinds import computed, raw, use
 
 ndarray = raw.ndarray
@@ -142,7 +143,9 @@ def _ufunc(ufunc: Any, method: str, inputs: Any, settings: dict[str, Any]) -> An
         lined = [lined_up(v.values, ndim) if isinstance(v, Split) else v for v in given]
         if isinstance(settings.get("where"), Split):
             settings["where"] = lined_up(settings["where"].values, ndim)
-        found = _call(level, ufunc, lined, settings, out, True, ndim)
+        large = not settings and not out and ufunc.nout == 1 and max(raw.size(v) for v in lined) >= parallel.LARGE
+        found = parallel.compute(ufunc, tuple(lined)) if large and _alike(lined) else None
+        found = _call(level, ufunc, lined, settings, out, True, ndim) if found is None else fresh(level, found, True)
     elif ufunc is raw.matmul and method == "__call__":
         found = _into(level, fresh(level, _matmul(*given), True), out)
     elif method in ("reduce", "accumulate") and isinstance(given[0], Split):
@@ -150,6 +153,13 @@ def _ufunc(ufunc: Any, method: str, inputs: Any, settings: dict[str, Any]) -> An
     else:
         found = _into(level, _one_by_one(level, getattr(ufunc, method), given, settings), out)
     return found
+
+
+def _alike(arrays: list[Any]) -> bool:
+    """Whether all have one shape and float type, but for numbers: they are worth several threads."""
+    first = next(a for a in arrays if raw.ndim(a))
+    return all(type(a) is ndarray and a.dtype == first.dtype and a.dtype.char in "fd" and (a.size == 1 or a.shape == first.shape)
+               for a in arrays)
 
 
 def _call(level: Slices, function: Any, given: Any, settings: Any, out: Any, split: bool, ndim: int | None) -> Any:
@@ -413,9 +423,14 @@ def _stacks(function: Any, a: Any, *rest: Any, **settings: Any) -> Any:
 
 
 def _solve(function: Any, a: Any, b: Any) -> Any:
-    if b.ndim == 1:
-        return function(_values(a), _values(b)[..., None])[..., 0]
-    return function(_values(a), _values(b))
+    ndim = max(a.ndim, b.ndim)
+
+    def lined(v: Any) -> Any:
+        values = _values(v)[..., None] if v.ndim == 1 else _values(v)
+        return lined_up(values, max(ndim, 2)) if isinstance(v, Split) else values
+
+    found = function(lined(a), lined(b))
+    return found[..., 0] if b.ndim == 1 else found
 
 
 def _triangle(function: Any, a: Any, k: int = 0) -> Any:
@@ -494,12 +509,9 @@ def _each(function: Rule, arguments: Any, level: Slices | None = None) -> Any:
     return _one_by_one(level, lambda *given, **settings: computed(function, *given), _opened(level, arguments), {})
 
 
-def begin(size: int, since: int, different: bool) -> Slices:
-    """Begin a call of `vmap` over as many slices.
-
-    `since` is the order of its first node; if `different`, each slice draws random numbers of its own.
-    """
-    level = Slices(size, mode.now.kind, since, different)
+def begin(size: int, since: int, turns: Turns) -> Slices:
+    """Begin a call of `vmap` over as many slices. `since` is the order of its first node."""
+    level = Slices(size, mode.now.kind, since, turns)
     use(level)
     return level
 

@@ -16,9 +16,9 @@ from typing import Any
 from weakref import WeakSet
 
 from ..base.errors import NotSupported
-from ..base.modes import call_with, mode
+from ..base.modes import OTHER_KIND, call_with, mode
 from ..base.operands import Array
-from .numpy import np
+from .numpy import add_at as numpys_add_at, np
 from .openblas_env import numpy
 
 raw: Any = numpy  # as it is, whatever kinds there are
@@ -27,6 +27,9 @@ ndarray: Any = raw.ndarray
 
 class Refused(NotSupported):
     """Something that arrays of another kind cannot do as they are."""
+
+    def forget(self) -> None:
+        """Another way was found."""
 
     def instead(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Return what the function gives, found in another way, for each slice perhaps; or raise this."""
@@ -41,9 +44,17 @@ class Level:
         self.outer, self.since = outer, since
         self.open = True  # it is still on
 
+    @property
+    def real(self) -> Any:
+        """The innermost level around that has arrays of its own: this one, as a rule."""
+        return self
+
     def adopt(self, array: Array) -> Array:
         """An array of this kind with the values of one of NumPy's, whose memory it may take."""
         raise NotImplementedError
+
+    def before_write_outside(self) -> None:
+        """Memory that is older than this level is about to change. Raise Refused if it must not."""
 
     def before_user_code(self, name: str, arrays: list[Array]) -> None:
         """Raise Refused if a custom Function of this name, which may look at values, must not be called with these."""
@@ -54,6 +65,10 @@ class Level:
 
     def all_values(self, array: Array) -> Array:
         """All elements as one of NumPy's arrays, to check them."""
+        raise NotImplementedError
+
+    def index_outside(self, index: tuple[Any, ...]) -> tuple[tuple[Any, ...], int]:
+        """What an index with arrays of this kind means outside, and along which dimension adjoints lie there."""
         raise NotImplementedError
 
     def total(self, array: Array) -> Array:
@@ -88,10 +103,16 @@ def window(buffer: Array, shape: tuple[int, ...], dtype: Any, offset: int, strid
     return made
 
 
+def real_kind() -> Any:
+    """Return the level that is on and has arrays of its own; None if there is none on this thread."""
+    level = mode.now.kind
+    return None if level is None else level.real
+
+
 def of_kind(array: Array) -> Array:
     """Return an array as one of the kind that is on."""
-    level: Level = mode.now.kind
-    return array if type(array) is not ndarray else level.adopt(array)
+    level: Level | None = mode.now.kind
+    return array if level is None or type(array) is not ndarray else level.adopt(array)
 
 
 def share_memory(a: Array, b: Array) -> bool:
@@ -153,6 +174,18 @@ def anywhere(condition: Array) -> bool:
     return bool(all_values(condition).any())
 
 
+def add_at(array: Array, index: tuple[Any, ...], values: Array) -> None:
+    """`array[index] += values` with every duplicate counted; `index` has an array or a full slice for each dimension."""
+    if is_plain(array, values, *index):
+        numpys_add_at(array, index, values)
+    elif array.dtype.char in "eE":  # a running sum of short floats would stick
+        wide = array.astype(raw.float32)
+        np.add.at(wide, index, values)
+        array[...] = wide
+    else:
+        np.add.at(array, index, values)
+
+
 def zeros(shape: tuple[int, ...], dtype: Any, like: Any = None) -> Array:
     """Return zeros of the kind of another array."""
     if like is None or type(like) is ndarray or not hasattr(type(like), "level"):
@@ -166,8 +199,8 @@ def _making(function: Callable[..., Array]) -> Callable[..., Array]:
     """A function that makes an array: of the kind that is on."""
     @wraps(function)
     def make(*arguments: Any, **settings: Any) -> Array:
-        level, made = mode.now.kind, function(*arguments, **settings)
-        return made if level is None or type(made) is not ndarray else level.adopt(made)
+        made = function(*arguments, **settings)
+        return of_kind(made) if OTHER_KIND else made
 
     return make
 
@@ -185,10 +218,14 @@ def _converting(function: Callable[..., Array],
     """A function that makes an array of anything."""
     @wraps(function)
     def convert(value: Any, dtype: Any = None, **settings: Any) -> Array:
-        if isinstance(value, (list, tuple)) and not is_plain(*value):
-            value = np.stack([v if isinstance(v, ndarray) else raw.asarray(v) for v in value])
-        if is_plain(value):
-            return function(value, dtype, **settings)
+        if not hasattr(type(value), "level"):
+            try:
+                return function(value, dtype, **settings)
+            except Refused as refusal:  # there are others in a list
+                if not isinstance(value, (list, tuple)):
+                    raise
+                refusal.forget()
+                value = np.stack([v if isinstance(v, ndarray) else raw.asarray(v) for v in value])
         return finish(value if dtype is None else value.astype(dtype, copy=False), settings)
 
     return convert

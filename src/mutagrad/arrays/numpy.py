@@ -130,9 +130,6 @@ def add_at(array: Any, index: tuple[Any, ...], values: Any) -> None:
     adds rows ten times as fast again, and elements twice as fast. They read the values while they add; NumPy's own check for
     shared memory is none of theirs.
     """
-    if type(array) is not numpy.ndarray or type(values) is not numpy.ndarray:  # another kind, or a number
-        np.add.at(array, index, values)
-        return
     if np.may_share_memory(array, values):
         values = values.copy()
     if array.dtype.char in "eE" and values.size > 1:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .allocator import keep_memory
+from .kinds import is_plain
 from .numpy import np
 from .threads import get_num_threads, in_spans, in_steps, set_num_threads
 
@@ -71,6 +72,8 @@ def apply(function: Callable[..., Any], arrays: tuple[Any, ...], settings: tuple
 
     Operands may share memory with `out` in any way: all is as if they were read before anything is written.
     """
+    if not is_plain(out, *arrays):
+        return False
     shape = out.shape
     target = out.reshape(-1)
     vectors = [target if a is out else flat(a, shape) for a in arrays]
@@ -105,6 +108,8 @@ STRIP = 16  # columns that a transposed matrix is copied by: what is read of eac
 
 def copy(array: Any) -> Any:
     """A C-contiguous copy."""
+    if not is_plain(array):
+        return array.copy()
     if array.ndim > 1 and abs(array.strides[-1]) > abs(array.strides[-2]) > 0:
         out = np.empty(array.shape, array.dtype)
 
@@ -121,6 +126,8 @@ def copy(array: Any) -> Any:
 
 def reverse(rules: Callable[..., tuple[Any, ...]], xp: Any, g: Any, saved: tuple[Any, ...], inputs: list[Any]) -> list[Any] | None:
     """The adjoints that an elementwise operation's rules give, on several threads; None where they cannot be cut."""
+    if not is_plain(g, *saved):
+        return None
     shape = g.shape
     vectors = [flat(v, shape) if isinstance(v, np.ndarray) else v for v in saved]
     incoming = flat(g, shape)

@@ -30,6 +30,7 @@ from threading import RLock
 from typing import Any
 
 from ..base.errors import BadValue
+from ..base.modes import OTHER_KIND, mode
 from .numpy import SILENT, fp_error, set_fp_state, silent
 
 HEAD_START = 0.1  # how much more the calling thread does: the others have to wake first
@@ -149,12 +150,18 @@ def cut(size: int, count: int) -> list[slice]:
     return [slice(start, stop) for start, stop in pairwise(ends) if start < stop]
 
 
+def other_kind_is_on() -> bool:
+    """Return whether this thread makes arrays of another kind, which the others would not."""
+    level = mode.now.kind
+    return level is not None and level.real is not None
+
+
 def in_spans(size: int, work: Callable[[slice], Any]) -> list[Any]:
     """What `work` gives for slices that together cover range(size), in their order; each on a thread of its own if that can be.
 
     It computes silently on all of them: which error state of NumPy's is in force must not depend on who does the work.
     """
-    first, *others = cut(size, get_num_threads())
+    first, *others = cut(size, 1 if OTHER_KIND and other_kind_is_on() else get_num_threads())
     if not others:
         return [silent().run(work, first)]
     spans = [_Span(work, part) for part in others]

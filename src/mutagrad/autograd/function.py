@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import ref
 
 from ..arrays import np
-from ..arrays.kinds import IN_USE
+from ..arrays.kinds import real_kind
 from ..base.errors import BadArgument, GradientError, ShapeError
-from ..base.modes import UNRECORDED, call_with, mode
+from ..base.modes import OTHER_KIND, UNRECORDED, call_with, mode
 from ..core.factory import detached, linked_alias, make, window_or_none
 from ..core.graph import UNSEEN, Node, Writer
 from ..core.saved import snapshot, source_of, with_history
@@ -279,8 +279,8 @@ class Function(metaclass=_Named):
     @classmethod
     def apply(cls, *arguments: Any) -> Any:
         """Run forward without recording, then record the call as one operation."""
-        if IN_USE and mode.now.kind is not None and not cls.generate_vmap_rule:
-            mode.now.kind.before_user_code(cls.__name__, [a._array for a in arguments if isinstance(a, TensorBase)])
+        if OTHER_KIND and not cls.generate_vmap_rule and (level := real_kind()) is not None:
+            level.before_user_code(cls.__name__, [a._array for a in arguments if isinstance(a, TensorBase)])
         ctx = Context()
         if cls.setup_context is not Function.setup_context:  # which is given the defaults of forward, too
             bound = inspect.signature(cls.forward).bind(*arguments)

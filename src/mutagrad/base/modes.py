@@ -44,7 +44,7 @@ class Modes:
     """All modes of one thread at one time. `outer` is what they were before; `changes` is what differs from that."""
 
     __slots__ = ("anomaly", "anomaly_checks_nan", "autocast_dtype", "cast", "changes", "device", "dispatch_off", "dual",
-                 "entry", "function_modes", "grad_off_below", "inference", "kind", "nan_policy", "outer", "profilers",
+                 "entry", "function_modes", "grad_off_below", "inference", "kind", "kind_below", "nan_policy", "outer", "profilers",
                  "recorded", "saved_hooks", "saved_hooks_refused", "strong_zeros", "sweep")
     recorded: bool  # operations become nodes
     strong_zeros: bool  # a zero adjoint stays zero where a derivative is infinite
@@ -63,6 +63,7 @@ class Modes:
     device: Any  # where new tensors live; None: the CPU
     sweep: Any  # the innermost sweep that is running
     kind: Any  # of which kind new arrays are (see arrays/kinds.py); None: NumPy's own
+    kind_below: bool  # some record from here down has one
     grad_off_below: bool  # some record from here down does not record
     entry: Entry | None  # None: a record of this package's own
     outer: Modes | None
@@ -82,6 +83,9 @@ class Modes:
         self.grad_off_below = before.grad_off_below or not self.recorded
         if self.grad_off_below:
             NOT_RECORDING.add(id(_own.mark))
+        self.kind_below = before.kind_below or self.kind is not None
+        if self.kind_below:
+            OTHER_KIND.add(id(_own.mark))
         if self.function_modes or self.cast is not None:
             DISPATCHING.add(id(_own.mark))
 
@@ -111,15 +115,18 @@ class _Defaults:
 
     recorded, strong_zeros, anomaly, anomaly_checks_nan, nan_policy, inference = True, True, False, True, "warn", False
     dual, saved_hooks, saved_hooks_refused, function_modes, dispatch_off = None, (), (), (), 0
-    cast, autocast_dtype, profilers, device, sweep, kind, grad_off_below = None, None, (), None, None, None, False
+    cast, autocast_dtype, profilers, device, sweep, kind = None, None, (), None, None, None
+    grad_off_below = kind_below = False
 
 
 _DEFAULTS: Any = _Defaults()
 
-# Which threads may have recording off, and which have somebody to ask about calls: by their marks. While these are empty, hot
-# paths need not look up their own thread's modes, which takes five times as long. A mark too many costs time, never a result.
+# Which threads may have recording off, which have somebody to ask about calls, and which make arrays of another kind: by their
+# marks. While these are empty, hot paths need not look up their own thread's modes, which takes five times as long. A mark too
+# many costs time, never a result.
 NOT_RECORDING: set[int] = set()
 DISPATCHING: set[int] = set()
+OTHER_KIND: set[int] = set()
 
 
 class _Mark:
@@ -130,6 +137,7 @@ class _Mark:
     def __del__(self) -> None:
         NOT_RECORDING.discard(id(self))
         DISPATCHING.discard(id(self))
+        OTHER_KIND.discard(id(self))
 
 
 class _Own(threading.local):
@@ -167,6 +175,8 @@ def tidy() -> None:
     now = mode.now
     if NOT_RECORDING and not now.grad_off_below:
         NOT_RECORDING.discard(id(_own.mark))
+    if OTHER_KIND and not now.kind_below:
+        OTHER_KIND.discard(id(_own.mark))
     if DISPATCHING and not now.function_modes and now.cast is None and _asks_nobody(now):
         DISPATCHING.discard(id(_own.mark))
 

@@ -12,7 +12,6 @@ from sys import getrefcount
 from typing import Any
 
 from ..arrays import kinds, np, parallel
-from ..arrays.numpy import add_at
 from ..base.counters import counters
 from ..base.errors import BadArgument, ShapeError
 from .factory import make, view
@@ -22,7 +21,7 @@ from .op import RAW, RECORDED
 from .ownership import SOLE, SOLE_STORAGE
 from .saved import source_of, with_history
 from .storage import Storage, TensorBase, memory_of
-from .window import As, Shape, Whole, Window, broadcast_axes
+from .window import As, Shape, Whole, Window, broadcast_axes, index_of
 
 SMALL = 1024  # elements up to which a sum is simply made anew
 TINY = 64  # elements up to which many adjoints are added in one go
@@ -111,7 +110,7 @@ class Arithmetic:
         if index is None:
             np.add(view, g, view)
         else:
-            add_at(view, index, g)
+            kinds.add_at(view, index, g)
 
     def add(self, holder: list[Any], g: Any) -> Any:
         """Their sum, in the memory of the one in `holder` where nobody else can see that."""
@@ -198,14 +197,14 @@ class RecordedArithmetic(Arithmetic):
         return view(buffer, shape, strides, offset, index.dtype if index.__class__ is As else None)
 
     def take(self, buffer: Any, window: Window, clear: bool) -> Any:
-        part, index = self.view(buffer, window), _picked(window)
+        part, index = self.view(buffer, window), index_of(window)
         g = RECORDED.clone(part) if index is None else read(part, index)
         if clear:
             put(part, index, 0, "take")
         return g
 
     def add_window(self, buffer: Any, window: Window, g: Any) -> None:
-        put(self.view(buffer, window), _picked(window), g, "accumulate", accumulate=True)
+        put(self.view(buffer, window), index_of(window), g, "accumulate", accumulate=True)
 
     def add(self, holder: list[Any], g: Any) -> Any:
         return RECORDED.add(holder.pop(), g)
@@ -225,11 +224,6 @@ class RecordedArithmetic(Arithmetic):
                     g, mine = RECORDED.clone(g), True
                 put(self.view(g, window), None, shown, "hook")
         return g, mine
-
-
-def _picked(window: Window) -> Any:
-    index = None if window.__class__ is int else window[3]  # type: ignore[index]
-    return index.index if index.__class__ is As else index
 
 
 def _lent(storage: Storage) -> bool:

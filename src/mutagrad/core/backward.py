@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 from weakref import ref
 
 from ..arrays import np
-from ..arrays.kinds import anywhere, others
+from ..arrays.kinds import anywhere, others, real_kind
 from ..arrays.numpy import SILENT, fp_state, set_fp_state, silently
 from ..base.errors import BadArgument, BadValue, DTypeError, GradientError, OutOfMemory, ShapeError
 from ..base.locks import new_lock
-from ..base.modes import Modes, mode, tidy
+from ..base.modes import OTHER_KIND, Modes, mode, tidy
 from ..base.provenance import here
 from .arithmetic import ON_ARRAYS, ON_TENSORS
 from .factory import detached, make, window_or_none
@@ -21,7 +21,7 @@ from .indexing import put
 from .nans import nan_found
 from .op import RECORDED
 from .saved import SEEN_THROUGH
-from .storage import TensorBase, before_write, memory_of
+from .storage import TensorBase, before_write, check_inside, memory_of
 from .sweep import Sweep, SweepAcross, reaching
 from .window import Whole, Window, overlaps_itself
 from .write import FOLLOW
@@ -403,6 +403,8 @@ _adding = new_lock()  # several threads may differentiate with respect to one le
 
 def _add_grad(tensor: Any, g: Any, create_graph: bool) -> None:
     """Into `.grad`: in its memory, so whoever holds it sees it; as a new tensor where the sum must have a history."""
+    if OTHER_KIND:
+        check_inside(tensor)
     with _adding:
         old = tensor._grad
         if old is None:
@@ -442,6 +444,8 @@ def _writer(tensor: Any, what: str) -> Node | Leaf:
 def register_hook(tensor: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
     """`hook` sees the adjoint of the tensor as it is now: of this version of its storage, through its window."""
     writer = _writer(tensor, "register_hook")
+    if OTHER_KIND and (level := real_kind()) is not None:
+        level.before_user_code("a hook", [tensor._array])
     check_separate(tensor, "register_hook")
     return enter_hook(writer, hook, window_or_none(tensor))
 

@@ -5,17 +5,22 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..arrays import np
-from ..arrays.kinds import IN_USE, of_kind, window
+from ..arrays.kinds import of_kind, window
 from ..base.errors import GradientError, may_need_much
-from ..base.modes import mode
+from ..base.modes import OTHER_KIND, mode
 from .graph import window_of
-from .storage import Storage, TensorBase, another_history, ndarray, new_storage, part_history, unrecorded_view
+from .storage import MadeInside, Storage, TensorBase, another_history, ndarray, new_storage, part_history, unrecorded_view
 from .window import Window, overlaps_itself
 
 AnyTensor = TypeVar("AnyTensor", bound=TensorBase)
 
 # What generated functions see as globals. `Tensor` is set by tensors/tensor.py, the layer above, and the rest by core/codegen.py.
 SCOPE: dict[str, Any] = {}
+
+
+def stamp_storages(on: bool) -> None:
+    """While arrays of another kind are on, storages of results tell that they were made inside."""
+    SCOPE["Storage"] = MadeInside if on else Storage
 
 
 def results_are(tensor_class: type[TensorBase]) -> None:
@@ -33,7 +38,7 @@ def make(array: Any) -> Any:
         array = np.array(array)
     elif not array.flags.c_contiguous:
         array = in_order(array)
-    if IN_USE and mode.now.kind is not None:
+    if OTHER_KIND:
         array = of_kind(array)
     tensor = object.__new__(SCOPE["Tensor"])
     tensor._array, tensor._offset, tensor._grad = array, None, None

@@ -9,11 +9,11 @@ from sys import _getframe, getrefcount
 from typing import Any
 
 from ..arrays import np
-from ..arrays.kinds import is_plain, pick, share_memory, take_rows
-from ..arrays.numpy import add_at, silent
+from ..arrays.kinds import IN_USE, add_at, is_plain, pick, share_memory, take_rows
+from ..arrays.numpy import silent
 from ..arrays.parallel import LARGE
 from ..base.errors import BadArgument, DTypeError, OutOfMemory, ShapeError
-from ..base.modes import NOT_RECORDING, mode
+from ..base.modes import NOT_RECORDING, OTHER_KIND, mode
 from .dtypes import of_array
 from .factory import SCOPE, make, view, view_of, window_or_none
 from .graph import next_order, window_of
@@ -21,7 +21,7 @@ from .index import index_shape, plain_slice, split_index
 from .op import RECORDED, Op, same
 from .ownership import ASSIGNS, NOBODYS, UNNAMED, is_nobodys
 from .promote import operand_dtype
-from .storage import TensorBase, aliased, has_aliases, memory_of, move_aside
+from .storage import TensorBase, aliased, check_inside, has_aliases, memory_of, move_aside
 from .window import Window, overlaps_itself
 from .write import begin_write, check_cast, check_writable, compute_into, end_write, new_node, set_write
 
@@ -253,6 +253,8 @@ def _set_element(x: Any, key: Any, offset: int, value: Any, unnamed: bool) -> No
     array, storage, source = x._array, x._storage, value._storage
     if source is storage and value._offset == offset:
         return  # the last step of `x[i] += v`
+    if OTHER_KIND:
+        check_inside(x)
     memory = storage.root or storage
     if memory.ledger is not None:
         if memory.ledger.aliases is not None:
@@ -281,6 +283,8 @@ def _set_element(x: Any, key: Any, offset: int, value: Any, unnamed: bool) -> No
         storage.writer = node
     else:
         end_write(x, None)
+    if IN_USE and type(array) is ndarray is not type(value._array):
+        raise value._array.level.refuse("a value of each slice is written to memory that they share")
     array[key] = value._array
 
 

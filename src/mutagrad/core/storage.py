@@ -22,9 +22,10 @@ from typing import Any
 from weakref import ref
 
 from ..arrays import np
-from ..arrays.kinds import share_memory
+from ..arrays.kinds import real_kind, share_memory
 from ..base.counters import counters
 from ..base.locks import new_lock
+from ..base.modes import OTHER_KIND
 from ..base.operands import Array, Operand
 from .window import extent
 
@@ -54,6 +55,15 @@ class Storage:
     def __reduce__(self) -> Any:
         """Pickled as its buffer, once for all the tensors that share it."""
         return _restored, (self.buffer,)
+
+
+class MadeInside(Storage):
+    """One that was made while arrays of another kind were on, by an operation on NumPy's own: it is not from outside of `level`."""
+
+    __slots__ = ("level",)
+
+    def __init__(self) -> None:
+        self.level = real_kind()
 
 
 class Part(Storage):
@@ -401,10 +411,19 @@ def _moved(record: Record, low: int, high: int, array: Any) -> bool:
 
 def before_write(tensor: TensorBase) -> None:
     """Before memory changes without a node: moves saved values aside, and counts the version."""
+    if OTHER_KIND:
+        check_inside(tensor)
     memory = tensor._storage.root or tensor._storage
     if memory.ledger is not None and memory.ledger.records:
         move_aside(memory, tensor)
     memory.version += 1
+
+
+def check_inside(tensor: TensorBase) -> None:
+    """Tells the level of arrays that is on before memory from outside of it changes. It may refuse that."""
+    level, memory = real_kind(), tensor._storage.root or tensor._storage
+    if level is not None and getattr(tensor._array if type(memory) is not MadeInside else memory, "level", None) is not level:
+        level.before_write_outside()
 
 
 class Handed:

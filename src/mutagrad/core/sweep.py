@@ -33,14 +33,14 @@ from itertools import repeat
 from operator import or_
 from typing import TYPE_CHECKING, Any
 
-from ..arrays.kinds import Refused, anywhere
+from ..arrays.kinds import Refused, anywhere, is_plain
 from ..arrays.numpy import fp_error
 from ..base.counters import counters
 from ..base.errors import GradientError
 from ..base.modes import call_with, mode
 from ..base.provenance import describe
 from .graph import Freed, Leaf, Node
-from .window import Whole, Window, covers, shape_of
+from .window import As, Whole, Window, covers, index_of, shape_of
 
 if TYPE_CHECKING:
     from .arithmetic import Arithmetic
@@ -298,7 +298,14 @@ class SweepAcross(Sweep):
     def accumulate(self, node: Any, window: Window | None, g: Any) -> None:
         level = self.arithmetic.level(g)
         while level is not None and not level.open and node.order > level.since:
-            g = self.arithmetic.leave(g)
+            index = index_of(window)
+            if index is not None and not is_plain(*index):
+                offset, shape, strides, picked = window  # type: ignore[misc]
+                index, dim = level.index_outside(index)
+                window = offset, shape, strides, As(picked.dtype, index) if picked.__class__ is As else index
+                g = self.arithmetic.xp.leave_slices(g, dim, level)
+            else:
+                g = self.arithmetic.leave(g)
             level = self.arithmetic.level(g)
         super().accumulate(node, window, g)
 

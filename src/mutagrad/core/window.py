@@ -57,6 +57,12 @@ def covers(window: Window, whole: Whole) -> bool:
     return index is None and prod(shape) == prod(whole[0]) and is_dense(shape, strides, whole[1].itemsize)
 
 
+def index_of(window: Window | None) -> Any:
+    """The index in a window: a tuple of arrays and full slices, or None."""
+    index = window[3] if window.__class__ is tuple else None  # type: ignore[index]
+    return index.index if index.__class__ is As else index
+
+
 def shape_of(window: Window) -> Shape | None:
     """The shape of what lies in the window; None where an index picks from it."""
     if window.__class__ is int:

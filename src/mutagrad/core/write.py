@@ -8,14 +8,14 @@ from typing import Any
 from ..arrays import np, parallel as large
 from ..arrays.numpy import silent
 from ..base.errors import BadArgument, DTypeError, MutagradError, OutOfMemory, ShapeError, WriteError
-from ..base.modes import mode
+from ..base.modes import OTHER_KIND, mode
 from ..base.provenance import OURS
 from .dtypes import of_array
 from .factory import make, whole_memory, window_or_none
 from .graph import UNSEEN, Node, Writer, element_type, next_order, picking, positions_in, window_of
 from .op import Op, forward_for, same, variant
 from .promote import SCALAR_OPERAND, dtype_error, promote, shape_error
-from .storage import Storage, TensorBase, aliases_near, has_aliases, histories, move_aside, same_group, save
+from .storage import Storage, TensorBase, aliases_near, check_inside, has_aliases, histories, move_aside, same_group, save
 from .window import Window, covers, extent, overlaps_itself
 
 
@@ -69,6 +69,8 @@ def begin_write(op: Op, target: Any, tensors: Sequence[Any], arrays: Sequence[An
     `shape` is what the inputs broadcast to, if it is not the target's. Everything that can fail must have failed before:
     nothing is lost by an error. None where the write is not part of the differentiable program.
     """
+    if OTHER_KIND:
+        check_inside(target)
     storage = target._storage
     memory = storage.root or storage
     node = None

@@ -1,19 +1,22 @@
 """Mapping a function over a dimension: once for all slices, or, where that cannot be, for one after the other."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..arrays.batched import OneByOne, Slices
+from ..arrays.batched import OneByOne, Slices, Turns
 from ..arrays.batched_rules import begin
+from ..arrays.kinds import Level
 from ..base.errors import BadData, BadValue
-from ..base.modes import call_with
+from ..base.modes import call_with, mode
+from ..base.operands import Array
 from ..base.pytree import tree_flatten, tree_unflatten
+from ..core.factory import stamp_storages
 from ..core.graph import next_order
 from ..ops.create.create import zeros_like
 from ..ops.math.elementwise import equal
 from ..ops.random.generator import default_generator
-from ..ops.shape.shape import cat, movedim, narrow, select, stack
+from ..ops.shape.shape import cat, movedim, narrow, select, stack, whole_dim
 from ..ops.shape.slices import enter_slices, leave_slices
 from ..tensors.tensor import Tensor
 
@@ -98,20 +101,22 @@ class _Call(NamedTuple):
 
     def at_once(self, size: int) -> tuple[Any] | None:
         """Return the results of one call for all slices; None where something in it has to be done for each."""
-        level = begin(size, next_order(), self.randomness == "different")
-        drawn = default_generator.get_state()
+        turns = Turns(self.randomness == "same") if self.randomness != "error" else NoTurns()
+        level = begin(size, next_order(), turns)
         try:
+            OPEN.append(level)
+            stamp_storages(True)
             found = call_with({"kind": level}, self.inside, level)
         except OneByOne:
             if not level.refusals:
                 raise
         finally:
             level.open = False
+            OPEN.remove(level)
+            stamp_storages(bool(OPEN))
         if level.refusals:
-            default_generator.set_state(drawn)
+            turns.again()
             return None
-        if self.randomness == "error" and not (default_generator.get_state() == drawn).all():
-            raise _draws()
         return (found,)
 
     def inside(self, level: Slices) -> Any:
@@ -126,7 +131,13 @@ class _Call(NamedTuple):
         call = self
         if not size:  # zeros in the place of a slice say what the results would be like
             call = self._replace(leaves=self.sliced(lambda x, d: zeros_like(x.sum(d, keepdim=True))))
-        results = [call.called(call.sliced(select, i)) for i in self.drawing(size or 1)]
+        turns = Turns(self.randomness == "same") if self.randomness != "error" else NoTurns()
+        level = Loop(mode.now.kind, turns)
+        results = []
+        for i in range(size or 1):
+            if turns.same:
+                turns.again()
+            results.append(call_with({"kind": level}, call.called, call.sliced(select, i)))
         trees = [tree_flatten(r) for r in results]
         dims = _result_dims(self.out_dims, results[0], trees[0][0])
         columns = [[leaves[k] for leaves, _ in trees] for k in range(len(dims))]
@@ -134,15 +145,39 @@ class _Call(NamedTuple):
         moved = [x if d in (0, None) else movedim(x, 0, d) for x, d in zip(stacked, dims)]
         return tree_unflatten(moved, trees[0][1])
 
-    def drawing(self, size: int) -> Iterator[int]:
-        """Yield the numbers of the slices; between them, random numbers are held to what was asked for."""
-        state = None if self.randomness == "different" else default_generator.get_state()
-        for i in range(size):
-            if self.randomness == "same":
-                default_generator.set_state(state)
-            yield i
-            if self.randomness == "error" and not (default_generator.get_state() == state).all():
-                raise _draws()
+
+class NoTurns(Turns):
+    """Nobody draws."""
+
+    def __init__(self) -> None:
+        super().__init__(True)
+
+    def begin(self, source: Any) -> None:
+        raise BadValue("vmap: the function draws random numbers", why="each slice could draw its own or all the same",
+                       fix="vmap(func, randomness='different')")
+
+
+class Loop(Level):
+    """What is on while one slice after the other is done: arrays are what they would be without it."""
+
+    def __init__(self, outer: Level | None, turns: Turns) -> None:
+        super().__init__(outer)
+        self.turns = turns
+
+    @property
+    def real(self) -> Any:
+        return None if self.outer is None else self.outer.real
+
+    def adopt(self, array: Array) -> Array:
+        return array if self.outer is None else self.outer.adopt(array)
+
+    def drawing(self, source: Any) -> Any:
+        source = source if self.outer is None else self.outer.drawing(source)
+        self.turns.begin(source)
+        return source
+
+
+OPEN: list[Level] = []  # the calls for all slices at once that are under way, on whatever thread
 
 
 def _argument(x: Tensor, dim: int, level: Slices) -> Any:
@@ -154,7 +189,7 @@ def _argument(x: Tensor, dim: int, level: Slices) -> Any:
 def _result(x: Any, dim: int | None, level: Slices) -> Any:
     """One result of the function as that of vmap."""
     if dim is not None:
-        return leave_slices(x, dim if dim >= 0 else dim + x.ndim + 1, level)
+        return leave_slices(x, whole_dim(dim, x.ndim + 1, "vmap"), level)
     if not isinstance(x, Tensor) or getattr(x._array, "level", None) is not level:
         return x
     if x._array.values()[1]:
@@ -164,11 +199,6 @@ def _result(x: Any, dim: int | None, level: Slices) -> Any:
 
 def _differs() -> BadValue:
     return BadValue("vmap: out_dims cannot be None for this result, because every slice has its own", fix="out_dims=0")
-
-
-def _draws() -> BadValue:
-    return BadValue("vmap: the function draws random numbers", why="each slice could draw its own or all the same",
-                    fix="vmap(func, randomness='different')")
 
 
 def _spread(dims: Any, tree: Any) -> list[Any]:

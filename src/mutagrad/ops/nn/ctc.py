@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...arrays import np
-from ...arrays.numpy import add_at
+from ...arrays.kinds import add_at
 from ...base.errors import BadIndex, BadValue, DTypeError, ShapeError
 from ...base.operands import Array
 from ...core.codegen import primitive

@@ -10,6 +10,7 @@ from ...arrays import np
 from ...arrays.kinds import anywhere, remembered
 from ...arrays.numpy import silenced
 from ...base.errors import BadArgument, BadValue, DTypeError, NotSupported, ShapeError, may_need_much
+from ...base.modes import call_with
 from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.factory import make
@@ -55,7 +56,7 @@ class Taps:
     def transposed(self) -> Taps:
         """The taps of the adjoint: which results an old position went into, and how much of it."""
         if self._transposed is None:
-            self._transposed = self._transpose()
+            self._transposed = call_with({"kind": None}, self._transpose)
             self._transposed._transposed = self
         return self._transposed
 

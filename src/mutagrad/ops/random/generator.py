@@ -8,11 +8,10 @@ from functools import cached_property
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import IN_USE
 from ...arrays.numpy import silently
 from ...base.device import CPU, check_device, device as Device
 from ...base.errors import BadArgument, BadData, BadValue
-from ...base.modes import mode
+from ...base.modes import OTHER_KIND, mode
 from ...core.factory import make
 from ...core.storage import TensorBase as Tensor
 
@@ -39,7 +38,8 @@ class Generator:
     @property
     def source(self) -> Any:
         """What draws: NumPy's generator, for whichever kind of array is on."""
-        return self._source if not IN_USE or mode.now.kind is None else mode.now.kind.drawing(self._source)
+        level = mode.now.kind if OTHER_KIND else None
+        return self._source if level is None else level.drawing(self._source)
 
     @cached_property
     def _source(self) -> Any:

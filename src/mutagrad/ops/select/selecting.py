@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import anywhere, is_plain
-from ...arrays.numpy import add_at
+from ...arrays.kinds import add_at, anywhere, is_plain
 from ...base.errors import BadArgument, BadIndex, BadIndexType, NotSupported, ShapeError, bad_choice, may_need_much
 from ...base.operands import Array
 from ...core.codegen import primitive
