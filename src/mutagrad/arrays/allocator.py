@@ -1,9 +1,11 @@
 """glibc's allocator, asked to keep the memory of large arrays that are freed.
 
-By default it gives blocks of 128 KiB and more back to the system, and the next array pays a page fault for every 4 KiB: more
-than the arithmetic on them. So when the first array of that size is made, and not before, `keep_memory` raises glibc's
-thresholds for mapping and trimming, for the whole process. MUTAGRAD_KEEP_MEMORY=0 in the environment leaves glibc as it is.
-(One arena for all threads would make a little more of the memory reusable, but other threads of the program would wait for it.)
+By default it gives blocks of 128 KiB and more back to the system, and the next array pays a page fault for every 4 KiB:
+more than the arithmetic on them. So when the first array of that size is made, and not before, `keep_memory` raises
+glibc's thresholds for mapping and trimming, for the whole process. MUTAGRAD_KEEP_MEMORY=0 in the environment leaves
+glibc as it is.
+(One arena for all threads would make a little more of the memory reusable, but other threads of the program would wait
+for it.)
 """
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Floats of two bytes: float16, and bfloat16, which is float32 without the last 16 bits of its fraction.
 
-But for plain arithmetic they are computed in float32 and rounded once, as PyTorch does: in float16 2048 + 1 is 2048 and 300 * 300
-infinite, and a result of several steps would be rounded several times. NumPy does not have bfloat16. Its arrays come from ml_dtypes,
-which is looked for when first used; their kind is "V" where that of other floats is "f", and NumPy's functions of them mix badly
-with Python's numbers (bfloat16 times 2.5 is float32).
+But for plain arithmetic they are computed in float32 and rounded once, as PyTorch does: in float16 2048 + 1 is 2048 and
+300 * 300 infinite, and a result of several steps would be rounded several times. NumPy does not have bfloat16. Its
+arrays come from ml_dtypes, which is looked for when first used; their kind is "V" where that of other floats is "f",
+and NumPy's functions of them mix badly with Python's numbers (bfloat16 times 2.5 is float32).
 """
 from __future__ import annotations
 
@@ -30,12 +30,14 @@ def bfloat16_type() -> Any:
 
 def widened(value: Any) -> Any:
     """A short array in float32; anything else as it is."""
-    return value.astype(np.float32) if isinstance(value, (np.ndarray, np.generic)) and value.dtype.char in SHORT else value
+    short = isinstance(value, (np.ndarray, np.generic)) and value.dtype.char in SHORT
+    return value.astype(np.float32) if short else value
 
 
 def rounded(value: Any, dtype: Any) -> Any:
     """A float32 array in a short type; anything else as it is."""
-    return silent().run(value.astype, dtype) if isinstance(value, (np.ndarray, np.generic)) and value.dtype == np.float32 else value
+    single = isinstance(value, (np.ndarray, np.generic)) and value.dtype == np.float32
+    return silent().run(value.astype, dtype) if single else value
 
 
 def in_single(forward: Any, dtype: Any) -> Callable[..., Any]:

@@ -1,8 +1,8 @@
 """Memory exchanged with other array libraries over DLPack, alike for every NumPy.
 
-NumPy 2.0 knows the protocol's first form only, which has no settings, and 2.1.0 takes all memory that comes in the second for
-read-only. The first form cannot say whether memory is read-only, so every NumPy takes it to be; but it may be used only for
-memory that can be written.
+NumPy 2.0 knows the protocol's first form only, which has no settings, and 2.1.0 takes all memory that comes in the
+second for read-only. The first form cannot say whether memory is read-only, so every NumPy takes it to be; but it may
+be used only for memory that can be written.
 """
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def lend(array: Any, stream: Any, max_version: Any, dl_device: Any, copy: bool |
 
 
 def borrow(source: Any) -> Any:
-    """Return an array over the memory of another library's array, or of a capsule; read-only only if its owner says so."""
+    """Return an array over the memory of another library's array or a capsule; read-only only if its owner says so."""
     lender = _Lender(source)
     array = np.from_dlpack(lender)
     return array if array.flags.writeable or lender.says_whether_writable else np.asarray(_Writable(array))
@@ -45,7 +45,7 @@ class _Lender:
 
     def __dlpack__(self, **settings: Any) -> Any:
         capsule = self.source if self.bare else self.source.__dlpack__(**settings if _has_second_form() else {})
-        self.says_whether_writable = "_versioned" in repr(capsule)  # the capsule's name is all that Python can see of it
+        self.says_whether_writable = "_versioned" in repr(capsule)  # Python can see nothing of a capsule but its name
         return capsule
 
     def __dlpack_device__(self) -> Any:

@@ -17,8 +17,8 @@ def scipy(module: str, wanted_by: str) -> Any:
     try:
         return import_module(f"scipy.{module}")
     except ImportError:
-        raise MissingExtra(f"{wanted_by}: needs SciPy, which is not installed", why="NumPy has nothing that computes it",
-                           fix="pip install 'mutagrad[scipy]'") from None
+        raise MissingExtra(f"{wanted_by}: needs SciPy, which is not installed",
+                           why="NumPy has nothing that computes it", fix="pip install 'mutagrad[scipy]'") from None
 
 
 @cache
@@ -59,9 +59,10 @@ def lgamma(a: Any) -> Any:
 
 
 def special(name: str, wanted_by: str = "") -> Callable[..., Any]:
-    """SciPy's special function of this name, found when it is first called; what it returns has the type of what it is given."""
+    """Return SciPy's special function of this name, found when first called; its results have its argument's type."""
     def function(*arrays: Any) -> Any:
-        return np.asarray(getattr(scipy("special", wanted_by or name), name)(*arrays)).astype(arrays[0].dtype, copy=False)
+        found = getattr(scipy("special", wanted_by or name), name)(*arrays)
+        return np.asarray(found).astype(arrays[0].dtype, copy=False)
 
     return function
 
@@ -76,8 +77,10 @@ def has_scipy() -> bool:
 
 def lapack(name: str, dtype: Any, wanted_by: str) -> Any:
     """LAPACK's routine of this name for an element type: `lapack("getrf", a.dtype, "lu")` is dgetrf for doubles."""
-    found = getattr(scipy("linalg.lapack", wanted_by), {"f": "s", "d": "d", "F": "c", "D": "z"}[dtype.char] + name, None)
+    letter = {"f": "s", "d": "d", "F": "c", "D": "z"}[dtype.char]
+    found = getattr(scipy("linalg.lapack", wanted_by), letter + name, None)
     if found is None:
-        raise MissingExtra(f"{wanted_by}: needs SciPy 1.15 or newer", why=f"the one that is installed lacks LAPACK's {name}",
+        raise MissingExtra(f"{wanted_by}: needs SciPy 1.15 or newer",
+                           why=f"the one that is installed lacks LAPACK's {name}",
                            fix="pip install --upgrade 'mutagrad[scipy]'")
     return found

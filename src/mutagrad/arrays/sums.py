@@ -1,9 +1,9 @@
 """Sums of many floats that round little: as exact as PyTorch's, in the time of NumPy's or less.
 
-NumPy adds in pairs only along the memory: down a column it adds one element after the other, and the sum of n of them is off by
-about the square root of n roundings, or by n where all are alike. Here at most some hundred are added one after the other, as a
-product with ones, which BLAS computes as fast as it reads; what that leaves is little, and is added in double. Running sums and
-products are kept in double, as in PyTorch.
+NumPy adds in pairs only along the memory: down a column it adds one element after the other, and the sum of n of them
+is off by about the square root of n roundings, or by n where all are alike. Here at most some hundred are added one
+after the other, as a product with ones, which BLAS computes as fast as it reads; what that leaves is little, and is
+added in double. Running sums and products are kept in double, as in PyTorch.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MANY = 4096  # elements from which a faster way than NumPy's is worth looking fo
 
 
 def add(a: Any, dims: tuple[int, ...], keepdims: bool = False, dtype: Any = None) -> Any:
-    """The sum of a float32, float64 or complex array along dimensions, counted from the first; in its own type unless told."""
+    """Sum a float32, float64 or complex array along dimensions, counted from the first; in its own type unless told."""
     dtype, shape = dtype or a.dtype, a.shape
     if not dims or not a.size:
         return np.add.reduce(a, dims, dtype, keepdims=keepdims)
@@ -34,16 +34,20 @@ def add(a: Any, dims: tuple[int, ...], keepdims: bool = False, dtype: Any = None
             return found.reshape(shape[:start] + shape[end:])
     else:
         found = _add(a, sorted(dims)).astype(dtype, copy=False)
-    return found.reshape([1 if d in dims else n for d, n in enumerate(shape)] if keepdims else [n for d, n in enumerate(shape) if d not in dims])
+    if keepdims:
+        return found.reshape([1 if d in dims else n for d, n in enumerate(shape)])
+    return found.reshape([n for d, n in enumerate(shape) if d not in dims])
 
 
 def _neighbours(a: Any, start: int, end: int, dtype: Any = np.float64) -> Any:
-    """The sums of a contiguous array along dimensions that lie next to each other; `dtype` says how exact they should be."""
+    """Sum a contiguous array along dimensions that lie next to each other; `dtype` says how exact sums should be."""
     shape = a.shape
     if end == a.ndim:
         return _along(a.reshape(prod(shape[:start]), -1) if start != 1 or end != 2 else a)
     inner = prod(shape[end:])
-    return _down(a.reshape(-1, prod(shape[start:end]), inner), dtype) if inner > 1 else _along(a.reshape(prod(shape[:start]), -1))
+    if inner > 1:
+        return _down(a.reshape(-1, prod(shape[start:end]), inner), dtype)
+    return _along(a.reshape(prod(shape[:start]), -1))
 
 
 def _add(a: Any, dims: list[int]) -> Any:
@@ -70,7 +74,10 @@ def _add(a: Any, dims: list[int]) -> Any:
 
 
 def _without_gaps(a: Any, dims: list[int]) -> Any:
-    """A contiguous array with the same sums, smaller where the array can be cut: NumPy adds along the memory, or `FEW` rows at a time."""
+    """Return a contiguous array with the same sums, smaller where the array can be cut.
+
+    NumPy adds along the memory, or `FEW` rows at a time.
+    """
     inner = min(range(a.ndim), key=lambda d: (a.shape[d] == 1, abs(a.strides[d])))
     if inner in dims:
         return np.add.reduce(a, inner, a.dtype, keepdims=True).astype(np.float64, "C")
@@ -80,7 +87,8 @@ def _without_gaps(a: Any, dims: list[int]) -> Any:
         return np.ascontiguousarray(a)
     each = a.shape[d] // groups
     head, rest = a[before + (slice(groups * each),)], a[before + (slice(groups * each, None),)]
-    found = np.add.reduce(head.reshape(*a.shape[:d], groups, each, *a.shape[d + 1:]), d + 1, a.dtype).astype(np.float64, "C")
+    cut = head.reshape(*a.shape[:d], groups, each, *a.shape[d + 1:])
+    found = np.add.reduce(cut, d + 1, a.dtype).astype(np.float64, "C")
     if rest.shape[d]:
         found[before + (slice(rest.shape[d]),)] += rest
     return found
@@ -103,7 +111,7 @@ def _down(a: Any, dtype: Any) -> Any:
 
 
 def _one_by_one(a: Any) -> Any:
-    """The same for so few that their order does not matter: by BLAS, unless matrices are so small that calling it takes longer."""
+    """Sum the same for so few that their order does not matter: by BLAS, unless calling it takes longer than adding."""
     outer, n, inner = a.shape
     if outer == 1 or n * inner >= 1024:
         return np.matmul(np.ones(n, a.dtype), a)
@@ -122,7 +130,8 @@ def _along(a: Any) -> Any:
     each = _divisor(n)
     if each < FEW:
         return row_sums(a)
-    return _along(np.matmul(a.reshape(-1, each), np.ones(each, a.dtype)).reshape(rows, -1).astype(np.float64, copy=False))
+    groups = a.reshape(-1, each)
+    return _along(np.matmul(groups, np.ones(each, a.dtype)).reshape(rows, -1).astype(np.float64, copy=False))
 
 
 @cache
@@ -131,7 +140,7 @@ def _divisor(n: int) -> int:
     return next(d for d in range(GROUP, 0, -1) if n % d == 0)
 
 
-# ------------------------------------------------------------------- of blocks in the cache, on a thread that BLAS should not spread
+# ----------------------------------------------------- of blocks in the cache, on a thread that BLAS should not spread
 
 PIECE = 512  # what NumPy's einsum adds in one go: in several sums side by side, so along a row it may be more
 
@@ -148,9 +157,11 @@ def row_sums(a: Any, b: Any = None) -> Any:
 
 
 def channel_sums(a: Any, b: Any = None) -> Any:
-    """The sums over all but the second of two or three dimensions, in double; of products with another array, if there is one."""
+    """Sum over all but the second of two or three dimensions, in double; of products with another array, if given."""
     if a.ndim == 3:
-        return channel_sums(row_sums(a, b).astype(np.float64)) if a.shape[2] > 1 else channel_sums(a[..., 0], None if b is None else b[..., 0])
+        if a.shape[2] > 1:
+            return channel_sums(row_sums(a, b).astype(np.float64))
+        return channel_sums(a[..., 0], None if b is None else b[..., 0])
     n = len(a)
     groups = n // FEW
     if groups < 2 or a.dtype.char == "d":
@@ -158,10 +169,12 @@ def channel_sums(a: Any, b: Any = None) -> Any:
     each = n // groups
     parts = [v[:groups * each].reshape(groups, each, -1) for v in (a, b) if v is not None]
     found = np.add.reduce(np.einsum("gnc->gc" if b is None else "gnc,gnc->gc", *parts), 0, np.float64)
-    return found if groups * each == n else found + channel_sums(a[groups * each:], None if b is None else b[groups * each:])
+    if groups * each == n:
+        return found
+    return found + channel_sums(a[groups * each:], None if b is None else b[groups * each:])
 
 
-# ----------------------------------------------------------------------------------------------------------------- running
+# -------------------------------------------------------------------------------------------------------------- running
 
 BLOCK = 1 << 14  # elements whose running sums are kept in double at a time
 

@@ -1,7 +1,7 @@
 """What a sweep does to adjoints: take from a window, add to one, own a buffer, sum what was broadcast, call hooks.
 
-`Arithmetic` does it with arrays, `RecordedArithmetic`, for `create_graph=True`, with tensors. Taking, clearing and accumulating are
-then reads and in-place writes like a user's, and the engine differentiates them like any other program.
+`Arithmetic` does it with arrays, `RecordedArithmetic`, for `create_graph=True`, with tensors. Taking, clearing and
+accumulating are then reads and in-place writes like a user's, differentiated like those of any other program.
 """
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Arithmetic:
 
     xp: Any = RAW
 
-    restore: Callable[[Node], Any] | None = None  # how to make what rules compute with out of `node.saved`, if it is not that
+    restore: Callable[[Node], Any] | None = None  # how to make of `node.saved` what rules compute with, if not that
     small: Any = np.ndarray  # of which type small adjoints may simply be added with +
 
     def reshape(self, g: Any, shape: Shape) -> Any:
@@ -70,7 +70,8 @@ class Arithmetic:
         """The one adjoint in `holder` as a C-contiguous buffer that nobody else can see; copied only if need be."""
         g = holder.pop()
         dtype = dtype or g.dtype
-        if getrefcount(g) <= SOLE and g.__class__ is np.ndarray and g.base is None and g.dtype == dtype and g.flags.c_contiguous:
+        if (getrefcount(g) <= SOLE and g.__class__ is np.ndarray and g.base is None and g.dtype == dtype
+                and g.flags.c_contiguous):
             return g
         counters.allocated += g.nbytes
         return np.array(g.real if g.dtype.kind == "c" and dtype.kind != "c" else g, dtype, order="C")
@@ -129,7 +130,7 @@ class Arithmetic:
         return gs.pop()
 
     def call_hooks(self, hooks: Hooks, g: Any) -> tuple[Any, bool]:
-        """Each hook is shown the gradient as the one before left it: the same tensor, where both look through the same window."""
+        """Show each hook the gradient as the one before left it: the same tensor, where both have the same window."""
         mine = True
         for window, group in groupby(hooks.in_order(), itemgetter(1)):
             shown = make(g.copy() if window is None else self.take(g, window, False))
@@ -187,7 +188,8 @@ class RecordedArithmetic(Arithmetic):
         g = holder.pop()
         if dtype is not None and g._array.dtype != dtype:
             return RECORDED.cast(g, dtype)
-        if getrefcount(g) <= SOLE and g._offset is None and getrefcount(g._storage) <= SOLE_STORAGE and not _lent(g._storage):
+        if (getrefcount(g) <= SOLE and g._offset is None and getrefcount(g._storage) <= SOLE_STORAGE
+                and not _lent(g._storage)):
             return g
         return RECORDED.clone(g)
 
@@ -241,7 +243,8 @@ def _checked(answer: Any, shown: Any) -> Any:
     if not isinstance(answer, TensorBase):
         raise BadArgument(f"hook: must return None or a gradient, not {type(answer).__name__}", fix="return g * 2")
     if answer._array.shape != shown._array.shape:
-        raise ShapeError(f"hook: must return a gradient of shape {shown._array.shape}, not {answer._array.shape}", fix="return g.reshape(...)")
+        raise ShapeError(f"hook: must return a gradient of shape {shown._array.shape}, not {answer._array.shape}",
+                         fix="return g.reshape(...)")
     return answer
 
 

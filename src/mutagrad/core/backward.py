@@ -26,7 +26,7 @@ from .window import Window, overlaps_itself
 # Which engine runs: `Sweep` gives the same, plainly.
 SWEEP: type[Sweep] = FastSweep
 
-# -------------------------------------------------------------------------------------------------------------- the seeds
+# ------------------------------------------------------------------------------------------------------------ the seeds
 
 def _seed(tensor: Any, gradient: Any, create_graph: bool) -> Any:
     """The adjoint to start from: given, or ones."""
@@ -37,16 +37,21 @@ def _seed(tensor: Any, gradient: Any, create_graph: bool) -> Any:
     array = tensor._array
     if gradient is None:
         if array.dtype.kind == "c":
-            raise GradientError("backward: grad can be implicitly created only for real scalar outputs, or several real ones, and this is complex",
-                                why="a complex number has two derivatives, one by its real and one by its imaginary part", fix="y.abs().sum().backward()")
+            raise GradientError("backward: grad can be implicitly created only for real scalar outputs, "
+                                "or several real ones, and this is complex",
+                                why="a complex number has two derivatives, "
+                                    "one by its real and one by its imaginary part", fix="y.abs().sum().backward()")
         return make(np.ones(array.shape, array.dtype))
     if not isinstance(gradient, TensorBase):
-        raise BadArgument(f"backward: the gradient must be a tensor, not {type(gradient).__name__}", fix="y.backward(mutagrad.ones_like(y))")
+        raise BadArgument(f"backward: the gradient must be a tensor, not {type(gradient).__name__}",
+                          fix="y.backward(mutagrad.ones_like(y))")
     if gradient._array.shape != array.shape:
-        raise ShapeError(f"backward: Mismatch in shape: the gradient has shape {gradient._array.shape}, the tensor {array.shape}",
+        raise ShapeError("backward: Mismatch in shape: "
+                         f"the gradient has shape {gradient._array.shape}, the tensor {array.shape}",
                          why="it weighs every element of the tensor", fix="y.backward(mutagrad.ones_like(y))")
     if gradient._array.dtype.kind not in "fcV":
-        raise DTypeError(f"backward: the gradient must be of a floating point type, not {gradient._array.dtype.name}", fix="gradient.float()")
+        raise DTypeError("backward: the gradient must be of a floating point type, "
+                         f"not {gradient._array.dtype.name}", fix="gradient.float()")
     if anywhere(np.isnan(gradient._array)):
         nan_found("the gradient to start from has nan in it", None)
     return gradient if gradient._array.dtype == array.dtype else make(silently(gradient._array.astype, array.dtype))
@@ -64,7 +69,7 @@ def _no_history(tensor: Any) -> GradientError:
 
 
 class GradientEdge(NamedTuple):
-    """A place in the graph: what a node wrote. `ownership_token` is a tensor that is still as it was there, if one is known."""
+    """A place in the graph: what a node wrote. `ownership_token` is a tensor still as it was there, if one is known."""
 
     node: Any
     output_nr: int
@@ -74,7 +79,8 @@ class GradientEdge(NamedTuple):
 def get_gradient_edge(tensor: Any) -> GradientEdge:
     """The place in the graph at which a tensor is now, whatever is written to it later."""
     if not tensor.requires_grad:
-        raise GradientError("get_gradient_edge: cannot get the gradient edge of something that does not require grad", fix="x.requires_grad_()")
+        raise GradientError("get_gradient_edge: cannot get the gradient edge of something that does not require grad",
+                            fix="x.requires_grad_()")
     kept = detached(tensor)
     kept._storage.writer = tensor._storage.writer
     return GradientEdge(tensor._storage.writer if tensor.is_leaf else tensor.grad_fn, tensor.output_nr, kept)
@@ -88,7 +94,9 @@ def _at(edge: Any) -> Any:
     if leaf is not None and leaf._storage.writer is edge.node:
         return leaf
     written = getattr(getattr(edge.node, "op", None), "outputs", None)
-    return edge.ownership_token if edge.ownership_token is not None else written[edge.output_nr]() if written else edge.node
+    if edge.ownership_token is not None:
+        return edge.ownership_token
+    return written[edge.output_nr]() if written else edge.node
 
 
 def _listed(tensors: Any) -> list[Any]:
@@ -143,13 +151,14 @@ class Run:
 def running() -> Run:
     """The innermost sweep that is running on this thread."""
     if mode.now.sweep is None:
-        raise GradientError("backward: this can only be asked during the backward pass", fix="ask in a hook, or in a Function's backward")
+        raise GradientError("backward: this can only be asked during the backward pass",
+                            fix="ask in a hook, or in a Function's backward")
     return mode.now.sweep  # type: ignore[no-any-return]
 
 
-def run_sweep(seeds: list[tuple[Any, Any, Any]], create_graph: bool, retain: bool, deposit: Any, wanted: dict[Any, Any], only: bool,
-              edge: dict[Any, Any] | None = None) -> None:
-    """One sweep in the mode that it needs: recorded if `create_graph`; if `only`, of nodes from which something wanted can be reached."""
+def run_sweep(seeds: list[tuple[Any, Any, Any]], create_graph: bool, retain: bool, deposit: Any,
+              wanted: dict[Any, Any], only: bool, edge: dict[Any, Any] | None = None) -> None:
+    """Run one sweep in the mode that it needs: recorded if `create_graph`; if `only`, of nodes that reach `wanted`."""
     arithmetic = ON_TENSORS if create_graph else ON_ARRAYS
     roots = [node for node, _, _ in seeds]
     useful = reaching(roots, wanted) if only else None
@@ -170,9 +179,10 @@ def run_sweep(seeds: list[tuple[Any, Any, Any]], create_graph: bool, retain: boo
         tidy()
 
 
-# ------------------------------------------------------------------------------------------------------------- the answers
+# ---------------------------------------------------------------------------------------------------------- the answers
 
-def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
+def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
+             inputs: Any = None) -> None:
     """Adds the derivatives of the sum of `tensors` to `.grad` of the leaves (or only of `inputs`)."""
     tensors, gradients = _pairs(tensors, grad_tensors)
     seeds = _seeds(tensors, gradients, create_graph)
@@ -184,7 +194,8 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
         return run_sweep(seeds, create_graph, retain, _deposit_recorded if create_graph else _deposit, {}, False)
     inputs = _listed(inputs)
     if not inputs:
-        raise BadValue("backward: inputs cannot be empty", fix="leave it out to differentiate with respect to all leaves")
+        raise BadValue("backward: inputs cannot be empty",
+                       fix="leave it out to differentiate with respect to all leaves")
     found = _derivatives(seeds, inputs, create_graph, retain)
     for tensor, g in zip(inputs, found):
         if g is not None and isinstance(tensor, TensorBase):
@@ -192,8 +203,9 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
             _call_after(tensor._storage.writer, tensor)
 
 
-def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
-         only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False) -> tuple[Any, ...]:
+def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,
+         create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
+         is_grads_batched: bool = False, materialize_grads: bool = False) -> tuple[Any, ...]:
     """The derivatives of the sum of `outputs` with respect to `inputs` as they are now.
 
     >>> import mutagrad as mg
@@ -203,7 +215,8 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     (tensor(12.),)
     """
     if materialize_grads and allow_unused is False:
-        raise BadValue("grad: Expected allow_unused to be True or not passed when materialize_grads=True", fix="leave allow_unused out")
+        raise BadValue("grad: Expected allow_unused to be True or not passed when materialize_grads=True",
+                       fix="leave allow_unused out")
     if is_grads_batched:
         return _rows_of_grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     seeds = _seeds(*_pairs(outputs, grad_outputs), create_graph)
@@ -214,29 +227,36 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     found = _derivatives(seeds, inputs, create_graph, create_graph if retain_graph is None else retain_graph)
     for i, g in enumerate(found):
         if g is None and materialize_grads and isinstance(given[i], GradientEdge):
-            raise GradientError("grad: materialize_grads cannot be used when the given input is a GradientEdge", fix="allow_unused=True gives None for it")
+            raise GradientError("grad: materialize_grads cannot be used when the given input is a GradientEdge",
+                                fix="allow_unused=True gives None for it")
         if g is None and materialize_grads:
             found[i] = make(np.zeros_like(inputs[i]._array)).requires_grad_(create_graph)
         elif g is None and not allow_unused:
             raise GradientError(f"grad: input {i}, {_told(inputs[i])}, has no influence on the outputs as it is now",
-                                why="it was not used, or it was written to after it was used", fix="Set allow_unused=True, which gives None for it")
+                                why="it was not used, or it was written to after it was used",
+                                fix="Set allow_unused=True, which gives None for it")
     return tuple(found)
 
 
-def _rows_of_grad(outputs: Any, inputs: Any, grad_outputs: Any, retain_graph: bool | None, create_graph: bool, *settings: Any) -> tuple[Any, ...]:
+def _rows_of_grad(outputs: Any, inputs: Any, grad_outputs: Any, retain_graph: bool | None, create_graph: bool,
+                  *settings: Any) -> tuple[Any, ...]:
     """Derivatives for each row of `grad_outputs`, put together along a new first dimension."""
     seeds = [] if grad_outputs is None else _listed(grad_outputs)
     counts = {g._array.shape[0] if isinstance(g, TensorBase) and g._array.ndim else 0 for g in seeds}
-    if len(counts) != 1 or not (count := counts.pop()) or [g._array.shape[1:] for g in seeds] != [y._array.shape for y in _listed(outputs)]:
-        raise BadValue("grad: If `is_grads_batched=True`, we interpret the first dimension of each of grad_outputs as the batch dimension: the others must "
-                      "be those of its output, and the first of the same size for all", fix="grad_outputs=mutagrad.eye(y.numel())")
+    if (len(counts) != 1 or not (count := counts.pop())
+            or [g._array.shape[1:] for g in seeds] != [y._array.shape for y in _listed(outputs)]):
+        raise BadValue("grad: If `is_grads_batched=True`, we interpret the first dimension of each of grad_outputs "
+                       "as the batch dimension: the others must be those of its output, and the first of the same size "
+                       "for all", fix="grad_outputs=mutagrad.eye(y.numel())")
     seeds = [g.to(y.dtype) for g, y in zip(seeds, _listed(outputs))]
     keep = create_graph if retain_graph is None else retain_graph
-    rows = [grad(outputs, inputs, [g[i] for g in seeds], keep or i < count - 1, create_graph, True, settings[0], False, settings[1]) for i in range(count)]
+    rows = [grad(outputs, inputs, [g[i] for g in seeds], keep or i < count - 1, create_graph, True,
+                 settings[0], False, settings[1]) for i in range(count)]
     return tuple(None if column[0] is None else RECORDED.stack(column) for column in zip(*rows))
 
 
-def _derivatives(seeds: list[tuple[Any, Any, Any]], inputs: Sequence[Any], create_graph: bool, retain: bool) -> list[Any]:
+def _derivatives(seeds: list[tuple[Any, Any, Any]], inputs: Sequence[Any], create_graph: bool,
+                 retain: bool) -> list[Any]:
     found: list[Any] = [None] * len(inputs)
     by_node: dict[Any, list[int]] = {}
     for i, tensor in enumerate(inputs):
@@ -260,7 +280,8 @@ def _derivatives(seeds: list[tuple[Any, Any, Any]], inputs: Sequence[Any], creat
                     found[i] = _shaped_like(inputs[i], g, create_graph)
                 else:  # of all windows on one storage, one buffer
                     whole = _as_buffer(inputs[i], g, create_graph) if whole is None else whole
-                    found[i] = ON_TENSORS.take(whole, window, False) if create_graph else make(ON_ARRAYS.take(whole, window, False))
+                    found[i] = (ON_TENSORS.take(whole, window, False) if create_graph
+                                else make(ON_ARRAYS.take(whole, window, False)))
         return take
 
     run_sweep(seeds, create_graph, retain, None, {node: keep(numbers) for node, numbers in by_node.items()}, True)
@@ -271,8 +292,10 @@ def check_separate(tensor: Any, what: str) -> None:
     """Raises where elements of a tensor are the same memory, and so have no gradients of their own."""
     array = tensor._array
     if overlaps_itself(array.shape, array.strides, array.itemsize):
-        raise GradientError(f"{what}: a tensor of shape {array.shape} whose elements share memory has no gradient of its own",
-                            why="expand, unfold or as_strided made several of its elements the same", fix="x = x.clone() first")
+        raise GradientError(f"{what}: a tensor of shape {array.shape} whose elements share memory "
+                            "has no gradient of its own",
+                            why="expand, unfold or as_strided made several of its elements the same",
+                            fix="x = x.clone() first")
 
 
 def _told(wanted: Any) -> str:
@@ -306,7 +329,7 @@ def _as_buffer(tensor: Any, g: Any, create_graph: bool) -> Any:
 
 
 def _deposit(leaf: Leaf, holder: list[Any], windowed: bool) -> None:
-    """Adds the adjoint in `holder` to a leaf's `.grad`: that of its storage, or, if `windowed`, of its window on that."""
+    """Add the adjoint in `holder` to a leaf's `.grad`: that of its storage or, if `windowed`, of its window on that."""
     tensor = leaf.tensor()
     if tensor is None:
         return
@@ -319,8 +342,10 @@ def _deposit(leaf: Leaf, holder: list[Any], windowed: bool) -> None:
 
 def _shaped(g: Any, leaf: Leaf, tensor: Any) -> Any:
     if tensor._array.shape != leaf.shape:
-        raise GradientError(f"backward: a leaf of shape {tensor._array.shape} cannot take a gradient of shape {leaf.shape}",
-                            why="its .data was set to a tensor of another shape after it was used", fix="compute again after x.data = ...")
+        raise GradientError(f"backward: a leaf of shape {tensor._array.shape} cannot take a gradient "
+                            f"of shape {leaf.shape}",
+                            why="its .data was set to a tensor of another shape after it was used",
+                            fix="compute again after x.data = ...")
     return g.reshape(leaf.shape)
 
 
@@ -342,7 +367,8 @@ def _call_after(leaf: Any, tensor: Any) -> None:
     after = getattr(leaf, "after", None)
     for hook, in after.in_order() if after else ():
         if hook(tensor) is not None:
-            raise BadArgument("register_post_accumulate_grad_hook: hooks should return None.", fix="x.grad = ..., inside the hook")
+            raise BadArgument("register_post_accumulate_grad_hook: hooks should return None.",
+                              fix="x.grad = ..., inside the hook")
 
 
 _adding = new_lock()  # several threads may differentiate with respect to one leaf
@@ -354,14 +380,15 @@ def _add_grad(tensor: Any, g: Any, create_graph: bool) -> None:
         old = tensor._grad
         if old is None:
             tensor._grad = g
-        elif create_graph or old._storage.writer is not None or overlaps_itself(old._array.shape, old._array.strides, old._array.itemsize):
+        elif (create_graph or old._storage.writer is not None
+                or overlaps_itself(old._array.shape, old._array.strides, old._array.itemsize)):
             tensor._grad = old + g
         else:
             before_write(old)
             np.add(old._array, g._array, old._array)
 
 
-# ------------------------------------------------------------------------------------------------------------------ hooks
+# ---------------------------------------------------------------------------------------------------------------- hooks
 
 class RemovableHandle:
     """What registering a hook returns: `handle.remove()`."""
@@ -403,7 +430,8 @@ def enter_hook(writer: Any, hook: Any, window: Any, key: Any = None) -> Removabl
 def register_after(tensor: Any, hook: Callable[[Any], None]) -> RemovableHandle:
     writer = _writer(tensor, "register_post_accumulate_grad_hook")
     if not isinstance(writer, Leaf):
-        raise GradientError("register_post_accumulate_grad_hook: post accumulate grad hooks cannot be registered on non-leaf tensors",
+        raise GradientError("register_post_accumulate_grad_hook: "
+                            "post accumulate grad hooks cannot be registered on non-leaf tensors",
                             why="only leaves accumulate gradients", fix="x.register_hook(hook)")
     return enter_after(writer, hook)
 
@@ -424,12 +452,12 @@ class _Keeper:
 
     def __call__(self, g: Any) -> None:
         tensor = self.tensor()
-        if tensor is not None and _keeper_of(tensor) in (None, self):  # else it was asked to keep that of a newer version
+        if tensor is not None and _keeper_of(tensor) in (None, self):  # else it was asked for that of a newer version
             _add_grad(tensor, RECORDED.clone(g), mode.grad)
 
 
 def retain_grad(tensor: Any) -> None:
-    """Keeps the gradient of a computed tensor as it is now, and of no older version; a leaf that was written reports as a leaf."""
+    """Keep the gradient of a computed tensor as it is now, not as it was; a leaf that was written reports as a leaf."""
     writer, leaf = _writer(tensor, "retain_grad"), tensor._storage.leaf
     if (leaf is None or leaf.tensor() is not tensor) and not retains_grad(tensor):
         check_separate(tensor, "retain_grad")

@@ -85,7 +85,8 @@ class _NotHeld(dtype):
 
     @property
     def array_type(self) -> Any:  # type: ignore[override]
-        raise DTypeError(f"no tensor can hold elements of type {self.name}", why="NumPy has no such type", fix="float16, bfloat16 or float32")
+        raise DTypeError(f"no tensor can hold elements of type {self.name}", why="NumPy has no such type",
+                         fix="float16, bfloat16 or float32")
 
 
 bool_ = dtype("bool")
@@ -100,13 +101,14 @@ complex32 = chalf = _NotHeld("complex32", COMPLEX, 4)
 half, float_, double, cfloat, cdouble = float16, float32, float64, complex64, complex128
 short, int_, long = int16, int32, int64
 
-ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, float32, float64, complex64, complex128)
+ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, float32, float64, complex64,
+       complex128)
 _BY_ARRAY_TYPE = {d.array_type: d for d in ALL}
 _BY_CHAR = {d.array_type.char: d for d in ALL} | {"E": bfloat16}
 # PyTorch's names of the classes of tensors with such elements.
-CLASS_NAMES = {float32: "FloatTensor", float64: "DoubleTensor", float16: "HalfTensor", bfloat16: "BFloat16Tensor", bool_: "BoolTensor", uint8: "ByteTensor",
-               int8: "CharTensor", int16: "ShortTensor", int32: "IntTensor", int64: "LongTensor", complex64: "ComplexFloatTensor",
-               complex128: "ComplexDoubleTensor"}
+CLASS_NAMES = {float32: "FloatTensor", float64: "DoubleTensor", float16: "HalfTensor", bfloat16: "BFloat16Tensor",
+               bool_: "BoolTensor", uint8: "ByteTensor", int8: "CharTensor", int16: "ShortTensor", int32: "IntTensor",
+               int64: "LongTensor", complex64: "ComplexFloatTensor", complex128: "ComplexDoubleTensor"}
 _BY_CLASS = {name: d for d, name in CLASS_NAMES.items()}
 _PYTHON_TYPES: dict[type, dtype] = {bool: bool_, int: int64, float: float64, complex: complex128}
 
@@ -126,7 +128,8 @@ def set_default_dtype(d: dtype) -> None:
     """
     global _default_float
     if not isinstance(d, dtype) or not d.is_floating_point:
-        raise DTypeError(f"set_default_dtype: {d} is not a floating point type", fix="mutagrad.set_default_dtype(mutagrad.float64)")
+        raise DTypeError(f"set_default_dtype: {d} is not a floating point type",
+                         fix="mutagrad.set_default_dtype(mutagrad.float64)")
     d.array_type  # noqa: B018  raises here if no tensor can be of that type, not when the next one is made
     _default_float = d
 
@@ -136,7 +139,8 @@ def of_array(array_type: Any) -> dtype:
     found = _BY_CHAR.get(array_type.char) or _BY_ARRAY_TYPE.get(array_type)
     if found is None:
         raise BadArgument(f"no tensor can hold elements of type {array_type}",
-                          why="supported are " + ", ".join(d.name for d in (*ALL, bfloat16)), fix="array.astype('float32')")
+                          why="supported are " + ", ".join(d.name for d in (*ALL, bfloat16)),
+                          fix="array.astype('float32')")
     return found
 
 
@@ -152,11 +156,15 @@ def as_dtype(d: Any) -> dtype:
 def not_a_type(d: Any) -> BadArgument:
     name = d if isinstance(d, str) else getattr(d, "__name__", None) or getattr(d, "name", None)
     meant = next((known.name for known in (*ALL, bfloat16) if known.name == name), "float32")
-    return BadArgument(f"{d!r} is not an element type", why="names, and NumPy's types, do not stand for ours", fix=f"dtype=mutagrad.{meant}")
+    return BadArgument(f"{d!r} is not an element type", why="names, and NumPy's types, do not stand for ours",
+                       fix=f"dtype=mutagrad.{meant}")
 
 
 def dtype_of_class(d: Any) -> dtype:
-    """The element type of a class of tensors in PyTorch's older way, or of its name: `"torch.FloatTensor"`; or an element type."""
+    """Return the element type of a class of tensors in PyTorch's older way, or of its name, `"torch.FloatTensor"`.
+
+    An element type stands for itself.
+    """
     if isinstance(d, str):
         found = _BY_CLASS.get(d.rpartition(".")[2])
         if found is None:
@@ -170,7 +178,8 @@ def dtype_of_class(d: Any) -> dtype:
 def _check_types(name: str, *types: Any) -> None:
     for d in types:
         if not isinstance(d, dtype):
-            raise BadArgument(f"{name}: expects element types, got {type(d).__name__}", fix=f"mutagrad.{name}(mutagrad.float32{', ...' * (len(types) - 1)})")
+            raise BadArgument(f"{name}: expects element types, got {type(d).__name__}",
+                              fix=f"mutagrad.{name}(mutagrad.float32{', ...' * (len(types) - 1)})")
 
 
 def promote_types(type1: dtype, type2: dtype) -> dtype:
@@ -219,7 +228,7 @@ def _combine(higher: dtype | None, lower: dtype | None) -> dtype | None:
 
 
 def result_dtype(dimensioned: list[dtype], zero_dim: list[dtype], scalars: list[dtype]) -> dtype:
-    """PyTorch's rule: 0-d tensors count only by category against tensors with dimensions, bare numbers only against both."""
+    """Promote by PyTorch's rule: 0-d tensors count only by category against others, bare numbers only against both."""
     found = None
     for group in (dimensioned, zero_dim, scalars):
         total: dtype | None = None
@@ -230,14 +239,16 @@ def result_dtype(dimensioned: list[dtype], zero_dim: list[dtype], scalars: list[
     return found
 
 
-_BFLOAT16_LIMITS = {"dtype": "bfloat16", "bits": 16, "eps": 2.0**-7, "max": (2 - 2.0**-7) * 2.0**127, "min": -(2 - 2.0**-7) * 2.0**127,
-                    "tiny": 2.0**-126, "smallest_normal": 2.0**-126, "resolution": 0.01}
+_BFLOAT16_LIMITS = {"dtype": "bfloat16", "bits": 16, "eps": 2.0**-7, "max": (2 - 2.0**-7) * 2.0**127,
+                    "min": -(2 - 2.0**-7) * 2.0**127, "tiny": 2.0**-126, "smallest_normal": 2.0**-126,
+                    "resolution": 0.01}
 
 
 # The step at one, the largest, the least and the smallest normal number.
 _FLOAT8_LIMITS: dict[dtype, tuple[float, float, float, float]] = {
     float8_e4m3fn: (2.0 ** -3, 448.0, -448.0, 2.0 ** -6), float8_e4m3fnuz: (2.0 ** -3, 240.0, -240.0, 2.0 ** -7),
-    float8_e5m2: (2.0 ** -2, 57344.0, -57344.0, 2.0 ** -14), float8_e5m2fnuz: (2.0 ** -3, 57344.0, -57344.0, 2.0 ** -15),
+    float8_e5m2: (2.0 ** -2, 57344.0, -57344.0, 2.0 ** -14),
+    float8_e5m2fnuz: (2.0 ** -3, 57344.0, -57344.0, 2.0 ** -15),
     float8_e8m0fnu: (1.0, 2.0 ** 127, 2.0 ** -127, 2.0 ** -127)}
 
 

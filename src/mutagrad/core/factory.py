@@ -14,7 +14,7 @@ from .window import Window, overlaps_itself
 
 AnyTensor = TypeVar("AnyTensor", bound=TensorBase)
 
-# What generated functions see as globals. `Tensor` is set by tensors/tensor.py, the layer above, and the rest by core/codegen.py.
+# What generated functions see as globals. `Tensor` is set by tensors/tensor.py, the layer above, the rest by codegen.
 SCOPE: dict[str, Any] = {}
 
 
@@ -42,7 +42,7 @@ def make(array: Any) -> Any:
 
 
 def view_of(tensor: TensorBase, array: Any, offset: int) -> Any:
-    """A tensor that is another window on the storage of `tensor`. Views need no node; one made in no_grad has no history."""
+    """Return another window on the storage of `tensor`. Views need no node; one made in no_grad has no history."""
     storage = tensor._storage
     if storage.writer is not None and not mode.grad:
         storage = unrecorded_view(storage)
@@ -73,7 +73,7 @@ def whole_memory(memory: Storage) -> Any:
 
 
 def linked_alias(tensor: TensorBase) -> Any:
-    """The same memory with a history of its own, in which what is written to the memory with a record appears all the same."""
+    """Return the same memory with a history of its own, in which recorded writes to the memory appear all the same."""
     result = object.__new__(SCOPE["Tensor"])
     result._array, result._grad = tensor._array, None
     result._storage, result._offset = part_history(tensor, linked=True)
@@ -81,15 +81,16 @@ def linked_alias(tensor: TensorBase) -> Any:
 
 
 def become(tensor: AnyTensor, view: Callable[[Any], Any]) -> AnyTensor:
-    """Makes a tensor another window on its storage: how forms like `t_` change shape in place. Its gradient changes with it."""
+    """Make a tensor another window on its storage, as forms like `t_` do in place. Its gradient changes with it."""
     other, leaf = view(tensor), tensor._storage.leaf
     if leaf is None or leaf.tensor() is not tensor:
         tensor._array, tensor._offset = other._array, other._offset
         return tensor
     array = other._array
     if array.size != tensor._array.size or overlaps_itself(array.shape, array.strides, array.itemsize):
-        raise GradientError(f"a leaf of shape {tensor._array.shape} cannot become a window of shape {array.shape} in place",
-                            why="its gradient is that of all its elements, each once", fix="y = x.detach().clone(), then change y")
+        raise GradientError(f"a leaf of shape {tensor._array.shape} cannot become a window of shape {array.shape} "
+                            "in place", why="its gradient is that of all its elements, each once",
+                            fix="y = x.detach().clone(), then change y")
     grad = None if tensor._grad is None else view(tensor._grad)
     tensor._array, tensor._offset, tensor._grad = array, other._offset, grad
     leaf.see(tensor)

@@ -24,14 +24,14 @@ next_order = count(0, -1).__next__
 class Node(list[Any]):
     """One write: what was computed, from which writers' values, seen through which windows.
 
-    A node is the list of its inputs: the writers of the storages that were read, None where no derivative is wanted. `windows`
-    says which part of each of those storages was read; None stands for a whole one, and for all of them where all are whole.
-    Where only part of its own storage was `written`, the writer before it stands after the inputs. `whole` is the shape and
-    type of its storage, if anybody has looked at a part of that. `saved` is in the order of `op.saves`; a Freed stands there
-    once a sweep has released it. `code` and `at` say where.
+    A node is the list of its inputs: the writers of the storages that were read, None where no derivative is wanted.
+    `windows` says which part of each of those storages was read; None stands for a whole one, and for all of them where
+    all are whole. Where only part of its own storage was `written`, the writer before it stands after the inputs.
+    `whole` is the shape and type of its storage, if anybody has looked at a part of that. `saved` is in the order of
+    `op.saves`; a Freed stands there once a sweep has released it. `code` and `at` say where.
 
-    A list, and windows that are numbers or plain tuples of them, because the cycle collector visits every object that could
-    be part of a cycle again and again while a long program is recorded: this way a write is one such object, not five.
+    A list, and windows that are numbers or plain tuples of them, because the cycle collector visits every object that
+    could be part of a cycle again and again while a long program is recorded: so a write is one such object, not five.
     """
 
     __slots__ = ("op", "windows", "written", "whole", "saved", "order", "code", "at", "hooks", "__weakref__")
@@ -77,7 +77,7 @@ class Node(list[Any]):
 
 
 class Hooks(dict[Any, tuple[Any, ...]]):
-    """The hooks of one node or leaf, by the key of the handle that removes them: each a function and what it is told with."""
+    """The hooks of a node or leaf, by the key of the handle that removes them: each a function and what it is told."""
 
     def enter(self, entry: tuple[Any, ...], key: Any = None) -> Any:
         key = next_key() if key is None else key
@@ -96,8 +96,8 @@ NOT_KEPT = None, -1, None
 class Leaf:
     """Where a sweep ends: a tensor that asked for its gradient, held weakly.
 
-    Small values are copied when they are saved, and a leaf is saved again and again: `kept` is the last copy, of which array and at
-    which version it was made.
+    Small values are copied when they are saved, and a leaf is saved again and again: `kept` is the last copy, of which
+    array and at which version it was made.
     """
 
     __slots__ = ("tensor", "window", "shape", "whole", "order", "hooks", "after", "kept", "__weakref__")
@@ -229,9 +229,10 @@ def picking(buffer: Any, places: Any, unit: Any) -> Window:
 
 # What PyTorch calls the derivatives of operations that have other names here.
 _KNOWN_AS = {
-    "batch_norm": "NativeBatchNorm", "cast_float": "ToCopy", "conv": "Convolution", "cross": "LinalgCross", "cross_entropy": "NllLoss", "det": "LinalgDet",
-    "inv": "LinalgInvEx", "layer_norm": "NativeLayerNorm", "linear": "Mm", "linear_bias": "Addmm", "log1p": "Log1P", "matmul": "Mm",
-    "norm2": "LinalgVectorNorm", "pad": "ConstantPadNd", "square": "Pow"}
+    "batch_norm": "NativeBatchNorm", "cast_float": "ToCopy", "conv": "Convolution", "cross": "LinalgCross",
+    "cross_entropy": "NllLoss", "det": "LinalgDet", "inv": "LinalgInvEx", "layer_norm": "NativeLayerNorm",
+    "linear": "Mm", "linear_bias": "Addmm", "log1p": "Log1P", "matmul": "Mm", "norm2": "LinalgVectorNorm",
+    "pad": "ConstantPadNd", "square": "Pow"}
 
 
 def _class_name(op_name: str) -> str:

@@ -50,7 +50,7 @@ def read(x: Any, index: tuple[Any, ...]) -> Any:
 def getitem(x: Any, key: Any) -> Any:
     """`x[key]`."""
     array = x._array
-    if key.__class__ is int and array.ndim and -(n := len(array)) <= key < n:  # the commonest by far, in loops over elements: no calls
+    if key.__class__ is int and array.ndim and -(n := len(array)) <= key < n:  # the commonest, in loops: no calls
         offset = (x._offset or 0) + (key if key >= 0 else key + n) * array.strides[0]
         if NOT_RECORDING and not mode.now.recorded:
             return view_of(x, array[key, ...], offset)
@@ -75,15 +75,17 @@ def as_value(value: Any, target: Any, name: str) -> Any:
     """What is to be written, as a tensor of the target's type."""
     if not isinstance(value, TensorBase):
         if isinstance(value, (list, tuple)):
-            value = _joined(value, target._array.dtype) if mode.grad and _has_history(value) else RECORDED.as_tensor(value, of_array(target._array.dtype))
+            value = (_joined(value, target._array.dtype) if mode.grad and _has_history(value)
+                     else RECORDED.as_tensor(value, of_array(target._array.dtype)))
         elif isinstance(value, (bool, int, float, complex, np.generic)):
             dtype = target._array.dtype
             if dtype.kind == "u" and isinstance(value, int) and -np.iinfo(dtype).max <= value < 0:
                 value = value % (int(np.iinfo(dtype).max) + 1)  # as in C, and so in PyTorch
             try:
-                return make(silent().run(np.array, value, dtype))  # a number too large for the type becomes inf without a word
+                return make(silent().run(np.array, value, dtype))  # one too large for the type becomes inf silently
             except (TypeError, OverflowError) as error:
-                raise DTypeError(f"{name}: {value!r} cannot be stored as {target._array.dtype.name}", why=str(error)) from None
+                raise DTypeError(f"{name}: {value!r} cannot be stored as {target._array.dtype.name}",
+                                 why=str(error)) from None
         else:
             value = make(np.array(value)) if isinstance(value, ndarray) else _no_value(name, value)
     return value if value._array.dtype is target._array.dtype else RECORDED.cast(value, target._array.dtype)
@@ -91,7 +93,8 @@ def as_value(value: Any, target: Any, name: str) -> Any:
 
 def _has_history(values: Any) -> bool:
     """Whether a list, which may hold others, has tensors in it that were computed."""
-    return any(v._storage.writer is not None if isinstance(v, TensorBase) else isinstance(v, (list, tuple)) and _has_history(v) for v in values)
+    return any(v._storage.writer is not None if isinstance(v, TensorBase)
+               else isinstance(v, (list, tuple)) and _has_history(v) for v in values)
 
 
 def _joined(values: Any, dtype: Any) -> Any:
@@ -120,7 +123,8 @@ def put(target: Any, index: Any, value: Any, name: str, accumulate: bool = False
         v = value._array
     if v.shape != shape and not _fits(v.shape, shape):
         raise ShapeError(f"{name}: a value of shape {v.shape} cannot be written into shape {shape}",
-                         why="it must have that shape or broadcast to it", fix="value.reshape(...), or index the part that has its shape")
+                         why="it must have that shape or broadcast to it",
+                         fix="value.reshape(...), or index the part that has its shape")
     if aliased(value, target) and share_memory(v, array):  # a statement reads before it writes
         v = v.copy()
     if accumulate:
@@ -158,7 +162,8 @@ def _overwritten(shape: tuple[int, ...], index: tuple[Any, ...]) -> Any | None:
     if not arrays or arrays[0].size < 2:
         return None
     dims = tuple(shape[d] for d, p in enumerate(index) if isinstance(p, ndarray))
-    places = np.ravel_multi_index(tuple(a.reshape(-1) for a in arrays), dims) if len(arrays) > 1 else arrays[0].reshape(-1)
+    vectors = tuple(a.reshape(-1) for a in arrays)
+    places = np.ravel_multi_index(vectors, dims) if len(arrays) > 1 else vectors[0]
     if (places[1:] > places[:-1]).all():  # in order, as from a mask: none can be twice
         return None
     _, last = np.unique(places[::-1], return_index=True)
@@ -202,7 +207,8 @@ def setitem(x: Any, key: Any, value: Any) -> None:
             offset = _element_offset(x, key)
         if offset is not None and value._array.dtype is array.dtype:
             return _set_element(x, key, offset, value, unnamed)
-    elif key.__class__ is slice and isinstance(value, TensorBase) and value._storage is x._storage and _is_slice(value, x, plain_slice(key)):
+    elif (key.__class__ is slice and isinstance(value, TensorBase) and value._storage is x._storage
+            and _is_slice(value, x, plain_slice(key))):
         return  # the last step of `x[i:j] += v`, found without a view
     if isinstance(key, TensorBase) and key._array.dtype.kind == "b" and not is_plain(key._array) and not _ndim(value):
         put_where(x, key, value, "setitem")
@@ -212,7 +218,8 @@ def setitem(x: Any, key: Any, value: Any) -> None:
         array, v = view._array, value._array
         if value._storage is view._storage and _is_same_window(view, value):
             return  # the last step of `x[key] += v`, which has already been written through the view
-        if v.dtype is array.dtype and v.shape == array.shape and not overlaps_itself(v.shape, array.strides, v.itemsize):
+        if (v.dtype is array.dtype and v.shape == array.shape
+                and not overlaps_itself(v.shape, array.strides, v.itemsize)):
             if (unnamed and array.dtype.kind in "fcV" and (not NOT_RECORDING or mode.now.recorded) and is_nobodys(value)
                     and not has_aliases(memory_of(view), view._storage)):
                 begin_write(_put, view, (), (), (), record=False)
@@ -226,18 +233,20 @@ def setitem(x: Any, key: Any, value: Any) -> None:
 
 
 def _ndim(value: Any) -> int:
-    return value._array.ndim if isinstance(value, TensorBase) else 0 if isinstance(value, (bool, int, float, complex, np.generic)) else 1
+    if isinstance(value, TensorBase):
+        return value._array.ndim
+    return 0 if isinstance(value, (bool, int, float, complex, np.generic)) else 1
 
 
 def put_where(x: Any, mask: Any, value: Any, name: str) -> None:
-    """Writes one value where a mask holds, which may hold elsewhere in every slice, so that there is no index for it."""
+    """Write one value where a mask holds, which may hold elsewhere in every slice, so that there is no index for it."""
     missing = x._array.ndim - mask._array.ndim
     mask = RECORDED.reshape(mask, mask._array.shape + (1,) * missing) if missing > 0 else mask
     put(x, None, RECORDED.where(mask, as_value(value, x, name), x), name)
 
 
 def _element_offset(x: Any, key: Any) -> int | None:
-    """Where in the storage the one element is that numbers for all dimensions mean; None if the key is anything else."""
+    """Return where in the storage the one element lies that numbers for all dimensions mean; None for other keys."""
     if key.__class__ is not tuple or len(key) != x._array.ndim:
         return None
     offset: int = x._offset or 0
@@ -249,7 +258,7 @@ def _element_offset(x: Any, key: Any) -> int | None:
 
 
 def _set_element(x: Any, key: Any, offset: int, value: Any, unnamed: bool) -> None:
-    """One element, written from a 0-d tensor: the step of every loop over elements, so without a view and with few calls."""
+    """Write one element from a 0-d tensor: the step of every loop over elements, so without a view and few calls."""
     array, storage, source = x._array, x._storage, value._storage
     if source is storage and value._offset == offset:
         return  # the last step of `x[i] += v`
@@ -266,8 +275,9 @@ def _set_element(x: Any, key: Any, offset: int, value: Any, unnamed: bool) -> No
         window: Window = offset
         if before is None or before.whole[1] is not array.dtype:
             window = window_of(getitem(x, key))  # not yet seen in parts; or the real part of a complex number
-        if (unnamed and getrefcount(source) + getrefcount(writer) <= NOBODYS and value._offset is None and source.root is None
-                and writer.hooks is None and writer.written is None):  # is_nobodys(value), without the call
+        if (unnamed and getrefcount(source) + getrefcount(writer) <= NOBODYS and value._offset is None
+                and source.root is None and writer.hooks is None
+                and writer.written is None):  # is_nobodys(value), without the call
             node = writer
             node.order = next_order()
         else:
@@ -290,14 +300,14 @@ def _is_slice(value: Any, x: Any, key: slice) -> bool:
     if value._offset is None or not array.ndim or v.ndim != array.ndim:
         return False
     start, stop, step = key.indices(len(array))
-    return (start < stop and step > 0 and value._offset == (x._offset or 0) + start * array.strides[0] and v.dtype is array.dtype
-            and len(v) == (stop - start + step - 1) // step and v.shape[1:] == array.shape[1:]
-            and v.strides == (array.strides[0] * step, *array.strides[1:]))
+    return (start < stop and step > 0 and value._offset == (x._offset or 0) + start * array.strides[0]
+            and v.dtype is array.dtype and len(v) == (stop - start + step - 1) // step
+            and v.shape[1:] == array.shape[1:] and v.strides == (array.strides[0] * step, *array.strides[1:]))
 
 
 def _is_same_window(a: Any, b: Any) -> bool:
-    return ((a._offset or 0) == (b._offset or 0) and a._array.shape == b._array.shape and a._array.strides == b._array.strides
-            and a._array.dtype is b._array.dtype)
+    return ((a._offset or 0) == (b._offset or 0) and a._array.shape == b._array.shape
+            and a._array.strides == b._array.strides and a._array.dtype is b._array.dtype)
 
 
 def copy_(x: Any, src: Any, non_blocking: bool = False) -> Any:
@@ -308,7 +318,8 @@ def copy_(x: Any, src: Any, non_blocking: bool = False) -> Any:
 def fill_(x: Any, value: Any) -> Any:
     """Overwrites every element with one value."""
     if isinstance(value, TensorBase) and value._array.ndim:
-        raise ShapeError(f"fill_: the value must be a number or a 0-d tensor, not of shape {value._array.shape}", fix="x.copy_(value)")
+        raise ShapeError(f"fill_: the value must be a number or a 0-d tensor, not of shape {value._array.shape}",
+                         fix="x.copy_(value)")
     put(_not_repeated(x), None, value, "fill_")
     return x
 
@@ -322,14 +333,17 @@ def _not_repeated(x: Any) -> Any:
     """The part of a tensor that `expand` repeated: what is the same for all elements can be written into that."""
     if not isinstance(x, TensorBase) or x._offset is None or 0 not in x._array.strides:
         return x
-    return view(x, tuple(n if t else min(n, 1) for n, t in zip(x._array.shape, x._array.strides)), x._array.strides, x._offset, x._array.dtype)
+    array = x._array
+    shape = tuple(n if t else min(n, 1) for n, t in zip(array.shape, array.strides))
+    return view(x, shape, array.strides, x._offset, array.dtype)
 
 
 def copy_into(out: Any, result: Any) -> Any:
     """What `out=` does for operations that have no in-place form of their own."""
     check_writable(out, "out")
     if out._array.shape != result._array.shape:
-        raise ShapeError(f"out: a result of shape {result._array.shape} cannot be written into shape {out._array.shape}",
+        raise ShapeError(f"out: a result of shape {result._array.shape} cannot be written "
+                         f"into shape {out._array.shape}",
                          fix="out=mutagrad.empty_like(...) of the result's shape")
     check_cast("out", result._array.dtype, out._array.dtype)
     return put(out, None, result, "out")

@@ -1,7 +1,7 @@
 """A loss that is nan: what `backward()` does about it, and where the first nan was made.
 
-PyTorch's programs go on with a nan loss, so this does too. But the graph knows at which line each value was computed, and holds many
-of the values: the oldest among them that is nan, or makes one, tells where it began.
+PyTorch's programs go on with a nan loss, so this does too. But the graph knows at which line each value was computed,
+and holds many of the values: the oldest among them that is nan, or makes one, tells where it began.
 """
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def origin(writer: Any) -> str:
     for node in _history(writer):
         maker, certain = silently(_maker, node)
         if isinstance(maker, Node):
-            return f"the first nan was {'made by' if certain else 'seen in'} {maker.op.name} at {describe(maker.where)}; "
+            what = "made by" if certain else "seen in"
+            return f"the first nan was {what} {maker.op.name} at {describe(maker.where)}; "
         if maker is not None:
             return f"{maker}, which {node.op.name} read at {describe(node.where)}, has nan in it; "
     return f"it was computed by {writer.op.name} at {describe(writer.where)}; "
@@ -69,9 +70,9 @@ def _history(writer: Node) -> list[Node]:
 
 
 def _maker(node: Node) -> tuple[Any, bool]:
-    """What made a nan that this node has read (a node, or a word for a leaf or constant), or itself if it makes one; else None.
+    """What made a nan that this node has read (a node, or a word for a leaf or constant), or itself if it makes one.
 
-    And whether that is certain, because all that it has read itself is known to be free of them.
+    None if neither. And whether that is certain, because all that it has read itself is known to be free of them.
     """
     if type(node.saved) is not tuple or not getattr(node.op, "pure", False):
         return None, False
@@ -87,7 +88,8 @@ def _maker(node: Node) -> tuple[Any, bool]:
 def _result(node: Node, known: dict[Any, Any]) -> Any:
     """What the operation computed, if everything that it read is known."""
     op = node.op
-    needed = [known.get(("input", i)) for i in range(len(op.inputs))] + [known.get(("setting", i)) for i in range(len(op.settings))]
+    needed = [known.get((kind, i)) for kind, names in (("input", op.inputs), ("setting", op.settings))
+              for i in range(len(names))]
     if op.forward is None or any(value is None for value in needed):
         return None
     try:
@@ -97,4 +99,5 @@ def _result(node: Node, known: dict[Any, Any]) -> Any:
 
 
 def _has_nan(value: Any) -> bool:
-    return value is not None and getattr(value, "dtype", None) is not None and value.dtype.kind in "fcV" and anywhere(np.isnan(value))
+    return (value is not None and getattr(value, "dtype", None) is not None and value.dtype.kind in "fcV"
+            and anywhere(np.isnan(value)))

@@ -1,8 +1,8 @@
 """What an operation is: a forward and one derivative rule for each input.
 
-A rule's parameters name what it needs, and only that is saved: an input, `out`, a setting, or `x_shape` for the shape of
-x alone; `g` is the incoming adjoint. A rule runs on raw arrays in an ordinary sweep and on tensors in a recorded one;
-`xp` holds the operations by name for whichever it is.
+A rule's parameters name what it needs, and only that is saved: an input, `out`, a setting, or `x_shape` for the shape
+of x alone; `g` is the incoming adjoint. A rule runs on raw arrays in an ordinary sweep and on tensors in a recorded
+one; `xp` holds the operations by name for whichever it is.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TABLE: dict[str, Op] = {}
 
 
 def same(g: Any) -> Any:
-    """The rule of an input that is passed through unchanged; `x += y` is an accumulating write because add's is this."""
+    """The rule of an input that is passed through unchanged; as add's is this, `x += y` is an accumulating write."""
     return g
 
 
@@ -40,8 +40,8 @@ class Op:
     `needed` which inputs' rules want it.
     """
 
-    __slots__ = ("name", "forward", "inputs", "settings", "rules", "saves", "needed", "reverse", "frees", "adds", "promotes",
-                 "conjugate", "threaded", "widened", "into", "function", "declared", "numbers")
+    __slots__ = ("name", "forward", "inputs", "settings", "rules", "saves", "needed", "reverse", "frees", "adds",
+                 "promotes", "conjugate", "threaded", "widened", "into", "function", "declared", "numbers")
     pure = True  # its reverse runs no code of the user's, and may be computed again
     reverse: Any
     conjugate: Any
@@ -88,13 +88,14 @@ class Op:
             return "setting", self.settings.index(parameter)
         if parameter.endswith("_shape") and parameter[:-6] in self.inputs:
             return "shape", self.inputs.index(parameter[:-6])
-        raise TypeError(f"{self.name}: a rule asks for {parameter!r}, which is none of {self.inputs + self.settings}, out, g, xp")
+        raise TypeError(f"{self.name}: a rule asks for {parameter!r}, "
+                        f"which is none of {self.inputs + self.settings}, out, g, xp")
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
 
 
-# How to make the forms of a declared operation for complex results, for large arrays and for short floats; core/codegen.py knows.
+# How to make the forms of a declared operation for complex results, large arrays and short floats; codegen.py knows.
 VARIANTS: dict[str, Callable[[Op], Op]] = {}
 
 
@@ -108,7 +109,8 @@ ABOUT_TYPES = {"cast_float", "nextafter"}  # operations that depend on the very 
 
 def forward_for(op: Op, dtype: Any) -> Any:
     """The forward for arrays of this type: what is not NumPy's own computes short floats in float32."""
-    return in_single(op.forward, dtype) if dtype.char in SHORT and not op.into and op.name not in ABOUT_TYPES else op.forward
+    in_float32 = dtype.char in SHORT and not op.into and op.name not in ABOUT_TYPES
+    return in_single(op.forward, dtype) if in_float32 else op.forward
 
 
 def parameters(rule: Rule) -> tuple[str, ...]:
@@ -156,7 +158,8 @@ def define(source: str, name: str, **closure: Any) -> Any:
     Operations of one form have the same source, which is compiled once.
     """
     if source not in _factories:
-        lines = [f"def build({', '.join(closure)}):", *(f"    {line}" for line in source.splitlines()), "    return call"]
+        body = (f"    {line}" for line in source.splitlines())
+        lines = [f"def build({', '.join(closure)}):", *body, "    return call"]
         filename = f"<mutagrad generated {len(_factories)}>"
         OURS.add(filename)
         text = "\n".join(lines) + "\n"
@@ -173,7 +176,7 @@ _deferred: dict[tuple[Op, str], tuple[Any, Callable[[], str]]] = {}
 
 
 def define_later(source: Callable[[], str], name: str, arguments: Sequence[str], out: bool, **closure: Any) -> Any:
-    """A function whose source is generated when it is first called; it then has the code that `define` would give it."""
+    """Return a function whose source is generated when it is first called; it then has the code that `define` gives."""
     given = ", ".join(arguments)
     head, settings = (f"def call({given}, *, out=None):", "{'out': out}") if out else (f"def call({given}):", "{}")
     body = f"    return first_call(({', '.join(closure)},), ({given},), {settings}, {name[-1] == '_'})"

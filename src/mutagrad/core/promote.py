@@ -39,18 +39,24 @@ def as_operand(value: Any, op_name: str) -> Any:
 
 
 # Which method of its second operand Python asks when an operator's first one has no answer.
-_REFLECTED = {"add": "__radd__", "sub": "__rsub__", "mul": "__rmul__", "div": "__rtruediv__", "floor_divide": "__rfloordiv__", "remainder": "__rmod__",
-              "pow": "__rpow__", "matmul": "__rmatmul__", "bitwise_and": "__rand__", "bitwise_or": "__ror__", "bitwise_xor": "__rxor__",
-              "bitwise_left_shift": "__rlshift__", "bitwise_right_shift": "__rrshift__", "lt": "__gt__", "le": "__ge__", "gt": "__lt__", "ge": "__le__"}
+_REFLECTED = {"add": "__radd__", "sub": "__rsub__", "mul": "__rmul__", "div": "__rtruediv__",
+              "floor_divide": "__rfloordiv__", "remainder": "__rmod__", "pow": "__rpow__", "matmul": "__rmatmul__",
+              "bitwise_and": "__rand__", "bitwise_or": "__ror__", "bitwise_xor": "__rxor__",
+              "bitwise_left_shift": "__rlshift__", "bitwise_right_shift": "__rrshift__",
+              "lt": "__gt__", "le": "__ge__", "gt": "__lt__", "ge": "__le__"}
 
 
 def answered(op: Op, operands: tuple[Any, ...], error: Exception) -> Any:
-    """What an operand of a foreign class makes of the operation, by `__torch_function__` or as Python asks it; else the error stands."""
+    """Return what an operand of a foreign class makes of the operation, or raise the error.
+
+    It is asked by `__torch_function__`, or as Python asks it.
+    """
     for value in operands:
         if not isinstance(value, TensorBase) and hasattr(type(value), "__torch_function__"):
             return socket("torch_function").asked_late(op.function, operands, error)
     kind, name = type(operands[-1]), _REFLECTED.get(op.name, "")
-    if len(operands) == 2 and isinstance(operands[0], TensorBase) and kind.__module__ != "builtins" and any(name in vars(base) for base in kind.__mro__):
+    if (len(operands) == 2 and isinstance(operands[0], TensorBase) and kind.__module__ != "builtins"
+            and any(name in vars(base) for base in kind.__mro__)):
         answer = getattr(kind, name)(operands[1], operands[0])
         if answer is not NotImplemented:
             return answer
@@ -76,7 +82,8 @@ def promote(op: Op, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     if op.promotes == "float" and common.category < FLOAT:
         common = get_default_dtype()
     if op.promotes == "real" and common.category == COMPLEX:
-        raise DTypeError(f"{op.name}: not defined for {common.name}", why="complex numbers have no order", fix="x.abs() or x.real first")
+        raise DTypeError(f"{op.name}: not defined for {common.name}", why="complex numbers have no order",
+                         fix="x.abs() or x.real first")
     wide = common.array_type.char in SHORT and op.forward in EXACT
     tensors, arrays = [], []
     for k, v in enumerate(operands):
@@ -92,7 +99,8 @@ def promote(op: Op, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     return (*tensors, *arrays)
 
 
-# Of a short tensor and a number these take the number as it is, as in PyTorch, and round the result: in float16 1e-8 is 0 and 1e5 infinite.
+# Of a short tensor and a number these take the number as it is, as in PyTorch, and round the result: in float16 1e-8
+# is 0 and 1e5 infinite.
 EXACT = {np.multiply, np.true_divide}
 _SINGLE = np.dtype(np.float32)
 
@@ -112,8 +120,10 @@ def shape_error(op: Op, arrays: tuple[Any, ...], error: ValueError) -> Exception
         np.broadcast_shapes(*(a.shape for a in arrays))
     except ValueError:
         return ShapeError(f"{op.name}: shapes {shapes} do not broadcast",
-                          why="counted from the right, sizes must be equal or one of them 1", fix=_broadcast_fix(arrays))
-    if "maximum" in str(error).lower():  # "... allowed size", "... possible size": NumPy raises this where not even the count of bytes is a number
+                          why="counted from the right, sizes must be equal or one of them 1",
+                          fix=_broadcast_fix(arrays))
+    # "... allowed size", "... possible size": NumPy raises this where not even the count of bytes is a number.
+    if "maximum" in str(error).lower():
         return OutOfMemory.found_by(op.name, error)
     return ShapeError(f"{op.name}: shapes {shapes} do not fit", why=str(error))
 

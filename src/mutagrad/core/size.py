@@ -10,7 +10,8 @@ from ..base.package_name import called
 
 def as_int(value: Any, name: str) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise BadArgument(f"{name}: expects an integer, got {type(value).__name__}", why=f"it was {value!r}", fix="int(n)")
+        raise BadArgument(f"{name}: expects an integer, got {type(value).__name__}", why=f"it was {value!r}",
+                          fix="int(n)")
     return int(value.__index__())
 
 

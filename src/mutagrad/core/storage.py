@@ -36,8 +36,8 @@ ndarray = np.ndarray
 class Storage:
     """A piece of memory: its buffer (always C-contiguous), version, latest writer, and ledger of saved values.
 
-    `detach()` gives a second history over the same memory: a Storage whose `root` is the first one, which keeps the version
-    and the ledger for both. `leaf` is where `x.grad` is reported, however often x has been written since.
+    `detach()` gives a second history over the same memory: a Storage whose `root` is the first one, which keeps the
+    version and the ledger for both. `leaf` is where `x.grad` is reported, however often x has been written since.
     """
 
     __slots__ = ("buffer", "writer", "version", "ledger", "root", "leaf")
@@ -57,14 +57,15 @@ class Storage:
 
 
 class Part(Storage):
-    """A history over part of the memory of its root, from byte `start` on, so that its adjoint is no larger than that part.
+    """A history over part of the memory of its root, from byte `start` on: its adjoint is no larger than that part.
 
-    Histories of one `group`, which is named by one of its storages (None: by itself), are linked: what is written to one with a
-    record is part of the others. See write.tell_aliases.
+    Histories of one `group`, which is named by one of its storages (None: by itself), are linked: what is written to
+    one with a record is part of the others. See write.tell_aliases.
     """
 
     __slots__ = ("start", "group", "origin", "__weakref__")
-    origin: tuple[ref[Any], int, Storage] | None  # of a view made in no_grad: of what it is a view of, writer, version and group
+    # Of a view made in no_grad: writer, version and group of what it is a view of.
+    origin: tuple[ref[Any], int, Storage] | None
 
 
 class TensorBase(Operand):
@@ -141,8 +142,9 @@ def memory_offset(tensor: TensorBase) -> int:
     return tensor._storage.start + (tensor._offset or 0)
 
 
-# The bytes of a memory that a window touches: the first and the end; and, where they lie in a pattern that repeats every `pitch`
-# bytes, as a column's do, the first and the end within that. Pitch 0: no pattern, and the first and the end again.
+# The bytes of a memory that a window touches: the first and the end; and, where they lie in a pattern that repeats
+# every `pitch` bytes, as a column's do, the first and the end within that. Pitch 0: no pattern, and the first and the
+# end again.
 Span = tuple[int, int, int, int, int]
 
 
@@ -170,20 +172,26 @@ def window_extent(tensor: TensorBase) -> tuple[int, int]:
 
 
 def within(low: int, array: Any, pitch: int) -> tuple[int, int]:
-    """Of an array whose first byte is `low`, the first byte and the end modulo `pitch`; the end is beyond where it wraps around."""
+    """Return, of an array whose first byte is `low`, the first byte and the end modulo `pitch`.
+
+    The end is beyond `pitch` where the array wraps around.
+    """
     first = low % pitch if pitch else low
-    return first, first + array.itemsize + sum((n - 1) * abs(t) for n, t in zip(array.shape, array.strides) if pitch == 0 or t % pitch)
+    steps = ((n - 1) * abs(t) for n, t in zip(array.shape, array.strides) if pitch == 0 or t % pitch)
+    return first, first + array.itemsize + sum(steps)
 
 
-Record = tuple["ref[Any]", Any, Span]  # of a node, the slot of its saved values; of a storage, its array; and the bytes that it is about
+# Of a node, the slot of its saved values; of a storage, its array; and the bytes that it is about.
+Record = tuple["ref[Any]", Any, Span]
 
 
 class Places:
     """Records by the bytes that they are about.
 
-    Spans are grouped by their pitch. In a group, one of n bytes is filed under its level, the number of binary digits of n, and the
-    cell of 2**level bytes in which it begins; it ends in that cell or the next. So a write looks into a few cells of each level,
-    however many records there are: those of rows by where they lie, those of columns by where they lie within a row.
+    Spans are grouped by their pitch. In a group, one of n bytes is filed under its level, the number of binary digits
+    of n, and the cell of 2**level bytes in which it begins; it ends in that cell or the next. So a write looks into a
+    few cells of each level, however many records there are: those of rows by where they lie, those of columns by where
+    they lie within a row.
     """
 
     __slots__ = ("records", "levels", "count", "low", "high", "crowded")
@@ -232,7 +240,8 @@ class Places:
                 if last - before > len(self.records):
                     found += [cell for cell in self.records if cell[:2] == (pitch, level)]
                 else:
-                    found += [(pitch, level, at) for at in range(before, last + 1) if (pitch, level, at) in self.records]
+                    found += [(pitch, level, at) for at in range(before, last + 1)
+                              if (pitch, level, at) in self.records]
         return found
 
     def all(self) -> list[Record]:
@@ -242,13 +251,13 @@ class Places:
         return [record for cell in self.near(low, high, array) for record in self.records[cell]]
 
 
-# A thread may write while another saves, or a sweep frees what was saved. Making a lock for every memory would cost as much as the rest
-# of its ledger, so they share these: that of a memory is number `id(memory) >> 4 & 63`.
+# A thread may write while another saves, or a sweep frees what was saved. Making a lock for every memory would cost as
+# much as the rest of its ledger, so they share these: that of a memory is number `id(memory) >> 4 & 63`.
 _LOCKS = [new_lock() for _ in range(64)]
 
 
 class Ledger(Places):
-    """Who must be told of a write to a memory: nodes that saved values of it, other histories over it, writers that we cannot see."""
+    """Who must be told of a write to a memory: nodes that saved values, other histories, writers that we cannot see."""
 
     __slots__ = ("exports", "aliases", "complete", "lock")
 
@@ -257,7 +266,8 @@ class Ledger(Places):
         self.exports: list[ref[Any]] | None = []  # None: memory that came from NumPy, which may write to it at any time
         self.aliases: Places | None = None
         self.complete = False  # the leaves among the aliases are part of the memory's own history
-        self.crowded, self.records, self.levels = 64, {}, {}  # as Places does, at half the cost: every result that is saved has one
+        # As Places does, at half the cost: every result that is saved has one.
+        self.crowded, self.records, self.levels = 64, {}, {}
         self.count, self.low, self.high = 0, 1 << 62, -1
 
     def exported(self) -> bool:
@@ -277,7 +287,8 @@ class Ledger(Places):
 def has_aliases(memory: Storage, storage: Storage) -> bool:
     """Whether other histories may have to be told of a write to a storage over this memory."""
     ledger = memory.ledger
-    return ledger is not None and ledger.aliases is not None and (ledger.aliases.count > 1 or storage.leaf is None or storage is memory)
+    return (ledger is not None and ledger.aliases is not None
+            and (ledger.aliases.count > 1 or storage.leaf is None or storage is memory))
 
 
 def aliases_near(tensor: TensorBase) -> list[Part]:
@@ -319,7 +330,7 @@ def _alive(record: Record) -> Any | None:
 
 
 def save(tensor: TensorBase, node: Any, slot: int) -> Any:
-    """The value of `tensor` for `node.saved[slot]`: by copy where that is cheaper or safer, else by protected reference."""
+    """Return a value for `node.saved[slot]`: a copy where that is cheaper or safer, else a protected reference."""
     array = tensor._array
     if array.size <= SMALL:
         return array.copy() if array.ndim else array[()]
@@ -336,7 +347,10 @@ def save(tensor: TensorBase, node: Any, slot: int) -> Any:
 
 
 def keep(leaf: Any, storage: Storage, array: Any) -> Any:
-    """A copy of the small array that is all of a leaf, made once for all who save it before it is written. (NumPy's writes are not seen.)"""
+    """Copy the small array that is all of a leaf, once for all who save it before it is written.
+
+    (NumPy's writes are not seen.)
+    """
     copy = array.copy()
     if storage.root is None and storage.ledger is None:
         leaf.kept = array, storage.version, copy
@@ -351,13 +365,15 @@ def is_foreign(memory: Storage) -> bool:
 def aliased(a: TensorBase, b: TensorBase) -> bool:
     """Whether two tensors may share memory, as windows of one storage or by way of NumPy."""
     x, y = a._storage.root or a._storage, b._storage.root or b._storage
-    return x is y or (x.ledger is not None and is_foreign(x) or y.ledger is not None and is_foreign(y)) and bool(np.may_share_memory(a._array, b._array))
+    return x is y or ((x.ledger is not None and is_foreign(x) or y.ledger is not None and is_foreign(y))
+                      and bool(np.may_share_memory(a._array, b._array)))
 
 
 def move_aside(memory: Storage, tensor: TensorBase | None) -> None:
-    """Before a write to the window of `tensor` (None: all of the memory): copies the saved values that it would destroy.
+    """Copy the saved values that a write to the window of `tensor` (None: all of the memory) is about to destroy.
 
-    A sweep on another thread may be reading one: it looks at `node.saved` again afterwards, and sees that it was exchanged.
+    A sweep on another thread may be reading one: it looks at `node.saved` again afterwards, and sees that it was
+    exchanged.
     """
     ledger = memory.ledger
     assert ledger is not None
@@ -382,14 +398,15 @@ def _move_records(ledger: Ledger, low: int, high: int, array: Any) -> None:
 
 
 def _moved(record: Record, low: int, high: int, array: Any) -> bool:
-    """Whether a record is done with: its node is gone or freed, or has now a copy of what the array at these bytes would overwrite."""
+    """Whether a record is done with: its node is gone or freed, or now has a copy of what the array would overwrite."""
     reference, slot, (first, end, *_) = record
     node = reference()
     while node is not None:
         saved = node.saved
         if type(saved) is not tuple:
             return True
-        if slot >= len(saved) or end <= low or first >= high or array is not None and not share_memory(saved[slot], array):
+        if (slot >= len(saved) or end <= low or first >= high
+                or array is not None and not share_memory(saved[slot], array)):
             return False
         copy = saved[slot].copy()
         if node.saved is saved:  # else another thread has freed or exchanged it meanwhile

@@ -1,26 +1,26 @@
 """The backward sweep.
 
-A program is a sequence of writes, and the sweep runs it in reverse: it visits nodes newest first (a heap on their order)
-and reverses each write by **take, then accumulate**. *Take*: the adjoint of the written window is what the rest of the
-program wants from the values written there; the values before had no influence through that window any more, so it is
-cleared, and what remains of the buffer, the adjoint of the storage as the write found it, is handed down to the writer
-before, without copying. *Accumulate*: the operation's rules turn what was taken into adjoints of its inputs, each added
-into the window through which the input was read.
+A program is a sequence of writes, and the sweep runs it in reverse: it visits nodes newest first (a heap on their
+order) and reverses each write by **take, then accumulate**. *Take*: the adjoint of the written window is what the rest
+of the program wants from the values written there; the values before had no influence through that window any more, so
+it is cleared, and what remains of the buffer, the adjoint of the storage as the write found it, is handed down to the
+writer before, without copying. *Accumulate*: the operation's rules turn what was taken into adjoints of its inputs,
+each added into the window through which the input was read.
 
-Take `y = x * 2; y[0] = 5; y.sum().backward()`. `sum` gives [1,1,1] to y as `y[0] = 5` left it. That write takes window [0],
-leaving [0,1,1], and hands the buffer to `*`, which gives [0,2,2] to x.
+Take `y = x * 2; y[0] = 5; y.sum().backward()`. `sum` gives [1,1,1] to y as `y[0] = 5` left it. That write takes window
+[0], leaving [0,1,1], and hands the buffer to `*`, which gives [0,2,2] to x.
 
-Why it is right: an adjoint belongs to a *version* of a storage, and is keyed by the node that wrote the version. Everything
-that read a version is newer than its writer, so when a node is popped its adjoint is complete. Why it is linear: a buffer
-moves down a chain of writes and is touched only inside windows. Adjoints that arrive through a window before the buffer
-does wait in a list (`pending`) and are added when it comes; otherwise each version of a long chain would get a buffer
-of its own, as happens in double backward, where newer nodes read older versions.
+Why it is right: an adjoint belongs to a *version* of a storage, and is keyed by the node that wrote the version.
+Everything that read a version is newer than its writer, so when a node is popped its adjoint is complete. Why it is
+linear: a buffer moves down a chain of writes and is touched only inside windows. Adjoints that arrive through a window
+before the buffer does wait in a list (`pending`) and are added when it comes; otherwise each version of a long chain
+would get a buffer of its own, as happens in double backward, where newer nodes read older versions.
 
-Who may change an adjoint in place? Only its sole owner: the reference count says so (see `Arithmetic.own`), which spares
-every rule from declaring whether its result is fresh.
+Who may change an adjoint in place? Only its sole owner: the reference count says so (see `Arithmetic.own`), which
+spares every rule from declaring whether its result is fresh.
 
-All state of one backward lives in the call: sweeps nest and run in threads. One that raises has freed what it has visited,
-as a finished one has, and leaves nothing else behind.
+All state of one backward lives in the call: sweeps nest and run in threads. One that raises has freed what it has
+visited, as a finished one has, and leaves nothing else behind.
 The same loop runs on raw arrays and, for `create_graph=True`, on tensors, whose operations are recorded in turn: the
 backward pass is then one more mutating program. `Arithmetic` is what the two differ in.
 """
@@ -60,16 +60,18 @@ OUTPUT = Output()
 class Sweep:
     """One backward pass, as plainly as it can be written. (`FastSweep` runs in its place, and gives the same.)
 
-    `adjoints` holds for a node a buffer; or a list of what arrived through windows, pending; or, for a node with several
-    outputs, {number: adjoint}. `owned` are the nodes whose buffer nobody else can see. Leaves get their adjoint by `deposit`, and
-    those in `captures` by a callback. `reachable`, if given, holds the only nodes worth visiting. The sweep ends at those in
-    `stop_at`: their hooks and what lies beyond are for another one.
+    `adjoints` holds for a node a buffer; or a list of what arrived through windows, pending; or, for a node with
+    several outputs, {number: adjoint}. `owned` are the nodes whose buffer nobody else can see. Leaves get their adjoint
+    by `deposit`, and those in `captures` by a callback. `reachable`, if given, holds the only nodes worth visiting. The
+    sweep ends at those in `stop_at`: their hooks and what lies beyond are for another one.
     """
 
-    __slots__ = ("adjoints", "anomaly", "arithmetic", "captures", "deposit", "fp_error", "freed", "heap", "owned", "reachable", "retain", "stop_at")
+    __slots__ = ("adjoints", "anomaly", "arithmetic", "captures", "deposit", "fp_error", "freed", "heap", "owned",
+                 "reachable", "retain", "stop_at")
 
-    def __init__(self, arithmetic: Arithmetic, freed: Freed, retain: bool, deposit: Callable[[Leaf, list[Any], bool], None] | None,
-                 captures: dict[Any, Callable[[Any], None]], reachable: set[Any] | None, stop_at: dict[Any, Callable[[Any], None]]) -> None:
+    def __init__(self, arithmetic: Arithmetic, freed: Freed, retain: bool,
+                 deposit: Callable[[Leaf, list[Any], bool], None] | None, captures: dict[Any, Callable[[Any], None]],
+                 reachable: set[Any] | None, stop_at: dict[Any, Callable[[Any], None]]) -> None:
         self.arithmetic, self.freed, self.retain, self.deposit = arithmetic, freed, retain, deposit
         self.captures, self.reachable, self.stop_at = captures, reachable, stop_at
         self.adjoints: dict[Any, Any] = {}
@@ -140,7 +142,7 @@ class Sweep:
         self.adjoints[maker][node.saved] = g
 
     def run_hooks(self, node: Any, holder: list[Any]) -> Any:
-        """Runs hooks and capture callbacks on the one adjoint in `holder`; returns it, or None where the sweep goes no further."""
+        """Run hooks and captures on the one adjoint in `holder`; return it, or None where the sweep goes no further."""
         if node in self.stop_at:
             self.stop_at[node](holder.pop())
             return None
@@ -196,25 +198,27 @@ class Sweep:
             whole = [arithmetic.total(whole)]
         if whole_of[1] is None:  # nobody has looked at a part: there are none, and nobody will add to one
             return whole.pop()
-        buffer = arithmetic.own(whole, whole_of[1]) if whole else arithmetic.zeros(whole_of, parts[0][1] if parts else None)
+        buffer = (arithmetic.own(whole, whole_of[1]) if whole
+                  else arithmetic.zeros(whole_of, parts[0][1] if parts else None))
         for window, g in parts:
             arithmetic.add_window(buffer, window, g)
         return buffer
 
     def take_leaf(self, leaf: Leaf, holder: list[Any]) -> bool:
-        """Makes one adjoint of what arrived at a leaf; and whether it is of its window alone, because all came through that."""
+        """Make one adjoint of what arrived at a leaf; and whether it is of its window alone, as all came through it."""
         if holder[0].__class__ is not list:
             return False
         pending = holder.pop()
         own = leaf.window
-        if own is not None and pending and all(w == own if w.__class__ is int else w is not None and w[3] is None and w == own for w, _ in pending):
+        if own is not None and pending and all(w == own if w.__class__ is int
+                                               else w is not None and w[3] is None and w == own for w, _ in pending):
             holder.append(self.arithmetic.total([g for _, g in pending]))
             return True
         holder.append(self.materialize(leaf.whole, pending))
         return False
 
     def take_alone(self, node: Node, pending: list[tuple[Window | None, Any]]) -> Any:
-        """Take what arrived through the written window and nowhere else: no buffer is needed, in which all else would be zero."""
+        """Take what arrived through the written window and nowhere else, without a buffer in which all else is zero."""
         written: Any = node.written
         if written.__class__ is int or written[3] is not None:
             return None
@@ -277,7 +281,7 @@ class Sweep:
         return g, inputs
 
     def reverse_again(self, node: Node, g: Any, saved: Any, inputs: Any, grads: Any) -> Any:
-        """The adjoints of the inputs once more, where a write on another thread has moved a saved value aside meanwhile.
+        """Apply the rules once more, where a write on another thread has moved a saved value aside meanwhile.
 
         That write may have begun while the rule was reading. (User code is not run twice; it is given copies.)
         """
@@ -315,7 +319,8 @@ class SweepAcross(Sweep):
         except Refused as refusal:
             if self.arithmetic.restore is not None:  # operations on tensors have found another way by themselves
                 raise
-            return refusal.instead(lambda g, saved: list(node.op.reverse(self.arithmetic.xp, g, saved, inputs)), g, node.saved)
+            return refusal.instead(lambda g, saved: list(node.op.reverse(self.arithmetic.xp, g, saved, inputs)),
+                                   g, node.saved)
 
 
 def accumulates(node: Node) -> bool:
@@ -326,12 +331,13 @@ def accumulates(node: Node) -> bool:
 
 
 def strong_zeros(node: Any, xp: Any, g: Any, saved: Any, inputs: Any, grads: Any) -> Any:
-    """What nothing depends on has no influence, however steep the function is there: 0 times infinite or undefined is 0.
+    """Let what nothing depends on have no influence, however steep the function: 0 times infinite or undefined is 0.
 
     So `where(x > 0, sqrt(x), 0.)` has a finite gradient. Only elementwise operations are looked at, and only when a
-    division by zero or something undefined occurred (`fp_error`). Finite values are left alone: a recorded sweep differentiates
-    them, and must not find a constant where the adjoint happens to be zero. What a recorded rule has computed out of the
-    undefined would be undefined again in the next sweep, so there the rule is applied once more to harmless numbers.
+    division by zero or something undefined occurred (`fp_error`). Finite values are left alone: a recorded sweep
+    differentiates them, and must not find a constant where the adjoint happens to be zero. What a recorded rule has
+    computed out of the undefined would be undefined again in the next sweep, so there the rule is applied once more to
+    harmless numbers.
     """
     op = node.op
     fp_error.raised.clear()
@@ -340,7 +346,8 @@ def strong_zeros(node: Any, xp: Any, g: Any, saved: Any, inputs: Any, grads: Any
         return grads
     wrong = (g == 0) & reduce(or_, wrong)
     for harmless in (0.5, 1.5) if saved is not node.saved else ():
-        kept = [v if v is None or kind in ("setting", "shape") else xp.where(wrong, harmless, v) for (kind, _), v in zip(op.saves, saved)]
+        kept = [v if v is None or kind in ("setting", "shape") else xp.where(wrong, harmless, v)
+                for (kind, _), v in zip(op.saves, saved)]
         grads = op.reverse(xp, g, kept, inputs)
         if not fp_error.raised:
             break
@@ -357,7 +364,8 @@ def _no_nan(node: Any, xp: Any, g: Any, saved: Any, inputs: Any, grads: Any) -> 
         if gx is not None and anywhere(array != array):
             raise GradientError(f"detect_anomaly: Function '{node.name()}' returned nan values in its {i}th output",
                                 why=f"it is the derivative of {node.op.name} at {describe(node.where)}",
-                                fix="look at the values there: a division by zero, or the logarithm or root of a negative number")
+                                fix="look at the values there: a division by zero, or the logarithm or root "
+                                    "of a negative number")
     return grads
 
 

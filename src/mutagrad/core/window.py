@@ -20,8 +20,8 @@ Window = Union[int, tuple[int, Shape, Shape, Any]]
 class As(NamedTuple):
     """Stands in the place of the index where elements of the window are of another type than those of the storage.
 
-    The real parts of complex numbers are such a window. Its bytes in the storage's adjoint are its adjoint, as everybody's are:
-    the gradient by a complex number is that by its real part and i times that by its imaginary part.
+    The real parts of complex numbers are such a window. Its bytes in the storage's adjoint are its adjoint, as
+    everybody's are: the gradient by a complex number is that by its real part and i times that by its imaginary part.
     """
 
     dtype: Any

@@ -56,18 +56,18 @@ def check_writable(target: Any, name: str) -> None:
 
 
 def set_write(node: Node, storage: Storage, window: Window) -> None:
-    """Makes the node of a fresh result a write to `window` of a storage. If that is all of it, the past has no influence any more."""
+    """Make the node of a fresh result a write to `window` of a storage. If that is all of it, the past is over."""
     node.whole = storage.buffer.shape, storage.buffer.dtype
     node.written = window
     node.append(None if covers(window, node.whole) else storage.writer)
 
 
-def begin_write(op: Op, target: Any, tensors: Sequence[Any], arrays: Sequence[Any], settings: Sequence[Any], index: Any = None,
-                shape: tuple[int, ...] | None = None, record: bool = True) -> Node | None:
+def begin_write(op: Op, target: Any, tensors: Sequence[Any], arrays: Sequence[Any], settings: Sequence[Any],
+                index: Any = None, shape: tuple[int, ...] | None = None, record: bool = True) -> Node | None:
     """Before memory changes at the window of `target` (at `index` in it): moves saved values aside and makes the node.
 
-    `shape` is what the inputs broadcast to, if it is not the target's. Everything that can fail must have failed before:
-    nothing is lost by an error. None where the write is not part of the differentiable program.
+    `shape` is what the inputs broadcast to, if it is not the target's. Everything that can fail must have failed
+    before: nothing is lost by an error. None where the write is not part of the differentiable program.
     """
     storage = target._storage
     memory = storage.root or storage
@@ -132,9 +132,9 @@ _FOLLOW.adds = False
 def tell_aliases(target: Any, node: Node | None) -> None:
     """After a write to memory that has several histories: what it means for those that it was not recorded in.
 
-    A recorded write is one in every history of its group, too: a copy of the written elements out of the history that has
-    them. For any other, and where it was not recorded, the program has opted out: a leaf is a leaf again, and so is what a
-    Function has made of its memory.
+    A recorded write is one in every history of its group, too: a copy of the written elements out of the history that
+    has them. For any other, and where it was not recorded, the program has opted out: a leaf is a leaf again, and so is
+    what a Function has made of its memory.
     """
     storage, others = target._storage, list(histories(target))[1:]
     if node is not None and mode.grad:
@@ -142,7 +142,8 @@ def tell_aliases(target: Any, node: Node | None) -> None:
             if same_group(other, storage):
                 # The whole has all of a leaf from its newest version: who asks for that leaf's gradient asks there.
                 every = storage.leaf is not None and other.leaf is None
-                _follow(other, storage, node, storage.leaf.window if every else node.written)  # type: ignore[union-attr]
+                window = storage.leaf.window if every else node.written  # type: ignore[union-attr]
+                _follow(other, storage, node, window)
         _complete(storage.root or storage)
         others = [other for other in others if not same_group(other, storage)]
     for leaf in [other for other in (*others, *([storage] if node is None else [])) if other.leaf is not None]:
@@ -153,7 +154,7 @@ def tell_aliases(target: Any, node: Node | None) -> None:
 
 
 def _complete(memory: Storage) -> None:
-    """Makes the leaves that are views of a memory part of its history, once that has one: they are part of what is read from it."""
+    """Make the leaves that are views of a memory part of its history, once it has one: what is read of it has them."""
     ledger = memory.ledger
     if memory.writer is not None and ledger is not None and ledger.aliases is not None and not ledger.complete:
         ledger.complete = True
@@ -163,13 +164,15 @@ def _complete(memory: Storage) -> None:
 
 
 def _follow(other: Storage, storage: Storage, writer: Writer, window: Window | None) -> None:
-    """Records in the history of `other` that the elements in a window on `storage` are now what they are there, since `writer`."""
+    """Record in the history of `other` that elements in a window on `storage` are what they are there, by `writer`."""
     mine, theirs = storage.buffer, other.buffer
-    unit = min(mine.dtype, theirs.dtype, element_type(window, mine), key=lambda kind: kind.itemsize)  # parts, where one is complex
+    # Where one is complex, its parts.
+    unit = min(mine.dtype, theirs.dtype, element_type(window, mine), key=lambda kind: kind.itemsize)
     if writer.whole is UNSEEN:
         writer.whole = mine.shape, mine.dtype
     shift = storage.start - other.start
-    if mine.dtype == theirs.dtype and (window is None or window.__class__ is tuple and window[3] is None):  # type: ignore[index]
+    if mine.dtype == theirs.dtype and (
+            window is None or window.__class__ is tuple and window[3] is None):  # type: ignore[index]
         offset, shape, strides, _ = window or (0, mine.shape, mine.strides, None)  # type: ignore[misc]
         if 0 in shape:
             return
@@ -181,19 +184,22 @@ def _follow(other: Storage, storage: Storage, writer: Writer, window: Window | N
     there = here + shift // unit.itemsize
     inside = (there >= 0) & (there < theirs.nbytes // unit.itemsize)
     if inside.any():
-        other.writer = _copy_between(other, writer, picking(mine, here[inside], unit), picking(theirs, there[inside], unit))
+        other.writer = _copy_between(other, writer, picking(mine, here[inside], unit),
+                                     picking(theirs, there[inside], unit))
 
 
 def _copy_between(other: Storage, writer: Writer, source: Window | None, target: Window) -> Node:
     copy, before = new_node(_FOLLOW, (writer,), (source,)), other.writer
     set_write(copy, other, target)
-    if copy.previous is before is not None and before.op is _FOLLOW and before.hooks is None and _same_window(before.written, target):
-        copy[-1] = before.previous  # what this overwrites: a loop over the elements of a leaf leaves one of these, not as many as it has turns
+    if (copy.previous is before is not None and before.op is _FOLLOW and before.hooks is None
+            and _same_window(before.written, target)):
+        copy[-1] = before.previous  # what this overwrites: a loop over the elements of a leaf leaves but one of these
     return copy
 
 
 def _same_window(one: Window | None, other: Window) -> bool:
-    return one.__class__ is other.__class__ is tuple and one[3] is None is other[3] and one == other  # type: ignore[index]
+    return (one.__class__ is other.__class__ is tuple
+            and one[3] is None is other[3] and one == other)  # type: ignore[index]
 
 
 def memory_around(tensor: Any) -> Any:
@@ -224,7 +230,8 @@ def compute_into(storage: Storage, node: Node, window: Window | None) -> None:
     storage.writer = node
 
 
-def save_all(op: Op, node: Node, tensors: Sequence[TensorBase], arrays: Sequence[Any], settings: Sequence[Any]) -> tuple[Any, ...]:
+def save_all(op: Op, node: Node, tensors: Sequence[TensorBase], arrays: Sequence[Any],
+             settings: Sequence[Any]) -> tuple[Any, ...]:
     """`node.saved`, all but `out`, for what does not go through generated code."""
     saved: list[Any] = []
     for slot, ((kind, i), users) in enumerate(zip(op.saves, op.needed)):
@@ -244,7 +251,7 @@ _CONSTANT = Op("constant", None, (), (), {})
 
 
 def into(op: Op, target: Any, arguments: tuple[Any, ...], settings: tuple[Any, ...] = ()) -> Any:
-    """Computes an elementwise operation and writes the result into `target`: in-place forms and `out=` are both this."""
+    """Compute an elementwise operation and write the result into `target`: in-place forms and `out=` are both this."""
     check_writable(target, op.name)
     n = len(op.inputs)
     promoted = promote(op, arguments)
@@ -258,13 +265,17 @@ def into(op: Op, target: Any, arguments: tuple[Any, ...], settings: tuple[Any, .
         if not direct:
             result = silent().run(forward_for(op, arrays[-1].dtype), *arrays, *settings)
             check_cast(op.name, result.dtype, array.dtype)
-        node = begin_write(op, target, tensors, arrays, settings) if op.rules else begin_write(_CONSTANT, target, (), (), ())
+        if op.rules:
+            node = begin_write(op, target, tensors, arrays, settings)
+        else:
+            node = begin_write(_CONSTANT, target, (), (), ())
         if not direct:
             if result.dtype is array.dtype:
                 array[...] = result
             else:
                 silent().run(array.__setitem__, ..., result)
-        elif array.size < large.LARGE or not silent().run(large.apply, op.forward, arrays, (), array):  # type: ignore[arg-type]
+        elif (array.size < large.LARGE
+                or not silent().run(large.apply, op.forward, arrays, (), array)):  # type: ignore[arg-type]
             silent().run(op.forward, *arrays, out=array)  # type: ignore[arg-type]
         return end_write(target, node)
     except TypeError as error:
@@ -274,8 +285,9 @@ def into(op: Op, target: Any, arguments: tuple[Any, ...], settings: tuple[Any, .
 
 
 def make_room(out: Any, shape: tuple[int, ...]) -> None:
-    """Gives an `out` without elements the shape of what will be written into it, as PyTorch does; any other keeps its own."""
-    if isinstance(out, TensorBase) and not out._array.size and out._array.shape != shape and out._storage.writer is None:
+    """Give an `out` without elements the shape of what will be written into it, as PyTorch does; others keep theirs."""
+    if (isinstance(out, TensorBase) and not out._array.size and out._array.shape != shape
+            and out._storage.writer is None):
         try:
             room = make(np.empty(shape, out._array.dtype))
         except MemoryError as error:
@@ -301,5 +313,6 @@ def _check_shape(op: Op, arrays: Sequence[Any], shape: tuple[int, ...]) -> None:
 def check_cast(name: str, source: Any, target: Any) -> None:
     """Writes may lose precision but not kind: PyTorch's rule."""
     if source is not target and of_array(source).category > of_array(target).category:
-        raise DTypeError(f"{name}: a result of type {of_array(source).name} can't be cast to the desired output type {of_array(target).name}",
-                         why="the fraction would be lost without a word", fix="x = x.float() first, or write value.to(x.dtype)")
+        raise DTypeError(f"{name}: a result of type {of_array(source).name} can't be cast to the desired output type "
+                         f"{of_array(target).name}", why="the fraction would be lost without a word",
+                         fix="x = x.float() first, or write value.to(x.dtype)")
