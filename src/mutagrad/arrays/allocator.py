@@ -12,7 +12,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from typing import Any
+from collections.abc import Callable
 
 MMAP_THRESHOLD, TRIM_THRESHOLD = -3, -1  # mallopt's names for them
 
@@ -27,7 +27,7 @@ allocator = _Allocator()
 
 
 def keep_memory() -> None:
-    """Asks glibc to keep blocks of up to 32 MiB for reuse, once; does nothing elsewhere."""
+    """Ask glibc to keep blocks of up to 32 MiB for reuse, once; does nothing elsewhere."""
     if allocator.least == sys.maxsize:
         return
     allocator.least = sys.maxsize
@@ -37,7 +37,7 @@ def keep_memory() -> None:
         mallopt(TRIM_THRESHOLD, 1 << 30)
 
 
-def _mallopt() -> Any | None:
+def _mallopt() -> Callable[[int, int], int] | None:
     try:
         return ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):  # not glibc

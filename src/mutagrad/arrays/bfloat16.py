@@ -20,7 +20,7 @@ SHORT = "eE"  # the characters of their array types
 
 @cache
 def bfloat16_type() -> Any:
-    """The array type, or an error that says how to get it."""
+    """Return the array type, or raise an error that says how to get it."""
     try:
         return np.dtype(import_module("ml_dtypes").bfloat16)
     except ImportError:
@@ -29,17 +29,17 @@ def bfloat16_type() -> Any:
 
 
 def widened(value: Any) -> Any:
-    """A short array in float32; anything else as it is."""
+    """Return a short array in float32; anything else as it is."""
     short = isinstance(value, (np.ndarray, np.generic)) and value.dtype.char in SHORT
     return value.astype(np.float32) if short else value
 
 
 def rounded(value: Any, dtype: Any) -> Any:
-    """A float32 array in a short type; anything else as it is."""
+    """Return a float32 array in a short type; anything else as it is."""
     single = isinstance(value, (np.ndarray, np.generic)) and value.dtype == np.float32
     return silent().run(value.astype, dtype) if single else value
 
 
 def in_single(forward: Any, dtype: Any) -> Callable[..., Any]:
-    """`forward` for arrays of a short type: computed in float32 and rounded."""
+    """Return `forward` for arrays of a short type: computed in float32 and rounded."""
     return lambda *arguments: rounded(forward(*map(widened, arguments)), dtype)

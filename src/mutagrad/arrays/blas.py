@@ -32,7 +32,7 @@ _turn = new_lock()  # whose owner has changed OpenBLAS's number of threads
 
 
 def on_one_thread(work: Callable[[bool], Any]) -> Any:
-    """`work(free)` while OpenBLAS uses one thread; `free` says whether its work may be spread over ours instead.
+    """Call `work(free)` while OpenBLAS uses one thread; `free` says whether its work may be spread over ours instead.
 
     The number is one for the whole process. Who comes while another thread has changed it leaves it alone. An interrupt
     at any place finds it as it was, or a `finally` that sets it back: what must not be interrupted is one call of a C

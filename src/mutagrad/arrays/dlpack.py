@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from ..base.operands import Array
 from .numpy import np
 
 CPU = (1, 0)
@@ -19,7 +20,8 @@ def _has_second_form() -> bool:
     return bool(np.from_dlpack(np.zeros(1)).flags.writeable)
 
 
-def lend(array: Any, stream: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any:
+def lend(array: Array, stream: Any, max_version: tuple[int, int] | None, dl_device: tuple[Any, int] | None,
+         copy: bool | None) -> Any:
     """Return a capsule over the memory of an array. One of the first form is a valid answer to every `max_version`."""
     if _has_second_form():
         return array.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
@@ -55,7 +57,7 @@ class _Lender:
 class _Writable:
     """The memory of a read-only array, offered as memory that can be written."""
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: Array) -> None:
         self.array = array  # keeps the memory alive
         described = array.__array_interface__
         self.__array_interface__ = {**described, "data": (described["data"][0], False)}

@@ -29,6 +29,7 @@ from threading import local
 from types import ModuleType
 from typing import Any
 
+from ..base.operands import Array
 from .openblas_env import numpy
 
 # NumPy's functions under their names, in a module of its own: kinds.py exchanges some of them once there are other
@@ -63,7 +64,7 @@ silent: Callable[[], Any] = _silent.copy
 
 
 def silently(function: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
-    """`function(*arguments, **settings)` without floating point warnings or errors."""
+    """Call `function(*arguments, **settings)` without floating point warnings or errors."""
     return silent().run(function, *arguments, **settings)
 
 
@@ -78,11 +79,11 @@ def silenced(function: Callable[..., Any]) -> Callable[..., Any]:
 
 # Python numbers as 0-d arrays, remembered: NumPy takes twice as long over a Python number as over an array. By the size
 # of the float type, then by value; never zero, because -0.0 == 0.0.
-KNOWN: dict[int, dict[float, Any]] = {2: {}, 4: {}, 8: {}}
+KNOWN: dict[int, dict[float, Array]] = {2: {}, 4: {}, 8: {}}
 
 
 def constant(value: bool | int | float | complex, dtype: Any) -> Any:
-    """A Python number as a read-only 0-d array; one beyond an integer type's range wraps around, as in PyTorch."""
+    """Return a number as a read-only 0-d array; one beyond an integer type's range wraps around, as in PyTorch."""
     try:
         made = silent().run(np.array, value if dtype.kind != "V" else float(value), dtype)  # type: ignore[arg-type]
     except OverflowError:
@@ -101,7 +102,7 @@ def constant(value: bool | int | float | complex, dtype: Any) -> Any:
 _BITS = {"f": np.dtype(np.int32), "d": np.dtype(np.int64)}
 
 
-def choose(mask: Any, x: Any, y: Any) -> Any:
+def choose(mask: Array, x: Array | float, y: Array | float) -> Any:
     """Compute `np.where(mask, x, y)`, for many floats by their bits.
 
     A branch for each element takes ten times as long where the mask is random.
@@ -129,8 +130,8 @@ def choose(mask: Any, x: Any, y: Any) -> Any:
 MANY = 1 << 14  # elements from which adding is worth SciPy, which takes a tenth of a second to import
 
 
-def add_at(array: Any, index: tuple[Any, ...], values: Any) -> None:
-    """`array[index] += values` with every duplicate counted; `index` has an array or a full slice for each dimension.
+def add_at(array: Array, index: tuple[Any, ...], values: Array) -> None:
+    """Do `array[index] += values` with every duplicate counted; `index` has an array or a full slice a dimension.
 
     NumPy is ten times as fast over positions in a vector as over several indices or over rows, so it is given those;
     SciPy adds rows ten times as fast again, and elements twice as fast. They read the values while they add; NumPy's
@@ -151,7 +152,7 @@ def add_at(array: Any, index: tuple[Any, ...], values: Any) -> None:
         np.add.at(array, index, values)
 
 
-def _add_short(array: Any, index: tuple[Any, ...], values: Any) -> None:
+def _add_short(array: Array, index: tuple[Any, ...], values: Array) -> None:
     """Do `array[index] += values` for floats of two bytes: what goes to one place is added in double and rounded once.
 
     In float16 2048 + 1 is 2048, and in bfloat16 256 + 1 is 256: one after the other, a sum would stick.
@@ -163,7 +164,7 @@ def _add_short(array: Any, index: tuple[Any, ...], values: Any) -> None:
     array[at] = (array[at].astype(np.float64) + total).astype(array.dtype)
 
 
-def _add_elements(array: Any, places: Any, values: Any) -> bool:
+def _add_elements(array: Array, places: Array, values: Array) -> bool:
     """Do `array[places] += values` for a vector, as the product of a sparse column of the values with 1.
 
     Return False where that cannot be.
@@ -200,7 +201,7 @@ def _places(shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
     return places
 
 
-def _add_rows(array: Any, rows: Any, values: Any) -> bool:
+def _add_rows(array: Array, rows: Array, values: Array) -> bool:
     """Do `array[rows] += values` by SciPy's product with a sparse matrix of ones.
 
     Return False, with nothing done, where that cannot be.

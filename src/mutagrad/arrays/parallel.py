@@ -6,9 +6,10 @@ Whoever cuts has to ask what NumPy asks for one call: whether writing one part c
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.operands import Array
 from .allocator import keep_memory
 from .numpy import np
 from .threads import get_num_threads, in_spans, in_steps, set_num_threads
@@ -38,7 +39,7 @@ def in_blocks(count: int, size: int, work: Callable[[slice], Any], threads: bool
 
 
 def flat(array: Any, shape: tuple[int, ...]) -> Any | None:
-    """An array as the vector that spans are cut from: itself if it is the same everywhere, None if it cannot be cut."""
+    """Return an array as a vector to cut spans from: one element where all are the same, None if it cannot be cut."""
     if not isinstance(array, np.ndarray):
         return array
     if array.size == 1:
@@ -51,7 +52,7 @@ def flat(array: Any, shape: tuple[int, ...]) -> Any | None:
 
 
 def pieces(part: slice) -> list[slice]:
-    """Slices of at most PIECE elements that together are `part`."""
+    """Return slices of at most PIECE elements that together are `part`."""
     return [slice(start, min(start + PIECE, part.stop)) for start in range(part.start, part.stop, PIECE)]
 
 
@@ -59,7 +60,7 @@ def part_of(value: Any, part: slice) -> Any:
     return value[part] if isinstance(value, np.ndarray) and value.ndim else value
 
 
-def read_first(vector: Any, target: Any) -> Any:
+def read_first(vector: Any, target: Array) -> Any:
     """Return an operand that can be read after parts of `target` were written: a copy, where it shares other parts."""
     if not isinstance(vector, np.ndarray) or not np.may_share_memory(vector, target):
         return vector
@@ -67,8 +68,8 @@ def read_first(vector: Any, target: Any) -> Any:
     return vector if same else vector.copy()
 
 
-def apply(function: Callable[..., Any], arrays: tuple[Any, ...], settings: tuple[Any, ...], out: Any) -> bool:
-    """`out[...] = function(*arrays, *settings)` on several threads; False, with nothing done, where they cannot be cut.
+def apply(function: Callable[..., Any], arrays: tuple[Array, ...], settings: tuple[Any, ...], out: Array) -> bool:
+    """Do `out[...] = function(*arrays, *settings)` on several threads; False, with nothing done, where that cannot be.
 
     Operands may share memory with `out` in any way: all is as if they were read before anything is written.
     """
@@ -95,19 +96,19 @@ def apply(function: Callable[..., Any], arrays: tuple[Any, ...], settings: tuple
     return True
 
 
-def compute(function: Callable[..., Any], arrays: tuple[Any, ...]) -> Any | None:
-    """`function(*arrays)` on several threads as a fresh array; None where they cannot be cut."""
-    out = np.empty(arrays[0].shape, arrays[0].dtype)
+def compute(function: Callable[..., Any], arrays: tuple[Array, ...]) -> Array | None:
+    """Return `function(*arrays)`, computed on several threads, as a fresh array; None where they cannot be cut."""
+    out: Array = np.empty(arrays[0].shape, arrays[0].dtype)
     return out if apply(function, arrays, (), out) else None
 
 
 STRIP = 16  # columns that a transposed matrix is copied by: what is read of each row then fills a line of the cache
 
 
-def copy(array: Any) -> Any:
-    """A C-contiguous copy."""
+def copy(array: Array) -> Array:
+    """Return a C-contiguous copy."""
     if array.ndim > 1 and abs(array.strides[-1]) > abs(array.strides[-2]) > 0:
-        out = np.empty(array.shape, array.dtype)
+        out: Array = np.empty(array.shape, array.dtype)
 
         def strips(part: slice) -> None:
             for start in range(part.start, part.stop, STRIP):
@@ -120,9 +121,9 @@ def copy(array: Any) -> Any:
     return array.copy() if found is None else found
 
 
-def reverse(rules: Callable[..., tuple[Any, ...]], xp: Any, g: Any, saved: tuple[Any, ...],
-            inputs: list[Any]) -> list[Any] | None:
-    """The adjoints that an elementwise operation's rules give, on several threads; None where they cannot be cut."""
+def reverse(rules: Callable[..., Sequence[Array | None]], xp: Any, g: Array, saved: Sequence[Any],
+            inputs: Sequence[Any]) -> list[Array | None] | None:
+    """Return the adjoints that an operation's rules give, on several threads; None where they cannot be cut."""
     shape = g.shape
     vectors = [flat(v, shape) if isinstance(v, np.ndarray) else v for v in saved]
     incoming = flat(g, shape)
@@ -145,7 +146,7 @@ def reverse(rules: Callable[..., tuple[Any, ...]], xp: Any, g: Any, saved: tuple
 ROW = 128  # elements that a sum takes in one go; the sums of such rows are added in double, which keeps rounding small
 
 
-def total(array: Any) -> Any:
+def total(array: Array) -> Any:
     """Sum all elements of a C-contiguous array of floats, in double: rows of them by BLAS, three times as fast."""
     vector = array.reshape(-1)
 

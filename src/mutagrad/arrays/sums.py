@@ -11,6 +11,7 @@ from functools import cache
 from math import prod
 from typing import Any
 
+from ..base.operands import Array
 from . import parallel as large
 from .numpy import np
 
@@ -19,7 +20,7 @@ FEW = 32  # so few are added in any order
 MANY = 4096  # elements from which a faster way than NumPy's is worth looking for
 
 
-def add(a: Any, dims: tuple[int, ...], keepdims: bool = False, dtype: Any = None) -> Any:
+def add(a: Array, dims: tuple[int, ...], keepdims: bool = False, dtype: Any = None) -> Any:
     """Sum a float32, float64 or complex array along dimensions, counted from the first; in its own type unless told."""
     dtype, shape = dtype or a.dtype, a.shape
     if not dims or not a.size:
@@ -39,7 +40,7 @@ def add(a: Any, dims: tuple[int, ...], keepdims: bool = False, dtype: Any = None
     return found.reshape([n for d, n in enumerate(shape) if d not in dims])
 
 
-def _neighbours(a: Any, start: int, end: int, dtype: Any = np.float64) -> Any:
+def _neighbours(a: Array, start: int, end: int, dtype: Any = np.float64) -> Any:
     """Sum a contiguous array along dimensions that lie next to each other; `dtype` says how exact sums should be."""
     shape = a.shape
     if end == a.ndim:
@@ -50,7 +51,7 @@ def _neighbours(a: Any, start: int, end: int, dtype: Any = np.float64) -> Any:
     return _along(a.reshape(prod(shape[:start]), -1))
 
 
-def _add(a: Any, dims: list[int]) -> Any:
+def _add(a: Array, dims: list[int]) -> Any:
     """The sums in a shape of as many elements, perhaps in double."""
     if not a.flags.c_contiguous:
         order = sorted(range(a.ndim), key=lambda d: -abs(a.strides[d]))
@@ -73,7 +74,7 @@ def _add(a: Any, dims: list[int]) -> Any:
     return a
 
 
-def _without_gaps(a: Any, dims: list[int]) -> Any:
+def _without_gaps(a: Array, dims: list[int]) -> Any:
     """Return a contiguous array with the same sums, smaller where the array can be cut.
 
     NumPy adds along the memory, or `FEW` rows at a time.
@@ -94,7 +95,7 @@ def _without_gaps(a: Any, dims: list[int]) -> Any:
     return found
 
 
-def _down(a: Any, dtype: Any) -> Any:
+def _down(a: Array, dtype: Any) -> Any:
     """The sums of a contiguous array along the second of three dimensions."""
     outer, n, inner = a.shape
     if n <= 2 * GROUP:
@@ -110,7 +111,7 @@ def _down(a: Any, dtype: Any) -> Any:
     return np.add.reduce(found, 1, dtype if groups <= FEW // 2 else np.float64)
 
 
-def _one_by_one(a: Any) -> Any:
+def _one_by_one(a: Array) -> Any:
     """Sum the same for so few that their order does not matter: by BLAS, unless calling it takes longer than adding."""
     outer, n, inner = a.shape
     if outer == 1 or n * inner >= 1024:
@@ -118,7 +119,7 @@ def _one_by_one(a: Any) -> Any:
     return np.add.reduce(a if n <= 2 * FEW else _without_gaps(a, [1]), 1, a.dtype)
 
 
-def _along(a: Any) -> Any:
+def _along(a: Array) -> Any:
     """The sums of the rows of a contiguous matrix."""
     rows, n = a.shape
     if rows == 1:
@@ -145,18 +146,18 @@ def _divisor(n: int) -> int:
 PIECE = 512  # what NumPy's einsum adds in one go: in several sums side by side, so along a row it may be more
 
 
-def row_sums(a: Any, b: Any = None) -> Any:
-    """The sums along the last dimension; of products with another array, if there is one."""
+def row_sums(a: Array, b: Array | None = None) -> Any:
+    """Sum along the last dimension; of products with another array, if given."""
     n = a.shape[-1]
     if n <= PIECE:
         return np.einsum("...i->...", a) if b is None else np.einsum("...i,...i->...", a, b)
     head = n // PIECE * PIECE
-    parts = [v if v is None else v[..., :head].reshape(*v.shape[:-1], -1, PIECE) for v in (a, b)]
+    parts: list[Any] = [v if v is None else v[..., :head].reshape(*v.shape[:-1], -1, PIECE) for v in (a, b)]
     found = np.add.reduce(row_sums(*parts), -1, np.float64)
     return found if head == n else found + row_sums(a[..., head:], None if b is None else b[..., head:])
 
 
-def channel_sums(a: Any, b: Any = None) -> Any:
+def channel_sums(a: Array, b: Array | None = None) -> Any:
     """Sum over all but the second of two or three dimensions, in double; of products with another array, if given."""
     if a.ndim == 3:
         if a.shape[2] > 1:
@@ -179,8 +180,8 @@ def channel_sums(a: Any, b: Any = None) -> Any:
 BLOCK = 1 << 14  # elements whose running sums are kept in double at a time
 
 
-def accumulate(ufunc: Any, a: Any, dim: int) -> Any:
-    """Running sums or products along a dimension, in the type of the array; floats are kept in double meanwhile."""
+def accumulate(ufunc: Any, a: Array, dim: int) -> Any:
+    """Return running sums or products along a dimension, in the array's type; floats are kept in double meanwhile."""
     n = a.shape[dim]
     if a.dtype.char != "f" or n <= FEW or not a.size:
         return ufunc.accumulate(a, dim, a.dtype)

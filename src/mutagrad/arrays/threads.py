@@ -39,7 +39,7 @@ _threads = 0
 
 
 def get_num_threads() -> int:
-    """How many threads share the work on a large array: as many as there are cores, unless set."""
+    """Return how many threads share the work on a large array: as many as there are cores, unless set."""
     global _threads
     if not _threads:
         _threads = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 8)
@@ -47,7 +47,7 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(count: int) -> None:
-    """Sets how many threads share the work on a large array; 1 switches sharing off."""
+    """Set how many threads share the work on a large array; 1 switches sharing off."""
     global _threads
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise BadValue(f"set_num_threads: the number of threads must be a positive integer, not {count!r}",
@@ -141,7 +141,7 @@ def _take_all(spans: list[_Span]) -> None:
 
 @lru_cache(1024)
 def cut(size: int, count: int) -> list[slice]:
-    """At most `count` slices that together cover range(size), and at least one."""
+    """Return at most `count` slices that together cover range(size), and at least one."""
     if count == 1 or size < 2:
         return [slice(0, size)]
     first = int(size * (1 + HEAD_START) / count)
@@ -180,7 +180,7 @@ def in_spans(size: int, work: Callable[[slice], Any]) -> list[Any]:
 
 
 def in_steps(count: int, step: int, work: Callable[[slice], Any], threads: bool = True) -> list[Any]:
-    """What `work` gives for slices of `step` items or fewer that together cover range(count), in their order."""
+    """Return what `work` gives for slices of `step` items or fewer that together cover range(count), in their order."""
     def span(part: slice) -> list[Any]:
         return [work(slice(start, min(start + step, part.stop))) for start in range(part.start, part.stop, step)]
 

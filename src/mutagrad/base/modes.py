@@ -99,7 +99,7 @@ class Relative:
 
 
 def push(item: Any) -> Relative:
-    """Adds to the end of a tuple."""
+    """Return the change that adds to the end of a tuple."""
     return Relative(lambda before: (*before, item))
 
 
@@ -173,7 +173,7 @@ def tidy() -> None:
 
 
 def call_with(changes: dict[str, Any], function: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
-    """Calls a function with other modes."""
+    """Call a function with other modes."""
     before = mode.now
     try:
         mode.now = Modes(before, **changes)
@@ -209,7 +209,7 @@ def _asks_nobody(now: Modes) -> bool:
 
 
 def _settle(home: dict[str, Any]) -> None:
-    """Drops the records that were left from the modes of a thread, given by its variables."""
+    """Drop the records that were left from the modes of a thread, given by its variables."""
     now = home["now"]
     records = []
     record: Modes | None = now
@@ -227,7 +227,7 @@ def _settle(home: dict[str, Any]) -> None:
 
 
 def amend(**changes: Any) -> None:
-    """Changes modes from now on: for as long as the block lasts that has set them, or for good where none has."""
+    """Change modes from now on: for as long as the block lasts that has set them, or for good where none has."""
     now = mode.now
     for name, value in changes.items():
         now = _amended(now, name, value)

@@ -1,8 +1,8 @@
 """Asking for derivatives: `backward`, `grad`, and hooks on what a sweep brings."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, NamedTuple, Union
 from weakref import ref
 
 from ..arrays import np
@@ -11,11 +11,12 @@ from ..arrays.numpy import SILENT, fp_state, set_fp_state, silently
 from ..base.errors import BadArgument, BadValue, DTypeError, GradientError, OutOfMemory, ShapeError
 from ..base.locks import new_lock
 from ..base.modes import Modes, mode, tidy
+from ..base.operands import Array
 from ..base.provenance import here
 from .arithmetic import ON_ARRAYS, ON_TENSORS
 from .factory import detached, make, window_or_none
 from .fast_sweep import FastSweep
-from .graph import Freed, Hooks, Leaf, Node
+from .graph import Adjoint, Freed, Hooks, Leaf, Node, Writer
 from .nans import nan_found
 from .op import RECORDED
 from .saved import SEEN_THROUGH
@@ -28,7 +29,7 @@ SWEEP: type[Sweep] = FastSweep
 
 # ------------------------------------------------------------------------------------------------------------ the seeds
 
-def _seed(tensor: Any, gradient: Any, create_graph: bool) -> Any:
+def _seed(tensor: Any, gradient: TensorBase | None, create_graph: bool) -> TensorBase:
     """The adjoint to start from: given, or ones."""
     if not isinstance(tensor, TensorBase):
         raise BadArgument(f"backward: can only differentiate tensors, not {type(tensor).__name__}")
@@ -41,7 +42,7 @@ def _seed(tensor: Any, gradient: Any, create_graph: bool) -> Any:
                                 "or several real ones, and this is complex",
                                 why="a complex number has two derivatives, "
                                     "one by its real and one by its imaginary part", fix="y.abs().sum().backward()")
-        return make(np.ones(array.shape, array.dtype))
+        return make(np.ones(array.shape, array.dtype))  # type: ignore[no-any-return]
     if not isinstance(gradient, TensorBase):
         raise BadArgument(f"backward: the gradient must be a tensor, not {type(gradient).__name__}",
                           fix="y.backward(mutagrad.ones_like(y))")
@@ -57,7 +58,7 @@ def _seed(tensor: Any, gradient: Any, create_graph: bool) -> Any:
     return gradient if gradient._array.dtype == array.dtype else make(silently(gradient._array.astype, array.dtype))
 
 
-def _no_history(tensor: Any) -> GradientError:
+def _no_history(tensor: TensorBase) -> GradientError:
     kind = tensor._array.dtype
     if kind.kind not in "fcV":
         why = f"it is of type {kind.name}, which has no derivatives"
@@ -73,11 +74,16 @@ class GradientEdge(NamedTuple):
 
     node: Any
     output_nr: int
-    ownership_token: Any = None
+    ownership_token: TensorBase | None = None
 
 
-def get_gradient_edge(tensor: Any) -> GradientEdge:
-    """The place in the graph at which a tensor is now, whatever is written to it later."""
+# What may be given where tensors are meant: one, or several. (Of gradients, None stands for ones.)
+Tensors = Union[TensorBase, GradientEdge, Sequence[Union[TensorBase, GradientEdge, None]]]
+Seed = tuple[Writer, Any, Adjoint]  # a writer, the window on what it wrote (None: all of it), and the adjoint of that
+
+
+def get_gradient_edge(tensor: TensorBase) -> GradientEdge:
+    """Return the place in the graph at which a tensor is now, whatever is written to it later."""
     if not tensor.requires_grad:
         raise GradientError("get_gradient_edge: cannot get the gradient edge of something that does not require grad",
                             fix="x.requires_grad_()")
@@ -86,7 +92,7 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
     return GradientEdge(tensor._storage.writer if tensor.is_leaf else tensor.grad_fn, tensor.output_nr, kept)
 
 
-def _at(edge: Any) -> Any:
+def _at(edge: TensorBase | GradientEdge | None) -> Any:
     """What stands for an edge: the leaf, a tensor as it was there, or else the node; tensors stand for themselves."""
     if edge.__class__ is not GradientEdge:
         return edge
@@ -99,16 +105,16 @@ def _at(edge: Any) -> Any:
     return written[edge.output_nr]() if written else edge.node
 
 
-def _listed(tensors: Any) -> list[Any]:
+def _listed(tensors: Tensors) -> list[Any]:
     return [_at(tensors)] if isinstance(tensors, (TensorBase, GradientEdge)) else [_at(t) for t in tensors]
 
 
-def _pairs(tensors: Any, gradients: Any) -> tuple[list[Any], list[Any]]:
+def _pairs(tensors: Tensors, gradients: Tensors | None) -> tuple[list[Any], list[Any]]:
     tensors = _listed(tensors)
     return tensors, [None] * len(tensors) if gradients is None else _listed(gradients)
 
 
-def _seeds(tensors: list[Any], gradients: list[Any], create_graph: bool) -> list[tuple[Any, Any, Any]]:
+def _seeds(tensors: list[Any], gradients: list[Any], create_graph: bool) -> list[Seed]:
     if len(gradients) != len(tensors):
         raise BadArgument(f"backward: {len(tensors)} tensors but {len(gradients)} gradients")
     seeds = [_seed(t, g, create_graph) for t, g in zip(tensors, gradients)]
@@ -120,15 +126,15 @@ class Run:
 
     __slots__ = ("roots", "useful", "callbacks", "notes")
 
-    def __init__(self, roots: list[Any], useful: set[Any] | None) -> None:
+    def __init__(self, roots: list[Writer], useful: set[Writer] | None) -> None:
         self.roots, self.useful = roots, useful
         self.callbacks: list[Callable[[], None]] | None = None
-        self.notes: dict[Any, Any] | None = None  # what a hook on several tensors has seen so far
+        self.notes: dict[Hashable, dict[str, Any]] | None = None  # what a hook on several tensors has seen so far
 
-    def reached(self) -> set[Any]:
-        """All that it visits."""
-        seen: set[Any] = set()
-        stack = list(self.roots)
+    def reached(self) -> set[Writer]:
+        """Return all that it visits."""
+        seen: set[Writer] = set()
+        stack: list[Writer | None] = list(self.roots)
         while stack:
             node = stack.pop()
             if node is not None and node not in seen and (self.useful is None or node in self.useful):
@@ -141,23 +147,24 @@ class Run:
             self.callbacks = []
         self.callbacks.append(callback)
 
-    def note(self, about: Any) -> dict[str, Any]:
-        """What somebody keeps in mind for as long as the sweep runs."""
+    def note(self, about: Hashable) -> dict[str, Any]:
+        """Return what somebody keeps in mind for as long as the sweep runs."""
         if self.notes is None:
             self.notes = {}
-        return self.notes.setdefault(about, {})  # type: ignore[no-any-return]
+        return self.notes.setdefault(about, {})
 
 
 def running() -> Run:
-    """The innermost sweep that is running on this thread."""
+    """Return the innermost sweep that is running on this thread."""
     if mode.now.sweep is None:
         raise GradientError("backward: this can only be asked during the backward pass",
                             fix="ask in a hook, or in a Function's backward")
     return mode.now.sweep  # type: ignore[no-any-return]
 
 
-def run_sweep(seeds: list[tuple[Any, Any, Any]], create_graph: bool, retain: bool, deposit: Any,
-              wanted: dict[Any, Any], only: bool, edge: dict[Any, Any] | None = None) -> None:
+def run_sweep(seeds: list[Seed], create_graph: bool, retain: bool,
+              deposit: Callable[[Leaf, list[Any], bool], None] | None, wanted: Mapping[Writer, Callable[[Any], None]],
+              only: bool, edge: Mapping[Writer, Callable[[Any], None]] | None = None) -> None:
     """Run one sweep in the mode that it needs: recorded if `create_graph`; if `only`, of nodes that reach `wanted`."""
     arithmetic = ON_TENSORS if create_graph else ON_ARRAYS
     roots = [node for node, _, _ in seeds]
@@ -181,9 +188,9 @@ def run_sweep(seeds: list[tuple[Any, Any, Any]], create_graph: bool, retain: boo
 
 # ---------------------------------------------------------------------------------------------------------- the answers
 
-def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
-             inputs: Any = None) -> None:
-    """Adds the derivatives of the sum of `tensors` to `.grad` of the leaves (or only of `inputs`)."""
+def backward(tensors: Tensors, grad_tensors: Tensors | None = None, retain_graph: bool | None = None,
+             create_graph: bool = False, inputs: Tensors | None = None) -> None:
+    """Add the derivatives of the sum of `tensors` to `.grad` of the leaves (or only of `inputs`)."""
     tensors, gradients = _pairs(tensors, grad_tensors)
     seeds = _seeds(tensors, gradients, create_graph)
     for tensor, gradient in zip(tensors, gradients):
@@ -203,10 +210,10 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
             _call_after(tensor._storage.writer, tensor)
 
 
-def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,
+def grad(outputs: Tensors, inputs: Tensors, grad_outputs: Tensors | None = None, retain_graph: bool | None = None,
          create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
          is_grads_batched: bool = False, materialize_grads: bool = False) -> tuple[Any, ...]:
-    """The derivatives of the sum of `outputs` with respect to `inputs` as they are now.
+    """Return the derivatives of the sum of `outputs` with respect to `inputs` as they are now.
 
     >>> import mutagrad as mg
     >>> x = mg.tensor(2., requires_grad=True)
@@ -238,8 +245,8 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     return tuple(found)
 
 
-def _rows_of_grad(outputs: Any, inputs: Any, grad_outputs: Any, retain_graph: bool | None, create_graph: bool,
-                  *settings: Any) -> tuple[Any, ...]:
+def _rows_of_grad(outputs: Tensors, inputs: Tensors, grad_outputs: Tensors | None, retain_graph: bool | None,
+                  create_graph: bool, *settings: Any) -> tuple[Any, ...]:
     """Derivatives for each row of `grad_outputs`, put together along a new first dimension."""
     seeds = [] if grad_outputs is None else _listed(grad_outputs)
     counts = {g._array.shape[0] if isinstance(g, TensorBase) and g._array.ndim else 0 for g in seeds}
@@ -255,10 +262,9 @@ def _rows_of_grad(outputs: Any, inputs: Any, grad_outputs: Any, retain_graph: bo
     return tuple(None if column[0] is None else RECORDED.stack(column) for column in zip(*rows))
 
 
-def _derivatives(seeds: list[tuple[Any, Any, Any]], inputs: Sequence[Any], create_graph: bool,
-                 retain: bool) -> list[Any]:
+def _derivatives(seeds: list[Seed], inputs: Sequence[Any], create_graph: bool, retain: bool) -> list[Any]:
     found: list[Any] = [None] * len(inputs)
-    by_node: dict[Any, list[int]] = {}
+    by_node: dict[Writer, list[int]] = {}
     for i, tensor in enumerate(inputs):
         if isinstance(tensor, Node):
             by_node.setdefault(tensor, []).append(i)
@@ -288,8 +294,8 @@ def _derivatives(seeds: list[tuple[Any, Any, Any]], inputs: Sequence[Any], creat
     return found
 
 
-def check_separate(tensor: Any, what: str) -> None:
-    """Raises where elements of a tensor are the same memory, and so have no gradients of their own."""
+def check_separate(tensor: TensorBase, what: str) -> None:
+    """Raise where elements of a tensor are the same memory, and so have no gradients of their own."""
     array = tensor._array
     if overlaps_itself(array.shape, array.strides, array.itemsize):
         raise GradientError(f"{what}: a tensor of shape {array.shape} whose elements share memory "
@@ -298,11 +304,11 @@ def check_separate(tensor: Any, what: str) -> None:
                             fix="x = x.clone() first")
 
 
-def _told(wanted: Any) -> str:
+def _told(wanted: TensorBase | Node) -> str:
     return f"of shape {wanted._array.shape}" if isinstance(wanted, TensorBase) else repr(wanted)
 
 
-def _place(tensor: Any) -> tuple[Any, Window | None]:
+def _place(tensor: TensorBase) -> tuple[Any, Window | None]:
     """The writer whose adjoint a tensor's gradient is a part of, and the window of that part.
 
     A view that was saved and brought back stands for the view that it was.
@@ -313,14 +319,14 @@ def _place(tensor: Any) -> tuple[Any, Window | None]:
     return writer, window_or_none(tensor)
 
 
-def _shaped_like(tensor: Any, g: Any, create_graph: bool) -> Any:
+def _shaped_like(tensor: TensorBase | Node, g: Adjoint, create_graph: bool) -> Any:
     """The adjoint of all that a node wrote, as a tensor of its own."""
     if create_graph:
         return RECORDED.clone(g)
     return make(np.array(g) if isinstance(tensor, Node) else np.array(g, tensor._array.dtype, order="C"))
 
 
-def _as_buffer(tensor: Any, g: Any, create_graph: bool) -> Any:
+def _as_buffer(tensor: TensorBase, g: Adjoint, create_graph: bool) -> Any:
     """The same as a buffer that windows can be laid over."""
     if create_graph:
         return g if g._offset is None else RECORDED.clone(g)
@@ -340,7 +346,7 @@ def _deposit(leaf: Leaf, holder: list[Any], windowed: bool) -> None:
     _call_after(leaf, tensor)
 
 
-def _shaped(g: Any, leaf: Leaf, tensor: Any) -> Any:
+def _shaped(g: Array, leaf: Leaf, tensor: TensorBase) -> Array:
     if tensor._array.shape != leaf.shape:
         raise GradientError(f"backward: a leaf of shape {tensor._array.shape} cannot take a gradient "
                             f"of shape {leaf.shape}",
@@ -363,7 +369,7 @@ def _deposit_recorded(leaf: Leaf, holder: list[Any], windowed: bool) -> None:
     _call_after(leaf, tensor)
 
 
-def _call_after(leaf: Any, tensor: Any) -> None:
+def _call_after(leaf: Writer | None, tensor: TensorBase) -> None:
     after = getattr(leaf, "after", None)
     for hook, in after.in_order() if after else ():
         if hook(tensor) is not None:
@@ -374,8 +380,8 @@ def _call_after(leaf: Any, tensor: Any) -> None:
 _adding = new_lock()  # several threads may differentiate with respect to one leaf
 
 
-def _add_grad(tensor: Any, g: Any, create_graph: bool) -> None:
-    """Into `.grad`: in its memory, so whoever holds it sees it; as a new tensor where the sum must have a history."""
+def _add_grad(tensor: TensorBase, g: TensorBase, create_graph: bool) -> None:
+    """Add to `.grad`: in its memory, so whoever holds it sees it; as a new tensor where the sum must have a history."""
     with _adding:
         old = tensor._grad
         if old is None:
@@ -393,7 +399,7 @@ def _add_grad(tensor: Any, g: Any, create_graph: bool) -> None:
 class RemovableHandle:
     """What registering a hook returns: `handle.remove()`."""
 
-    def __init__(self, hooks: Hooks, key: Any) -> None:
+    def __init__(self, hooks: Hooks, key: Hashable) -> None:
         self._hooks, self._key = hooks, key
 
     def remove(self) -> None:
@@ -406,28 +412,29 @@ class RemovableHandle:
         self.remove()
 
 
-def _writer(tensor: Any, what: str) -> Node | Leaf:
+def _writer(tensor: TensorBase, what: str) -> Writer:
     writer = tensor._storage.writer
     if writer is None:
         raise GradientError(f"{what}: this tensor does not require a gradient", fix="x.requires_grad_()")
     return writer  # type: ignore[no-any-return]
 
 
-def register_hook(tensor: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
-    """`hook` sees the adjoint of the tensor as it is now: of this version of its storage, through its window."""
+def register_hook(tensor: TensorBase, hook: Callable[[Any], Any]) -> RemovableHandle:
+    """Show `hook` the adjoint of the tensor as it is now: of this version of its storage, through its window."""
     writer = _writer(tensor, "register_hook")
     check_separate(tensor, "register_hook")
     return enter_hook(writer, hook, window_or_none(tensor))
 
 
-def enter_hook(writer: Any, hook: Any, window: Any, key: Any = None) -> RemovableHandle:
-    """Hooks on tensors come first, then what keeps their gradients, then hooks on the node."""
+def enter_hook(writer: Writer, hook: Callable[[Any], Any], window: Window | None,
+               key: Hashable | None = None) -> RemovableHandle:
+    """Enter a hook. Those on tensors come first, then what keeps their gradients, then those on the node."""
     if writer.hooks is None:
         writer.hooks = Hooks()
     return RemovableHandle(writer.hooks, writer.hooks.enter((hook, window), key))
 
 
-def register_after(tensor: Any, hook: Callable[[Any], None]) -> RemovableHandle:
+def register_after(tensor: TensorBase, hook: Callable[[Any], None]) -> RemovableHandle:
     writer = _writer(tensor, "register_post_accumulate_grad_hook")
     if not isinstance(writer, Leaf):
         raise GradientError("register_post_accumulate_grad_hook: "
@@ -447,16 +454,16 @@ class _Keeper:
 
     rank = 1
 
-    def __init__(self, tensor: Any) -> None:
+    def __init__(self, tensor: TensorBase) -> None:
         self.tensor = ref(tensor)
 
-    def __call__(self, g: Any) -> None:
+    def __call__(self, g: TensorBase) -> None:
         tensor = self.tensor()
         if tensor is not None and _keeper_of(tensor) in (None, self):  # else it was asked for that of a newer version
             _add_grad(tensor, RECORDED.clone(g), mode.grad)
 
 
-def retain_grad(tensor: Any) -> None:
+def retain_grad(tensor: TensorBase) -> None:
     """Keep the gradient of a computed tensor as it is now, not as it was; a leaf that was written reports as a leaf."""
     writer, leaf = _writer(tensor, "retain_grad"), tensor._storage.leaf
     if (leaf is None or leaf.tensor() is not tensor) and not retains_grad(tensor):
@@ -464,16 +471,16 @@ def retain_grad(tensor: Any) -> None:
         enter_hook(writer, _Keeper(tensor), window_or_none(tensor), _keeper_key(tensor))
 
 
-def retains_grad(tensor: Any) -> bool:
+def retains_grad(tensor: TensorBase) -> bool:
     return _keeper_of(tensor) is not None
 
 
-def _keeper_of(tensor: Any) -> _Keeper | None:
+def _keeper_of(tensor: TensorBase) -> _Keeper | None:
     """What keeps the gradient of a tensor as it is now."""
     hooks = getattr(tensor._storage.writer, "hooks", None)
     keeper, _ = hooks.get(_keeper_key(tensor), (None, None)) if hooks else (None, None)
     return keeper if keeper is not None and keeper.tensor() is tensor else None
 
 
-def _keeper_key(tensor: Any) -> Any:
+def _keeper_key(tensor: TensorBase) -> tuple[str, int]:
     return "retain_grad", id(tensor)

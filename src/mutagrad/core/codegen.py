@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 from ..arrays import np, parallel as large
@@ -21,9 +22,10 @@ from ..arrays.kinds import Refused
 from ..arrays.numpy import KNOWN, constant, silent, silently
 from ..base.errors import BadArgument, BadValue, OutOfMemory
 from ..base.modes import NOT_RECORDING, mode
+from ..base.operands import Array
 from ..base.provenance import OURS
 from .factory import SCOPE, in_order, make, window_as
-from .graph import UNSEEN, Leaf, Node, next_order, window_of
+from .graph import UNSEEN, Adjoint, Leaf, Node, Writer, next_order, window_of
 from .number import PLAIN, number
 from .op import (
     ABOUT_TYPES,
@@ -41,8 +43,8 @@ from .op import (
     variant,
 )
 from .promote import EXACT, SCALAR_OPERAND, answered, dtype_error, promote, shape_error
-from .storage import SMALL, Storage, keep, ndarray, save
-from .window import overlaps_itself
+from .storage import SMALL, Storage, TensorBase, keep, ndarray, save
+from .window import Shape, overlaps_itself
 from .write import begin_write, end_write, into, new_node, save_all, save_out
 
 # What the inputs are called in the generated functions: PyTorch's names, which people use as keywords. (The names in a
@@ -279,7 +281,7 @@ def _coerce_code(op: Op, otherwise: str = "return answered(OP, given, error)", i
 
 def elementwise(name: str, forward: Callable[..., Any], *, promotes: str = "any", settings: Sequence[str] = (),
                 inputs: Sequence[str] | None = None, warns: bool = True, **rules: Rule | None) -> Any:
-    """Declares an operation on corresponding elements; inputs broadcast and promote.
+    """Declare an operation on corresponding elements; inputs broadcast and promote.
 
     `promotes`: "any" keeps integers, "float" turns them into the default float type, "mask" leaves the first input
     out, "real" refuses complex numbers (which have no order, though NumPy gives them one).
@@ -301,7 +303,7 @@ _LOCALS = {"OP", "forward", "made", "storage", "result", "node", "frame", "code"
 
 def primitive(name: str, forward: Callable[..., Any], *, settings: Sequence[str] = (), numbers: Sequence[str] = (),
               inputs: Sequence[str] | None = None, warns: bool = True, **rules: Rule | None) -> Any:
-    """Declares any other operation: inputs are tensors of the right types, settings follow by position.
+    """Declare any other operation: inputs are tensors of the right types, settings follow by position.
 
     `numbers` are those among the settings that are the user's numbers, as all settings of an elementwise operation are.
     """
@@ -327,7 +329,7 @@ def _function(op: Op, coerce: list[str], arrays: list[str], differentiable: bool
 
 
 def in_place(function: Any) -> Any:
-    """The form of an elementwise operation that writes its result into its first argument: `add_` of `add`.
+    """Return the form of an elementwise operation that writes into its first argument: `add_` of `add`.
 
     Where the operation is NumPy's own and nothing needs casting or broadcasting, it computes into the memory directly.
     """
@@ -372,7 +374,7 @@ def _conjugated(op: Op) -> Op:
     other = Op(op.name, op.forward, op.inputs, op.settings, op.rules, op.promotes)
     holomorphic = op.reverse
 
-    def reverse(xp: Any, g: Any, s: Any, i: Any) -> tuple[Any, ...]:
+    def reverse(xp: SimpleNamespace, g: Adjoint, s: Sequence[Any], i: Sequence[Writer | None]) -> tuple[Any, ...]:
         return tuple(None if gx is None else xp.conj(gx) for gx in holomorphic(xp, xp.conj(g), s, i))
 
     other.reverse = reverse
@@ -389,7 +391,7 @@ def _widened(op: Op) -> Op:
     other = Op(op.name, op.forward, op.inputs, op.settings, op.rules, op.promotes)
     single = op.reverse
 
-    def reverse(xp: Any, g: Any, s: Any, i: Any) -> tuple[Any, ...]:
+    def reverse(xp: SimpleNamespace, g: Adjoint, s: Sequence[Any], i: Sequence[Writer | None]) -> tuple[Any, ...]:
         if xp is not RAW:
             return single(xp, g, s, i)  # type: ignore[no-any-return]
         grads = single(xp, widened(g), [widened(v) for v in s], i)
@@ -401,13 +403,13 @@ def _widened(op: Op) -> Op:
 
 # --------------------------------------------------------------------------------------------------------- large arrays
 
-def _forward_large(forward: Any, arrays: tuple[Any, ...], settings: tuple[Any, ...], shape: tuple[int, ...],
+def _forward_large(forward: Callable[..., Any], arrays: tuple[Array, ...], settings: tuple[Any, ...], shape: Shape,
                    kind: Any) -> Any:
     out = np.empty(shape, kind)
     return out if out.dtype.kind != "c" and large.apply(forward, arrays, settings, out) else forward(*arrays, *settings)
 
 
-def _large(op: Op, tensors: tuple[Any, ...], arrays: tuple[Any, ...], settings: tuple[Any, ...]) -> Any:
+def _large(op: Op, tensors: tuple[TensorBase, ...], arrays: tuple[Array, ...], settings: tuple[Any, ...]) -> Any:
     """The same as the generated code for arrays that are worth splitting: there the call path does not matter."""
     try:
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
@@ -451,11 +453,11 @@ def _threaded(op: Op) -> Op:
     other = Op(op.name, op.forward, op.inputs, op.settings, op.rules, op.promotes)
     whole = op.reverse
 
-    def reverse(xp: Any, g: Any, s: Any, i: Any) -> Any:
+    def reverse(xp: SimpleNamespace, g: Any, s: Sequence[Any], i: Sequence[Writer | None]) -> Any:
         if xp is not RAW or g.size < large.LARGE:
             return whole(xp, g, s, i)
         grads: list[Any] = [None] * len(rules)
-        rest = [None] * len(rules)
+        rest: list[Writer | None] = [None] * len(rules)
         for k, step in enumerate(steps):
             if i[k] is not None:
                 if rules[k] is same:

@@ -120,7 +120,7 @@ def get_default_dtype() -> dtype:
 
 
 def set_default_dtype(d: dtype) -> None:
-    """Makes `d` the type of new float tensors.
+    """Make `d` the type of new float tensors.
 
     >>> import mutagrad as mg
     >>> mg.set_default_dtype(mg.float64); print(mg.zeros(1).dtype); mg.set_default_dtype(mg.float32)
@@ -135,7 +135,7 @@ def set_default_dtype(d: dtype) -> None:
 
 
 def of_array(array_type: Any) -> dtype:
-    """Our name for an array's element type."""
+    """Return our name for an array's element type."""
     found = _BY_CHAR.get(array_type.char) or _BY_ARRAY_TYPE.get(array_type)
     if found is None:
         raise BadArgument(f"no tensor can hold elements of type {array_type}",
@@ -144,8 +144,8 @@ def of_array(array_type: Any) -> dtype:
     return found
 
 
-def as_dtype(d: Any) -> dtype:
-    """An element type, for which one of Python's can stand."""
+def as_dtype(d: dtype | type) -> dtype:
+    """Return an element type, for which one of Python's can stand."""
     if isinstance(d, dtype):
         return d
     if isinstance(d, type) and d in _PYTHON_TYPES:
@@ -160,7 +160,7 @@ def not_a_type(d: Any) -> BadArgument:
                        fix=f"dtype=mutagrad.{meant}")
 
 
-def dtype_of_class(d: Any) -> dtype:
+def dtype_of_class(d: str | type | dtype) -> dtype:
     """Return the element type of a class of tensors in PyTorch's older way, or of its name, `"torch.FloatTensor"`.
 
     An element type stands for itself.
@@ -183,19 +183,19 @@ def _check_types(name: str, *types: Any) -> None:
 
 
 def promote_types(type1: dtype, type2: dtype) -> dtype:
-    """The smallest type that PyTorch converts both to."""
+    """Return the smallest type that PyTorch converts both to."""
     _check_types("promote_types", type1, type2)
     return wider(type1, type2)
 
 
 def can_cast(from_: dtype, to: dtype) -> bool:
-    """Whether a write of one type into the other is allowed."""
+    """Return whether a write of one type into the other is allowed."""
     _check_types("can_cast", from_, to)
     return from_.category <= to.category
 
 
 def wider(type1: dtype, type2: dtype) -> dtype:
-    """The smallest type that PyTorch converts both to."""
+    """Return the smallest type that PyTorch converts both to."""
     a, b = (type2, type1) if type1.category < type2.category else (type1, type2)
     if a is b:
         return a
@@ -211,7 +211,7 @@ def wider(type1: dtype, type2: dtype) -> dtype:
 
 
 def scalar_dtype(value: bool | int | float | complex) -> dtype:
-    """The type that a bare Python number promotes as, when it is of a higher category than every tensor."""
+    """Return the type that a bare Python number promotes as, when it is of a higher category than every tensor."""
     if isinstance(value, bool):
         return bool_
     if isinstance(value, int):

@@ -15,7 +15,7 @@ from ..arrays.numpy import fp_error
 from ..base.counters import counters
 from ..base.modes import mode
 from .arithmetic import SMALL, TINY
-from .graph import Freed, Node
+from .graph import Adjoint, Freed, Node, Writer
 from .sweep import OUTPUT, Sweep, _no_nan, accumulates, already_freed, strong_zeros
 from .window import Window
 
@@ -28,7 +28,7 @@ class FastSweep(Sweep):
     __slots__ = ()
 
     # As long as it is because a call costs as much as an operation.
-    def run(self, seeds: list[tuple[Any, Window | None, Any]]) -> None:
+    def run(self, seeds: list[tuple[Writer, Window | None, Adjoint]]) -> None:
         arithmetic, adjoints, owned = self.arithmetic, self.adjoints, self.owned
         heap, accumulate = self.heap, self.accumulate
         xp, restore, small, reachable = arithmetic.xp, arithmetic.restore, arithmetic.small, self.reachable

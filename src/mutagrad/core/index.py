@@ -11,15 +11,17 @@ from typing import Any
 from ..arrays import np
 from ..arrays.kinds import extremes, is_plain
 from ..base.errors import BadIndex, BadIndexType, BadValue, OutOfMemory
+from ..base.operands import Array
 from .factory import view_of
 from .storage import TensorBase
+from .window import Shape
 
 ndarray = np.ndarray
 ALL = slice(None)
 BASIC = frozenset((int, slice, type(None), type(...)))
 
 
-def split_index(x: Any, key: Any) -> tuple[Any, tuple[Any, ...] | None]:
+def split_index(x: TensorBase, key: Any) -> tuple[TensorBase, tuple[Any, ...] | None]:
     """Return the view that the plain parts of `key` make, and the index of the picking parts into it (or None)."""
     parts = key if key.__class__ is tuple else (key,)
     if BASIC.issuperset(map(type, parts)) or not any(_picks(p) for p in parts):
@@ -49,7 +51,7 @@ def split_index(x: Any, key: Any) -> tuple[Any, tuple[Any, ...] | None]:
     return as_vector(view, _resolve(view._array.shape, index))
 
 
-def as_vector(x: Any, index: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+def as_vector(x: TensorBase, index: tuple[Any, ...]) -> tuple[TensorBase, tuple[Any, ...]]:
     """Pick the same elements from a vector where that can be: NumPy is several times as fast over one index."""
     shape = x._array.shape
     if (len(shape) < 2 or len(index) != len(shape) or not x._array.flags.c_contiguous
@@ -61,8 +63,8 @@ def as_vector(x: Any, index: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     return vector_of(x), (places,)
 
 
-def vector_of(x: Any) -> Any:
-    """A tensor whose memory is in order, as a vector."""
+def vector_of(x: TensorBase) -> Any:
+    """Return a tensor whose memory is in order as a vector."""
     return view_of(x, x._array.reshape(-1), x._offset or 0)
 
 
@@ -102,7 +104,7 @@ def _as_pick(part: Any) -> Any:
     return part.astype(np.int64) if part.ndim or not is_plain(part) else int(part)
 
 
-def _fill(x: Any, parts: tuple[Any, ...], used: int) -> tuple[Any, ...]:
+def _fill(x: TensorBase, parts: tuple[Any, ...], used: int) -> tuple[Any, ...]:
     """The index with `...` spelled out."""
     ndim = x._array.ndim
     if used > ndim:
@@ -115,10 +117,10 @@ def _fill(x: Any, parts: tuple[Any, ...], used: int) -> tuple[Any, ...]:
     return (*parts[:at], *[ALL] * (ndim - used), *parts[at + 1:])
 
 
-def _resolve(shape: tuple[int, ...], index: list[Any]) -> tuple[Any, ...]:
+def _resolve(shape: Shape, index: list[Any]) -> tuple[Any, ...]:
     """Masks as positions, negative positions counted from the front, ranges checked: one array or full slice each."""
     found: list[Any] = []
-    masks: dict[int, tuple[Any, ...]] = {}
+    masks: dict[int, tuple[Array, ...]] = {}
     for d, part in enumerate(index):
         if isinstance(part, tuple):
             mask, axis = part
@@ -142,8 +144,8 @@ def _resolve(shape: tuple[int, ...], index: list[Any]) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def positions(part: Any, size: int, dim: int, from_end: bool = True) -> Any:
-    """A copy with negatives counted from the front, all in range; unless `from_end`, negatives are out of range."""
+def positions(part: Array, size: int, dim: int, from_end: bool = True) -> Array:
+    """Return a copy with negatives counted from the front, all in range; unless `from_end`, none may be negative."""
     if part.size:
         low, high = extremes(part)
         least = -size if from_end else 0
@@ -151,15 +153,15 @@ def positions(part: Any, size: int, dim: int, from_end: bool = True) -> Any:
             raise BadIndex(f"index: {low if low < least else high} is out of range for dimension {dim} of size {size}",
                            fix=f"indices from {least} to {size - 1}")
         if low < 0:
-            return np.where(part < 0, part + size, part)
+            return np.where(part < 0, part + size, part)  # type: ignore[no-any-return]
     try:
         return part.astype(np.int64)
     except MemoryError as error:
         raise OutOfMemory.found_by("index", error) from None
 
 
-def basic_view(x: Any, parts: tuple[Any, ...]) -> Any:
-    """The view that integers, slices, `...` and None make."""
+def basic_view(x: TensorBase, parts: tuple[Any, ...]) -> Any:
+    """Return the view that integers, slices, `...` and None make."""
     array = x._array
     if not BASIC.issuperset(map(type, parts)):
         parts = tuple(p.__index__() if hasattr(p, "__index__") else p for p in parts)
@@ -199,7 +201,7 @@ def basic_view(x: Any, parts: tuple[Any, ...]) -> Any:
         raise BadIndex(f"index: {error}") from None
 
 
-def _too_many(array: Any, parts: tuple[Any, ...]) -> BadIndex:
+def _too_many(array: Array, parts: tuple[Any, ...]) -> BadIndex:
     used = sum(p is not None and p is not Ellipsis for p in parts)
     return BadIndex(f"index: too many indices ({used}) for a tensor of shape {array.shape}",
                     why=f"it has {array.ndim} dimensions",
@@ -207,7 +209,7 @@ def _too_many(array: Any, parts: tuple[Any, ...]) -> BadIndex:
 
 
 def plain_slice(p: slice) -> slice:
-    """Slice bounds may be 0-d tensors or anything else with __index__."""
+    """Return a slice by Python's integers: its bounds may be 0-d tensors or anything else with __index__."""
     if BASIC.issuperset((p.start.__class__, p.stop.__class__, p.step.__class__)) and p.step != 0:
         return p
     try:
@@ -219,8 +221,8 @@ def plain_slice(p: slice) -> slice:
     return found
 
 
-def index_shape(shape: tuple[int, ...], index: tuple[Any, ...]) -> tuple[int, ...]:
-    """The shape of `array[index]`, found without reading it."""
+def index_shape(shape: Shape, index: tuple[Any, ...]) -> Shape:
+    """Return the shape of `array[index]`, found without reading it."""
     arrays = [p for p in index if isinstance(p, ndarray)]
     picked = np.broadcast_shapes(*(p.shape for p in arrays))
     places = [d for d, p in enumerate(index) if isinstance(p, ndarray)]

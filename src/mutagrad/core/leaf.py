@@ -25,7 +25,7 @@ class ViewOfLeaf:
         return "ViewBackward0"
 
     @property
-    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+    def next_functions(self) -> tuple[tuple[Leaf, int], ...]:
         return ((self.leaf, 0),)
 
     def __repr__(self) -> str:
@@ -33,7 +33,7 @@ class ViewOfLeaf:
 
 
 def requires_grad_(tensor: AnyTensor, requires_grad: bool = True) -> AnyTensor:
-    """Makes this a leaf, whose `.grad` will be the derivative with respect to the value it has now."""
+    """Make this a leaf, whose `.grad` will be the derivative with respect to the value it has now."""
     storage = tensor._storage
     if requires_grad.__class__ is not bool:
         raise BadArgument(f"requires_grad: must be True or False, not {type(requires_grad).__name__}",
@@ -65,7 +65,7 @@ def is_leaf(tensor: TensorBase) -> bool:
 
 
 def grad_fn(tensor: TensorBase) -> Any:
-    """The latest write to this tensor's storage; for a view of a leaf, a stand-in that leads to the leaf."""
+    """Return the latest write to this tensor's storage; for a view of a leaf, a stand-in that leads to the leaf."""
     writer = tensor._storage.writer
     if is_leaf(tensor):
         return None
@@ -75,13 +75,13 @@ def grad_fn(tensor: TensorBase) -> Any:
 
 
 def output_nr(tensor: TensorBase) -> int:
-    """Which of the results of its `grad_fn` this is."""
+    """Return which of the results of its `grad_fn` this is."""
     writer = tensor._storage.writer
     return writer.saved if isinstance(writer, Node) and writer.op is OUTPUT else 0
 
 
-def set_grad(tensor: TensorBase, value: Any) -> None:
-    """`x.grad = value`, which must fit."""
+def set_grad(tensor: TensorBase, value: TensorBase | None) -> None:
+    """Do `x.grad = value`, which must fit."""
     if value is not None and not isinstance(value, TensorBase):
         raise BadArgument(f"grad: a gradient must be a tensor or None, not {type(value).__name__}",
                           fix="x.grad = mutagrad.zeros_like(x)")
@@ -95,12 +95,12 @@ def set_grad(tensor: TensorBase, value: Any) -> None:
 
 
 def detach_(tensor: AnyTensor) -> AnyTensor:
-    """Cuts the tensor off its history: from now on it is a constant."""
+    """Cut the tensor off its history: from now on it is a constant."""
     tensor._storage = another_history(tensor)
     return tensor
 
 
-def set_data(tensor: TensorBase, other: Any) -> None:
+def set_data(tensor: TensorBase, other: TensorBase) -> None:
     """Point a tensor at the memory of another; a computed one keeps its history, through which gradients still pass."""
     writer = tensor._storage.writer
     if not isinstance(other, TensorBase):

@@ -14,7 +14,7 @@ from ..arrays.numpy import silently
 from ..base.errors import BadSeed
 from ..base.modes import mode
 from ..base.provenance import describe, here, line_number
-from .graph import Leaf, Node
+from .graph import Leaf, Node, Writer
 
 WALKED = 200_000  # how many nodes are looked at, at most: those nearest to the loss
 
@@ -23,11 +23,11 @@ class NanWarning(UserWarning):
     """A derivative was asked for of something that is nan."""
 
 
-_warned: set[Any] = set()  # lines that were warned about
+_warned: set[tuple[str, int]] = set()  # lines that were warned about
 
 
-def nan_found(what: str, writer: Any) -> None:
-    """Warns, once for each line of the program, or raises, as `set_nan_policy` says."""
+def nan_found(what: str, writer: Writer | None) -> None:
+    """Warn, once for each line of the program, or raise, as `set_nan_policy` says."""
     policy = mode.now.nan_policy
     if policy == "ignore":
         return
@@ -44,8 +44,8 @@ def nan_found(what: str, writer: Any) -> None:
     warnings.warn_explicit(str(error), NanWarning, *line)
 
 
-def origin(writer: Any) -> str:
-    """Where the first nan was made that led to what `writer` wrote, as far as its history still knows."""
+def origin(writer: Writer | None) -> str:
+    """Return where the first nan was made that led to what `writer` wrote, as far as its history still knows."""
     if not isinstance(writer, Node):
         return ""
     for node in _history(writer):
@@ -69,14 +69,14 @@ def _history(writer: Node) -> list[Node]:
     return sorted(found, key=lambda node: -node.order)
 
 
-def _maker(node: Node) -> tuple[Any, bool]:
+def _maker(node: Node) -> tuple[Node | str | None, bool]:
     """What made a nan that this node has read (a node, or a word for a leaf or constant), or itself if it makes one.
 
     None if neither. And whether that is certain, because all that it has read itself is known to be free of them.
     """
     if type(node.saved) is not tuple or not getattr(node.op, "pure", False):
         return None, False
-    known: dict[Any, Any] = dict(zip(node.op.saves, node.saved))
+    known: dict[tuple[str, int], Any] = dict(zip(node.op.saves, node.saved))
     for (kind, i), value in known.items():
         if kind == "input" and _has_nan(value):
             maker = node[i]
@@ -85,7 +85,7 @@ def _maker(node: Node) -> tuple[Any, bool]:
     return node if _has_nan(known.get(("out", 0))) or _has_nan(_result(node, known)) else None, certain
 
 
-def _result(node: Node, known: dict[Any, Any]) -> Any:
+def _result(node: Node, known: dict[tuple[str, int], Any]) -> Any:
     """What the operation computed, if everything that it read is known."""
     op = node.op
     needed = [known.get((kind, i)) for kind, names in (("input", op.inputs), ("setting", op.settings))

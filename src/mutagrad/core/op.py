@@ -15,6 +15,7 @@ from ..arrays.bfloat16 import SHORT, in_single
 from ..base.errors import GradientError
 from ..base.provenance import OURS
 from .factory import SCOPE
+from .graph import Adjoint
 
 Rule = Callable[..., Any]
 
@@ -23,12 +24,12 @@ RECORDED = SimpleNamespace()  # `xp` for tensors: every operation's function, by
 TABLE: dict[str, Op] = {}
 
 
-def same(g: Any) -> Any:
+def same(g: Adjoint) -> Adjoint:
     """The rule of an input that is passed through unchanged; as add's is this, `x += y` is an accumulating write."""
     return g
 
 
-def zero(xp: Any, g: Any) -> Any:
+def zero(xp: SimpleNamespace, g: Adjoint) -> Any:
     """The rule of an input that the result does not depend on almost everywhere, such as floor's."""
     return xp.zeros_like(g)
 
@@ -43,11 +44,11 @@ class Op:
     __slots__ = ("name", "forward", "inputs", "settings", "rules", "saves", "needed", "reverse", "frees", "adds",
                  "promotes", "conjugate", "threaded", "widened", "into", "function", "declared", "numbers")
     pure = True  # its reverse runs no code of the user's, and may be computed again
-    reverse: Any
-    conjugate: Any
-    threaded: Any
-    widened: Any
-    function: Any
+    reverse: Callable[..., Any]
+    conjugate: Op
+    threaded: Op
+    widened: Op
+    function: Callable[..., Any]
 
     def __init__(self, name: str, forward: Callable[..., Any] | None, inputs: Sequence[str], settings: Sequence[str],
                  rules: dict[str, Rule | None], promotes: str = "", into: bool = False) -> None:
@@ -100,7 +101,7 @@ VARIANTS: dict[str, Callable[[Op], Op]] = {}
 
 
 def variant(op: Op, dtype: Any) -> Op:
-    """The form of an operation whose rules are right for results of this array type."""
+    """Return the form of an operation whose rules are right for results of this array type."""
     return op.conjugate if dtype.kind == "c" else op.widened if dtype.char in SHORT else op
 
 
@@ -108,7 +109,7 @@ ABOUT_TYPES = {"cast_float", "nextafter"}  # operations that depend on the very 
 
 
 def forward_for(op: Op, dtype: Any) -> Any:
-    """The forward for arrays of this type: what is not NumPy's own computes short floats in float32."""
+    """Return the forward for arrays of this type: what is not NumPy's own computes short floats in float32."""
     in_float32 = dtype.char in SHORT and not op.into and op.name not in ABOUT_TYPES
     return in_single(op.forward, dtype) if in_float32 else op.forward
 
@@ -152,7 +153,7 @@ _factories: dict[str, Any] = {}
 
 
 def define(source: str, name: str, **closure: Any) -> Any:
-    """Defines the generated function `call` so that tracebacks show it and provenance skips it.
+    """Define the generated function `call` so that tracebacks show it and provenance skips it.
 
     `closure` is what differs between operations; everything else the generated code names is in SCOPE, which all share.
     Operations of one form have the same source, which is compiled once.
@@ -190,7 +191,7 @@ def generated(op: Op, name: str) -> str:
     return _deferred[op, name][1]()
 
 
-def _first_call(closure: tuple[Any, ...], arguments: Any, settings: Any, in_place: bool) -> Any:
+def _first_call(closure: tuple[Any, ...], arguments: tuple[Any, ...], settings: dict[str, Any], in_place: bool) -> Any:
     op = closure[0]
     name = op.name + "_" * in_place
     function, source = _deferred[op, name]
@@ -203,7 +204,7 @@ SCOPE["first_call"] = _first_call
 
 
 def register(op: Op, raw: Callable[..., Any] | None, function: Any) -> Any:
-    """Enters an operation into the table, and into `xp` under both its forms."""
+    """Enter an operation into the table, and into `xp` under both its forms."""
     if op.name in TABLE:
         raise ValueError(f"operation {op.name!r} is declared twice")
     TABLE[op.name] = op

@@ -9,7 +9,7 @@ from .write import check_cast, check_writable, make_room
 
 
 def write_out(name: str, result: Any, out: Any) -> Any:
-    """The result, written into `out` where that is given; several results into several."""
+    """Return the result, written into `out` where that is given; several results into several."""
     if out is None:
         return result
     several = isinstance(result, tuple)

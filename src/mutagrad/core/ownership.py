@@ -25,7 +25,7 @@ def _references_to_sole() -> int:
 SOLE = _references_to_sole()
 
 
-def _result() -> Any:
+def _result() -> TensorBase:
     """A tensor that is the whole result of an operation."""
     value = TensorBase()
     value._storage, value._offset = new_storage(np.zeros(1)), None
@@ -66,7 +66,7 @@ UNNAMED, ASSIGNS = _unnamed()
 NOBODYS = 0
 
 
-def is_nobodys(value: Any) -> bool:
+def is_nobodys(value: TensorBase) -> bool:
     """Return whether an unnamed value is the whole result of an operation that nothing else refers to."""
     source = value._storage
     writer = source.writer

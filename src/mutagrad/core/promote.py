@@ -8,6 +8,7 @@ from ..arrays import np
 from ..arrays.bfloat16 import SHORT
 from ..arrays.numpy import constant
 from ..base.errors import BadArgument, DTypeError, MutagradError, OutOfMemory, ShapeError
+from ..base.operands import Array
 from ..base.sockets import socket
 from .dtypes import COMPLEX, FLOAT, dtype, get_default_dtype, of_array, result_dtype, scalar_dtype
 from .factory import SCOPE
@@ -27,7 +28,7 @@ SCALAR_OPERAND._offset = None
 
 
 def as_operand(value: Any, op_name: str) -> Any:
-    """A tensor or Python number out of what can stand beside a tensor in an expression."""
+    """Return a tensor or Python number out of what can stand beside a tensor in an expression."""
     if isinstance(value, (TensorBase, bool, int, float, complex)):
         return value.item() if isinstance(value, np.generic) else value
     if isinstance(value, np.generic):
@@ -63,8 +64,8 @@ def answered(op: Op, operands: tuple[Any, ...], error: Exception) -> Any:
     raise error from None
 
 
-def operand_dtype(operands: Sequence[Any]) -> dtype:
-    """What PyTorch computes these operands in."""
+def operand_dtype(operands: Sequence[TensorBase | complex]) -> dtype:
+    """Return the type that PyTorch computes these operands in."""
     groups: tuple[list[dtype], list[dtype], list[dtype]] = ([], [], [])
     for v in operands:
         if isinstance(v, TensorBase):
@@ -75,7 +76,7 @@ def operand_dtype(operands: Sequence[Any]) -> dtype:
 
 
 def promote(op: Op, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Tensors (or SCALAR_OPERAND) and then arrays of one type, for the arguments of an elementwise operation."""
+    """Return tensors (or SCALAR_OPERAND) and then arrays of one type, for the arguments of an elementwise operation."""
     operands = [as_operand(v, op.name) for v in arguments]
     free = 1 if op.promotes == "mask" else 0
     common = operand_dtype(operands[free:])
@@ -105,8 +106,8 @@ EXACT = {np.multiply, np.true_divide}
 _SINGLE = np.dtype(np.float32)
 
 
-def dtype_error(op: Op, arrays: Sequence[Any], error: TypeError) -> Exception:
-    """What NumPy's TypeError means: it has no such operation for these types. One of ours says itself what it means."""
+def dtype_error(op: Op, arrays: Sequence[Array], error: TypeError) -> Exception:
+    """Return what NumPy's TypeError means: it has no such operation for these types. One of ours stands as it is."""
     if isinstance(error, MutagradError):
         return error
     names = " and ".join(of_array(a.dtype).name for a in arrays)
@@ -114,7 +115,7 @@ def dtype_error(op: Op, arrays: Sequence[Any], error: TypeError) -> Exception:
     return DTypeError(f"{op.name}: not defined for {names}", fix=instead)
 
 
-def shape_error(op: Op, arrays: tuple[Any, ...], error: ValueError) -> Exception:
+def shape_error(op: Op, arrays: Sequence[Array], error: ValueError) -> Exception:
     shapes = " and ".join(str(a.shape) for a in arrays)
     try:
         np.broadcast_shapes(*(a.shape for a in arrays))
@@ -128,7 +129,7 @@ def shape_error(op: Op, arrays: tuple[Any, ...], error: ValueError) -> Exception
     return ShapeError(f"{op.name}: shapes {shapes} do not fit", why=str(error))
 
 
-def _broadcast_fix(arrays: tuple[Any, ...]) -> str:
+def _broadcast_fix(arrays: Sequence[Array]) -> str:
     first, last = arrays[0].shape, arrays[-1].shape
     if first and last and first[0] == last[0] and len(first) != len(last):
         shorter = min(first, last, key=len)

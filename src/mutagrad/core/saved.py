@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import np
+from ..base.operands import Array
 from .factory import make
 from .graph import Node, Writer
 from .op import Op, same
@@ -33,8 +34,8 @@ def snapshot(node: Node, slot: int) -> Any:
             return copy
 
 
-def with_history(value: Any, writer: Writer | None, window: Window | None, shared: bool = True) -> Any:
-    """A saved value as a tensor that has the history it had.
+def with_history(value: Array, writer: Writer | None, window: Window | None, shared: bool = True) -> Any:
+    """Return a saved value as a tensor that has the history it had.
 
     Its memory may be another storage's (`shared`), whose ledger does not know this tensor: what is saved of it is saved
     by copy.

@@ -51,7 +51,7 @@ class Storage:
     group: Storage | None = None
     origin: tuple[ref[Any], int, Storage] | None = None
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as its buffer, once for all the tensors that share it."""
         return _restored, (self.buffer,)
 
@@ -78,7 +78,7 @@ class TensorBase(Operand):
     _grad: TensorBase | None
 
 
-def new_storage(buffer: Any, root: Storage | None = None, start: int = 0) -> Storage:
+def new_storage(buffer: Array, root: Storage | None = None, start: int = 0) -> Storage:
     storage = Storage() if not start else _part(start, None)
     storage.buffer, storage.root = buffer, root
     storage.writer = storage.leaf = storage.ledger = None
@@ -93,13 +93,13 @@ def _part(start: int, group: Storage | None) -> Part:
 
 
 def another_history(tensor: TensorBase) -> Storage:
-    """A storage over the same buffer with a history of its own: what a detached tensor is a window on."""
+    """Return a storage over the same buffer with a history of its own: what a detached tensor is a window on."""
     storage = tensor._storage
     return new_storage(storage.buffer, storage.root or storage, storage.start)
 
 
 def unrecorded_view(storage: Storage) -> Storage:
-    """A storage for views made in no_grad: without history, but it knows what it would have had."""
+    """Return a storage for views made in no_grad: without history, but it knows what it would have had."""
     part = _part(storage.start, None)
     part.buffer, part.root = storage.buffer, storage.root or storage
     part.writer = part.leaf = part.ledger = None
@@ -108,7 +108,7 @@ def unrecorded_view(storage: Storage) -> Storage:
 
 
 def part_history(tensor: TensorBase, linked: bool) -> tuple[Part, int | None]:
-    """A history of its own for a window, entered among the aliases of its memory; and the window's offset there.
+    """Return a history of its own for a window, an alias of its memory from now on; and the window's offset there.
 
     It covers that window alone where that has no gaps, else all of the storage: an adjoint must have its strides.
     """
@@ -127,18 +127,18 @@ def part_history(tensor: TensorBase, linked: bool) -> tuple[Part, int | None]:
     return part, None if dense else tensor._offset
 
 
-def _restored(buffer: Any) -> Storage:
+def _restored(buffer: Array) -> Storage:
     """Unpickling gives an array a type object of its own, and types are compared by identity."""
     return new_storage(buffer.view(np.dtype(buffer.dtype.type)))
 
 
 def memory_of(tensor: TensorBase) -> Storage:
-    """The storage that keeps version and ledger: shared by a tensor and everything detached from it."""
+    """Return the storage that keeps version and ledger: shared by a tensor and everything detached from it."""
     return tensor._storage.root or tensor._storage
 
 
 def memory_offset(tensor: TensorBase) -> int:
-    """At which byte of that memory the tensor begins."""
+    """Return at which byte of that memory the tensor begins."""
     return tensor._storage.start + (tensor._offset or 0)
 
 
@@ -167,11 +167,11 @@ def span_of(tensor: TensorBase) -> Span:
 
 
 def window_extent(tensor: TensorBase) -> tuple[int, int]:
-    """The first byte of its memory that a tensor touches, and the first that it no longer does."""
+    """Return the first byte of its memory that a tensor touches, and the first that it no longer does."""
     return span_of(tensor)[:2]
 
 
-def within(low: int, array: Any, pitch: int) -> tuple[int, int]:
+def within(low: int, array: Array, pitch: int) -> tuple[int, int]:
     """Return, of an array whose first byte is `low`, the first byte and the end modulo `pitch`.
 
     The end is beyond `pitch` where the array wraps around.
@@ -228,8 +228,8 @@ class Places:
         if high > self.high:
             self.high = high
 
-    def near(self, low: int, high: int, array: Any) -> list[tuple[int, int, int]]:
-        """The cells in which records lie that may overlap the array at these bytes (None: all of them)."""
+    def near(self, low: int, high: int, array: Array | None) -> list[tuple[int, int, int]]:
+        """Return the cells in which records lie that may overlap the array at these bytes (None: all of them)."""
         found: list[tuple[int, int, int]] = []
         for pitch, levels in self.levels.items():
             first, end = (low, high) if not pitch else within(low, array, pitch) if array is not None else (0, pitch)
@@ -247,7 +247,7 @@ class Places:
     def all(self) -> list[Record]:
         return [record for cell in self.records.values() for record in cell]
 
-    def records_near(self, low: int, high: int, array: Any) -> list[Record]:
+    def records_near(self, low: int, high: int, array: Array | None) -> list[Record]:
         return [record for cell in self.near(low, high, array) for record in self.records[cell]]
 
 
@@ -277,7 +277,7 @@ class Ledger(Places):
         return self.exports is None or bool(self.exports)
 
     def leaves(self) -> list[Part]:
-        """The aliases that are leaves."""
+        """Return the aliases that are leaves."""
         with self.lock:
             records = [] if self.aliases is None else self.aliases.all()
         found = [record[0]() for record in records]
@@ -292,7 +292,7 @@ def has_aliases(memory: Storage, storage: Storage) -> bool:
 
 
 def aliases_near(tensor: TensorBase) -> list[Part]:
-    """The other histories over memory that a write to the window of this tensor has changed."""
+    """Return the other histories over memory that a write to the window of this tensor has changed."""
     memory = memory_of(tensor)
     ledger = memory.ledger
     if ledger is None or ledger.aliases is None or not has_aliases(memory, tensor._storage):
@@ -311,7 +311,7 @@ def same_group(one: Storage, other: Storage) -> bool:
 
 
 def histories(tensor: TensorBase) -> list[Storage]:
-    """All storages whose history a write to the window of this tensor may change."""
+    """Return all storages whose history a write to the window of this tensor may change."""
     storage = tensor._storage
     return [storage, *aliases_near(tensor), *([storage.root] if storage.root is not None else [])]
 
@@ -329,7 +329,7 @@ def _alive(record: Record) -> Any | None:
     return found if found is not None and (isinstance(found, Storage) or type(found.saved) is tuple) else None
 
 
-def save(tensor: TensorBase, node: Any, slot: int) -> Any:
+def save(tensor: TensorBase, node: Any, slot: int) -> Array:
     """Return a value for `node.saved[slot]`: a copy where that is cheaper or safer, else a protected reference."""
     array = tensor._array
     if array.size <= SMALL:
@@ -346,7 +346,7 @@ def save(tensor: TensorBase, node: Any, slot: int) -> Any:
     return array
 
 
-def keep(leaf: Any, storage: Storage, array: Any) -> Any:
+def keep(leaf: Any, storage: Storage, array: Array) -> Array:
     """Copy the small array that is all of a leaf, once for all who save it before it is written.
 
     (NumPy's writes are not seen.)
@@ -385,7 +385,7 @@ def move_aside(memory: Storage, tensor: TensorBase | None) -> None:
         _move_records(ledger, low, high, array)
 
 
-def _move_records(ledger: Ledger, low: int, high: int, array: Any) -> None:
+def _move_records(ledger: Ledger, low: int, high: int, array: Array | None) -> None:
     for cell in ledger.near(low, high, array):
         records = ledger.records[cell]
         counters.examined += len(records)
@@ -397,7 +397,7 @@ def _move_records(ledger: Ledger, low: int, high: int, array: Any) -> None:
             del ledger.records[cell]
 
 
-def _moved(record: Record, low: int, high: int, array: Any) -> bool:
+def _moved(record: Record, low: int, high: int, array: Array | None) -> bool:
     """Whether a record is done with: its node is gone or freed, or now has a copy of what the array would overwrite."""
     reference, slot, (first, end, *_) = record
     node = reference()
@@ -417,7 +417,7 @@ def _moved(record: Record, low: int, high: int, array: Any) -> bool:
 
 
 def before_write(tensor: TensorBase) -> None:
-    """Before memory changes without a node: moves saved values aside, and counts the version."""
+    """Move saved values aside and count the version, before memory changes without a node."""
     memory = tensor._storage.root or tensor._storage
     if memory.ledger is not None and memory.ledger.records:
         move_aside(memory, tensor)
@@ -433,7 +433,7 @@ class Handed:
 
     __slots__ = ("array", "__weakref__")
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: Array) -> None:
         self.array = array
 
     @property
@@ -442,7 +442,7 @@ class Handed:
 
 
 def export(tensor: TensorBase) -> Any:
-    """An array over the same memory for other libraries to read and write."""
+    """Return an array over the same memory for other libraries to read and write."""
     memory, array = memory_of(tensor), tensor._array
     if array.size == 0:
         return array
@@ -455,7 +455,7 @@ def export(tensor: TensorBase) -> Any:
 
 
 def export_for_good(tensor: TensorBase) -> None:
-    """Marks memory whose writes cannot be seen: it came from NumPy, or is saved memory under another storage."""
+    """Mark memory whose writes cannot be seen: it came from NumPy, or is saved memory under another storage."""
     memory = memory_of(tensor)
     ledger = ledger_of(memory)
     with ledger.lock:

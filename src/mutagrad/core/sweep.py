@@ -26,7 +26,7 @@ backward pass is then one more mutating program. `Arithmetic` is what the two di
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from heapq import heappop, heappush
 from itertools import repeat
@@ -39,7 +39,7 @@ from ..base.counters import counters
 from ..base.errors import GradientError
 from ..base.modes import call_with, mode
 from ..base.provenance import describe
-from .graph import Freed, Leaf, Node
+from .graph import Adjoint, Freed, Leaf, Node, Writer
 from .window import Whole, Window, covers, shape_of
 
 if TYPE_CHECKING:
@@ -70,19 +70,20 @@ class Sweep:
                  "reachable", "retain", "stop_at")
 
     def __init__(self, arithmetic: Arithmetic, freed: Freed, retain: bool,
-                 deposit: Callable[[Leaf, list[Any], bool], None] | None, captures: dict[Any, Callable[[Any], None]],
-                 reachable: set[Any] | None, stop_at: dict[Any, Callable[[Any], None]]) -> None:
+                 deposit: Callable[[Leaf, list[Any], bool], None] | None,
+                 captures: Mapping[Writer, Callable[[Any], None]], reachable: set[Writer] | None,
+                 stop_at: Mapping[Writer, Callable[[Any], None]]) -> None:
         self.arithmetic, self.freed, self.retain, self.deposit = arithmetic, freed, retain, deposit
         self.captures, self.reachable, self.stop_at = captures, reachable, stop_at
-        self.adjoints: dict[Any, Any] = {}
-        self.owned: set[Any] = set()
+        self.adjoints: dict[Writer, Any] = {}
+        self.owned: set[Writer] = set()
         self.heap: list[tuple[int, Any]] = []  # the nodes that have an adjoint, newest first
         now = mode.now
         self.anomaly = now.anomaly and now.anomaly_checks_nan
         self.fp_error = fp_error.raised if now.strong_zeros else ()
         fp_error.raised.clear()
 
-    def run(self, seeds: list[tuple[Any, Window | None, Any]]) -> None:
+    def run(self, seeds: list[tuple[Writer, Window | None, Adjoint]]) -> None:
         """Run backwards from `seeds`, each a writer, a window and an adjoint."""
         while seeds:
             self.accumulate(*seeds.pop())
@@ -118,8 +119,8 @@ class Sweep:
         if not self.retain and node.op.frees:
             node.saved = self.freed
 
-    def reverse(self, node: Node, g: Any, inputs: Any) -> Any:
-        """Apply the operation's rules: the adjoints of its inputs."""
+    def reverse(self, node: Node, g: Adjoint, inputs: Sequence[Writer | None]) -> Any:
+        """Apply the operation's rules: return the adjoints of its inputs."""
         saved = node.saved
         if saved.__class__ is Freed:
             raise already_freed(node)
@@ -133,7 +134,7 @@ class Sweep:
             return _no_nan(node, arithmetic.xp, g, saved, inputs, grads)
         return strong_zeros(node, arithmetic.xp, g, saved, inputs, grads) if self.fp_error else grads
 
-    def collect(self, node: Node, g: Any) -> None:
+    def collect(self, node: Node, g: Adjoint) -> None:
         """Keep the adjoint of one of several results until the node that made them all is due."""
         maker = node[0]
         if maker not in self.adjoints:
@@ -141,7 +142,7 @@ class Sweep:
             heappush(self.heap, (maker.order, maker))
         self.adjoints[maker][node.saved] = g
 
-    def run_hooks(self, node: Any, holder: list[Any]) -> Any:
+    def run_hooks(self, node: Writer, holder: list[Any]) -> Any:
         """Run hooks and captures on the one adjoint in `holder`; return it, or None where the sweep goes no further."""
         if node in self.stop_at:
             self.stop_at[node](holder.pop())
@@ -161,8 +162,8 @@ class Sweep:
                 return None  # what lies beyond is of no interest, and may be gone
         return g
 
-    def accumulate(self, node: Any, window: Window | None, g: Any) -> None:
-        """Adds g to the adjoint of what `node` wrote."""
+    def accumulate(self, node: Writer, window: Window | None, g: Adjoint) -> None:
+        """Add g to the adjoint of what `node` wrote."""
         adjoints, arithmetic = self.adjoints, self.arithmetic
         if self.reachable is not None and node not in self.reachable:
             return
@@ -188,8 +189,8 @@ class Sweep:
             self.owned.add(node)
             arithmetic.add_window(adjoints[node], window, g)
 
-    def materialize(self, whole_of: Whole, pending: list[tuple[Window | None, Any]]) -> Any:
-        """One buffer out of all that arrived: whole (accumulated or handed down) or through windows."""
+    def materialize(self, whole_of: Whole, pending: list[tuple[Window | None, Adjoint]]) -> Any:
+        """Return one buffer out of all that arrived: whole (accumulated or handed down) or through windows."""
         arithmetic = self.arithmetic
         whole = [g for window, g in pending if window is None]
         parts = [(window, g) for window, g in pending if window is not None]
@@ -217,7 +218,7 @@ class Sweep:
         holder.append(self.materialize(leaf.whole, pending))
         return False
 
-    def take_alone(self, node: Node, pending: list[tuple[Window | None, Any]]) -> Any:
+    def take_alone(self, node: Node, pending: list[tuple[Window | None, Adjoint]]) -> Any:
         """Take what arrived through the written window and nowhere else, without a buffer in which all else is zero."""
         written: Any = node.written
         if written.__class__ is int or written[3] is not None:
@@ -230,15 +231,15 @@ class Sweep:
         pending.clear()
         return self.arithmetic.cast(g, node.whole[1])
 
-    def hand_down_zeros(self, node: Any, whole: Whole) -> None:
+    def hand_down_zeros(self, node: Writer, whole: Whole) -> None:
         """Have the writer before be visited, though nothing is left of the buffer that it would have got."""
         if node not in self.adjoints and (self.reachable is None or node in self.reachable):
             node.whole = whole
             self.adjoints[node] = []
             heappush(self.heap, (node.order, node))
 
-    def hand_down(self, node: Any, holder: list[Any]) -> None:
-        """The buffer that a write has taken from, which nobody else can see, goes to the writer before it."""
+    def hand_down(self, node: Writer, holder: list[Any]) -> None:
+        """Give the buffer that a write has taken from, which nobody else can see, to the writer before it."""
         adjoints = self.adjoints
         if self.reachable is not None and node not in self.reachable:
             return
@@ -255,7 +256,7 @@ class Sweep:
         self.owned.add(node)
 
     def take_written(self, node: Node, holder: list[Any]) -> tuple[Any, Any]:
-        """Reverses the write of a part: takes what is wanted of it, hands the rest down; and the inputs left to serve.
+        """Reverse the write of a part: return what is wanted of it and the inputs left to serve, hand the rest down.
 
         Of an accumulating write, `x += y`, what x was still counts: there is nothing to clear and nothing to add to x.
         """
@@ -280,7 +281,7 @@ class Sweep:
             self.hand_down(before, holder)
         return g, inputs
 
-    def reverse_again(self, node: Node, g: Any, saved: Any, inputs: Any, grads: Any) -> Any:
+    def reverse_again(self, node: Node, g: Adjoint, saved: Any, inputs: Sequence[Writer | None], grads: Any) -> Any:
         """Apply the rules once more, where a write on another thread has moved a saved value aside meanwhile.
 
         That write may have begun while the rule was reading. (User code is not run twice; it is given copies.)
@@ -299,21 +300,21 @@ class SweepAcross(Sweep):
 
     __slots__ = ()
 
-    def accumulate(self, node: Any, window: Window | None, g: Any) -> None:
+    def accumulate(self, node: Writer, window: Window | None, g: Adjoint) -> None:
         level = self.arithmetic.level(g)
         while level is not None and not level.open and node.order > level.since:
             g = self.arithmetic.leave(g)
             level = self.arithmetic.level(g)
         super().accumulate(node, window, g)
 
-    def reverse(self, node: Node, g: Any, inputs: Any) -> Any:
+    def reverse(self, node: Node, g: Adjoint, inputs: Sequence[Writer | None]) -> Any:
         """Apply the rules as the operation was applied: what they make anew is of the kind of the adjoint."""
         level = self.arithmetic.level(g)
         if level is None or level is mode.now.kind:
             return self._reverse(node, g, inputs)
         return call_with({"kind": level}, self._reverse, node, g, inputs)
 
-    def _reverse(self, node: Node, g: Any, inputs: Any) -> Any:
+    def _reverse(self, node: Node, g: Adjoint, inputs: Sequence[Writer | None]) -> Any:
         try:
             return super().reverse(node, g, inputs)
         except Refused as refusal:
@@ -330,7 +331,7 @@ def accumulates(node: Node) -> bool:
             and (windows[0] is node.written or windows[0].__class__ is int and windows[0] == node.written))
 
 
-def strong_zeros(node: Any, xp: Any, g: Any, saved: Any, inputs: Any, grads: Any) -> Any:
+def strong_zeros(node: Node, xp: Any, g: Adjoint, saved: Any, inputs: Sequence[Writer | None], grads: Any) -> Any:
     """Let what nothing depends on have no influence, however steep the function: 0 times infinite or undefined is 0.
 
     So `where(x > 0, sqrt(x), 0.)` has a finite gradient. Only elementwise operations are looked at, and only when a
@@ -355,7 +356,7 @@ def strong_zeros(node: Any, xp: Any, g: Any, saved: Any, inputs: Any, grads: Any
     return [gx if gx is None or gx.shape != g.shape else xp.where(wrong, xp.zeros_like(gx), gx) for gx in grads]
 
 
-def _no_nan(node: Any, xp: Any, g: Any, saved: Any, inputs: Any, grads: Any) -> Any:
+def _no_nan(node: Node, xp: Any, g: Adjoint, saved: Any, inputs: Sequence[Writer | None], grads: Any) -> Any:
     """Where anomalies are to be detected: the first nan that a rule makes is an error that names the operation."""
     if fp_error.raised and mode.now.strong_zeros:
         grads = strong_zeros(node, xp, g, saved, inputs, grads)
@@ -377,11 +378,11 @@ def already_freed(node: Node) -> GradientError:
     )
 
 
-def reaching(seeds: Iterable[Any], targets: Iterable[Any]) -> set[Any]:
-    """The nodes from which a target can be reached: all that a sweep for these targets must visit."""
+def reaching(seeds: Iterable[Writer | None], targets: Iterable[Writer]) -> set[Writer]:
+    """Return the nodes from which a target can be reached: all that a sweep for these targets must visit."""
     useful = set(targets)
     oldest = max((t.order for t in useful), default=0)
-    seen: set[Any] = set()
+    seen: set[Writer] = set()
     stack: list[tuple[Any, bool]] = [(node, False) for node in seeds]
     while stack:
         node, done = stack.pop()

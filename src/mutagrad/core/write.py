@@ -9,18 +9,19 @@ from ..arrays import np, parallel as large
 from ..arrays.numpy import silent
 from ..base.errors import BadArgument, DTypeError, MutagradError, OutOfMemory, ShapeError, WriteError
 from ..base.modes import mode
+from ..base.operands import Array
 from ..base.provenance import OURS
 from .dtypes import of_array
-from .factory import make, whole_memory, window_or_none
+from .factory import AnyTensor, make, whole_memory, window_or_none
 from .graph import UNSEEN, Node, Writer, element_type, next_order, picking, positions_in, window_of
 from .op import Op, forward_for, same, variant
 from .promote import SCALAR_OPERAND, dtype_error, promote, shape_error
 from .storage import Storage, TensorBase, aliases_near, has_aliases, histories, move_aside, same_group, save
-from .window import Window, covers, extent, overlaps_itself
+from .window import Shape, Window, covers, extent, overlaps_itself
 
 
 def new_node(op: Op | Any, inputs: Sequence[Writer | None], windows: Sequence[Window | None] | None = None) -> Node:
-    """A node for a write by `op`, made at the user's line."""
+    """Return a node for a write by `op`, made at the user's line."""
     frame = sys._getframe(1)  # where.user_frame(), without the call: every step of a loop over elements comes here
     code = frame.f_code
     while code.co_filename in OURS and frame.f_back is not None:
@@ -40,12 +41,12 @@ def new_node(op: Op | Any, inputs: Sequence[Writer | None], windows: Sequence[Wi
 
 
 def linked(tensors: Sequence[TensorBase]) -> tuple[tuple[Writer | None, ...], tuple[Window | None, ...]]:
-    """Inputs and windows of a fresh result of `tensors`."""
+    """Return the inputs and windows of a fresh result of `tensors`."""
     return tuple(t._storage.writer for t in tensors), tuple(map(window_or_none, tensors))
 
 
 def check_writable(target: Any, name: str) -> None:
-    """Raises where a write through this window has no defined meaning."""
+    """Raise where a write through this window has no defined meaning."""
     if not isinstance(target, TensorBase):
         raise BadArgument(f"{name}: can only write into a tensor, not into {type(target).__name__}")
     array = target._array
@@ -62,9 +63,10 @@ def set_write(node: Node, storage: Storage, window: Window) -> None:
     node.append(None if covers(window, node.whole) else storage.writer)
 
 
-def begin_write(op: Op, target: Any, tensors: Sequence[Any], arrays: Sequence[Any], settings: Sequence[Any],
-                index: Any = None, shape: tuple[int, ...] | None = None, record: bool = True) -> Node | None:
-    """Before memory changes at the window of `target` (at `index` in it): moves saved values aside and makes the node.
+def begin_write(op: Op, target: TensorBase, tensors: Sequence[TensorBase], arrays: Sequence[Array],
+                settings: Sequence[Any], index: tuple[Any, ...] | None = None, shape: Shape | None = None,
+                record: bool = True) -> Node | None:
+    """Move saved values aside and make the node, before memory changes at the window of `target` (at `index` in it).
 
     `shape` is what the inputs broadcast to, if it is not the target's. Everything that can fail must have failed
     before: nothing is lost by an error. None where the write is not part of the differentiable program.
@@ -87,7 +89,8 @@ def begin_write(op: Op, target: Any, tensors: Sequence[Any], arrays: Sequence[An
     return node
 
 
-def _write_node(op: Op, target: Any, tensors: Sequence[Any], index: Any, shape: tuple[int, ...]) -> Node:
+def _write_node(op: Op, target: TensorBase, tensors: Sequence[TensorBase], index: tuple[Any, ...] | None,
+                shape: Shape) -> Node:
     window = None if index is None and target._offset is None else window_of(target, index)
     inputs: list[Writer | None] = []
     windows: list[Window | None] = []
@@ -106,8 +109,8 @@ def _write_node(op: Op, target: Any, tensors: Sequence[Any], index: Any, shape: 
     return node
 
 
-def end_write(target: Any, node: Node | None) -> Any:
-    """After memory has changed: the node becomes the storage's writer.
+def end_write(target: AnyTensor, node: Node | None) -> AnyTensor:
+    """Make the node the storage's writer, after memory has changed.
 
     Without one, a leaf is a leaf again, with the value that it has now (an optimizer's update).
     """
@@ -129,8 +132,8 @@ _FOLLOW = Op("copy", None, ("value",), (), {"value": same})
 _FOLLOW.adds = False
 
 
-def tell_aliases(target: Any, node: Node | None) -> None:
-    """After a write to memory that has several histories: what it means for those that it was not recorded in.
+def tell_aliases(target: TensorBase, node: Node | None) -> None:
+    """Do what a write to memory that has several histories means for those that it was not recorded in.
 
     A recorded write is one in every history of its group, too: a copy of the written elements out of the history that
     has them. For any other, and where it was not recorded, the program has opted out: a leaf is a leaf again, and so is
@@ -202,8 +205,8 @@ def _same_window(one: Window | None, other: Window) -> bool:
             and one[3] is None is other[3] and one == other)  # type: ignore[index]
 
 
-def memory_around(tensor: Any) -> Any:
-    """All of the memory that a tensor's storage is part of, as a tensor in whose history that part is."""
+def memory_around(tensor: TensorBase) -> Any:
+    """Return all of the memory that a tensor's storage is part of, as a tensor in whose history that part is."""
     storage = tensor._storage
     found = whole_memory(storage.root or storage)
     if mode.grad and storage.writer is not None:
@@ -211,8 +214,8 @@ def memory_around(tensor: Any) -> Any:
     return found
 
 
-def save_out(node: Node, result: Any) -> None:
-    """Puts the result itself into `node.saved`, where a rule asks for it."""
+def save_out(node: Node, result: TensorBase) -> None:
+    """Put the result itself into `node.saved`, where a rule asks for it."""
     if node.op.frees:
         for slot, (kind, _) in enumerate(node.op.saves):
             if kind == "out":
@@ -220,7 +223,7 @@ def save_out(node: Node, result: Any) -> None:
 
 
 def compute_into(storage: Storage, node: Node, window: Window | None) -> None:
-    """Makes the node of a fresh result that nobody has seen the write of that result into `window` of a storage.
+    """Make the node of a fresh result that nobody has seen the write of that result into `window` of a storage.
 
     It becomes the newest write: what wrote there since the result was computed comes before it.
     """
@@ -230,9 +233,9 @@ def compute_into(storage: Storage, node: Node, window: Window | None) -> None:
     storage.writer = node
 
 
-def save_all(op: Op, node: Node, tensors: Sequence[TensorBase], arrays: Sequence[Any],
+def save_all(op: Op, node: Node, tensors: Sequence[TensorBase], arrays: Sequence[Array],
              settings: Sequence[Any]) -> tuple[Any, ...]:
-    """`node.saved`, all but `out`, for what does not go through generated code."""
+    """Return `node.saved`, all but `out`, for what does not go through generated code."""
     saved: list[Any] = []
     for slot, ((kind, i), users) in enumerate(zip(op.saves, op.needed)):
         if kind == "setting":
@@ -284,7 +287,7 @@ def into(op: Op, target: Any, arguments: tuple[Any, ...], settings: tuple[Any, .
         raise error if isinstance(error, MutagradError) else OutOfMemory.found_by(op.name, error) from None
 
 
-def make_room(out: Any, shape: tuple[int, ...]) -> None:
+def make_room(out: Any, shape: Shape) -> None:
     """Give an `out` without elements the shape of what will be written into it, as PyTorch does; others keep theirs."""
     if (isinstance(out, TensorBase) and not out._array.size and out._array.shape != shape
             and out._storage.writer is None):
@@ -295,15 +298,15 @@ def make_room(out: Any, shape: tuple[int, ...]) -> None:
         out._array, out._storage, out._offset = room._array, room._storage, None
 
 
-def _common_shape(op: Op, arrays: Sequence[Any]) -> tuple[int, ...]:
+def _common_shape(op: Op, arrays: Sequence[Array]) -> Shape:
     try:
-        found: tuple[int, ...] = np.broadcast_shapes(*(a.shape for a in arrays))
+        found: Shape = np.broadcast_shapes(*(a.shape for a in arrays))
     except ValueError as error:
         raise shape_error(op, tuple(arrays), error) from None
     return found
 
 
-def _check_shape(op: Op, arrays: Sequence[Any], shape: tuple[int, ...]) -> None:
+def _check_shape(op: Op, arrays: Sequence[Array], shape: Shape) -> None:
     found = _common_shape(op, arrays)
     if found != shape:
         raise ShapeError(f"{op.name}: a result of shape {found} cannot be written into a tensor of shape {shape}",
@@ -311,7 +314,7 @@ def _check_shape(op: Op, arrays: Sequence[Any], shape: tuple[int, ...]) -> None:
 
 
 def check_cast(name: str, source: Any, target: Any) -> None:
-    """Writes may lose precision but not kind: PyTorch's rule."""
+    """Raise where a write would lose the kind of a value, and not only precision: PyTorch's rule."""
     if source is not target and of_array(source).category > of_array(target).category:
         raise DTypeError(f"{name}: a result of type {of_array(source).name} can't be cast to the desired output type "
                          f"{of_array(target).name}", why="the fraction would be lost without a word",
