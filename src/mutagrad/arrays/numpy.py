@@ -82,10 +82,11 @@ def silenced(function: Callable[..., Any]) -> Callable[..., Any]:
 KNOWN: dict[int, dict[float, Array]] = {2: {}, 4: {}, 8: {}}
 
 
-def constant(value: bool | int | float | complex, dtype: Any) -> Any:
+def constant(value: bool | int | float | complex, dtype: Any) -> Array:
     """Return a number as a read-only 0-d array; one beyond an integer type's range wraps around, as in PyTorch."""
     try:
-        made = silent().run(np.array, value if dtype.kind != "V" else float(value), dtype)  # type: ignore[arg-type]
+        made: Array = silent().run(
+            np.array, value if dtype.kind != "V" else float(value), dtype)  # type: ignore[arg-type]
     except OverflowError:
         if not -2**63 <= value < 2**64:  # type: ignore[operator]
             raise

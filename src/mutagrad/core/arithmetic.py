@@ -22,7 +22,7 @@ from .op import RAW, RECORDED
 from .ownership import SOLE, SOLE_STORAGE
 from .saved import source_of, with_history
 from .storage import Storage, TensorBase, memory_of
-from .window import As, Shape, Whole, Window, broadcast_axes
+from .window import As, Index, Shape, Whole, Window, broadcast_axes
 
 SMALL = 1024  # elements up to which a sum is simply made anew
 TINY = 64  # elements up to which many adjoints are added in one go
@@ -232,7 +232,7 @@ class RecordedArithmetic(Arithmetic):
         return g, mine
 
 
-def _picked(window: Window) -> tuple[Any, ...] | None:
+def _picked(window: Window) -> Index | None:
     index = None if window.__class__ is int else window[3]  # type: ignore[index]
     return index.index if index.__class__ is As else index
 

@@ -247,7 +247,7 @@ def grad(outputs: Tensors, inputs: Tensors, grad_outputs: Tensors | None = None,
 
 def _rows_of_grad(outputs: Tensors, inputs: Tensors, grad_outputs: Tensors | None, retain_graph: bool | None,
                   create_graph: bool, *settings: Any) -> tuple[Any, ...]:
-    """Derivatives for each row of `grad_outputs`, put together along a new first dimension."""
+    """Return derivatives for each row of `grad_outputs`, put together along a new first dimension."""
     seeds = [] if grad_outputs is None else _listed(grad_outputs)
     counts = {g._array.shape[0] if isinstance(g, TensorBase) and g._array.ndim else 0 for g in seeds}
     if (len(counts) != 1 or not (count := counts.pop())

@@ -79,7 +79,7 @@ def _saved_value(op: Op, slot: int, arrays: list[str], how: str, leaves: bool = 
 
 
 def _save_code(op: Op, arrays: list[str]) -> str:
-    """Lines that set `node.saved`. Small values are copied: that is cheaper than keeping track of them."""
+    """Return lines that set `node.saved`. Small values are copied: that is cheaper than keeping track of them."""
     def saved(how: str, leaves: bool = False) -> str:
         values = [_saved_value(op, slot, arrays, how, leaves) + "," for slot in range(len(op.saves))]
         if not values:
@@ -115,7 +115,7 @@ def _lines(*lines: str) -> str:
 
 
 def _window_code(op: Op, arrays: list[str]) -> str:
-    """Lines that set `node.windows`."""
+    """Return lines that set `node.windows`."""
     names = ARGUMENTS[:len(op.inputs)]
     whole = [f"{x}._offset is None" for x in names]
     windows = [f"None if writer{i} is None or {x}._offset is None else window_of({x})," for i, x in enumerate(names)]
@@ -141,7 +141,7 @@ def _window_code(op: Op, arrays: list[str]) -> str:
 
 
 def _record_code(op: Op, arrays: list[str]) -> str:
-    """Lines that make the node of a result."""
+    """Return lines that make the node of a result."""
     names = ARGUMENTS[:len(op.inputs)]
     return _lines(
         "    if not NOT_RECORDING or mode.now.recorded:",
@@ -173,7 +173,7 @@ _OPERATORS = {np.add: "+", np.subtract: "-", np.multiply: "*", np.true_divide: "
 
 
 def _number_code(op: Op) -> list[str]:
-    """Lines that turn settings into plain numbers, by value: tensors among them may be written to later."""
+    """Return lines that turn settings into plain numbers, by value: tensors among them may be written to later."""
     return [f"    if {s}.__class__ not in PLAIN: {s} = number({s})" for s in op.numbers]
 
 
@@ -235,7 +235,7 @@ def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: boo
 
 
 def _coerce_code(op: Op, otherwise: str = "return answered(OP, given, error)", in_place: bool = False) -> list[str]:
-    """Lines that leave tensors (or SCALAR_OPERAND) in the inputs' names and their arrays, of one type, in a0, a1, ...
+    """Return lines that leave tensors (or SCALAR_OPERAND) in the inputs' names; in a0, a1, ... arrays of one type.
 
     `otherwise` is what to do about an operand that is neither: `x * obj` may be known to `obj.__rmul__`.
     """

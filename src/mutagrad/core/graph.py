@@ -16,7 +16,7 @@ from ..arrays import np
 from ..base.operands import Array, Operand
 from ..base.provenance import Where, describe
 from .storage import TensorBase
-from .window import As, Shape, Whole, Window, overlaps_itself
+from .window import As, Index, Shape, Whole, Window, overlaps_itself
 
 # Orders count downwards, so the smallest on a heap is the newest write.
 next_order = count(0, -1).__next__
@@ -158,7 +158,7 @@ class Freed:
         self.where = where
 
 
-def window_of(tensor: TensorBase, index: tuple[Any, ...] | None = None) -> Window:
+def window_of(tensor: TensorBase, index: Index | None = None) -> Window:
     """Return what part of its storage a tensor is, of that what `index` picks. The writer learns what the whole is."""
     array, storage = tensor._array, tensor._storage
     buffer, writer = storage.buffer, storage.writer
@@ -174,7 +174,7 @@ def window_of(tensor: TensorBase, index: tuple[Any, ...] | None = None) -> Windo
     return tensor._offset or 0, shape, strides, index
 
 
-def _window_as(tensor: TensorBase, array: Array, buffer: Array, index: tuple[Any, ...] | None) -> Window:
+def _window_as(tensor: TensorBase, array: Array, buffer: Array, index: Index | None) -> Window:
     """The same where elements are of another type than the storage's: found on the storage seen as of theirs."""
     shape, strides = array.shape, array.strides
     offset = tensor._offset or 0
@@ -184,7 +184,7 @@ def _window_as(tensor: TensorBase, array: Array, buffer: Array, index: tuple[Any
 
 
 def _untangled(offset: int, shape: Shape, strides: Shape, buffer: Array,
-               index: tuple[Any, ...] | None) -> tuple[int, Shape, Shape, tuple[Any, ...] | None]:
+               index: Index | None) -> tuple[int, Shape, Shape, Index | None]:
     """Of a window that overlaps itself, the part that does not: what arrives for the rest is summed into it.
 
     Where `expand` repeated a dimension the window has size one, and accumulating into it unbroadcasts. Other overlaps

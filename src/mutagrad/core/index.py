@@ -14,14 +14,14 @@ from ..base.errors import BadIndex, BadIndexType, BadValue, OutOfMemory
 from ..base.operands import Array
 from .factory import view_of
 from .storage import TensorBase
-from .window import Shape
+from .window import Index, Shape
 
 ndarray = np.ndarray
 ALL = slice(None)
 BASIC = frozenset((int, slice, type(None), type(...)))
 
 
-def split_index(x: TensorBase, key: Any) -> tuple[TensorBase, tuple[Any, ...] | None]:
+def split_index(x: TensorBase, key: Any) -> tuple[TensorBase, Index | None]:
     """Return the view that the plain parts of `key` make, and the index of the picking parts into it (or None)."""
     parts = key if key.__class__ is tuple else (key,)
     if BASIC.issuperset(map(type, parts)) or not any(_picks(p) for p in parts):
@@ -51,7 +51,7 @@ def split_index(x: TensorBase, key: Any) -> tuple[TensorBase, tuple[Any, ...] | 
     return as_vector(view, _resolve(view._array.shape, index))
 
 
-def as_vector(x: TensorBase, index: tuple[Any, ...]) -> tuple[TensorBase, tuple[Any, ...]]:
+def as_vector(x: TensorBase, index: tuple[Any, ...]) -> tuple[TensorBase, Index]:
     """Pick the same elements from a vector where that can be: NumPy is several times as fast over one index."""
     shape = x._array.shape
     if (len(shape) < 2 or len(index) != len(shape) or not x._array.flags.c_contiguous
@@ -117,7 +117,7 @@ def _fill(x: TensorBase, parts: tuple[Any, ...], used: int) -> tuple[Any, ...]:
     return (*parts[:at], *[ALL] * (ndim - used), *parts[at + 1:])
 
 
-def _resolve(shape: Shape, index: list[Any]) -> tuple[Any, ...]:
+def _resolve(shape: Shape, index: list[Any]) -> Index:
     """Masks as positions, negative positions counted from the front, ranges checked: one array or full slice each."""
     found: list[Any] = []
     masks: dict[int, tuple[Array, ...]] = {}
@@ -221,7 +221,7 @@ def plain_slice(p: slice) -> slice:
     return found
 
 
-def index_shape(shape: Shape, index: tuple[Any, ...]) -> Shape:
+def index_shape(shape: Shape, index: Index) -> Shape:
     """Return the shape of `array[index]`, found without reading it."""
     arrays = [p for p in index if isinstance(p, ndarray)]
     picked = np.broadcast_shapes(*(p.shape for p in arrays))

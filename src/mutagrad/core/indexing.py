@@ -24,7 +24,7 @@ from .op import RECORDED, Op, same
 from .ownership import ASSIGNS, NOBODYS, UNNAMED, is_nobodys
 from .promote import operand_dtype
 from .storage import TensorBase, aliased, has_aliases, memory_of, move_aside
-from .window import Shape, Window, overlaps_itself
+from .window import Index, Shape, Window, overlaps_itself
 from .write import begin_write, check_cast, check_writable, compute_into, end_write, new_node, set_write
 
 ndarray, new_object = np.ndarray, object.__new__
@@ -36,7 +36,7 @@ _put.adds = False
 _accumulate = Op("accumulate", None, ("x", "value"), (), {"x": same, "value": same})
 
 
-def read(x: TensorBase, index: tuple[Any, ...]) -> Any:
+def read(x: TensorBase, index: Index) -> Any:
     """Return a copy of the elements that `index` picks."""
     array = x._array
     try:
@@ -113,7 +113,7 @@ def _no_value(name: str, value: Any) -> NoReturn:
     raise BadArgument(f"{name}: can't assign a {type(value).__name__} to a tensor", fix="assign a tensor or a number")
 
 
-def put(target: AnyTensor, index: tuple[Any, ...] | None, value: Any, name: str, accumulate: bool = False) -> AnyTensor:
+def put(target: AnyTensor, index: Index | None, value: Any, name: str, accumulate: bool = False) -> AnyTensor:
     """Write `value` through the window of `target`, at `index` if not None; add it there if `accumulate`."""
     check_writable(target, name)
     array = target._array
@@ -142,7 +142,7 @@ def _fits(shape: Shape, target: Shape) -> bool:
     return len(shape) <= len(target) and all(a in (1, b) for a, b in zip(reversed(shape), reversed(target)))
 
 
-def _put_at(target: AnyTensor, index: tuple[Any, ...], value: TensorBase, v: Array, shape: Shape) -> AnyTensor:
+def _put_at(target: AnyTensor, index: Index, value: TensorBase, v: Array, shape: Shape) -> AnyTensor:
     array = target._array
     if mode.grad and value._storage.writer is not None:
         losers = _overwritten(array.shape, index)
@@ -153,12 +153,12 @@ def _put_at(target: AnyTensor, index: tuple[Any, ...], value: TensorBase, v: Arr
     return end_write(target, node)
 
 
-def _in_order(index: tuple[Any, ...]) -> tuple[Any, ...]:
+def _in_order(index: Index) -> Index:
     """Index arrays in C order, which is then the order in which NumPy writes: the last of duplicates wins."""
     return tuple(np.ascontiguousarray(p) if isinstance(p, ndarray) else p for p in index)
 
 
-def _overwritten(shape: Shape, index: tuple[Any, ...]) -> Any | None:
+def _overwritten(shape: Shape, index: Index) -> Any | None:
     """Which picks are overwritten by a later pick of the same place; None if no place is picked twice."""
     arrays = np.broadcast_arrays(*(p for p in index if isinstance(p, ndarray)))
     if not arrays or arrays[0].size < 2:
@@ -182,8 +182,7 @@ def _overwritten(shape: Shape, index: tuple[Any, ...]) -> Any | None:
     return np.broadcast_to(expanded, result).copy()
 
 
-def _put_accumulate(target: AnyTensor, index: tuple[Any, ...] | None, value: TensorBase, v: Array,
-                    shape: Shape) -> AnyTensor:
+def _put_accumulate(target: AnyTensor, index: Index | None, value: TensorBase, v: Array, shape: Shape) -> AnyTensor:
     array = target._array
     node = begin_write(_accumulate, target, (target, value), (array, v), (), index, shape)
     if index is None:

@@ -441,7 +441,7 @@ class Handed:
         return self.array.__array_interface__
 
 
-def export(tensor: TensorBase) -> Any:
+def export(tensor: TensorBase) -> Array:
     """Return an array over the same memory for other libraries to read and write."""
     memory, array = memory_of(tensor), tensor._array
     if array.size == 0:
@@ -451,7 +451,7 @@ def export(tensor: TensorBase) -> Any:
         if ledger.exports is not None:
             ledger.exports.append(ref(handed))
         move_aside(memory, None)
-    return np.asarray(handed)
+    return np.asarray(handed)  # type: ignore[no-any-return]
 
 
 def export_for_good(tensor: TensorBase) -> None:

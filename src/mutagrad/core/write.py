@@ -17,7 +17,7 @@ from .graph import UNSEEN, Node, Writer, element_type, next_order, picking, posi
 from .op import Op, forward_for, same, variant
 from .promote import SCALAR_OPERAND, dtype_error, promote, shape_error
 from .storage import Storage, TensorBase, aliases_near, has_aliases, histories, move_aside, same_group, save
-from .window import Shape, Window, covers, extent, overlaps_itself
+from .window import Index, Shape, Window, covers, extent, overlaps_itself
 
 
 def new_node(op: Op | Any, inputs: Sequence[Writer | None], windows: Sequence[Window | None] | None = None) -> Node:
@@ -64,7 +64,7 @@ def set_write(node: Node, storage: Storage, window: Window) -> None:
 
 
 def begin_write(op: Op, target: TensorBase, tensors: Sequence[TensorBase], arrays: Sequence[Array],
-                settings: Sequence[Any], index: tuple[Any, ...] | None = None, shape: Shape | None = None,
+                settings: Sequence[Any], index: Index | None = None, shape: Shape | None = None,
                 record: bool = True) -> Node | None:
     """Move saved values aside and make the node, before memory changes at the window of `target` (at `index` in it).
 
@@ -89,8 +89,7 @@ def begin_write(op: Op, target: TensorBase, tensors: Sequence[TensorBase], array
     return node
 
 
-def _write_node(op: Op, target: TensorBase, tensors: Sequence[TensorBase], index: tuple[Any, ...] | None,
-                shape: Shape) -> Node:
+def _write_node(op: Op, target: TensorBase, tensors: Sequence[TensorBase], index: Index | None, shape: Shape) -> Node:
     window = None if index is None and target._offset is None else window_of(target, index)
     inputs: list[Writer | None] = []
     windows: list[Window | None] = []
