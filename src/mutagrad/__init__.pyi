@@ -34,7 +34,7 @@ from mutagrad.core.dtypes import (bfloat16 as bfloat16, bool_ as bool, cdouble a
     uint32 as uint32, uint64 as uint64, uint8 as uint8)
 from mutagrad.core.size import Size as Size
 from mutagrad.files import load as load, save as save, serialization as serialization
-from mutagrad.func import vmap as vmap
+from mutagrad.func.mapping import vmap as vmap
 from mutagrad.nn import future as __future__
 from mutagrad.ops.random import generator as random
 from mutagrad.ops.random.generator import Generator as Generator, default_generator as default_generator

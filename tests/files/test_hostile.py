@@ -15,7 +15,24 @@ import pytest
 
 import mutagrad as mg
 from mutagrad.base.errors import BadFile
-from pickles import EMPTY, REBUILD, archive, call, get, group, keyed, listed, name, number, numbers, old_archive, put, storage, tensor, text
+from pickles import (
+    EMPTY,
+    REBUILD,
+    archive,
+    call,
+    get,
+    group,
+    keyed,
+    listed,
+    name,
+    number,
+    numbers,
+    old_archive,
+    put,
+    storage,
+    tensor,
+    text,
+)
 
 pytest.importorskip("resource", reason="limits of processes")
 bounded = pytest.importorskip("bounded", reason="limits of processes")

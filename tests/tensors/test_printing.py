@@ -8,7 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from mutagrad.tensors.printing import dtype_suffix_needed, format_scalar, format_tensor, set_printoptions, size_suffix_needed
+from mutagrad.tensors.printing import (
+    dtype_suffix_needed,
+    format_scalar,
+    format_tensor,
+    set_printoptions,
+    size_suffix_needed,
+)
 
 Array = np.ndarray[Any, Any]
 inf, nan = np.inf, np.nan

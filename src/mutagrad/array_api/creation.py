@@ -8,6 +8,7 @@ from ..arrays import np
 from ..arrays.dlpack import borrow
 from ..base.device import check_device, device
 from ..base.errors import BadValue
+from ..base.operands import Array
 from ..core.dtypes import as_dtype, dtype, get_default_dtype, int64, scalar_dtype
 from ..core.factory import make
 from ..core.number import number
@@ -72,7 +73,7 @@ def from_dlpack(x: Tensor, /, *, device: device | str | None = None, copy: bool 
     return create.from_numpy(array.copy() if copy else array)
 
 
-def _filled(maker: Callable[..., Tensor], shape: int | tuple[int, ...], dtype: dtype | None,
+def _filled(maker: Callable[..., Array], shape: int | tuple[int, ...], dtype: dtype | None,
             device: device | str | None) -> Tensor:
     check_device(device)
     return make(maker(shape, (get_default_dtype() if dtype is None else as_dtype(dtype)).array_type))

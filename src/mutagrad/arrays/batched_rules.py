@@ -158,8 +158,8 @@ def _ufunc(ufunc: Any, method: str, inputs: Any, settings: dict[str, Any]) -> An
 def _alike(arrays: list[Any]) -> bool:
     """Whether all have one shape and float type, but for numbers: they are worth several threads."""
     first = next(a for a in arrays if raw.ndim(a))
-    return all(type(a) is ndarray and a.dtype == first.dtype and a.dtype.char in "fd" and (a.size == 1 or a.shape == first.shape)
-               for a in arrays)
+    return first.dtype.char in "fd" and all(
+        type(a) is ndarray and a.dtype == first.dtype and (a.size == 1 or a.shape == first.shape) for a in arrays)
 
 
 def _call(level: Slices, function: Any, given: Any, settings: Any, out: Any, split: bool, ndim: int | None) -> Any:

@@ -1,9 +1,9 @@
 """Floats of two bytes: float16, and bfloat16, which is float32 without the last 16 bits of its fraction.
 
-But for plain arithmetic they are computed in float32 and rounded once, as PyTorch does: in float16 2048 + 1 is 2048 and 300 * 300
-infinite, and a result of several steps would be rounded several times. NumPy does not have bfloat16. Its arrays come from ml_dtypes,
-which is looked for when first used; their kind is "V" where that of other floats is "f", and NumPy's functions of them mix badly
-with Python's numbers (bfloat16 times 2.5 is float32).
+But for plain arithmetic they are computed in float32 and rounded once, as PyTorch does: in float16 2048 + 1 is 2048 and
+300 * 300 infinite, and a result of several steps would be rounded several times. NumPy does not have bfloat16. Its
+arrays come from ml_dtypes, which is looked for when first used; their kind is "V" where that of other floats is "f",
+and NumPy's functions of them mix badly with Python's numbers (bfloat16 times 2.5 is float32).
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHORT = "eE"  # the characters of their array types
 
 @cache
 def bfloat16_type() -> Any:
-    """The array type, or an error that says how to get it."""
+    """Return the array type, or raise an error that says how to get it."""
     try:
         return np.dtype(import_module("ml_dtypes").bfloat16)
     except ImportError:
@@ -29,15 +29,17 @@ def bfloat16_type() -> Any:
 
 
 def widened(value: Any) -> Any:
-    """A short array in float32; anything else as it is."""
-    return value.astype(np.float32) if isinstance(value, (np.ndarray, np.generic)) and value.dtype.char in SHORT else value
+    """Return a short array in float32; anything else as it is."""
+    short = isinstance(value, (np.ndarray, np.generic)) and value.dtype.char in SHORT
+    return value.astype(np.float32) if short else value
 
 
 def rounded(value: Any, dtype: Any) -> Any:
-    """A float32 array in a short type; anything else as it is."""
-    return silent().run(value.astype, dtype) if isinstance(value, (np.ndarray, np.generic)) and value.dtype == np.float32 else value
+    """Return a float32 array in a short type; anything else as it is."""
+    single = isinstance(value, (np.ndarray, np.generic)) and value.dtype == np.float32
+    return silent().run(value.astype, dtype) if single else value
 
 
 def in_single(forward: Any, dtype: Any) -> Callable[..., Any]:
-    """`forward` for arrays of a short type: computed in float32 and rounded."""
+    """Return `forward` for arrays of a short type: computed in float32 and rounded."""
     return lambda *arguments: rounded(forward(*map(widened, arguments)), dtype)

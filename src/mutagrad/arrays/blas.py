@@ -1,7 +1,7 @@
 """OpenBLAS, which multiplies NumPy's matrices on threads of its own.
 
-Where many small products are part of work that is spread over our threads, `on_one_thread` keeps OpenBLAS from spreading each
-of them again. It speaks to the library that comes with NumPy's wheels; elsewhere it does nothing.
+Where many small products are part of work that is spread over our threads, `on_one_thread` keeps OpenBLAS from
+spreading each of them again. It speaks to the library that comes with NumPy's wheels; elsewhere it does nothing.
 """
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def _library() -> Any:
     for path in (Path(np.__file__).parent.parent / "numpy.libs").glob("libscipy_openblas64_*.so"):
         with suppress(OSError):
             found = ctypes.CDLL(str(path))
-            if all(hasattr(found, name) for name in ("scipy_openblas_get_num_threads64_", "scipy_openblas_set_num_threads64_")):
+            if all(hasattr(found, name) for name in ("scipy_openblas_get_num_threads64_",
+                                                     "scipy_openblas_set_num_threads64_")):
                 return found
     return None
 
@@ -31,10 +32,11 @@ _turn = new_lock()  # whose owner has changed OpenBLAS's number of threads
 
 
 def on_one_thread(work: Callable[[bool], Any]) -> Any:
-    """`work(free)` while OpenBLAS uses one thread; `free` says whether its work may be spread over ours instead.
+    """Call `work(free)` while OpenBLAS uses one thread; `free` says whether its work may be spread over ours instead.
 
-    The number is one for the whole process. Who comes while another thread has changed it leaves it alone. An interrupt at any
-    place finds it as it was, or a `finally` that sets it back: what must not be interrupted is one call of a C function each.
+    The number is one for the whole process. Who comes while another thread has changed it leaves it alone. An interrupt
+    at any place finds it as it was, or a `finally` that sets it back: what must not be interrupted is one call of a C
+    function each.
     """
     library = _library()
     if library is None:

@@ -1,14 +1,15 @@
 """Memory exchanged with other array libraries over DLPack, alike for every NumPy.
 
-NumPy 2.0 knows the protocol's first form only, which has no settings, and 2.1.0 takes all memory that comes in the second for
-read-only. The first form cannot say whether memory is read-only, so every NumPy takes it to be; but it may be used only for
-memory that can be written.
+NumPy 2.0 knows the protocol's first form only, which has no settings, and 2.1.0 takes all memory that comes in the
+second for read-only. The first form cannot say whether memory is read-only, so every NumPy takes it to be; but it may
+be used only for memory that can be written.
 """
 from __future__ import annotations
 
 from functools import cache
 from typing import Any
 
+from ..base.operands import Array
 from .numpy import np
 
 CPU = (1, 0)
@@ -19,7 +20,8 @@ def _has_second_form() -> bool:
     return bool(np.from_dlpack(np.zeros(1)).flags.writeable)
 
 
-def lend(array: Any, stream: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any:
+def lend(array: Array, stream: Any, max_version: tuple[int, int] | None, dl_device: tuple[Any, int] | None,
+         copy: bool | None) -> Any:
     """Return a capsule over the memory of an array. One of the first form is a valid answer to every `max_version`."""
     if _has_second_form():
         return array.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
@@ -29,7 +31,7 @@ def lend(array: Any, stream: Any, max_version: Any, dl_device: Any, copy: bool |
 
 
 def borrow(source: Any) -> Any:
-    """Return an array over the memory of another library's array, or of a capsule; read-only only if its owner says so."""
+    """Return an array over the memory of another library's array or a capsule; read-only only if its owner says so."""
     lender = _Lender(source)
     array = np.from_dlpack(lender)
     return array if array.flags.writeable or lender.says_whether_writable else np.asarray(_Writable(array))
@@ -45,7 +47,7 @@ class _Lender:
 
     def __dlpack__(self, **settings: Any) -> Any:
         capsule = self.source if self.bare else self.source.__dlpack__(**settings if _has_second_form() else {})
-        self.says_whether_writable = "_versioned" in repr(capsule)  # the capsule's name is all that Python can see of it
+        self.says_whether_writable = "_versioned" in repr(capsule)  # Python can see nothing of a capsule but its name
         return capsule
 
     def __dlpack_device__(self) -> Any:
@@ -55,7 +57,7 @@ class _Lender:
 class _Writable:
     """The memory of a read-only array, offered as memory that can be written."""
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: Array) -> None:
         self.array = array  # keeps the memory alive
         described = array.__array_interface__
         self.__array_interface__ = {**described, "data": (described["data"][0], False)}

@@ -128,7 +128,7 @@ def pick(array: Array, index: tuple[Any, ...]) -> Array:
     return _beside(array, index)[index]
 
 
-def take_rows(array: Array, rows: Array) -> Array:
+def take_rows(array: Array, rows: Any) -> Array:
     """Return `array[rows]`, which NumPy does faster so."""
     return np.take(_beside(array, (rows,)), rows, 0)  # type: ignore[no-any-return]
 
@@ -175,7 +175,7 @@ def anywhere(condition: Array) -> bool:
 
 
 def add_at(array: Array, index: tuple[Any, ...], values: Array) -> None:
-    """`array[index] += values` with every duplicate counted; `index` has an array or a full slice for each dimension."""
+    """Add values at an index that has an array or a full slice for each dimension, with every duplicate counted."""
     if is_plain(array, values, *index):
         numpys_add_at(array, index, values)
     elif array.dtype.char in "eE":  # a running sum of short floats would stick

@@ -1,9 +1,10 @@
 """NumPy, set up for this library.
 
-PyTorch computes inf and nan without a word, and so does this, whatever the host program has told NumPy to do about them and
-without changing that. `silent().run(f, *arguments)` calls f so; entering a copy of a context costs a fifth of setting the error
-state and setting it back, and no interrupt can leave it behind. (`silently` is the same where one more call does not matter.)
-What calls the user's own code must not hide the user's context from it, and sets the state instead:
+PyTorch computes inf and nan without a word, and so does this, whatever the host program has told NumPy to do about them
+and without changing that. `silent().run(f, *arguments)` calls f so; entering a copy of a context costs a fifth of
+setting the error state and setting it back, and no interrupt can leave it behind. (`silently` is the same where one
+more call does not matter.) What calls the user's own code must not hide the user's context from it, and sets the state
+instead:
 
     before = fp_state()
     try:
@@ -12,11 +13,11 @@ What calls the user's own code must not hide the user's context from it, and set
     finally:
         set_fp_state(before)
 
-All three are C functions, and the state is read before the `try`: a signal handler that raises right after one of them finds
-nothing to undo yet, or the `finally` that undoes it.
+All three are C functions, and the state is read before the `try`: a signal handler that raises right after one of them
+finds nothing to undo yet, or the `finally` that undoes it.
 
-Either way `fp_error.raised` is no longer empty once something was divided by zero or undefined: the processor notices that for
-free, and a sweep asks for it.
+Either way `fp_error.raised` is no longer empty once something was divided by zero or undefined: the processor notices
+that for free, and a sweep asks for it.
 """
 from __future__ import annotations
 
@@ -28,14 +29,16 @@ from threading import local
 from types import ModuleType
 from typing import Any
 
+from ..base.operands import Array
 from .openblas_env import numpy
 
-# NumPy's functions under their names, in a module of its own: kinds.py exchanges some of them once there are other kinds of array.
-# Untyped on purpose: what an array is to a type checker is in base/operands.py.
+# NumPy's functions under their names, in a module of its own: kinds.py exchanges some of them once there are other
+# kinds of array. Untyped on purpose: what an array is to a type checker is in base/operands.py.
 np: Any = ModuleType("numpy")
 np.__dict__.update(vars(numpy))
 
-__all__ = ["KNOWN", "SILENT", "add_at", "choose", "constant", "fp_error", "fp_state", "np", "set_fp_state", "silenced", "silent", "silently"]
+__all__ = ["KNOWN", "SILENT", "add_at", "choose", "constant", "fp_error", "fp_state", "np", "set_fp_state", "silenced",
+           "silent", "silently"]
 
 
 class _FPError(local):
@@ -61,12 +64,12 @@ silent: Callable[[], Any] = _silent.copy
 
 
 def silently(function: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
-    """`function(*arguments, **settings)` without floating point warnings or errors."""
+    """Call `function(*arguments, **settings)` without floating point warnings or errors."""
     return silent().run(function, *arguments, **settings)
 
 
 def silenced(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, computing so; for one that no operation is declared with, and that calls none of the user's code."""
+    """Return the function, computing so: for one that no operation is declared with and that calls no user code."""
     @wraps(function)
     def run(*arguments: Any) -> Any:
         return silent().run(function, *arguments)
@@ -74,15 +77,16 @@ def silenced(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-# Python numbers as 0-d arrays, remembered: NumPy takes twice as long over a Python number as over an array. By the size of
-# the float type, then by value; never zero, because -0.0 == 0.0.
-KNOWN: dict[int, dict[float, Any]] = {2: {}, 4: {}, 8: {}}
+# Python numbers as 0-d arrays, remembered: NumPy takes twice as long over a Python number as over an array. By the size
+# of the float type, then by value; never zero, because -0.0 == 0.0.
+KNOWN: dict[int, dict[float, Array]] = {2: {}, 4: {}, 8: {}}
 
 
-def constant(value: bool | int | float | complex, dtype: Any) -> Any:
-    """A Python number as a read-only 0-d array; one beyond an integer type's range wraps around, as in PyTorch."""
+def constant(value: bool | int | float | complex, dtype: Any) -> Array:
+    """Return a number as a read-only 0-d array; one beyond an integer type's range wraps around, as in PyTorch."""
     try:
-        made = silent().run(np.array, value if dtype.kind != "V" else float(value), dtype)  # type: ignore[arg-type]
+        made: Array = silent().run(
+            np.array, value if dtype.kind != "V" else float(value), dtype)  # type: ignore[arg-type]
     except OverflowError:
         if not -2**63 <= value < 2**64:  # type: ignore[operator]
             raise
@@ -99,10 +103,14 @@ def constant(value: bool | int | float | complex, dtype: Any) -> Any:
 _BITS = {"f": np.dtype(np.int32), "d": np.dtype(np.int64)}
 
 
-def choose(mask: Any, x: Any, y: Any) -> Any:
-    """`np.where(mask, x, y)`, for many floats by their bits: a branch for each element takes ten times as long where the mask is random."""
+def choose(mask: Array, x: Array | float, y: Array | float) -> Any:
+    """Compute `np.where(mask, x, y)`, for many floats by their bits.
+
+    A branch for each element takes ten times as long where the mask is random.
+    """
     larger = x if isinstance(x, np.ndarray) and x.ndim else y
-    if not isinstance(larger, np.ndarray) or larger.size < 4096 or larger.dtype.char not in _BITS or mask.shape != larger.shape or mask.dtype.kind != "b":
+    if (not isinstance(larger, np.ndarray) or larger.size < 4096 or larger.dtype.char not in _BITS
+            or mask.shape != larger.shape or mask.dtype.kind != "b"):
         return np.where(mask, x, y)
     dtype = larger.dtype
     x, y = (np.array(v, dtype) if isinstance(v, (int, float)) else v for v in (x, y))
@@ -123,12 +131,12 @@ def choose(mask: Any, x: Any, y: Any) -> Any:
 MANY = 1 << 14  # elements from which adding is worth SciPy, which takes a tenth of a second to import
 
 
-def add_at(array: Any, index: tuple[Any, ...], values: Any) -> None:
-    """`array[index] += values` with every duplicate counted; `index` has an array or a full slice for each dimension.
+def add_at(array: Array, index: tuple[Any, ...], values: Array) -> None:
+    """Do `array[index] += values` with every duplicate counted; `index` has an array or a full slice a dimension.
 
-    NumPy is ten times as fast over positions in a vector as over several indices or over rows, so it is given those; SciPy
-    adds rows ten times as fast again, and elements twice as fast. They read the values while they add; NumPy's own check for
-    shared memory is none of theirs.
+    NumPy is ten times as fast over positions in a vector as over several indices or over rows, so it is given those;
+    SciPy adds rows ten times as fast again, and elements twice as fast. They read the values while they add; NumPy's
+    own check for shared memory is none of theirs.
     """
     if np.may_share_memory(array, values):
         values = values.copy()
@@ -138,13 +146,15 @@ def add_at(array: Any, index: tuple[Any, ...], values: Any) -> None:
         if values.size >= MANY and _picks_rows(index) and _add_rows(array, index[0], values):
             return
         places = _places(array.shape, index)
-        array, index, values = array.reshape(-1), (places.reshape(-1),), np.broadcast_to(values, places.shape).reshape(-1)
-    if values.size < MANY or array.ndim > 1 or not array.flags.c_contiguous or not _add_elements(array, index[0], values):
+        values = np.broadcast_to(values, places.shape).reshape(-1)
+        array, index = array.reshape(-1), (places.reshape(-1),)
+    if (values.size < MANY or array.ndim > 1 or not array.flags.c_contiguous
+            or not _add_elements(array, index[0], values)):
         np.add.at(array, index, values)
 
 
-def _add_short(array: Any, index: tuple[Any, ...], values: Any) -> None:
-    """`array[index] += values` for floats of two bytes: what goes to one place is added in double, and the sum is rounded once.
+def _add_short(array: Array, index: tuple[Any, ...], values: Array) -> None:
+    """Do `array[index] += values` for floats of two bytes: what goes to one place is added in double and rounded once.
 
     In float16 2048 + 1 is 2048, and in bfloat16 256 + 1 is 256: one after the other, a sum would stick.
     """
@@ -155,12 +165,16 @@ def _add_short(array: Any, index: tuple[Any, ...], values: Any) -> None:
     array[at] = (array[at].astype(np.float64) + total).astype(array.dtype)
 
 
-def _add_elements(array: Any, places: Any, values: Any) -> bool:
-    """`array[places] += values` for a vector, as the product of a sparse column of the values with 1; False where that cannot be."""
+def _add_elements(array: Array, places: Array, values: Array) -> bool:
+    """Do `array[places] += values` for a vector, as the product of a sparse column of the values with 1.
+
+    Return False where that cannot be.
+    """
     if array.dtype.char not in "fd" or values.dtype is not array.dtype or (add := _sparse_product()) is None:
         return False
     values = np.ascontiguousarray(np.broadcast_to(values, places.shape))
-    add(array.size, 1, 1, np.array([0, places.size]), np.ascontiguousarray(places).reshape(-1), values.reshape(-1), np.ones(1, array.dtype), array)
+    add(array.size, 1, 1, np.array([0, places.size]), np.ascontiguousarray(places).reshape(-1), values.reshape(-1),
+        np.ones(1, array.dtype), array)
     return True
 
 
@@ -172,12 +186,14 @@ def _places(shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
     """The positions in a vector of what `index` picks of an array of this shape."""
     arrays = [d for d, part in enumerate(index) if isinstance(part, np.ndarray)]
     picked = np.broadcast_shapes(*(index[d].shape for d in arrays)) if len(arrays) > 1 else index[arrays[0]].shape
-    lead = arrays[0] if arrays[-1] - arrays[0] + 1 == len(arrays) else 0  # where NumPy puts the dimensions that were picked
+    # Where NumPy puts the dimensions that were picked.
+    lead = arrays[0] if arrays[-1] - arrays[0] + 1 == len(arrays) else 0
     ndim, axis = len(shape) - len(arrays) + len(picked), 0
     places: Any = 0
     for d, size in enumerate(shape):
         if d in arrays:
-            part = index[d] if (after := ndim - lead - len(picked)) == 0 else index[d].reshape(index[d].shape + (1,) * after)
+            after = ndim - lead - len(picked)
+            part = index[d] if after == 0 else index[d].reshape(index[d].shape + (1,) * after)
         else:
             axis += len(picked) if axis == lead else 0
             part = np.arange(size).reshape((-1,) + (1,) * (ndim - 1 - axis))
@@ -186,13 +202,17 @@ def _places(shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
     return places
 
 
-def _add_rows(array: Any, rows: Any, values: Any) -> bool:
-    """`array[rows] += values` by SciPy's product with a sparse matrix of ones; False, with nothing done, where that cannot be."""
+def _add_rows(array: Array, rows: Array, values: Array) -> bool:
+    """Do `array[rows] += values` by SciPy's product with a sparse matrix of ones.
+
+    Return False, with nothing done, where that cannot be.
+    """
     if array.dtype.char not in "fd" or values.dtype is not array.dtype or (add := _sparse_product()) is None:
         return False
     values = np.ascontiguousarray(np.broadcast_to(values, (*rows.shape, *array.shape[1:])))
     rows = np.ascontiguousarray(rows).reshape(-1)
-    add(array.shape[0], rows.size, array[0].size, np.arange(rows.size + 1), rows, np.ones(rows.size, array.dtype), values.reshape(-1), array.reshape(-1))
+    add(array.shape[0], rows.size, array[0].size, np.arange(rows.size + 1), rows, np.ones(rows.size, array.dtype),
+        values.reshape(-1), array.reshape(-1))
     return True
 
 

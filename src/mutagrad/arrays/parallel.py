@@ -1,44 +1,46 @@
 """Large arrays: elementwise work, copies and sums that are cut into spans for several threads.
 
-A function of several steps goes over its span in pieces, so that what lies between two steps needs little memory. Whoever cuts
-has to ask what NumPy asks for one call: whether writing one part changes what another has yet to read (`read_first`).
+A function of several steps goes over its span in pieces, so that what lies between two steps needs little memory.
+Whoever cuts has to ask what NumPy asks for one call: whether writing one part changes what another has yet to read
+(`read_first`).
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..base.operands import Array
 from .allocator import keep_memory
 from .kinds import is_plain
 from .numpy import np
 from .threads import get_num_threads, in_spans, in_steps, set_num_threads
 
-__all__ = ["BLOCK", "LARGE", "PIECE", "apply", "compute", "copy", "flat", "get_num_threads", "in_blocks", "in_spans", "in_steps", "pieces",
-           "reverse", "set_num_threads", "total"]
+__all__ = ["BLOCK", "LARGE", "PIECE", "apply", "compute", "copy", "flat", "get_num_threads", "in_blocks", "in_spans",
+           "in_steps", "pieces", "reverse", "set_num_threads", "total"]
 
 LARGE = 1 << 18  # elements from which an operation is worth splitting: below, waking a thread costs more than it saves
 # Operations that do little more than move memory, and from how many elements on they are worth it.
 PLAIN = {np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute, np.square, np.maximum, np.minimum}
 VERY_LARGE = 3 << 18
 
-# Elements that work of several steps is given at once, measured with normalisation, attention and gelu: they lie in the cache
-# that the cores share. With fewer, threads spend their time handing the interpreter lock over.
+# Elements that work of several steps is given at once, measured with normalisation, attention and gelu: they lie in the
+# cache that the cores share. With fewer, threads spend their time handing the interpreter lock over.
 BLOCK = 1 << 17
 PIECE = BLOCK  # the same for elementwise functions of several steps
 
 
 def in_blocks(count: int, size: int, work: Callable[[slice], Any], threads: bool = True, parts: int = 1) -> list[Any]:
-    """What `work` gives for slices that cover range(count), each of about BLOCK elements where an item has `size`, in their order.
+    """Return what `work` gives for slices of about BLOCK elements that cover range(count) items of `size`, in order.
 
-    For work that goes over the same items several times: what one step leaves in the cache, the next finds there. (If it goes over
-    an item in `parts`, blocks are that much larger.) Its many steps make the threads wait for each other, so there has to be more
-    of it than of a single step.
+    For work that goes over the same items several times: what one step leaves in the cache, the next finds there. (If
+    it goes over an item in `parts`, blocks are that much larger.) Its many steps make the threads wait for each other,
+    so there has to be more of it than of a single step.
     """
     return in_steps(count, max(BLOCK * parts // max(size, 1), 1), work, threads and count * size >= 2 * LARGE)
 
 
 def flat(array: Any, shape: tuple[int, ...]) -> Any | None:
-    """An array as the vector that spans are cut from: itself if it is the same everywhere, None if it cannot be cut."""
+    """Return an array as a vector to cut spans from: one element where all are the same, None if it cannot be cut."""
     if not isinstance(array, np.ndarray):
         return array
     if array.size == 1:
@@ -51,7 +53,7 @@ def flat(array: Any, shape: tuple[int, ...]) -> Any | None:
 
 
 def pieces(part: slice) -> list[slice]:
-    """Slices of at most PIECE elements that together are `part`."""
+    """Return slices of at most PIECE elements that together are `part`."""
     return [slice(start, min(start + PIECE, part.stop)) for start in range(part.start, part.stop, PIECE)]
 
 
@@ -59,16 +61,16 @@ def part_of(value: Any, part: slice) -> Any:
     return value[part] if isinstance(value, np.ndarray) and value.ndim else value
 
 
-def read_first(vector: Any, target: Any) -> Any:
-    """An operand that can be read after parts of `target` have been written: a copy, where it shares memory with other parts."""
+def read_first(vector: Any, target: Array) -> Any:
+    """Return an operand that can be read after parts of `target` were written: a copy, where it shares other parts."""
     if not isinstance(vector, np.ndarray) or not np.may_share_memory(vector, target):
         return vector
     same = vector.nbytes == target.nbytes and vector.__array_interface__["data"] == target.__array_interface__["data"]
     return vector if same else vector.copy()
 
 
-def apply(function: Callable[..., Any], arrays: tuple[Any, ...], settings: tuple[Any, ...], out: Any) -> bool:
-    """`out[...] = function(*arrays, *settings)` on several threads; False, with nothing done, where they cannot be cut.
+def apply(function: Callable[..., Any], arrays: tuple[Array, ...], settings: tuple[Any, ...], out: Array) -> bool:
+    """Do `out[...] = function(*arrays, *settings)` on several threads; False, with nothing done, where that cannot be.
 
     Operands may share memory with `out` in any way: all is as if they were read before anything is written.
     """
@@ -97,21 +99,21 @@ def apply(function: Callable[..., Any], arrays: tuple[Any, ...], settings: tuple
     return True
 
 
-def compute(function: Callable[..., Any], arrays: tuple[Any, ...]) -> Any | None:
-    """`function(*arrays)` on several threads as a fresh array; None where they cannot be cut."""
-    out = np.empty(arrays[0].shape, arrays[0].dtype)
+def compute(function: Callable[..., Any], arrays: tuple[Array, ...]) -> Array | None:
+    """Return `function(*arrays)`, computed on several threads, as a fresh array; None where they cannot be cut."""
+    out: Array = np.empty(arrays[0].shape, arrays[0].dtype)
     return out if apply(function, arrays, (), out) else None
 
 
 STRIP = 16  # columns that a transposed matrix is copied by: what is read of each row then fills a line of the cache
 
 
-def copy(array: Any) -> Any:
-    """A C-contiguous copy."""
+def copy(array: Array) -> Array:
+    """Return a C-contiguous copy."""
     if not is_plain(array):
         return array.copy()
     if array.ndim > 1 and abs(array.strides[-1]) > abs(array.strides[-2]) > 0:
-        out = np.empty(array.shape, array.dtype)
+        out: Array = np.empty(array.shape, array.dtype)
 
         def strips(part: slice) -> None:
             for start in range(part.start, part.stop, STRIP):
@@ -124,8 +126,9 @@ def copy(array: Any) -> Any:
     return array.copy() if found is None else found
 
 
-def reverse(rules: Callable[..., tuple[Any, ...]], xp: Any, g: Any, saved: tuple[Any, ...], inputs: list[Any]) -> list[Any] | None:
-    """The adjoints that an elementwise operation's rules give, on several threads; None where they cannot be cut."""
+def reverse(rules: Callable[..., Sequence[Array | None]], xp: Any, g: Array, saved: Sequence[Any],
+            inputs: Sequence[Any]) -> list[Array | None] | None:
+    """Return the adjoints that an operation's rules give, on several threads; None where they cannot be cut."""
     if not is_plain(g, *saved):
         return None
     shape = g.shape
@@ -138,7 +141,8 @@ def reverse(rules: Callable[..., tuple[Any, ...]], xp: Any, g: Any, saved: tuple
 
     def work(part: slice) -> None:
         for piece in pieces(part):
-            for target, found in zip(targets, rules(xp, part_of(incoming, piece), [part_of(v, piece) for v in vectors], inputs)):
+            given = [part_of(v, piece) for v in vectors]
+            for target, found in zip(targets, rules(xp, part_of(incoming, piece), given, inputs)):
                 if target is not None:
                     target[piece] = found
 
@@ -149,8 +153,8 @@ def reverse(rules: Callable[..., tuple[Any, ...]], xp: Any, g: Any, saved: tuple
 ROW = 128  # elements that a sum takes in one go; the sums of such rows are added in double, which keeps rounding small
 
 
-def total(array: Any) -> Any:
-    """The sum of all elements of a C-contiguous array of floats, in double: rows of them by BLAS, in a third of the time that NumPy takes."""
+def total(array: Array) -> Any:
+    """Sum all elements of a C-contiguous array of floats, in double: rows of them by BLAS, three times as fast."""
     vector = array.reshape(-1)
 
     def work(part: slice) -> Any:

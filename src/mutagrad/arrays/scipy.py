@@ -8,17 +8,18 @@ from importlib import import_module
 from typing import Any
 
 from ..base.errors import MissingExtra
+from ..base.operands import Array
 from .numpy import np
 
 
 @cache
 def scipy(module: str, wanted_by: str) -> Any:
-    """`scipy.module`, or an error that says how to get it."""
+    """Return `scipy.module`, or raise an error that says how to get it."""
     try:
         return import_module(f"scipy.{module}")
     except ImportError:
-        raise MissingExtra(f"{wanted_by}: needs SciPy, which is not installed", why="NumPy has nothing that computes it",
-                           fix="pip install 'mutagrad[scipy]'") from None
+        raise MissingExtra(f"{wanted_by}: needs SciPy, which is not installed",
+                           why="NumPy has nothing that computes it", fix="pip install 'mutagrad[scipy]'") from None
 
 
 @cache
@@ -30,11 +31,11 @@ def _find(name: str) -> Any:
         return np.frompyfunc(getattr(math, name), 1, 1)
 
 
-def erf(a: Any) -> Any:
+def erf(a: Array) -> Any:
     return np.asarray(_find("erf")(a)).astype(a.dtype, copy=False)
 
 
-def erfc(a: Any) -> Any:
+def erfc(a: Array) -> Any:
     return np.asarray(_find("erfc")(a)).astype(a.dtype, copy=False)
 
 
@@ -53,15 +54,16 @@ def _find_lgamma() -> Any:
         return np.frompyfunc(_lgamma, 1, 1)
 
 
-def lgamma(a: Any) -> Any:
+def lgamma(a: Array) -> Any:
     found = np.asarray(_find_lgamma()(a)).astype(a.dtype, copy=False)
     return np.where(a == -math.inf, a.dtype.type(math.inf), found)
 
 
 def special(name: str, wanted_by: str = "") -> Callable[..., Any]:
-    """SciPy's special function of this name, found when it is first called; what it returns has the type of what it is given."""
-    def function(*arrays: Any) -> Any:
-        return np.asarray(getattr(scipy("special", wanted_by or name), name)(*arrays)).astype(arrays[0].dtype, copy=False)
+    """Return SciPy's special function of this name, found when first called; its results have its argument's type."""
+    def function(*arrays: Array) -> Any:
+        found = getattr(scipy("special", wanted_by or name), name)(*arrays)
+        return np.asarray(found).astype(arrays[0].dtype, copy=False)
 
     return function
 
@@ -75,9 +77,11 @@ def has_scipy() -> bool:
 
 
 def lapack(name: str, dtype: Any, wanted_by: str) -> Any:
-    """LAPACK's routine of this name for an element type: `lapack("getrf", a.dtype, "lu")` is dgetrf for doubles."""
-    found = getattr(scipy("linalg.lapack", wanted_by), {"f": "s", "d": "d", "F": "c", "D": "z"}[dtype.char] + name, None)
+    """Return LAPACK's routine of a name for an element type: `lapack("getrf", a.dtype, "lu")` is dgetrf for doubles."""
+    letter = {"f": "s", "d": "d", "F": "c", "D": "z"}[dtype.char]
+    found = getattr(scipy("linalg.lapack", wanted_by), letter + name, None)
     if found is None:
-        raise MissingExtra(f"{wanted_by}: needs SciPy 1.15 or newer", why=f"the one that is installed lacks LAPACK's {name}",
+        raise MissingExtra(f"{wanted_by}: needs SciPy 1.15 or newer",
+                           why=f"the one that is installed lacks LAPACK's {name}",
                            fix="pip install --upgrade 'mutagrad[scipy]'")
     return found

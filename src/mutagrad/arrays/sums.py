@@ -1,9 +1,9 @@
 """Sums of many floats that round little: as exact as PyTorch's, in the time of NumPy's or less.
 
-NumPy adds in pairs only along the memory: down a column it adds one element after the other, and the sum of n of them is off by
-about the square root of n roundings, or by n where all are alike. Here at most some hundred are added one after the other, as a
-product with ones, which BLAS computes as fast as it reads; what that leaves is little, and is added in double. Running sums and
-products are kept in double, as in PyTorch.
+NumPy adds in pairs only along the memory: down a column it adds one element after the other, and the sum of n of them
+is off by about the square root of n roundings, or by n where all are alike. Here at most some hundred are added one
+after the other, as a product with ones, which BLAS computes as fast as it reads; what that leaves is little, and is
+added in double. Running sums and products are kept in double, as in PyTorch.
 """
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from functools import cache
 from math import prod
 from typing import Any
 
+from ..base.operands import Array
 from . import parallel as large
 from .numpy import np
 
@@ -19,8 +20,8 @@ FEW = 32  # so few are added in any order
 MANY = 4096  # elements from which a faster way than NumPy's is worth looking for
 
 
-def add(a: Any, dims: tuple[int, ...], keepdims: bool = False, dtype: Any = None) -> Any:
-    """The sum of a float32, float64 or complex array along dimensions, counted from the first; in its own type unless told."""
+def add(a: Array, dims: tuple[int, ...], keepdims: bool = False, dtype: Any = None) -> Any:
+    """Sum a float32, float64 or complex array along dimensions, counted from the first; in its own type unless told."""
     dtype, shape = dtype or a.dtype, a.shape
     if not dims or not a.size:
         return np.add.reduce(a, dims, dtype, keepdims=keepdims)
@@ -34,19 +35,23 @@ def add(a: Any, dims: tuple[int, ...], keepdims: bool = False, dtype: Any = None
             return found.reshape(shape[:start] + shape[end:])
     else:
         found = _add(a, sorted(dims)).astype(dtype, copy=False)
-    return found.reshape([1 if d in dims else n for d, n in enumerate(shape)] if keepdims else [n for d, n in enumerate(shape) if d not in dims])
+    if keepdims:
+        return found.reshape([1 if d in dims else n for d, n in enumerate(shape)])
+    return found.reshape([n for d, n in enumerate(shape) if d not in dims])
 
 
-def _neighbours(a: Any, start: int, end: int, dtype: Any = np.float64) -> Any:
-    """The sums of a contiguous array along dimensions that lie next to each other; `dtype` says how exact they should be."""
+def _neighbours(a: Array, start: int, end: int, dtype: Any = np.float64) -> Any:
+    """Sum a contiguous array along dimensions that lie next to each other; `dtype` says how exact sums should be."""
     shape = a.shape
     if end == a.ndim:
         return _along(a.reshape(prod(shape[:start]), -1) if start != 1 or end != 2 else a)
     inner = prod(shape[end:])
-    return _down(a.reshape(-1, prod(shape[start:end]), inner), dtype) if inner > 1 else _along(a.reshape(prod(shape[:start]), -1))
+    if inner > 1:
+        return _down(a.reshape(-1, prod(shape[start:end]), inner), dtype)
+    return _along(a.reshape(prod(shape[:start]), -1))
 
 
-def _add(a: Any, dims: list[int]) -> Any:
+def _add(a: Array, dims: list[int]) -> Any:
     """The sums in a shape of as many elements, perhaps in double."""
     if not a.flags.c_contiguous:
         order = sorted(range(a.ndim), key=lambda d: -abs(a.strides[d]))
@@ -69,8 +74,11 @@ def _add(a: Any, dims: list[int]) -> Any:
     return a
 
 
-def _without_gaps(a: Any, dims: list[int]) -> Any:
-    """A contiguous array with the same sums, smaller where the array can be cut: NumPy adds along the memory, or `FEW` rows at a time."""
+def _without_gaps(a: Array, dims: list[int]) -> Any:
+    """Return a contiguous array with the same sums, smaller where the array can be cut.
+
+    NumPy adds along the memory, or `FEW` rows at a time.
+    """
     inner = min(range(a.ndim), key=lambda d: (a.shape[d] == 1, abs(a.strides[d])))
     if inner in dims:
         return np.add.reduce(a, inner, a.dtype, keepdims=True).astype(np.float64, "C")
@@ -80,13 +88,14 @@ def _without_gaps(a: Any, dims: list[int]) -> Any:
         return np.ascontiguousarray(a)
     each = a.shape[d] // groups
     head, rest = a[before + (slice(groups * each),)], a[before + (slice(groups * each, None),)]
-    found = np.add.reduce(head.reshape(*a.shape[:d], groups, each, *a.shape[d + 1:]), d + 1, a.dtype).astype(np.float64, "C")
+    cut = head.reshape(*a.shape[:d], groups, each, *a.shape[d + 1:])
+    found = np.add.reduce(cut, d + 1, a.dtype).astype(np.float64, "C")
     if rest.shape[d]:
         found[before + (slice(rest.shape[d]),)] += rest
     return found
 
 
-def _down(a: Any, dtype: Any) -> Any:
+def _down(a: Array, dtype: Any) -> Any:
     """The sums of a contiguous array along the second of three dimensions."""
     outer, n, inner = a.shape
     if n <= 2 * GROUP:
@@ -102,15 +111,15 @@ def _down(a: Any, dtype: Any) -> Any:
     return np.add.reduce(found, 1, dtype if groups <= FEW // 2 else np.float64)
 
 
-def _one_by_one(a: Any) -> Any:
-    """The same for so few that their order does not matter: by BLAS, unless matrices are so small that calling it takes longer."""
+def _one_by_one(a: Array) -> Any:
+    """Sum the same for so few that their order does not matter: by BLAS, unless calling it takes longer than adding."""
     outer, n, inner = a.shape
     if outer == 1 or n * inner >= 1024:
         return np.matmul(np.ones(n, a.dtype), a)
     return np.add.reduce(a if n <= 2 * FEW else _without_gaps(a, [1]), 1, a.dtype)
 
 
-def _along(a: Any) -> Any:
+def _along(a: Array) -> Any:
     """The sums of the rows of a contiguous matrix."""
     rows, n = a.shape
     if rows == 1:
@@ -122,7 +131,8 @@ def _along(a: Any) -> Any:
     each = _divisor(n)
     if each < FEW:
         return row_sums(a)
-    return _along(np.matmul(a.reshape(-1, each), np.ones(each, a.dtype)).reshape(rows, -1).astype(np.float64, copy=False))
+    groups = a.reshape(-1, each)
+    return _along(np.matmul(groups, np.ones(each, a.dtype)).reshape(rows, -1).astype(np.float64, copy=False))
 
 
 @cache
@@ -131,26 +141,28 @@ def _divisor(n: int) -> int:
     return next(d for d in range(GROUP, 0, -1) if n % d == 0)
 
 
-# ------------------------------------------------------------------- of blocks in the cache, on a thread that BLAS should not spread
+# ----------------------------------------------------- of blocks in the cache, on a thread that BLAS should not spread
 
 PIECE = 512  # what NumPy's einsum adds in one go: in several sums side by side, so along a row it may be more
 
 
-def row_sums(a: Any, b: Any = None) -> Any:
-    """The sums along the last dimension; of products with another array, if there is one."""
+def row_sums(a: Array, b: Array | None = None) -> Any:
+    """Sum along the last dimension; of products with another array, if given."""
     n = a.shape[-1]
     if n <= PIECE:
         return np.einsum("...i->...", a) if b is None else np.einsum("...i,...i->...", a, b)
     head = n // PIECE * PIECE
-    parts = [v if v is None else v[..., :head].reshape(*v.shape[:-1], -1, PIECE) for v in (a, b)]
+    parts: list[Any] = [v if v is None else v[..., :head].reshape(*v.shape[:-1], -1, PIECE) for v in (a, b)]
     found = np.add.reduce(row_sums(*parts), -1, np.float64)
     return found if head == n else found + row_sums(a[..., head:], None if b is None else b[..., head:])
 
 
-def channel_sums(a: Any, b: Any = None) -> Any:
-    """The sums over all but the second of two or three dimensions, in double; of products with another array, if there is one."""
+def channel_sums(a: Array, b: Array | None = None) -> Any:
+    """Sum over all but the second of two or three dimensions, in double; of products with another array, if given."""
     if a.ndim == 3:
-        return channel_sums(row_sums(a, b).astype(np.float64)) if a.shape[2] > 1 else channel_sums(a[..., 0], None if b is None else b[..., 0])
+        if a.shape[2] > 1:
+            return channel_sums(row_sums(a, b).astype(np.float64))
+        return channel_sums(a[..., 0], None if b is None else b[..., 0])
     n = len(a)
     groups = n // FEW
     if groups < 2 or a.dtype.char == "d":
@@ -158,16 +170,18 @@ def channel_sums(a: Any, b: Any = None) -> Any:
     each = n // groups
     parts = [v[:groups * each].reshape(groups, each, -1) for v in (a, b) if v is not None]
     found = np.add.reduce(np.einsum("gnc->gc" if b is None else "gnc,gnc->gc", *parts), 0, np.float64)
-    return found if groups * each == n else found + channel_sums(a[groups * each:], None if b is None else b[groups * each:])
+    if groups * each == n:
+        return found
+    return found + channel_sums(a[groups * each:], None if b is None else b[groups * each:])
 
 
-# ----------------------------------------------------------------------------------------------------------------- running
+# -------------------------------------------------------------------------------------------------------------- running
 
 BLOCK = 1 << 14  # elements whose running sums are kept in double at a time
 
 
-def accumulate(ufunc: Any, a: Any, dim: int) -> Any:
-    """Running sums or products along a dimension, in the type of the array; floats are kept in double meanwhile."""
+def accumulate(ufunc: Any, a: Array, dim: int) -> Any:
+    """Return running sums or products along a dimension, in the array's type; floats are kept in double meanwhile."""
     n = a.shape[dim]
     if a.dtype.char != "f" or n <= FEW or not a.size:
         return ufunc.accumulate(a, dim, a.dtype)

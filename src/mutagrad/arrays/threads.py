@@ -1,21 +1,22 @@
 """Several threads for the work on one large array.
 
-NumPy uses one core, and lets other threads run while it computes. `in_spans` cuts the work into one span for each thread. A
-span is done by whoever takes it first: a helper, or the caller once it has done its own. So nobody waits for helpers that have
-other work, that of another thread of the user's for example; and where the cuts are depends on the number of threads alone. As
-results come back in the order of the spans, the same program gives the same bits.
+NumPy uses one core, and lets other threads run while it computes. `in_spans` cuts the work into one span for each
+thread. A span is done by whoever takes it first: a helper, or the caller once it has done its own. So nobody waits for
+helpers that have other work, that of another thread of the user's for example; and where the cuts are depends on the
+number of threads alone. As results come back in the order of the spans, the same program gives the same bits.
 
-**Interrupts.** What a signal handler raises (Ctrl-C) comes up wherever a function begins, a call ends or a loop goes back. The
-caller may be stopped at any of these places, also while it waits, and must not leave while helpers still use the memory. So:
+**Interrupts.** What a signal handler raises (Ctrl-C) comes up wherever a function begins, a call ends or a loop goes
+back. The caller may be stopped at any of these places, also while it waits, and must not leave while helpers still use
+the memory. So:
 
-- Two calls share nothing but the queue on which spans are offered. Whatever an interrupted call has left there is closed: a
-  helper that finds it does nothing.
-- A helper holds a span's lock for as long as it is at it. The caller leaves through one call of a C function, in a `finally`,
-  that takes all its spans' locks: no Python code runs before or within it. Of all that Python offers for waiting, only what a
-  Condition takes its lock back with cannot be interrupted; that is what `_close` calls.
-- No loop stands within that `try`, nor within the `with` of any lock: since Python 3.12 the jump back to its beginning may belong to
-  no handler, and what a signal handler raises there passes by the `finally`. Loops are in functions that are called there
-  (`tests/stress/test_interrupts.py` looks at the compiled code).
+- Two calls share nothing but the queue on which spans are offered. Whatever an interrupted call has left there is
+  closed: a helper that finds it does nothing.
+- A helper holds a span's lock for as long as it is at it. The caller leaves through one call of a C function, in a
+  `finally`, that takes all its spans' locks: no Python code runs before or within it. Of all that Python offers for
+  waiting, only what a Condition takes its lock back with cannot be interrupted; that is what `_close` calls.
+- No loop stands within that `try`, nor within the `with` of any lock: since Python 3.12 the jump back to its beginning
+  may belong to no handler, and what a signal handler raises there passes by the `finally`. Loops are in functions that
+  are called there (`tests/stress/test_interrupts.py` looks at the compiled code).
 """
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ _threads = 0
 
 
 def get_num_threads() -> int:
-    """How many threads share the work on a large array: as many as there are cores, unless set."""
+    """Return how many threads share the work on a large array: as many as there are cores, unless set."""
     global _threads
     if not _threads:
         _threads = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 8)
@@ -47,7 +48,7 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(count: int) -> None:
-    """Sets how many threads share the work on a large array; 1 switches sharing off."""
+    """Set how many threads share the work on a large array; 1 switches sharing off."""
     global _threads
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise BadValue(f"set_num_threads: the number of threads must be a positive integer, not {count!r}",
@@ -100,7 +101,7 @@ class _Helpers:
 
     def offer(self, spans: list[_Span]) -> None:
         while self.started < len(spans):
-            try:  # not by threading.Thread, whose start() waits for ever for a thread that an exception has met at its birth
+            try:  # not by threading.Thread, whose start() waits for ever if an exception has met it at its birth
                 start_new_thread(_help_with, (self.offered,))
             except RuntimeError:  # no more threads can be started, or the interpreter is ending: the caller does it all
                 return
@@ -141,7 +142,7 @@ def _take_all(spans: list[_Span]) -> None:
 
 @lru_cache(1024)
 def cut(size: int, count: int) -> list[slice]:
-    """At most `count` slices that together cover range(size), and at least one."""
+    """Return at most `count` slices that together cover range(size), and at least one."""
     if count == 1 or size < 2:
         return [slice(0, size)]
     first = int(size * (1 + HEAD_START) / count)
@@ -157,7 +158,7 @@ def other_kind_is_on() -> bool:
 
 
 def in_spans(size: int, work: Callable[[slice], Any]) -> list[Any]:
-    """What `work` gives for slices that together cover range(size), in their order; each on a thread of its own if that can be.
+    """Return what `work` gives for slices that cover range(size), in order; each on a thread of its own if that can be.
 
     It computes silently on all of them: which error state of NumPy's is in force must not depend on who does the work.
     """
@@ -186,8 +187,10 @@ def in_spans(size: int, work: Callable[[slice], Any]) -> list[Any]:
 
 
 def in_steps(count: int, step: int, work: Callable[[slice], Any], threads: bool = True) -> list[Any]:
-    """What `work` gives for slices of `step` items or fewer that together cover range(count), in their order."""
+    """Return what `work` gives for slices of `step` items or fewer that together cover range(count), in their order."""
     def span(part: slice) -> list[Any]:
         return [work(slice(start, min(start + step, part.stop))) for start in range(part.start, part.stop, step)]
 
-    return [found for part in in_spans(count, span) for found in part] if threads and count > 1 else span(slice(0, count))
+    if not threads or count <= 1:
+        return span(slice(0, count))
+    return [found for part in in_spans(count, span) for found in part]

@@ -1,10 +1,9 @@
 """The modes of a thread: what is switched on for a stretch of the program, and the one way to leave it.
 
-Every mode of a thread stands in one record, `mode.now`: whether operations are recorded, whether a zero adjoint stays zero, which
-hooks pack saved values, which device new tensors live on, which sweep is running. Entering a block puts a new record over
-the old one; leaving puts the old one back. That is a single attribute store, which neither a signal handler nor another
-thread can come between (CPython runs those at calls and loops only), so this package enters a mode by
-
+Every mode of a thread stands in one record, `mode.now`: whether operations are recorded, whether a zero adjoint stays
+zero, which hooks pack saved values, which device new tensors live on, which sweep is running. Entering a block puts a
+new record over the old one; leaving puts the old one back. That is a single attribute store, which neither a signal
+handler nor another thread can come between (CPython runs those at calls and loops only), so we enter a mode by
     before = mode.now
     try:
         mode.now = Modes(before, recorded=False)
@@ -13,11 +12,11 @@ thread can come between (CPython runs those at calls and loops only), so this pa
         mode.now = before
         tidy()
 
-and an interrupt leaves nothing behind, whenever it comes. (`with` would not do: the handler may run on entry to `__exit__`.)
+and an interrupt leaves nothing behind, whenever it comes. (`with` would not do: one may come as `__exit__` begins.)
 
-Blocks that users enter are `Block`s. They may be left twice, in the wrong order, by another thread, or inside a callback of their
-own. `Block.leave` finds its record by identity, wherever it lies, takes it out, lays the records above it anew, and only then
-complains.
+Blocks that users enter are `Block`s. They may be left twice, in the wrong order, by another thread, or inside a
+callback of their own. `Block.leave` finds its record by identity, wherever it lies, takes it out, lays the records
+above it anew, and only then complains.
 """
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Entry:
-    """One entering of a block: on which thread, given by the variables of that thread, and whether it was left again."""
+    """One entering of a block: on which thread (given by that thread's variables), and whether it was left again."""
 
     __slots__ = ("home", "left")
 
@@ -44,7 +43,8 @@ class Modes:
     """All modes of one thread at one time. `outer` is what they were before; `changes` is what differs from that."""
 
     __slots__ = ("anomaly", "anomaly_checks_nan", "autocast_dtype", "cast", "changes", "device", "dispatch_off", "dual",
-                 "entry", "function_modes", "grad_off_below", "inference", "kind", "kind_below", "nan_policy", "outer", "profilers",
+                 "entry", "function_modes", "grad_off_below", "inference", "kind", "kind_below", "nan_policy",
+                 "outer", "profilers",
                  "recorded", "saved_hooks", "saved_hooks_refused", "strong_zeros", "sweep")
     recorded: bool  # operations become nodes
     strong_zeros: bool  # a zero adjoint stays zero where a derivative is infinite
@@ -73,8 +73,9 @@ class Modes:
         self.outer, self.entry, self.changes = outer, entry, changes
         before = outer or _DEFAULTS
         self.recorded, self.strong_zeros, self.anomaly = before.recorded, before.strong_zeros, before.anomaly
-        self.anomaly_checks_nan, self.nan_policy, self.inference = before.anomaly_checks_nan, before.nan_policy, before.inference
-        self.dual, self.saved_hooks, self.saved_hooks_refused = before.dual, before.saved_hooks, before.saved_hooks_refused
+        self.anomaly_checks_nan, self.nan_policy = before.anomaly_checks_nan, before.nan_policy
+        self.inference, self.dual = before.inference, before.dual
+        self.saved_hooks, self.saved_hooks_refused = before.saved_hooks, before.saved_hooks_refused
         self.function_modes, self.dispatch_off, self.cast = before.function_modes, before.dispatch_off, before.cast
         self.autocast_dtype, self.profilers, self.device = before.autocast_dtype, before.profilers, before.device
         self.sweep, self.kind = before.sweep, before.kind
@@ -103,7 +104,7 @@ class Relative:
 
 
 def push(item: Any) -> Relative:
-    """Adds to the end of a tuple."""
+    """Return the change that adds to the end of a tuple."""
     return Relative(lambda before: (*before, item))
 
 
@@ -121,9 +122,9 @@ class _Defaults:
 
 _DEFAULTS: Any = _Defaults()
 
-# Which threads may have recording off, which have somebody to ask about calls, and which make arrays of another kind: by their
-# marks. While these are empty, hot paths need not look up their own thread's modes, which takes five times as long. A mark too
-# many costs time, never a result.
+# Which threads may have recording off, which have somebody to ask about calls, and which make arrays of another kind:
+# by their marks. While these are empty, hot paths need not look up their own thread's modes, which takes five times as
+# long. A mark too many costs time, never a result.
 NOT_RECORDING: set[int] = set()
 DISPATCHING: set[int] = set()
 OTHER_KIND: set[int] = set()
@@ -169,7 +170,7 @@ mode = _Mode()
 
 
 def tidy() -> None:
-    """After modes were put back: takes the thread off the lists that it need not be on, and drops records that were left meanwhile."""
+    """Take the thread, whose modes were put back, off lists that it need not be on, and drop records left meanwhile."""
     if mode.disordered:
         _settle(mode.__dict__)
     now = mode.now
@@ -182,7 +183,7 @@ def tidy() -> None:
 
 
 def call_with(changes: dict[str, Any], function: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
-    """Calls a function with other modes."""
+    """Call a function with other modes."""
     before = mode.now
     try:
         mode.now = Modes(before, **changes)
@@ -193,7 +194,7 @@ def call_with(changes: dict[str, Any], function: Callable[..., Any], *arguments:
 
 
 def keeps_modes(function: F) -> F:
-    """A function that leaves modes as it found them, though it enters blocks by `with`, which an interrupt can come between."""
+    """Make a function leave modes as it found them, though it enters blocks by `with`, which can be interrupted."""
     @wraps(function)
     def run(*arguments: Any, **settings: Any) -> Any:
         return call_with({}, function, *arguments, **settings)
@@ -202,8 +203,8 @@ def keeps_modes(function: F) -> F:
 
 
 UNRECORDED, RECORDED = {"recorded": False}, {"recorded": True}
-# How forward mode runs the reverse that it differentiates. Its adjoints stand for any, so none of them is zero for good: what is
-# infinite stays so. (A zero tangent stays zero all the same: that is the second sweep's.)
+# How forward mode runs the reverse that it differentiates. Its adjoints stand for any, so none of them is zero for
+# good: what is infinite stays so. (A zero tangent stays zero all the same: that is the second sweep's.)
 FORWARD = {"strong_zeros": False}
 
 
@@ -218,7 +219,7 @@ def _asks_nobody(now: Modes) -> bool:
 
 
 def _settle(home: dict[str, Any]) -> None:
-    """Drops the records that were left from the modes of a thread, given by its variables."""
+    """Drop the records that were left from the modes of a thread, given by its variables."""
     now = home["now"]
     records = []
     record: Modes | None = now
@@ -231,11 +232,12 @@ def _settle(home: dict[str, Any]) -> None:
             made = record if record.outer is made else Modes(made, record.entry, **record.changes)
     if home["now"] is now:  # else that thread has gone on meanwhile, and drops them when it next leaves a block
         home["now"] = made
-        home["disordered"] = made is not None and made.outer is not None  # who is in a block may put back a record that was left
+        # Who is in a block may put back a record that was left.
+        home["disordered"] = made is not None and made.outer is not None
 
 
 def amend(**changes: Any) -> None:
-    """Changes modes from now on: for as long as the block lasts that has set them, or for good where none has."""
+    """Change modes from now on: for as long as the block lasts that has set them, or for good where none has."""
     now = mode.now
     for name, value in changes.items():
         now = _amended(now, name, value)
@@ -261,7 +263,7 @@ class Block:
         mode.now = Modes(mode.now, entry, **self.changes())
 
     def leave(self) -> None:
-        """Takes this block's modes back, in whatever order and on whatever thread; complains where there is nothing to take back."""
+        """Take this block's modes back, in whatever order and on whatever thread; raise if there is nothing to take."""
         entries: list[Entry] = self.__dict__.get("_entries") or []
         now = mode.now
         if entries and now.entry is entries[-1]:
@@ -277,14 +279,16 @@ class Block:
         home, name = mode.__dict__, type(self).__name__
         mine = [entry for entry in entries if entry.home is home]
         if not entries:
-            raise ModeError(f"{name}: left without having been entered", why="__exit__ was called twice, or without __enter__", fix=f"with {name}(...): ...")
+            raise ModeError(f"{name}: left without having been entered",
+                            why="__exit__ was called twice, or without __enter__", fix=f"with {name}(...): ...")
         entry = (mine or entries)[-1]
         entry.left = entry.home["disordered"] = True
         _settle(entry.home)
         entries.remove(entry)
         tidy()
         if not mine:
-            raise ModeError(f"{name}: left on another thread than it was entered on", why="a mode is one thread's; it has ended there nevertheless",
+            raise ModeError(f"{name}: left on another thread than it was entered on",
+                            why="a mode is one thread's; it has ended there nevertheless",
                             fix=f"with {name}(...): ..., inside the function that the thread runs")
 
     def __enter__(self) -> Any:

@@ -1,7 +1,7 @@
 """What a sweep does to adjoints: take from a window, add to one, own a buffer, sum what was broadcast, call hooks.
 
-`Arithmetic` does it with arrays, `RecordedArithmetic`, for `create_graph=True`, with tensors. Taking, clearing and accumulating are
-then reads and in-place writes like a user's, and the engine differentiates them like any other program.
+`Arithmetic` does it with arrays, `RecordedArithmetic`, for `create_graph=True`, with tensors. Taking, clearing and
+accumulating are then reads and in-place writes like a user's, differentiated like those of any other program.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..arrays import kinds, np, parallel
 from ..base.counters import counters
 from ..base.errors import BadArgument, ShapeError
 from .factory import make, view
-from .graph import Hooks, Node
+from .graph import Adjoint, Hooks, Node
 from .indexing import put, read
 from .op import RAW, RECORDED
 from .ownership import SOLE, SOLE_STORAGE
@@ -30,15 +30,16 @@ TINY = 64  # elements up to which many adjoints are added in one go
 class Arithmetic:
     """What a sweep does to adjoints that are arrays."""
 
-    xp: Any = RAW
+    xp = RAW
 
-    restore: Callable[[Node], Any] | None = None  # how to make what rules compute with out of `node.saved`, if it is not that
+    restore: Callable[[Node], Any] | None = None  # how to make of `node.saved` what rules compute with, if not that
     small: Any = np.ndarray  # of which type small adjoints may simply be added with +
 
-    def reshape(self, g: Any, shape: Shape) -> Any:
+    def reshape(self, g: Adjoint, shape: Shape) -> Any:
         return g.reshape(shape)
 
-    def sum_to(self, g: Any, shape: Shape) -> Any:
+    def sum_to(self, g: Adjoint, shape: Shape) -> Any:
+        """Sum what was broadcast, so that the adjoint has this shape."""
         axes, squeeze = broadcast_axes(g.shape, shape)
         if g.dtype.char in "eE":  # in a short type a running sum sticks: 2048 + 1 is 2048, or 256 + 1 is 256
             g = self.xp.sum(g.astype(np.float32), axes, True).astype(g.dtype)
@@ -46,40 +47,42 @@ class Arithmetic:
             g = self.xp.sum(g, axes, True)
         return g.reshape(shape) if squeeze else g
 
-    def cast(self, g: Any, dtype: Any) -> Any:
+    def cast(self, g: Adjoint, dtype: Any) -> Any:
         return g if dtype is None or g.dtype == dtype else self.own([g], dtype)
 
-    def level(self, g: Any) -> Any:
-        """What an adjoint of another kind of array belongs to; None if it is NumPy's."""
+    def level(self, g: Any) -> kinds.Level | None:
+        """Return what an adjoint of another kind of array belongs to; None if it is NumPy's."""
         if g.__class__ is dict:  # of several results
             return next((level for level in map(self.level, g.values()) if level is not None), None)
         return getattr(type(g), "level", None) and g.level
 
-    def leave(self, g: Any) -> Any:
-        """An adjoint of another kind as what it means outside."""
+    def leave(self, g: Adjoint) -> Any:
+        """Return an adjoint of another kind as what it means outside."""
         return g.level.total(g)
 
-    def zeros(self, whole: Whole, like: Any = None) -> Any:
-        """A buffer of zeros, of the kind of what will be added to it."""
+    def zeros(self, whole: Whole, like: Adjoint | None = None) -> Any:
+        """Return a buffer of zeros, of the kind of what will be added to it."""
         buffer = kinds.zeros(*whole, like)
         counters.allocated += buffer.nbytes
         return buffer
 
-    def own(self, holder: list[Any], dtype: Any) -> Any:
-        """The one adjoint in `holder` as a C-contiguous buffer that nobody else can see; copied only if need be."""
+    def own(self, holder: list[Adjoint], dtype: Any) -> Any:
+        """Return the one adjoint in `holder` as a contiguous buffer that nobody else sees; copied only if need be."""
         g = holder.pop()
         dtype = dtype or g.dtype
-        if getrefcount(g) <= SOLE and g.__class__ is np.ndarray and g.base is None and g.dtype == dtype and g.flags.c_contiguous:
+        if (getrefcount(g) <= SOLE and g.__class__ is np.ndarray and g.base is None and g.dtype == dtype
+                and g.flags.c_contiguous):
             return g
         counters.allocated += g.nbytes
         return np.array(g.real if g.dtype.kind == "c" and dtype.kind != "c" else g, dtype, order="C")
 
     def view(self, buffer: Any, window: Any) -> Any:
+        """Return the part of a buffer in a window, before its index picks."""
         offset, shape, strides, index = window
         return kinds.window(buffer, shape, index.dtype if index.__class__ is As else buffer.dtype, offset, strides)
 
-    def take(self, buffer: Any, window: Any, clear: bool) -> Any:
-        """What stands in the window (a copy), which is cleared if asked."""
+    def take(self, buffer: Adjoint, window: Any, clear: bool) -> Any:
+        """Return what stands in the window (a copy), and clear that if asked."""
         if window.__class__ is int:  # one element: far cheaper by number than by window
             flat, item = buffer.reshape(-1), buffer.itemsize
             g = flat[window // item]
@@ -96,7 +99,8 @@ class Arithmetic:
         counters.touched += g.nbytes
         return g
 
-    def add_window(self, buffer: Any, window: Any, g: Any) -> None:
+    def add_window(self, buffer: Adjoint, window: Any, g: Any) -> None:
+        """Add an adjoint to what stands in the window."""
         if window.__class__ is int:
             item = buffer.itemsize
             flat = buffer if buffer.ndim == 1 else buffer.reshape(-1)
@@ -113,22 +117,22 @@ class Arithmetic:
             kinds.add_at(view, index, g)
 
     def add(self, holder: list[Any], g: Any) -> Any:
-        """Their sum, in the memory of the one in `holder` where nobody else can see that."""
+        """Return their sum, in the memory of the one in `holder` where nobody else can see that."""
         a = holder.pop()
         if a.size > SMALL and getrefcount(a) <= SOLE and a.base is None and a.dtype == g.dtype and a.flags.writeable:
             return a if a.size >= parallel.LARGE and parallel.apply(np.add, (a, g), (), a) else np.add(a, g, a)
         return a + g
 
-    def total(self, gs: list[Any]) -> Any:
-        """Their sum; of many small ones in one go."""
+    def total(self, gs: list[Adjoint]) -> Any:
+        """Return their sum; of many small ones in one go."""
         if len(gs) > 8 and gs[0].__class__ is self.small and gs[0].size <= TINY:
             return np.add.reduce(gs, 0)
         while len(gs) > 1:
             gs.append(self.add([gs.pop()], gs.pop()))
         return gs.pop()
 
-    def call_hooks(self, hooks: Hooks, g: Any) -> tuple[Any, bool]:
-        """Each hook is shown the gradient as the one before left it: the same tensor, where both look through the same window."""
+    def call_hooks(self, hooks: Hooks, g: Adjoint) -> tuple[Adjoint, bool]:
+        """Show each hook the gradient as the one before left it: the same tensor, where both have the same window."""
         mine = True
         for window, group in groupby(hooks.in_order(), itemgetter(1)):
             shown = make(g.copy() if window is None else self.take(g, window, False))
@@ -153,7 +157,7 @@ class RecordedArithmetic(Arithmetic):
     small = None
 
     def restore(self, node: Node) -> Any:  # type: ignore[override]
-        """The saved values as tensors with the history that they had."""
+        """Return the saved values as tensors with the history that they had."""
         saves = node.op.saves
         if not saves:  # an operation on a list: its inputs come first, if it saves them
             if not node.op.frees:
@@ -162,31 +166,32 @@ class RecordedArithmetic(Arithmetic):
         return [v if kind in ("setting", "shape") or v is None else with_history(v, *source_of(node, kind, i))
                 for (kind, i), v in zip(saves, node.saved)]
 
-    def reshape(self, g: Any, shape: Shape) -> Any:
+    def reshape(self, g: Adjoint, shape: Shape) -> Any:
         return RECORDED.reshape(g, shape)
 
-    def sum_to(self, g: Any, shape: Shape) -> Any:
+    def sum_to(self, g: Adjoint, shape: Shape) -> Any:
         axes, squeeze = broadcast_axes(g._array.shape, shape)
         g = RECORDED.sum(g, axes, True)
         return RECORDED.reshape(g, shape) if squeeze else g
 
-    def cast(self, g: Any, dtype: Any) -> Any:
+    def cast(self, g: Adjoint, dtype: Any) -> Any:
         return g if dtype is None or g._array.dtype == dtype else RECORDED.cast(g, dtype)
 
-    def level(self, g: Any) -> Any:
+    def level(self, g: Any) -> kinds.Level | None:
         return super().level(g if g.__class__ is dict else getattr(g, "_array", None))
 
-    def leave(self, g: Any) -> Any:
+    def leave(self, g: Adjoint) -> Any:
         return RECORDED.total_of_slices(g, g._array.level)
 
-    def zeros(self, whole: Whole, like: Any = None) -> Any:
+    def zeros(self, whole: Whole, like: Adjoint | None = None) -> Any:
         return make(kinds.zeros(*whole, None if like is None else like._array))
 
-    def own(self, holder: list[Any], dtype: Any) -> Any:
+    def own(self, holder: list[Adjoint], dtype: Any) -> Any:
         g = holder.pop()
         if dtype is not None and g._array.dtype != dtype:
             return RECORDED.cast(g, dtype)
-        if getrefcount(g) <= SOLE and g._offset is None and getrefcount(g._storage) <= SOLE_STORAGE and not _lent(g._storage):
+        if (getrefcount(g) <= SOLE and g._offset is None and getrefcount(g._storage) <= SOLE_STORAGE
+                and not _lent(g._storage)):
             return g
         return RECORDED.clone(g)
 
@@ -196,20 +201,20 @@ class RecordedArithmetic(Arithmetic):
         offset, shape, strides, index = window  # type: ignore[misc]
         return view(buffer, shape, strides, offset, index.dtype if index.__class__ is As else None)
 
-    def take(self, buffer: Any, window: Window, clear: bool) -> Any:
+    def take(self, buffer: Adjoint, window: Window, clear: bool) -> Any:
         part, index = self.view(buffer, window), index_of(window)
         g = RECORDED.clone(part) if index is None else read(part, index)
         if clear:
             put(part, index, 0, "take")
         return g
 
-    def add_window(self, buffer: Any, window: Window, g: Any) -> None:
+    def add_window(self, buffer: Adjoint, window: Window, g: Adjoint) -> None:
         put(self.view(buffer, window), index_of(window), g, "accumulate", accumulate=True)
 
-    def add(self, holder: list[Any], g: Any) -> Any:
+    def add(self, holder: list[Adjoint], g: Adjoint) -> Any:
         return RECORDED.add(holder.pop(), g)
 
-    def call_hooks(self, hooks: Hooks, g: Any) -> tuple[Any, bool]:
+    def call_hooks(self, hooks: Hooks, g: Adjoint) -> tuple[Adjoint, bool]:
         mine = True
         for window, group in groupby(hooks.in_order(), itemgetter(1)):
             shown = found = RECORDED.clone(g) if window is None else self.take(g, window, False)
@@ -231,11 +236,12 @@ def _lent(storage: Storage) -> bool:
     return storage.root is not None or storage.ledger is not None and storage.ledger.exported()
 
 
-def _checked(answer: Any, shown: Any) -> Any:
+def _checked(answer: Any, shown: TensorBase) -> TensorBase:
     if not isinstance(answer, TensorBase):
         raise BadArgument(f"hook: must return None or a gradient, not {type(answer).__name__}", fix="return g * 2")
     if answer._array.shape != shown._array.shape:
-        raise ShapeError(f"hook: must return a gradient of shape {shown._array.shape}, not {answer._array.shape}", fix="return g.reshape(...)")
+        raise ShapeError(f"hook: must return a gradient of shape {shown._array.shape}, not {answer._array.shape}",
+                         fix="return g.reshape(...)")
     return answer
 
 

@@ -1,9 +1,9 @@
 """Asking for derivatives: `backward`, `grad`, and hooks on what a sweep brings."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Union
 from weakref import ref
 
 from ..arrays import np
@@ -12,11 +12,12 @@ from ..arrays.numpy import SILENT, fp_state, set_fp_state, silently
 from ..base.errors import BadArgument, BadValue, DTypeError, GradientError, OutOfMemory, ShapeError
 from ..base.locks import new_lock
 from ..base.modes import OTHER_KIND, Modes, mode, tidy
+from ..base.operands import Array
 from ..base.provenance import here
 from .arithmetic import ON_ARRAYS, ON_TENSORS
 from .factory import detached, make, window_or_none
 from .fast_sweep import FastSweep
-from .graph import UNSEEN, Freed, Hooks, Leaf, Node, positions, positions_in
+from .graph import UNSEEN, Adjoint, Freed, Hooks, Leaf, Node, Writer, positions, positions_in
 from .indexing import put
 from .nans import nan_found
 from .op import RECORDED
@@ -29,9 +30,9 @@ from .write import FOLLOW
 # Which engine runs: `Sweep` gives the same, plainly.
 SWEEP: type[Sweep] = FastSweep
 
-# -------------------------------------------------------------------------------------------------------------- the seeds
+# ------------------------------------------------------------------------------------------------------------ the seeds
 
-def _seed(tensor: Any, gradient: Any, create_graph: bool) -> Any:
+def _seed(tensor: Any, gradient: TensorBase | None, create_graph: bool) -> TensorBase:
     """The adjoint to start from: given, or ones."""
     if not isinstance(tensor, TensorBase):
         raise BadArgument(f"backward: can only differentiate tensors, not {type(tensor).__name__}")
@@ -40,22 +41,27 @@ def _seed(tensor: Any, gradient: Any, create_graph: bool) -> Any:
     array = tensor._array
     if gradient is None:
         if array.dtype.kind == "c":
-            raise GradientError("backward: grad can be implicitly created only for real scalar outputs, or several real ones, and this is complex",
-                                why="a complex number has two derivatives, one by its real and one by its imaginary part", fix="y.abs().sum().backward()")
-        return make(np.ones(array.shape, array.dtype))
+            raise GradientError("backward: grad can be implicitly created only for real scalar outputs, "
+                                "or several real ones, and this is complex",
+                                why="a complex number has two derivatives, "
+                                    "one by its real and one by its imaginary part", fix="y.abs().sum().backward()")
+        return make(np.ones(array.shape, array.dtype))  # type: ignore[no-any-return]
     if not isinstance(gradient, TensorBase):
-        raise BadArgument(f"backward: the gradient must be a tensor, not {type(gradient).__name__}", fix="y.backward(mutagrad.ones_like(y))")
+        raise BadArgument(f"backward: the gradient must be a tensor, not {type(gradient).__name__}",
+                          fix="y.backward(mutagrad.ones_like(y))")
     if gradient._array.shape != array.shape:
-        raise ShapeError(f"backward: Mismatch in shape: the gradient has shape {gradient._array.shape}, the tensor {array.shape}",
+        raise ShapeError("backward: Mismatch in shape: "
+                         f"the gradient has shape {gradient._array.shape}, the tensor {array.shape}",
                          why="it weighs every element of the tensor", fix="y.backward(mutagrad.ones_like(y))")
     if gradient._array.dtype.kind not in "fcV":
-        raise DTypeError(f"backward: the gradient must be of a floating point type, not {gradient._array.dtype.name}", fix="gradient.float()")
+        raise DTypeError("backward: the gradient must be of a floating point type, "
+                         f"not {gradient._array.dtype.name}", fix="gradient.float()")
     if anywhere(np.isnan(gradient._array)):
         nan_found("the gradient to start from has nan in it", None)
     return gradient if gradient._array.dtype == array.dtype else make(silently(gradient._array.astype, array.dtype))
 
 
-def _no_history(tensor: Any) -> GradientError:
+def _no_history(tensor: TensorBase) -> GradientError:
     kind = tensor._array.dtype
     if kind.kind not in "fcV":
         why = f"it is of type {kind.name}, which has no derivatives"
@@ -67,23 +73,29 @@ def _no_history(tensor: Any) -> GradientError:
 
 
 class GradientEdge(NamedTuple):
-    """A place in the graph: what a node wrote. `ownership_token` is a tensor that is still as it was there, if one is known."""
+    """A place in the graph: what a node wrote. `ownership_token` is a tensor still as it was there, if one is known."""
 
     node: Any
     output_nr: int
-    ownership_token: Any = None
+    ownership_token: TensorBase | None = None
 
 
-def get_gradient_edge(tensor: Any) -> GradientEdge:
-    """The place in the graph at which a tensor is now, whatever is written to it later."""
+# What may be given where tensors are meant: one, or several. (Of gradients, None stands for ones.)
+Tensors = Union[TensorBase, GradientEdge, Sequence[Union[TensorBase, GradientEdge, None]]]
+Seed = tuple[Writer, Any, Adjoint]  # a writer, the window on what it wrote (None: all of it), and the adjoint of that
+
+
+def get_gradient_edge(tensor: TensorBase) -> GradientEdge:
+    """Return the place in the graph at which a tensor is now, whatever is written to it later."""
     if not tensor.requires_grad:
-        raise GradientError("get_gradient_edge: cannot get the gradient edge of something that does not require grad", fix="x.requires_grad_()")
+        raise GradientError("get_gradient_edge: cannot get the gradient edge of something that does not require grad",
+                            fix="x.requires_grad_()")
     kept = detached(tensor)
     kept._storage.writer = tensor._storage.writer
     return GradientEdge(tensor._storage.writer if tensor.is_leaf else tensor.grad_fn, tensor.output_nr, kept)
 
 
-def _at(edge: Any) -> Any:
+def _at(edge: TensorBase | GradientEdge | None) -> Any:
     """What stands for an edge: the leaf, a tensor as it was there, or else the node; tensors stand for themselves."""
     if edge.__class__ is not GradientEdge:
         return edge
@@ -91,19 +103,21 @@ def _at(edge: Any) -> Any:
     if leaf is not None and leaf._storage.writer is edge.node:
         return leaf
     written = getattr(getattr(edge.node, "op", None), "outputs", None)
-    return edge.ownership_token if edge.ownership_token is not None else written[edge.output_nr]() if written else edge.node
+    if edge.ownership_token is not None:
+        return edge.ownership_token
+    return written[edge.output_nr]() if written else edge.node
 
 
-def _listed(tensors: Any) -> list[Any]:
+def _listed(tensors: Tensors) -> list[Any]:
     return [_at(tensors)] if isinstance(tensors, (TensorBase, GradientEdge)) else [_at(t) for t in tensors]
 
 
-def _pairs(tensors: Any, gradients: Any) -> tuple[list[Any], list[Any]]:
+def _pairs(tensors: Tensors, gradients: Tensors | None) -> tuple[list[Any], list[Any]]:
     tensors = _listed(tensors)
     return tensors, [None] * len(tensors) if gradients is None else _listed(gradients)
 
 
-def _seeds(tensors: list[Any], gradients: list[Any], create_graph: bool) -> list[tuple[Any, Any, Any]]:
+def _seeds(tensors: list[Any], gradients: list[Any], create_graph: bool) -> list[Seed]:
     if len(gradients) != len(tensors):
         raise BadArgument(f"backward: {len(tensors)} tensors but {len(gradients)} gradients")
     seeds = [_seed(t, g, create_graph) for t, g in zip(tensors, gradients)]
@@ -115,15 +129,15 @@ class Run:
 
     __slots__ = ("roots", "useful", "callbacks", "notes")
 
-    def __init__(self, roots: list[Any], useful: set[Any] | None) -> None:
+    def __init__(self, roots: list[Writer], useful: set[Writer] | None) -> None:
         self.roots, self.useful = roots, useful
         self.callbacks: list[Callable[[], None]] | None = None
-        self.notes: dict[Any, Any] | None = None  # what a hook on several tensors has seen so far
+        self.notes: dict[Hashable, dict[str, Any]] | None = None  # what a hook on several tensors has seen so far
 
-    def reached(self) -> set[Any]:
-        """All that it visits."""
-        seen: set[Any] = set()
-        stack = list(self.roots)
+    def reached(self) -> set[Writer]:
+        """Return all that it visits."""
+        seen: set[Writer] = set()
+        stack: list[Writer | None] = list(self.roots)
         while stack:
             node = stack.pop()
             if node is not None and node not in seen and (self.useful is None or node in self.useful):
@@ -136,23 +150,25 @@ class Run:
             self.callbacks = []
         self.callbacks.append(callback)
 
-    def note(self, about: Any) -> dict[str, Any]:
-        """What somebody keeps in mind for as long as the sweep runs."""
+    def note(self, about: Hashable) -> dict[str, Any]:
+        """Return what somebody keeps in mind for as long as the sweep runs."""
         if self.notes is None:
             self.notes = {}
-        return self.notes.setdefault(about, {})  # type: ignore[no-any-return]
+        return self.notes.setdefault(about, {})
 
 
 def running() -> Run:
-    """The innermost sweep that is running on this thread."""
+    """Return the innermost sweep that is running on this thread."""
     if mode.now.sweep is None:
-        raise GradientError("backward: this can only be asked during the backward pass", fix="ask in a hook, or in a Function's backward")
+        raise GradientError("backward: this can only be asked during the backward pass",
+                            fix="ask in a hook, or in a Function's backward")
     return mode.now.sweep  # type: ignore[no-any-return]
 
 
-def run_sweep(seeds: list[tuple[Any, Any, Any]], create_graph: bool, retain: bool, deposit: Any, wanted: dict[Any, Any], only: bool,
-              edge: dict[Any, Any] | None = None) -> None:
-    """One sweep in the mode that it needs: recorded if `create_graph`; if `only`, of nodes from which something wanted can be reached."""
+def run_sweep(seeds: list[Seed], create_graph: bool, retain: bool,
+              deposit: Callable[[Leaf, list[Any], bool], None] | None, wanted: Mapping[Writer, Callable[[Any], None]],
+              only: bool, edge: Mapping[Writer, Callable[[Any], None]] | None = None) -> None:
+    """Run one sweep in the mode that it needs: recorded if `create_graph`; if `only`, of nodes that reach `wanted`."""
     arithmetic = ON_TENSORS if create_graph else ON_ARRAYS
     roots = [node for node, _, _ in seeds]
     useful = reaching(roots, wanted) if only else None
@@ -173,10 +189,11 @@ def run_sweep(seeds: list[tuple[Any, Any, Any]], create_graph: bool, retain: boo
         tidy()
 
 
-# ------------------------------------------------------------------------------------------------------------- the answers
+# ---------------------------------------------------------------------------------------------------------- the answers
 
-def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
-    """Adds the derivatives of the sum of `tensors` to `.grad` of the leaves (or only of `inputs`)."""
+def backward(tensors: Tensors, grad_tensors: Tensors | None = None, retain_graph: bool | None = None,
+             create_graph: bool = False, inputs: Tensors | None = None) -> None:
+    """Add the derivatives of the sum of `tensors` to `.grad` of the leaves (or only of `inputs`)."""
     tensors, gradients = _pairs(tensors, grad_tensors)
     seeds = _seeds(tensors, gradients, create_graph)
     for tensor, gradient in zip(tensors, gradients):
@@ -187,7 +204,8 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
         return run_sweep(seeds, create_graph, retain, _deposit_recorded if create_graph else _deposit, {}, False)
     inputs = _listed(inputs)
     if not inputs:
-        raise BadValue("backward: inputs cannot be empty", fix="leave it out to differentiate with respect to all leaves")
+        raise BadValue("backward: inputs cannot be empty",
+                       fix="leave it out to differentiate with respect to all leaves")
     found = _derivatives(seeds, inputs, create_graph, retain)
     for tensor, g in zip(inputs, found):
         if g is not None and isinstance(tensor, TensorBase):
@@ -195,9 +213,10 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
             _call_after(tensor._storage.writer, tensor)
 
 
-def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
-         only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False) -> tuple[Any, ...]:
-    """The derivatives of the sum of `outputs` with respect to `inputs` as they are now.
+def grad(outputs: Tensors, inputs: Tensors, grad_outputs: Tensors | None = None, retain_graph: bool | None = None,
+         create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
+         is_grads_batched: bool = False, materialize_grads: bool = False) -> tuple[Any, ...]:
+    """Return the derivatives of the sum of `outputs` with respect to `inputs` as they are now.
 
     >>> import mutagrad as mg
     >>> x = mg.tensor(2., requires_grad=True)
@@ -206,7 +225,8 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     (tensor(12.),)
     """
     if materialize_grads and allow_unused is False:
-        raise BadValue("grad: Expected allow_unused to be True or not passed when materialize_grads=True", fix="leave allow_unused out")
+        raise BadValue("grad: Expected allow_unused to be True or not passed when materialize_grads=True",
+                       fix="leave allow_unused out")
     if is_grads_batched:
         return _rows_of_grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     seeds = _seeds(*_pairs(outputs, grad_outputs), create_graph)
@@ -217,29 +237,35 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     found = _derivatives(seeds, inputs, create_graph, create_graph if retain_graph is None else retain_graph)
     for i, g in enumerate(found):
         if g is None and materialize_grads and isinstance(given[i], GradientEdge):
-            raise GradientError("grad: materialize_grads cannot be used when the given input is a GradientEdge", fix="allow_unused=True gives None for it")
+            raise GradientError("grad: materialize_grads cannot be used when the given input is a GradientEdge",
+                                fix="allow_unused=True gives None for it")
         if g is None and materialize_grads:
             found[i] = make(np.zeros_like(inputs[i]._array)).requires_grad_(create_graph)
         elif g is None and not allow_unused:
             raise GradientError(f"grad: input {i}, {_told(inputs[i])}, has no influence on the outputs as it is now",
-                                why="it was not used, or it was written to after it was used", fix="Set allow_unused=True, which gives None for it")
+                                why="it was not used, or it was written to after it was used",
+                                fix="Set allow_unused=True, which gives None for it")
     return tuple(found)
 
 
-def _rows_of_grad(outputs: Any, inputs: Any, grad_outputs: Any, retain_graph: bool | None, create_graph: bool, *settings: Any) -> tuple[Any, ...]:
-    """Derivatives for each row of `grad_outputs`, put together along a new first dimension."""
+def _rows_of_grad(outputs: Tensors, inputs: Tensors, grad_outputs: Tensors | None, retain_graph: bool | None,
+                  create_graph: bool, *settings: Any) -> tuple[Any, ...]:
+    """Return derivatives for each row of `grad_outputs`, put together along a new first dimension."""
     seeds = [] if grad_outputs is None else _listed(grad_outputs)
     counts = {g._array.shape[0] if isinstance(g, TensorBase) and g._array.ndim else 0 for g in seeds}
-    if len(counts) != 1 or not (count := counts.pop()) or [g._array.shape[1:] for g in seeds] != [y._array.shape for y in _listed(outputs)]:
-        raise BadValue("grad: If `is_grads_batched=True`, we interpret the first dimension of each of grad_outputs as the batch dimension: the others must "
-                      "be those of its output, and the first of the same size for all", fix="grad_outputs=mutagrad.eye(y.numel())")
+    if (len(counts) != 1 or not (count := counts.pop())
+            or [g._array.shape[1:] for g in seeds] != [y._array.shape for y in _listed(outputs)]):
+        raise BadValue("grad: If `is_grads_batched=True`, we interpret the first dimension of each of grad_outputs "
+                       "as the batch dimension: the others must be those of its output, and the first of the same size "
+                       "for all", fix="grad_outputs=mutagrad.eye(y.numel())")
     seeds = [g.to(y.dtype) for g, y in zip(seeds, _listed(outputs))]
     keep = create_graph if retain_graph is None else retain_graph
-    rows = [grad(outputs, inputs, [g[i] for g in seeds], keep or i < count - 1, create_graph, True, settings[0], False, settings[1]) for i in range(count)]
+    rows = [grad(outputs, inputs, [g[i] for g in seeds], keep or i < count - 1, create_graph, True,
+                 settings[0], False, settings[1]) for i in range(count)]
     return tuple(None if column[0] is None else RECORDED.stack(column) for column in zip(*rows))
 
 
-def _derivatives(seeds: list[tuple[Any, Any, Any]], inputs: Sequence[Any], create_graph: bool, retain: bool) -> list[Any]:
+def _derivatives(seeds: list[Seed], inputs: Sequence[Any], create_graph: bool, retain: bool) -> list[Any]:
     found: list[Any] = [None] * len(inputs)
     by_node: dict[Any, list[tuple[int, Window | None, Any]]] = {}
     for i, tensor in enumerate(inputs):
@@ -263,7 +289,8 @@ def _derivatives(seeds: list[tuple[Any, Any, Any]], inputs: Sequence[Any], creat
                     found[i] = _shaped_like(inputs[i], g, create_graph)
                     continue
                 whole = _as_buffer(node, g, create_graph) if whole is None else whole  # one, for all windows on it
-                part = ON_TENSORS.take(whole, window, False) if create_graph else make(ON_ARRAYS.take(whole, window, False))
+                part = (ON_TENSORS.take(whole, window, False) if create_graph
+                        else make(ON_ARRAYS.take(whole, window, False)))
                 found[i] = part if elements is None else _put_part(found[i], inputs[i], elements, part)
         return take
 
@@ -279,19 +306,21 @@ def _put_part(found: Any, tensor: Any, elements: Any, part: Any) -> Any:
     return found
 
 
-def check_separate(tensor: Any, what: str) -> None:
-    """Raises where elements of a tensor are the same memory, and so have no gradients of their own."""
+def check_separate(tensor: TensorBase, what: str) -> None:
+    """Raise where elements of a tensor are the same memory, and so have no gradients of their own."""
     array = tensor._array
     if overlaps_itself(array.shape, array.strides, array.itemsize):
-        raise GradientError(f"{what}: a tensor of shape {array.shape} whose elements share memory has no gradient of its own",
-                            why="expand, unfold or as_strided made several of its elements the same", fix="x = x.clone() first")
+        raise GradientError(f"{what}: a tensor of shape {array.shape} whose elements share memory "
+                            "has no gradient of its own",
+                            why="expand, unfold or as_strided made several of its elements the same",
+                            fix="x = x.clone() first")
 
 
-def _told(wanted: Any) -> str:
+def _told(wanted: TensorBase | Node) -> str:
     return f"of shape {wanted._array.shape}" if isinstance(wanted, TensorBase) else repr(wanted)
 
 
-def _place(tensor: Any) -> tuple[Any, Window | None]:
+def _place(tensor: TensorBase) -> tuple[Any, Window | None]:
     """The writer whose adjoint a tensor's gradient is a part of, and the window of that part.
 
     A view that was saved and brought back stands for the view that it was.
@@ -302,7 +331,10 @@ def _place(tensor: Any) -> tuple[Any, Window | None]:
     return writer, window_or_none(tensor)
 
 
-def _places(tensor: Any) -> list[tuple[Any, Window | None, Any]]:
+Place = tuple[Any, Union[Window, None], Any]  # a writer, the window on what it wrote, and which elements that is
+
+
+def _places(tensor: TensorBase) -> list[Place]:
     """The writers whose adjoints a tensor's gradient is made of, the window on each, and which elements it is for.
 
     That is one, for all of them, but where memory has several histories. What is written in one of them is copied into
@@ -313,7 +345,7 @@ def _places(tensor: Any) -> list[tuple[Any, Window | None, Any]]:
     ledger = memory_of(tensor).ledger
     if ledger is None or ledger.aliases is None or not isinstance(writer, Node) or array.dtype != storage.buffer.dtype:
         return [(writer, window, None)]
-    places: list[tuple[Any, Window | None, Any]] = []
+    places: list[Place] = []
     wanted = positions(tensor._offset or 0, array.shape, array.strides, array.itemsize).reshape(-1)
     elements = np.arange(wanted.size)
     while isinstance(writer, Node) and writer.previous is not None and wanted.size:
@@ -324,11 +356,12 @@ def _places(tensor: Any) -> list[tuple[Any, Window | None, Any]]:
     return places
 
 
-def _add_place(places: list[tuple[Any, Window | None, Any]], writer: Any, buffer: Any, wanted: Any, elements: Any) -> None:
+def _add_place(places: list[Place], writer: Any, buffer: Array, wanted: Array, elements: Array) -> None:
     """Enters elements at the writer that wrote them; if that is a copy out of another history, at the one it copied."""
     if isinstance(writer, Node) and writer.op is FOLLOW and writer[0].whole[1] == buffer.dtype:
-        target = np.arange(buffer.size) if writer.written is None else positions_in(writer.written, buffer, buffer.dtype)
-        first = 0 if writer.windows[0] is None else positions_in(writer.windows[0], buffer, buffer.dtype)[0]  # type: ignore[index]
+        window, kind = (writer.windows or (None,))[0], buffer.dtype
+        target = np.arange(buffer.size) if writer.written is None else positions_in(writer.written, buffer, kind)
+        first = 0 if window is None else positions_in(window, buffer, kind)[0]
         copied = np.isin(wanted, target)
         if copied.any():
             places.append((writer[0], _picked(writer[0].whole, wanted[copied] - target[0] + first), elements[copied]))
@@ -343,14 +376,14 @@ def _picked(whole: Whole, places: Any) -> Window:
     return 0, (prod(whole[0]),), (whole[1].itemsize,), (places,)
 
 
-def _shaped_like(tensor: Any, g: Any, create_graph: bool) -> Any:
+def _shaped_like(tensor: TensorBase | Node, g: Adjoint, create_graph: bool) -> Any:
     """The adjoint of all that a node wrote, as a tensor of its own."""
     if create_graph:
         return RECORDED.clone(g)
     return make(np.array(g) if isinstance(tensor, Node) else np.array(g, tensor._array.dtype, order="C"))
 
 
-def _as_buffer(node: Any, g: Any, create_graph: bool) -> Any:
+def _as_buffer(node: Writer, g: Adjoint, create_graph: bool) -> Any:
     """The same as a buffer that windows can be laid over."""
     if create_graph:
         return g if g._offset is None else RECORDED.clone(g)
@@ -359,7 +392,7 @@ def _as_buffer(node: Any, g: Any, create_graph: bool) -> Any:
 
 
 def _deposit(leaf: Leaf, holder: list[Any], windowed: bool) -> None:
-    """Adds the adjoint in `holder` to a leaf's `.grad`: that of its storage, or, if `windowed`, of its window on that."""
+    """Add the adjoint in `holder` to a leaf's `.grad`: that of its storage or, if `windowed`, of its window on that."""
     tensor = leaf.tensor()
     if tensor is None:
         return
@@ -370,10 +403,12 @@ def _deposit(leaf: Leaf, holder: list[Any], windowed: bool) -> None:
     _call_after(leaf, tensor)
 
 
-def _shaped(g: Any, leaf: Leaf, tensor: Any) -> Any:
+def _shaped(g: Array, leaf: Leaf, tensor: TensorBase) -> Array:
     if tensor._array.shape != leaf.shape:
-        raise GradientError(f"backward: a leaf of shape {tensor._array.shape} cannot take a gradient of shape {leaf.shape}",
-                            why="its .data was set to a tensor of another shape after it was used", fix="compute again after x.data = ...")
+        raise GradientError(f"backward: a leaf of shape {tensor._array.shape} cannot take a gradient "
+                            f"of shape {leaf.shape}",
+                            why="its .data was set to a tensor of another shape after it was used",
+                            fix="compute again after x.data = ...")
     return g.reshape(leaf.shape)
 
 
@@ -391,37 +426,39 @@ def _deposit_recorded(leaf: Leaf, holder: list[Any], windowed: bool) -> None:
     _call_after(leaf, tensor)
 
 
-def _call_after(leaf: Any, tensor: Any) -> None:
+def _call_after(leaf: Writer | None, tensor: TensorBase) -> None:
     after = getattr(leaf, "after", None)
     for hook, in after.in_order() if after else ():
         if hook(tensor) is not None:
-            raise BadArgument("register_post_accumulate_grad_hook: hooks should return None.", fix="x.grad = ..., inside the hook")
+            raise BadArgument("register_post_accumulate_grad_hook: hooks should return None.",
+                              fix="x.grad = ..., inside the hook")
 
 
 _adding = new_lock()  # several threads may differentiate with respect to one leaf
 
 
-def _add_grad(tensor: Any, g: Any, create_graph: bool) -> None:
-    """Into `.grad`: in its memory, so whoever holds it sees it; as a new tensor where the sum must have a history."""
+def _add_grad(tensor: TensorBase, g: TensorBase, create_graph: bool) -> None:
+    """Add to `.grad`: in its memory, so whoever holds it sees it; as a new tensor where the sum must have a history."""
     if OTHER_KIND:
         check_inside(tensor)
     with _adding:
         old = tensor._grad
         if old is None:
             tensor._grad = g
-        elif create_graph or old._storage.writer is not None or overlaps_itself(old._array.shape, old._array.strides, old._array.itemsize):
+        elif (create_graph or old._storage.writer is not None
+                or overlaps_itself(old._array.shape, old._array.strides, old._array.itemsize)):
             tensor._grad = old + g
         else:
             before_write(old)
             np.add(old._array, g._array, old._array)
 
 
-# ------------------------------------------------------------------------------------------------------------------ hooks
+# ---------------------------------------------------------------------------------------------------------------- hooks
 
 class RemovableHandle:
     """What registering a hook returns: `handle.remove()`."""
 
-    def __init__(self, hooks: Hooks, key: Any) -> None:
+    def __init__(self, hooks: Hooks, key: Hashable) -> None:
         self._hooks, self._key = hooks, key
 
     def remove(self) -> None:
@@ -434,15 +471,15 @@ class RemovableHandle:
         self.remove()
 
 
-def _writer(tensor: Any, what: str) -> Node | Leaf:
+def _writer(tensor: TensorBase, what: str) -> Writer:
     writer = tensor._storage.writer
     if writer is None:
         raise GradientError(f"{what}: this tensor does not require a gradient", fix="x.requires_grad_()")
     return writer  # type: ignore[no-any-return]
 
 
-def register_hook(tensor: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
-    """`hook` sees the adjoint of the tensor as it is now: of this version of its storage, through its window."""
+def register_hook(tensor: TensorBase, hook: Callable[[Any], Any]) -> RemovableHandle:
+    """Show `hook` the adjoint of the tensor as it is now: of this version of its storage, through its window."""
     writer = _writer(tensor, "register_hook")
     if OTHER_KIND and (level := real_kind()) is not None:
         level.before_user_code("a hook", [tensor._array])
@@ -450,17 +487,19 @@ def register_hook(tensor: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
     return enter_hook(writer, hook, window_or_none(tensor))
 
 
-def enter_hook(writer: Any, hook: Any, window: Any, key: Any = None) -> RemovableHandle:
-    """Hooks on tensors come first, then what keeps their gradients, then hooks on the node."""
+def enter_hook(writer: Writer, hook: Callable[[Any], Any], window: Window | None,
+               key: Hashable | None = None) -> RemovableHandle:
+    """Enter a hook. Those on tensors come first, then what keeps their gradients, then those on the node."""
     if writer.hooks is None:
         writer.hooks = Hooks()
     return RemovableHandle(writer.hooks, writer.hooks.enter((hook, window), key))
 
 
-def register_after(tensor: Any, hook: Callable[[Any], None]) -> RemovableHandle:
+def register_after(tensor: TensorBase, hook: Callable[[Any], None]) -> RemovableHandle:
     writer = _writer(tensor, "register_post_accumulate_grad_hook")
     if not isinstance(writer, Leaf):
-        raise GradientError("register_post_accumulate_grad_hook: post accumulate grad hooks cannot be registered on non-leaf tensors",
+        raise GradientError("register_post_accumulate_grad_hook: "
+                            "post accumulate grad hooks cannot be registered on non-leaf tensors",
                             why="only leaves accumulate gradients", fix="x.register_hook(hook)")
     return enter_after(writer, hook)
 
@@ -476,33 +515,33 @@ class _Keeper:
 
     rank = 1
 
-    def __init__(self, tensor: Any) -> None:
+    def __init__(self, tensor: TensorBase) -> None:
         self.tensor = ref(tensor)
 
-    def __call__(self, g: Any) -> None:
+    def __call__(self, g: TensorBase) -> None:
         tensor = self.tensor()
-        if tensor is not None and _keeper_of(tensor) in (None, self):  # else it was asked to keep that of a newer version
+        if tensor is not None and _keeper_of(tensor) in (None, self):  # else it was asked for that of a newer version
             _add_grad(tensor, RECORDED.clone(g), mode.grad)
 
 
-def retain_grad(tensor: Any) -> None:
-    """Keeps the gradient of a computed tensor as it is now, and of no older version; a leaf that was written reports as a leaf."""
+def retain_grad(tensor: TensorBase) -> None:
+    """Keep the gradient of a computed tensor as it is now, not as it was; a leaf that was written reports as a leaf."""
     writer, leaf = _writer(tensor, "retain_grad"), tensor._storage.leaf
     if (leaf is None or leaf.tensor() is not tensor) and not retains_grad(tensor):
         check_separate(tensor, "retain_grad")
         enter_hook(writer, _Keeper(tensor), window_or_none(tensor), _keeper_key(tensor))
 
 
-def retains_grad(tensor: Any) -> bool:
+def retains_grad(tensor: TensorBase) -> bool:
     return _keeper_of(tensor) is not None
 
 
-def _keeper_of(tensor: Any) -> _Keeper | None:
+def _keeper_of(tensor: TensorBase) -> _Keeper | None:
     """What keeps the gradient of a tensor as it is now."""
     hooks = getattr(tensor._storage.writer, "hooks", None)
     keeper, _ = hooks.get(_keeper_key(tensor), (None, None)) if hooks else (None, None)
     return keeper if keeper is not None and keeper.tensor() is tensor else None
 
 
-def _keeper_key(tensor: Any) -> Any:
+def _keeper_key(tensor: TensorBase) -> tuple[str, int]:
     return "retain_grad", id(tensor)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 from ..arrays import np, parallel as large
@@ -21,18 +22,33 @@ from ..arrays.kinds import Refused
 from ..arrays.numpy import KNOWN, constant, silent, silently
 from ..base.errors import BadArgument, BadValue, OutOfMemory
 from ..base.modes import NOT_RECORDING, mode
+from ..base.operands import Array
 from ..base.provenance import OURS
 from .factory import SCOPE, in_order, make, window_as
-from .graph import UNSEEN, Leaf, Node, next_order, window_of
+from .graph import UNSEEN, Adjoint, Leaf, Node, Writer, next_order, window_of
 from .number import PLAIN, number
-from .op import ABOUT_TYPES, RAW, TABLE, VARIANTS, Op, Rule, define_later, forward_for, generated, parameters, register, same, variant
+from .op import (
+    ABOUT_TYPES,
+    RAW,
+    TABLE,
+    VARIANTS,
+    Op,
+    Rule,
+    define_later,
+    forward_for,
+    generated,
+    parameters,
+    register,
+    same,
+    variant,
+)
 from .promote import EXACT, SCALAR_OPERAND, answered, dtype_error, promote, shape_error
-from .storage import SMALL, Storage, keep, ndarray, save
-from .window import overlaps_itself
+from .storage import SMALL, Storage, TensorBase, keep, ndarray, save
+from .window import Shape, overlaps_itself
 from .write import begin_write, end_write, into, new_node, save_all, save_out
 
 # What the inputs are called in the generated functions: PyTorch's names, which people use as keywords. (The names in a
-# declaration are what its rules call them.) That they are the same everywhere is what lets operations share their source.
+# declaration are what its rules call them.) That they are the same everywhere lets operations share their source.
 ARGUMENTS = ("input", "other", "third", "fourth")
 
 
@@ -57,22 +73,28 @@ def _saved_value(op: Op, slot: int, arrays: list[str], how: str, leaves: bool = 
         text = _COPY_OF_LEAF.format(a=array, i=i, x=tensor)
     if kind == "input" and op.promotes and len(op.inputs) > 1:
         text = f"{array} if {tensor} is SCALAR_OPERAND else{text if text[0].isspace() else ' ' + text}"
-    return text if len(users) == len(op.inputs) else f"({text}) if {' or '.join(f'writer{u} is not None' for u in sorted(users))} else None"
+    if len(users) == len(op.inputs):
+        return text
+    return f"({text}) if {' or '.join(f'writer{u} is not None' for u in sorted(users))} else None"
 
 
 def _save_code(op: Op, arrays: list[str]) -> str:
-    """Lines that set `node.saved`. Small values are copied: that is cheaper than keeping track of them."""
+    """Return lines that set `node.saved`. Small values are copied: that is cheaper than keeping track of them."""
     def saved(how: str, leaves: bool = False) -> str:
         values = [_saved_value(op, slot, arrays, how, leaves) + "," for slot in range(len(op.saves))]
-        return "\n".join(["node.saved = (", *(indent(value, "    ") for value in values), ")"]) if values else "node.saved = ()"
+        if not values:
+            return "node.saved = ()"
+        return "\n".join(["node.saved = (", *(indent(value, "    ") for value in values), ")"])
 
     if not op.frees:
         return saved("")
     largest = "result" if op.promotes else arrays[0]  # no input of an elementwise operation is larger than its result
-    sizes = [largest] if op.promotes or len(arrays) == 1 and not any(kind == "out" for kind, _ in op.saves) else [*arrays, "result"]
+    saves_out = any(kind == "out" for kind, _ in op.saves)
+    sizes = [largest] if op.promotes or len(arrays) == 1 and not saves_out else [*arrays, "result"]
     small = saved(".copy()")
     if op.promotes and any(kind == "input" for kind, _ in op.saves):
-        small = _lines("if node.windows is None:", indent(saved(".copy()", True), "    "), "else:", indent(small, "    "))
+        small = _lines("if node.windows is None:", indent(saved(".copy()", True), "    "),
+                       "else:", indent(small, "    "))
     return _lines(
         f"if {' and '.join(f'{a}.size <= SMALL' for a in sizes)}:",
         f"    if {' and '.join(f'{a}.ndim' for a in sizes)}:",
@@ -84,7 +106,7 @@ def _save_code(op: Op, arrays: list[str]) -> str:
         indent(saved(""), "    "))
 
 
-def indent(text: str, space: str) -> str:  # textwrap's would add a thirtieth to the time that importing this package takes
+def indent(text: str, space: str) -> str:  # textwrap's would add a thirtieth to the time of importing this package
     return "\n".join(space + line for line in text.splitlines())
 
 
@@ -93,7 +115,7 @@ def _lines(*lines: str) -> str:
 
 
 def _window_code(op: Op, arrays: list[str]) -> str:
-    """Lines that set `node.windows`."""
+    """Return lines that set `node.windows`."""
     names = ARGUMENTS[:len(op.inputs)]
     whole = [f"{x}._offset is None" for x in names]
     windows = [f"None if writer{i} is None or {x}._offset is None else window_of({x})," for i, x in enumerate(names)]
@@ -104,7 +126,8 @@ def _window_code(op: Op, arrays: list[str]) -> str:
         parts = (indent(element.format(i, x), " " * 8) for i, x in enumerate(names))
         elements = _lines("elif not result.ndim:", "    node.windows = (", *parts, "    )")
     if op.promotes and len(names) > 1:  # inputs may have been broadcast
-        whole += [f"({x} is SCALAR_OPERAND or {arrays[i]}.shape == {arrays[0]}.shape)" for i, x in enumerate(names) if i]
+        whole += [f"({x} is SCALAR_OPERAND or {arrays[i]}.shape == {arrays[0]}.shape)"
+                  for i, x in enumerate(names) if i]
         whole += [f"{names[0]} is not SCALAR_OPERAND"]
         windows = [f"None if writer{i} is None else window_as({x}, result.shape)," for i, x in enumerate(names)]
     return _lines(
@@ -118,7 +141,7 @@ def _window_code(op: Op, arrays: list[str]) -> str:
 
 
 def _record_code(op: Op, arrays: list[str]) -> str:
-    """Lines that make the node of a result."""
+    """Return lines that make the node of a result."""
     names = ARGUMENTS[:len(op.inputs)]
     return _lines(
         "    if not NOT_RECORDING or mode.now.recorded:",
@@ -145,37 +168,42 @@ def _record_code(op: Op, arrays: list[str]) -> str:
         "            storage.writer = node")
 
 
-# What NumPy computes far faster by operator than by ufunc where both sides are single elements, as in loops over elements.
+# What NumPy computes far faster by operator than by ufunc where both sides are single elements, as in many loops.
 _OPERATORS = {np.add: "+", np.subtract: "-", np.multiply: "*", np.true_divide: "/"}
 
 
 def _number_code(op: Op) -> list[str]:
-    """Lines that turn settings into plain numbers, by value: tensors among them may be written to later."""
+    """Return lines that turn settings into plain numbers, by value: tensors among them may be written to later."""
     return [f"    if {s}.__class__ not in PLAIN: {s} = number({s})" for s in op.numbers]
 
 
-def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: bool, elementwise: bool, warns: bool) -> str:
+def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: bool, elementwise: bool,
+               warns: bool) -> str:
     names = ARGUMENTS[:len(op.inputs)]
     arguments = ", ".join([*names, *op.settings])
-    given, widening, operator = ", ".join([*arrays, *op.settings]), [], _OPERATORS.get(op.forward)  # type: ignore[call-overload]
+    inputs, settings = f"({', '.join(names)},)", f"({''.join(s + ', ' for s in op.settings)})"
+    given, widening = ", ".join([*arrays, *op.settings]), []
+    operator = _OPERATORS.get(op.forward)  # type: ignore[call-overload]
     forward = f"forward({given})"
     if operator and differentiable:
         forward += f" if elements != 1 or a0.ndim or a1.ndim else a0[()] {operator} a1[()]"
     elif not op.into:
-        function = "forward" if op.name in ABOUT_TYPES else "compute"  # what is not NumPy's own computes short floats in float32
+        # What is not NumPy's own computes short floats in float32.
+        function = "forward" if op.name in ABOUT_TYPES else "compute"
         forward = f"silent().run({function}, {given})" if warns else f"{function}({given})"
         if function == "compute":
             widening = [f"    element_type = {arrays[-1] if elementwise else arrays[0]}.dtype",
-                        "    short = element_type is not FLOAT32 and element_type is not FLOAT64 and element_type.char in 'eE'",
+                        "    short = element_type is not FLOAT32 and element_type is not FLOAT64 "
+                        "and element_type.char in 'eE'",
                         "    compute = in_single(forward, element_type) if short else forward"]
     lines = [
         f"def call({arguments}{', *, out=None' if elementwise else ''}):",
         *_number_code(op),
-        *(["    if out is not None:", f"        return into(OP, out, ({', '.join(names)},), ({''.join(s + ', ' for s in op.settings)}))"]
+        *(["    if out is not None:", f"        return into(OP, out, {inputs}, {settings})"]
           if elementwise else []),
         *coerce,
         *(["    elements = a0.size", "    if elements >= LARGE:",
-           f"        return large(OP, ({', '.join(names)},), ({', '.join(arrays)},), ({''.join(s + ', ' for s in op.settings)}))"]
+           f"        return large(OP, {inputs}, ({', '.join(arrays)},), {settings})"]
           if elementwise and differentiable else []),
         *widening,
         "    try:",
@@ -207,7 +235,7 @@ def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: boo
 
 
 def _coerce_code(op: Op, otherwise: str = "return answered(OP, given, error)", in_place: bool = False) -> list[str]:
-    """Lines that leave tensors (or SCALAR_OPERAND) in the inputs' names and their arrays, of one type, in a0, a1, ...
+    """Return lines that leave tensors (or SCALAR_OPERAND) in the inputs' names; in a0, a1, ... arrays of one type.
 
     `otherwise` is what to do about an operand that is neither: `x * obj` may be known to `obj.__rmul__`.
     """
@@ -219,7 +247,8 @@ def _coerce_code(op: Op, otherwise: str = "return answered(OP, given, error)", i
     floats = {"float": " or a0.dtype.kind != 'f'", "real": " or a0.dtype.kind == 'c'"}.get(op.promotes, "")
     if n == 1:
         test = f"if not isinstance({names[0]}, Tensor){floats.replace('a0', names[0] + '._array')}:"
-        return [f"    {test}", *(f"        {line}" for line in promoted), "    else:", f"        a0 = {names[0]}._array"]
+        return [f"    {test}", *(f"        {line}" for line in promoted),
+                "    else:", f"        a0 = {names[0]}._array"]
     if n == 2:
         x, y = names
         checked = f"if a0.dtype is not a1.dtype{floats}:"
@@ -252,12 +281,12 @@ def _coerce_code(op: Op, otherwise: str = "return answered(OP, given, error)", i
 
 def elementwise(name: str, forward: Callable[..., Any], *, promotes: str = "any", settings: Sequence[str] = (),
                 inputs: Sequence[str] | None = None, warns: bool = True, **rules: Rule | None) -> Any:
-    """Declares an operation on corresponding elements; inputs broadcast and promote.
+    """Declare an operation on corresponding elements; inputs broadcast and promote.
 
-    `promotes`: "any" keeps integers, "float" turns them into the default float type, "mask" leaves the first input out, "real"
-    refuses complex numbers (which have no order, though NumPy gives them one).
-    Without rules the result has no derivative (comparisons, integer operations). `warns` is False for a forward of our own that
-    never makes NumPy warn, and need not be silenced.
+    `promotes`: "any" keeps integers, "float" turns them into the default float type, "mask" leaves the first input
+    out, "real" refuses complex numbers (which have no order, though NumPy gives them one).
+    Without rules the result has no derivative (comparisons, integer operations). `warns` is False for a forward of our
+    own that never makes NumPy warn, and need not be silenced.
     """
     names = tuple(inputs or rules)
     op = Op(name, forward, names, settings, rules, promotes, into=isinstance(forward, np.ufunc))
@@ -268,12 +297,13 @@ def elementwise(name: str, forward: Callable[..., Any], *, promotes: str = "any"
     return _function(op, _coerce_code(op), [f"a{i}" for i in range(len(names))], differentiable, True, warns)
 
 
-_LOCALS = {"OP", "forward", "made", "storage", "result", "node", "frame", "code", "element_type", "short", "kept", "owner", "elements", "compute"}
+_LOCALS = {"OP", "forward", "made", "storage", "result", "node", "frame", "code", "element_type", "short", "kept",
+           "owner", "elements", "compute"}
 
 
 def primitive(name: str, forward: Callable[..., Any], *, settings: Sequence[str] = (), numbers: Sequence[str] = (),
               inputs: Sequence[str] | None = None, warns: bool = True, **rules: Rule | None) -> Any:
-    """Declares any other operation: inputs are tensors of the right types, settings follow by position.
+    """Declare any other operation: inputs are tensors of the right types, settings follow by position.
 
     `numbers` are those among the settings that are the user's numbers, as all settings of an elementwise operation are.
     """
@@ -288,23 +318,25 @@ def primitive(name: str, forward: Callable[..., Any], *, settings: Sequence[str]
     return _function(op, [], arrays, bool(rules), False, warns)
 
 
-def _function(op: Op, coerce: list[str], arrays: list[str], differentiable: bool, elementwise: bool, warns: bool) -> Any:
+def _function(op: Op, coerce: list[str], arrays: list[str], differentiable: bool, elementwise: bool,
+              warns: bool) -> Any:
     arguments = [*ARGUMENTS[:len(op.inputs)], *op.settings]
-    function = define_later(lambda: _call_code(op, coerce, arrays, differentiable, elementwise, warns), op.name, arguments, elementwise,
-                            OP=op, forward=op.forward)
+    function = define_later(lambda: _call_code(op, coerce, arrays, differentiable, elementwise, warns),
+                            op.name, arguments, elementwise, OP=op, forward=op.forward)
     function.__module__, function.op = "mutagrad", op
     op.function = function
     return register(op, op.forward, function)
 
 
 def in_place(function: Any) -> Any:
-    """The form of an elementwise operation that writes its result into its first argument: `add_` of `add`.
+    """Return the form of an elementwise operation that writes into its first argument: `add_` of `add`.
 
     Where the operation is NumPy's own and nothing needs casting or broadcasting, it computes into the memory directly.
     """
     op = function.op
     closure = {"OP": op, "forward": op.forward} if _is_direct(op) else {"OP": op}
-    written = define_later(lambda: _in_place_code(op), op.name + "_", [*ARGUMENTS[:len(op.inputs)], *op.settings], False, **closure)
+    arguments = [*ARGUMENTS[:len(op.inputs)], *op.settings]
+    written = define_later(lambda: _in_place_code(op), op.name + "_", arguments, False, **closure)
     written.__module__ = "mutagrad"
     return written
 
@@ -342,7 +374,7 @@ def _conjugated(op: Op) -> Op:
     other = Op(op.name, op.forward, op.inputs, op.settings, op.rules, op.promotes)
     holomorphic = op.reverse
 
-    def reverse(xp: Any, g: Any, s: Any, i: Any) -> tuple[Any, ...]:
+    def reverse(xp: SimpleNamespace, g: Adjoint, s: Sequence[Any], i: Sequence[Writer | None]) -> tuple[Any, ...]:
         return tuple(None if gx is None else xp.conj(gx) for gx in holomorphic(xp, xp.conj(g), s, i))
 
     other.reverse = reverse
@@ -350,33 +382,39 @@ def _conjugated(op: Op) -> Op:
 
 
 def _widened(op: Op) -> Op:
-    """The same for floats of two bytes: rules compute in float32, and what they give is rounded once. (On tensors, operations do that.)"""
+    """The same for floats of two bytes: rules compute in float32, and what they give is rounded once.
+
+    (On tensors, operations do that.)
+    """
     if op.name in ABOUT_TYPES:
         return op
     other = Op(op.name, op.forward, op.inputs, op.settings, op.rules, op.promotes)
     single = op.reverse
 
-    def reverse(xp: Any, g: Any, s: Any, i: Any) -> tuple[Any, ...]:
+    def reverse(xp: SimpleNamespace, g: Adjoint, s: Sequence[Any], i: Sequence[Writer | None]) -> tuple[Any, ...]:
         if xp is not RAW:
             return single(xp, g, s, i)  # type: ignore[no-any-return]
-        return tuple(None if gx is None else rounded(gx, g.dtype) for gx in single(xp, widened(g), [widened(v) for v in s], i))
+        grads = single(xp, widened(g), [widened(v) for v in s], i)
+        return tuple(None if gx is None else rounded(gx, g.dtype) for gx in grads)
 
     other.reverse = reverse
     return other
 
 
-# ---------------------------------------------------------------------------------------------------------- large arrays
+# --------------------------------------------------------------------------------------------------------- large arrays
 
-def _forward_large(forward: Any, arrays: tuple[Any, ...], settings: tuple[Any, ...], shape: tuple[int, ...], kind: Any) -> Any:
+def _forward_large(forward: Callable[..., Any], arrays: tuple[Array, ...], settings: tuple[Any, ...], shape: Shape,
+                   kind: Any) -> Any:
     out = np.empty(shape, kind)
     return out if out.dtype.kind != "c" and large.apply(forward, arrays, settings, out) else forward(*arrays, *settings)
 
 
-def _large(op: Op, tensors: tuple[Any, ...], arrays: tuple[Any, ...], settings: tuple[Any, ...]) -> Any:
+def _large(op: Op, tensors: tuple[TensorBase, ...], arrays: tuple[Array, ...], settings: tuple[Any, ...]) -> Any:
     """The same as the generated code for arrays that are worth splitting: there the call path does not matter."""
     try:
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
-        wide = op.forward in EXACT and arrays[0].dtype is not arrays[1].dtype  # a number that a short type does not hold
+        # Whether one operand is a number that a short type does not hold.
+        wide = op.forward in EXACT and arrays[0].dtype is not arrays[1].dtype
         kind = arrays[tensors[0] is SCALAR_OPERAND if wide else -1].dtype
         forward = in_single(op.forward, kind) if wide else forward_for(op, kind)
         out = silently(_forward_large, forward, arrays, settings, shape, kind)
@@ -399,7 +437,7 @@ def _large(op: Op, tensors: tuple[Any, ...], arrays: tuple[Any, ...], settings: 
     return result
 
 
-# Rules that are one operation, known by their compiled form: for large arrays it can write its result straight into place.
+# Rules that are one operation, known by their compiled form: for large arrays it can write its result into place.
 _ONE_STEP = {rule.__code__.co_code: ufunc for rule, ufunc in
              ((lambda g, y: g * y, np.multiply), (lambda g, y: g / y, np.true_divide), (lambda g: -g, np.negative))}
 
@@ -409,21 +447,23 @@ def _threaded(op: Op) -> Op:
     rules = [op.rules.get(name) for name in op.inputs]
     if not op.promotes or all(rule is same or rule is None for rule in rules):
         return op
-    steps = [None if rule is None else (_ONE_STEP.get(rule.__code__.co_code), [op.saves.index(op.source(p)) for p in parameters(rule)[1:]])
+    steps = [None if rule is None else (_ONE_STEP.get(rule.__code__.co_code),
+                                        [op.saves.index(op.source(p)) for p in parameters(rule)[1:]])
              if parameters(rule)[0] == "g" else None for rule in rules]
     other = Op(op.name, op.forward, op.inputs, op.settings, op.rules, op.promotes)
     whole = op.reverse
 
-    def reverse(xp: Any, g: Any, s: Any, i: Any) -> Any:
+    def reverse(xp: SimpleNamespace, g: Any, s: Sequence[Any], i: Sequence[Writer | None]) -> Any:
         if xp is not RAW or g.size < large.LARGE:
             return whole(xp, g, s, i)
         grads: list[Any] = [None] * len(rules)
-        rest = [None] * len(rules)
+        rest: list[Writer | None] = [None] * len(rules)
         for k, step in enumerate(steps):
             if i[k] is not None:
                 if rules[k] is same:
                     grads[k] = g
-                elif step is None or step[0] is None or (found := large.compute(step[0], (g, *(s[slot] for slot in step[1])))) is None:
+                elif (step is None or step[0] is None
+                        or (found := large.compute(step[0], (g, *(s[slot] for slot in step[1])))) is None):
                     rest[k] = i[k]
                 else:
                     grads[k] = found
@@ -440,22 +480,23 @@ def _threaded(op: Op) -> Op:
 VARIANTS.update(conjugate=_conjugated, threaded=_threaded, widened=_widened)
 
 
-# ------------------------------------------------------------------------------------------- what the generated code names
+# ---------------------------------------------------------------------------------------- what the generated code names
 
-# NumPy warns of inf and nan in the name of the function that calls it. Those that are generated have no module's name, and what
-# has none does not warn: the interpreter asks no filter then, and none has to be installed in the user's program.
+# NumPy warns of inf and nan in the name of the function that calls it. Those that are generated have no module's name,
+# and what has none does not warn: the interpreter asks no filter, and none has to be installed in the user's program.
 SCOPE.update(
-    BadArgument=BadArgument, FLOAT32=np.dtype("float32"), FLOAT64=np.dtype("float64"), KNOWN=KNOWN, LARGE=large.LARGE, Leaf=Leaf, SCALAR_OPERAND=SCALAR_OPERAND,
-    Refused=Refused, forward_for=forward_for,
-    NOT_RECORDING=NOT_RECORDING, Node=Node, OURS=OURS, PLAIN=PLAIN, SMALL=SMALL, Storage=Storage, UNSEEN=UNSEEN, __name__=None,
-    answered=answered, begin_write=begin_write, constant=constant, contiguous=in_order, dtype_error=dtype_error, end_write=end_write,
-    getframe=sys._getframe, in_single=in_single, into=into, keep=keep, large=_large, mode=mode, ndarray=ndarray, new=object.__new__,
-    next_order=next_order, no_memory=OutOfMemory.found_by, number=number, overlaps_itself=overlaps_itself, promote=promote, save=save,
-    shape_error=shape_error, silent=silent, variant=variant, window_as=window_as, window_of=window_of)
+    BadArgument=BadArgument, FLOAT32=np.dtype("float32"), FLOAT64=np.dtype("float64"), KNOWN=KNOWN, LARGE=large.LARGE,
+    Leaf=Leaf, SCALAR_OPERAND=SCALAR_OPERAND, Refused=Refused, forward_for=forward_for, NOT_RECORDING=NOT_RECORDING,
+    Node=Node, OURS=OURS, PLAIN=PLAIN, SMALL=SMALL, Storage=Storage, UNSEEN=UNSEEN, __name__=None, answered=answered,
+    begin_write=begin_write, constant=constant, contiguous=in_order, dtype_error=dtype_error, end_write=end_write,
+    getframe=sys._getframe, in_single=in_single, into=into, keep=keep, large=_large, mode=mode, ndarray=ndarray,
+    new=object.__new__, next_order=next_order, no_memory=OutOfMemory.found_by, number=number,
+    overlaps_itself=overlaps_itself, promote=promote, save=save, shape_error=shape_error, silent=silent,
+    variant=variant, window_as=window_as, window_of=window_of)
 
 
 def source(name: str) -> str:
-    """Return the text that an operation's declaration has become: `print(source("mul"))`, or `source("mul_")` in place."""
+    """Return what an operation's declaration has become: `print(source("mul"))`, or `source("mul_")` in place."""
     op = TABLE.get(name.removesuffix("_")) or TABLE.get(name)
     if op is None:
         raise BadValue(f"source: there is no operation {name!r}, or its module is not loaded yet", fix='source("mul")')

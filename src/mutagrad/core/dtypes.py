@@ -85,7 +85,8 @@ class _NotHeld(dtype):
 
     @property
     def array_type(self) -> Any:  # type: ignore[override]
-        raise DTypeError(f"no tensor can hold elements of type {self.name}", why="NumPy has no such type", fix="float16, bfloat16 or float32")
+        raise DTypeError(f"no tensor can hold elements of type {self.name}", why="NumPy has no such type",
+                         fix="float16, bfloat16 or float32")
 
 
 bool_ = dtype("bool")
@@ -100,13 +101,14 @@ complex32 = chalf = _NotHeld("complex32", COMPLEX, 4)
 half, float_, double, cfloat, cdouble = float16, float32, float64, complex64, complex128
 short, int_, long = int16, int32, int64
 
-ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, float32, float64, complex64, complex128)
+ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, float32, float64, complex64,
+       complex128)
 _BY_ARRAY_TYPE = {d.array_type: d for d in ALL}
 _BY_CHAR = {d.array_type.char: d for d in ALL} | {"E": bfloat16}
 # PyTorch's names of the classes of tensors with such elements.
-CLASS_NAMES = {float32: "FloatTensor", float64: "DoubleTensor", float16: "HalfTensor", bfloat16: "BFloat16Tensor", bool_: "BoolTensor", uint8: "ByteTensor",
-               int8: "CharTensor", int16: "ShortTensor", int32: "IntTensor", int64: "LongTensor", complex64: "ComplexFloatTensor",
-               complex128: "ComplexDoubleTensor"}
+CLASS_NAMES = {float32: "FloatTensor", float64: "DoubleTensor", float16: "HalfTensor", bfloat16: "BFloat16Tensor",
+               bool_: "BoolTensor", uint8: "ByteTensor", int8: "CharTensor", int16: "ShortTensor", int32: "IntTensor",
+               int64: "LongTensor", complex64: "ComplexFloatTensor", complex128: "ComplexDoubleTensor"}
 _BY_CLASS = {name: d for d, name in CLASS_NAMES.items()}
 _PYTHON_TYPES: dict[type, dtype] = {bool: bool_, int: int64, float: float64, complex: complex128}
 
@@ -118,7 +120,7 @@ def get_default_dtype() -> dtype:
 
 
 def set_default_dtype(d: dtype) -> None:
-    """Makes `d` the type of new float tensors.
+    """Make `d` the type of new float tensors.
 
     >>> import mutagrad as mg
     >>> mg.set_default_dtype(mg.float64); print(mg.zeros(1).dtype); mg.set_default_dtype(mg.float32)
@@ -126,22 +128,24 @@ def set_default_dtype(d: dtype) -> None:
     """
     global _default_float
     if not isinstance(d, dtype) or not d.is_floating_point:
-        raise DTypeError(f"set_default_dtype: {d} is not a floating point type", fix="mutagrad.set_default_dtype(mutagrad.float64)")
+        raise DTypeError(f"set_default_dtype: {d} is not a floating point type",
+                         fix="mutagrad.set_default_dtype(mutagrad.float64)")
     d.array_type  # noqa: B018  raises here if no tensor can be of that type, not when the next one is made
     _default_float = d
 
 
 def of_array(array_type: Any) -> dtype:
-    """Our name for an array's element type."""
+    """Return our name for an array's element type."""
     found = _BY_CHAR.get(array_type.char) or _BY_ARRAY_TYPE.get(array_type)
     if found is None:
         raise BadArgument(f"no tensor can hold elements of type {array_type}",
-                          why="supported are " + ", ".join(d.name for d in (*ALL, bfloat16)), fix="array.astype('float32')")
+                          why="supported are " + ", ".join(d.name for d in (*ALL, bfloat16)),
+                          fix="array.astype('float32')")
     return found
 
 
-def as_dtype(d: Any) -> dtype:
-    """An element type, for which one of Python's can stand."""
+def as_dtype(d: dtype | type) -> dtype:
+    """Return an element type, for which one of Python's can stand."""
     if isinstance(d, dtype):
         return d
     if isinstance(d, type) and d in _PYTHON_TYPES:
@@ -152,11 +156,15 @@ def as_dtype(d: Any) -> dtype:
 def not_a_type(d: Any) -> BadArgument:
     name = d if isinstance(d, str) else getattr(d, "__name__", None) or getattr(d, "name", None)
     meant = next((known.name for known in (*ALL, bfloat16) if known.name == name), "float32")
-    return BadArgument(f"{d!r} is not an element type", why="names, and NumPy's types, do not stand for ours", fix=f"dtype=mutagrad.{meant}")
+    return BadArgument(f"{d!r} is not an element type", why="names, and NumPy's types, do not stand for ours",
+                       fix=f"dtype=mutagrad.{meant}")
 
 
-def dtype_of_class(d: Any) -> dtype:
-    """The element type of a class of tensors in PyTorch's older way, or of its name: `"torch.FloatTensor"`; or an element type."""
+def dtype_of_class(d: str | type | dtype) -> dtype:
+    """Return the element type of a class of tensors in PyTorch's older way, or of its name, `"torch.FloatTensor"`.
+
+    An element type stands for itself.
+    """
     if isinstance(d, str):
         found = _BY_CLASS.get(d.rpartition(".")[2])
         if found is None:
@@ -170,23 +178,24 @@ def dtype_of_class(d: Any) -> dtype:
 def _check_types(name: str, *types: Any) -> None:
     for d in types:
         if not isinstance(d, dtype):
-            raise BadArgument(f"{name}: expects element types, got {type(d).__name__}", fix=f"mutagrad.{name}(mutagrad.float32{', ...' * (len(types) - 1)})")
+            raise BadArgument(f"{name}: expects element types, got {type(d).__name__}",
+                              fix=f"mutagrad.{name}(mutagrad.float32{', ...' * (len(types) - 1)})")
 
 
 def promote_types(type1: dtype, type2: dtype) -> dtype:
-    """The smallest type that PyTorch converts both to."""
+    """Return the smallest type that PyTorch converts both to."""
     _check_types("promote_types", type1, type2)
     return wider(type1, type2)
 
 
 def can_cast(from_: dtype, to: dtype) -> bool:
-    """Whether a write of one type into the other is allowed."""
+    """Return whether a write of one type into the other is allowed."""
     _check_types("can_cast", from_, to)
     return from_.category <= to.category
 
 
 def wider(type1: dtype, type2: dtype) -> dtype:
-    """The smallest type that PyTorch converts both to."""
+    """Return the smallest type that PyTorch converts both to."""
     a, b = (type2, type1) if type1.category < type2.category else (type1, type2)
     if a is b:
         return a
@@ -202,7 +211,7 @@ def wider(type1: dtype, type2: dtype) -> dtype:
 
 
 def scalar_dtype(value: bool | int | float | complex) -> dtype:
-    """The type that a bare Python number promotes as, when it is of a higher category than every tensor."""
+    """Return the type that a bare Python number promotes as, when it is of a higher category than every tensor."""
     if isinstance(value, bool):
         return bool_
     if isinstance(value, int):
@@ -219,7 +228,7 @@ def _combine(higher: dtype | None, lower: dtype | None) -> dtype | None:
 
 
 def result_dtype(dimensioned: list[dtype], zero_dim: list[dtype], scalars: list[dtype]) -> dtype:
-    """PyTorch's rule: 0-d tensors count only by category against tensors with dimensions, bare numbers only against both."""
+    """Promote by PyTorch's rule: 0-d tensors count only by category against others, bare numbers only against both."""
     found = None
     for group in (dimensioned, zero_dim, scalars):
         total: dtype | None = None
@@ -230,14 +239,16 @@ def result_dtype(dimensioned: list[dtype], zero_dim: list[dtype], scalars: list[
     return found
 
 
-_BFLOAT16_LIMITS = {"dtype": "bfloat16", "bits": 16, "eps": 2.0**-7, "max": (2 - 2.0**-7) * 2.0**127, "min": -(2 - 2.0**-7) * 2.0**127,
-                    "tiny": 2.0**-126, "smallest_normal": 2.0**-126, "resolution": 0.01}
+_BFLOAT16_LIMITS = {"dtype": "bfloat16", "bits": 16, "eps": 2.0**-7, "max": (2 - 2.0**-7) * 2.0**127,
+                    "min": -(2 - 2.0**-7) * 2.0**127, "tiny": 2.0**-126, "smallest_normal": 2.0**-126,
+                    "resolution": 0.01}
 
 
 # The step at one, the largest, the least and the smallest normal number.
 _FLOAT8_LIMITS: dict[dtype, tuple[float, float, float, float]] = {
     float8_e4m3fn: (2.0 ** -3, 448.0, -448.0, 2.0 ** -6), float8_e4m3fnuz: (2.0 ** -3, 240.0, -240.0, 2.0 ** -7),
-    float8_e5m2: (2.0 ** -2, 57344.0, -57344.0, 2.0 ** -14), float8_e5m2fnuz: (2.0 ** -3, 57344.0, -57344.0, 2.0 ** -15),
+    float8_e5m2: (2.0 ** -2, 57344.0, -57344.0, 2.0 ** -14),
+    float8_e5m2fnuz: (2.0 ** -3, 57344.0, -57344.0, 2.0 ** -15),
     float8_e8m0fnu: (1.0, 2.0 ** 127, 2.0 ** -127, 2.0 ** -127)}
 
 

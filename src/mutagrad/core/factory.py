@@ -1,4 +1,7 @@
-"""Making tensors: over fresh storages, and as other windows on old ones."""
+"""Making tensors: over fresh storages, and as other windows on old ones.
+
+These return Any to a type checker: what they make is a Tensor, a class that tensors/ defines on top of this room.
+"""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -8,13 +11,23 @@ from ..arrays import np
 from ..arrays.kinds import of_kind, window
 from ..base.errors import GradientError, may_need_much
 from ..base.modes import OTHER_KIND, mode
+from ..base.operands import Array
 from .graph import window_of
-from .storage import MadeInside, Storage, TensorBase, another_history, ndarray, new_storage, part_history, unrecorded_view
-from .window import Window, overlaps_itself
+from .storage import (
+    MadeInside,
+    Storage,
+    TensorBase,
+    another_history,
+    ndarray,
+    new_storage,
+    part_history,
+    unrecorded_view,
+)
+from .window import Shape, Window, overlaps_itself
 
 AnyTensor = TypeVar("AnyTensor", bound=TensorBase)
 
-# What generated functions see as globals. `Tensor` is set by tensors/tensor.py, the layer above, and the rest by core/codegen.py.
+# What generated functions see as globals. `Tensor` is set by tensors/tensor.py, the layer above, the rest by codegen.
 SCOPE: dict[str, Any] = {}
 
 
@@ -28,12 +41,12 @@ def results_are(tensor_class: type[TensorBase]) -> None:
 
 
 @may_need_much
-def in_order(array: Any) -> Any:
-    return np.ascontiguousarray(array)
+def in_order(array: Array) -> Array:
+    return np.ascontiguousarray(array)  # type: ignore[no-any-return]
 
 
-def make(array: Any) -> Any:
-    """A tensor over a fresh storage."""
+def make(array: Array) -> Any:
+    """Return a tensor over a fresh storage."""
     if array.__class__ is not ndarray:
         array = np.array(array)
     elif not array.flags.c_contiguous:
@@ -46,8 +59,8 @@ def make(array: Any) -> Any:
     return tensor
 
 
-def view_of(tensor: TensorBase, array: Any, offset: int) -> Any:
-    """A tensor that is another window on the storage of `tensor`. Views need no node; one made in no_grad has no history."""
+def view_of(tensor: TensorBase, array: Array, offset: int) -> Any:
+    """Return another window on the storage of `tensor`. Views need no node; one made in no_grad has no history."""
     storage = tensor._storage
     if storage.writer is not None and not mode.grad:
         storage = unrecorded_view(storage)
@@ -56,13 +69,13 @@ def view_of(tensor: TensorBase, array: Any, offset: int) -> Any:
     return result
 
 
-def view(tensor: TensorBase, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, dtype: Any = None) -> Any:
-    """The same by geometry: shape, byte strides and byte offset; and element type, if it is another."""
+def view(tensor: TensorBase, shape: Shape, strides: Shape, offset: int, dtype: Any = None) -> Any:
+    """Return the same by geometry: shape, byte strides and byte offset; and element type, if it is another."""
     return view_of(tensor, window(tensor._storage.buffer, shape, dtype or tensor._array.dtype, offset, strides), offset)
 
 
 def detached(tensor: TensorBase) -> Any:
-    """The same memory, version and protection, with a history of its own."""
+    """Return the same memory, version and protection, with a history of its own."""
     result = object.__new__(SCOPE["Tensor"])
     result._array, result._offset, result._grad = tensor._array, tensor._offset, None
     result._storage = another_history(tensor)
@@ -70,7 +83,7 @@ def detached(tensor: TensorBase) -> Any:
 
 
 def whole_memory(memory: Storage) -> Any:
-    """All of a memory, with a history of its own."""
+    """Return all of a memory, with a history of its own."""
     result = object.__new__(SCOPE["Tensor"])
     result._array, result._offset, result._grad = memory.buffer, None, None
     result._storage = new_storage(memory.buffer, memory)
@@ -78,31 +91,32 @@ def whole_memory(memory: Storage) -> Any:
 
 
 def linked_alias(tensor: TensorBase) -> Any:
-    """The same memory with a history of its own, in which what is written to the memory with a record appears all the same."""
+    """Return the same memory with a history of its own, in which recorded writes to the memory appear all the same."""
     result = object.__new__(SCOPE["Tensor"])
     result._array, result._grad = tensor._array, None
     result._storage, result._offset = part_history(tensor, linked=True)
     return result
 
 
-def become(tensor: AnyTensor, view: Callable[[Any], Any]) -> AnyTensor:
-    """Makes a tensor another window on its storage: how forms like `t_` change shape in place. Its gradient changes with it."""
+def become(tensor: AnyTensor, view: Callable[[Any], TensorBase]) -> AnyTensor:
+    """Make a tensor another window on its storage, as forms like `t_` do in place. Its gradient changes with it."""
     other, leaf = view(tensor), tensor._storage.leaf
     if leaf is None or leaf.tensor() is not tensor:
         tensor._array, tensor._offset = other._array, other._offset
         return tensor
     array = other._array
     if array.size != tensor._array.size or overlaps_itself(array.shape, array.strides, array.itemsize):
-        raise GradientError(f"a leaf of shape {tensor._array.shape} cannot become a window of shape {array.shape} in place",
-                            why="its gradient is that of all its elements, each once", fix="y = x.detach().clone(), then change y")
+        raise GradientError(f"a leaf of shape {tensor._array.shape} cannot become a window of shape {array.shape} "
+                            "in place", why="its gradient is that of all its elements, each once",
+                            fix="y = x.detach().clone(), then change y")
     grad = None if tensor._grad is None else view(tensor._grad)
     tensor._array, tensor._offset, tensor._grad = array, other._offset, grad
     leaf.see(tensor)
     return tensor
 
 
-def window_as(tensor: TensorBase, shape: tuple[int, ...]) -> Window | None:
-    """The window of an input that may have been broadcast to `shape`: its own shape then says what to sum to."""
+def window_as(tensor: TensorBase, shape: Shape) -> Window | None:
+    """Return the window of an input that may have been broadcast to `shape`: its shape then says what to sum to."""
     return None if tensor._offset is None and tensor._array.shape == shape else window_of(tensor)
 
 

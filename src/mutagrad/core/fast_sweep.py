@@ -1,8 +1,9 @@
-"""The sweep without its calls: the same steps as `Sweep.run` takes, written into one loop for the nodes of most programs.
+"""The sweep without its calls: the steps of `Sweep.run`, written into one loop for the nodes of most programs.
 
-What it adds are shortcuts, each measured. The newest of the nodes that wait is kept at hand with its adjoint, since in a chain of
-operations it comes next and need not go through the heap. Adjoints of few elements that meet wait in a list and are added in one
-go. Writes of single elements, of which loops are made, are reversed one after the other on the one buffer that they hand down.
+What it adds are shortcuts, each measured. The newest of the nodes that wait is kept at hand with its adjoint, since in
+a chain of operations it comes next and need not go through the heap. Adjoints of few elements that meet wait in a list
+and are added in one go. Writes of single elements, of which loops are made, are reversed one after the other on the one
+buffer that they hand down.
 """
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from ..arrays.numpy import fp_error
 from ..base.counters import counters
 from ..base.modes import mode
 from .arithmetic import SMALL, TINY
-from .graph import Freed, Node
+from .graph import Adjoint, Freed, Node, Writer
 from .sweep import OUTPUT, Sweep, _no_nan, accumulates, already_freed, strong_zeros
 from .window import Window
 
@@ -26,8 +27,10 @@ class FastSweep(Sweep):
 
     __slots__ = ()
 
-    def run(self, seeds: list[tuple[Any, Window | None, Any]]) -> None:  # as long as it is because a call costs as much as an operation
-        arithmetic, adjoints, owned, heap, accumulate = self.arithmetic, self.adjoints, self.owned, self.heap, self.accumulate
+    # As long as it is because a call costs as much as an operation.
+    def run(self, seeds: list[tuple[Writer, Window | None, Adjoint]]) -> None:
+        arithmetic, adjoints, owned = self.arithmetic, self.adjoints, self.owned
+        heap, accumulate = self.heap, self.accumulate
         xp, restore, small, reachable = arithmetic.xp, arithmetic.restore, arithmetic.small, self.reachable
         retain, freed, deposit, nodes = self.retain, self.freed, self.deposit, 0
         wrong, look = ([True], _no_nan) if self.anomaly else (self.fp_error, strong_zeros)
@@ -36,7 +39,8 @@ class FastSweep(Sweep):
         g = gx = grads = found = None  # type: Any
         while seeds:
             accumulate(*seeds.pop())
-        newest = next_adjoint = None  # type: Any  # of those waiting, one that is at hand with its adjoint: in a chain it comes next
+        # Of those waiting, one that is at hand with its adjoint: in a chain it comes next.
+        newest = next_adjoint = None  # type: Any
         while heap or newest is not None:
             if newest is not None and (not heap or newest.order < heap[0][0]):
                 node, g, newest, next_adjoint = newest, next_adjoint, None, None
@@ -48,7 +52,8 @@ class FastSweep(Sweep):
                 node = heappop(heap)[1]
                 g = adjoints.pop(node)
             nodes += 1
-            if g.__class__ is list and (node.op is not None and node.written is None or node.hooks is not None or asked):
+            if g.__class__ is list and (node.op is not None and node.written is None
+                                        or node.hooks is not None or asked):
                 g = self.materialize(node.whole, g)
             if node.hooks is not None or asked:
                 holder, g = [g], None
@@ -105,7 +110,8 @@ class FastSweep(Sweep):
                             if len(found) == MANY:
                                 adjoints[before] = self.materialize(before.whole, found)
                         elif found.__class__ is small and found.size <= SMALL:
-                            adjoints[before] = found + gx if found.size > TINY or before in owned else [(None, found), (None, gx)]
+                            adjoints[before] = (found + gx if found.size > TINY or before in owned
+                                                else [(None, found), (None, gx)])
                             if owned:
                                 owned.discard(before)
                         else:
@@ -117,9 +123,10 @@ class FastSweep(Sweep):
         counters.nodes += nodes
 
     def reverse_elements(self, node: Node, holder: list[Any], freed: Freed | None) -> int:
-        """Reverses writes of single elements of one storage, one after the other, for as long as nothing else is due.
+        """Reverse writes of single elements of one storage, one after the other, while nothing else is due.
 
-        Loops over elements are made of these: the same as the sweep does, on the one buffer that they hand down; and how many.
+        Loops over elements are made of these: the same as the sweep does, on the one buffer that they hand down.
+        Return how many there were.
         """
         adjoints, heap, xp, accumulate = self.adjoints, self.heap, self.arithmetic.xp, self.accumulate
         if holder[0].__class__ is list:
@@ -130,7 +137,8 @@ class FastSweep(Sweep):
         flat, item, alarm = buffer.reshape(-1), buffer.itemsize, fp_error.raised if mode.now.strong_zeros else ()
         count = touched = 0
         while True:
-            op, windows, saved, before, place = node.op, node.windows, node.saved, node[-1], node.written // item  # type: ignore[operator]
+            op, windows, saved = node.op, node.windows, node.saved
+            before, place = node[-1], node.written // item  # type: ignore[operator]
             if saved.__class__ is Freed:
                 raise already_freed(node)
             g = flat[place]
@@ -152,8 +160,8 @@ class FastSweep(Sweep):
             if freed is not None and op.frees:
                 node.saved = freed
             count += 1
-            if (before.__class__ is not Node or before.written.__class__ is not int or before.hooks is not None or before.op is OUTPUT
-                    or before in adjoints or heap and heap[0][0] < before.order):
+            if (before.__class__ is not Node or before.written.__class__ is not int or before.hooks is not None
+                    or before.op is OUTPUT or before in adjoints or heap and heap[0][0] < before.order):
                 break
             node = before
         counters.touched += touched + item * count

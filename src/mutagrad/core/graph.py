@@ -6,32 +6,36 @@ tensors, so there is no reference cycle and the graph dies with its tensors.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from itertools import count
 from types import CodeType
 from typing import Any, Union
 from weakref import ref
 
 from ..arrays import np
+from ..base.operands import Array, Operand
 from ..base.provenance import Where, describe
 from .storage import TensorBase
-from .window import As, Shape, Whole, Window, overlaps_itself
+from .window import As, Index, Shape, Whole, Window, overlaps_itself
 
 # Orders count downwards, so the smallest on a heap is the newest write.
 next_order = count(0, -1).__next__
+
+# What a sweep carries back: an array, or a tensor where the sweep is recorded.
+Adjoint = Operand
 
 
 class Node(list[Any]):
     """One write: what was computed, from which writers' values, seen through which windows.
 
-    A node is the list of its inputs: the writers of the storages that were read, None where no derivative is wanted. `windows`
-    says which part of each of those storages was read; None stands for a whole one, and for all of them where all are whole.
-    Where only part of its own storage was `written`, the writer before it stands after the inputs. `whole` is the shape and
-    type of its storage, if anybody has looked at a part of that. `saved` is in the order of `op.saves`; a Freed stands there
-    once a sweep has released it. `code` and `at` say where.
+    A node is the list of its inputs: the writers of the storages that were read, None where no derivative is wanted.
+    `windows` says which part of each of those storages was read; None stands for a whole one, and for all of them where
+    all are whole. Where only part of its own storage was `written`, the writer before it stands after the inputs.
+    `whole` is the shape and type of its storage, if anybody has looked at a part of that. `saved` is in the order of
+    `op.saves`; a Freed stands there once a sweep has released it. `code` and `at` say where.
 
-    A list, and windows that are numbers or plain tuples of them, because the cycle collector visits every object that could
-    be part of a cycle again and again while a long program is recorded: this way a write is one such object, not five.
+    A list, and windows that are numbers or plain tuples of them, because the cycle collector visits every object that
+    could be part of a cycle again and again while a long program is recorded: so a write is one such object, not five.
     """
 
     __slots__ = ("op", "windows", "written", "whole", "saved", "order", "code", "at", "hooks", "__weakref__")
@@ -48,11 +52,11 @@ class Node(list[Any]):
     hooks: Hooks | None
 
     @property
-    def inputs(self) -> list[Any]:
+    def inputs(self) -> list[Writer | None]:
         return self
 
     @property
-    def previous(self) -> Any:
+    def previous(self) -> Writer | None:
         """The writer before this one, where only part of the storage was written; None if there is none, or all was."""
         return self[-1] if self.written is not None else None
 
@@ -64,12 +68,12 @@ class Node(list[Any]):
         return _class_name(self.op.name)
 
     @property
-    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+    def next_functions(self) -> tuple[tuple[Writer | None, int], ...]:
         """As PyTorch's: the writers that this one reads, with the number of the output."""
         return tuple((writer, 0) for writer in self)
 
     @property
-    def metadata(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, str]:
         return {"where": describe(self.where)}
 
     def __repr__(self) -> str:
@@ -77,9 +81,10 @@ class Node(list[Any]):
 
 
 class Hooks(dict[Any, tuple[Any, ...]]):
-    """The hooks of one node or leaf, by the key of the handle that removes them: each a function and what it is told with."""
+    """The hooks of a node or leaf, by the key of the handle that removes them: each a function and what it is told."""
 
-    def enter(self, entry: tuple[Any, ...], key: Any = None) -> Any:
+    def enter(self, entry: tuple[Any, ...], key: Hashable | None = None) -> Hashable:
+        """Add a hook under its key, or under a new one; return the key."""
         key = next_key() if key is None else key
         self[key] = entry
         return key
@@ -96,8 +101,8 @@ NOT_KEPT = None, -1, None
 class Leaf:
     """Where a sweep ends: a tensor that asked for its gradient, held weakly.
 
-    Small values are copied when they are saved, and a leaf is saved again and again: `kept` is the last copy, of which array and at
-    which version it was made.
+    Small values are copied when they are saved, and a leaf is saved again and again: `kept` is the last copy, of which
+    array and at which version it was made.
     """
 
     __slots__ = ("tensor", "window", "shape", "whole", "order", "hooks", "after", "kept", "__weakref__")
@@ -110,7 +115,7 @@ class Leaf:
     order: int
     hooks: Hooks | None
     after: Hooks | None
-    kept: tuple[Any, int, Any]
+    kept: tuple[Array | None, int, Array | None]
 
     def __init__(self, tensor: TensorBase) -> None:
         self.tensor, self.order = ref(tensor), next_order()
@@ -120,7 +125,7 @@ class Leaf:
         self.see(tensor)
 
     def see(self, tensor: TensorBase) -> None:
-        """Notes which window on its storage the tensor is, and its shape."""
+        """Note which window on its storage the tensor is, and its shape."""
         self.window, self.shape = None if tensor._offset is None else window_of(tensor), tensor._array.shape
 
     @property
@@ -128,7 +133,7 @@ class Leaf:
         return self.tensor()
 
     @property
-    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+    def next_functions(self) -> tuple[tuple[Writer | None, int], ...]:
         return ()
 
     def name(self) -> str:
@@ -153,8 +158,8 @@ class Freed:
         self.where = where
 
 
-def window_of(tensor: TensorBase, index: Any = None) -> Window:
-    """What part of its storage a tensor is, and of that, what `index` picks. The writer learns what the whole is."""
+def window_of(tensor: TensorBase, index: Index | None = None) -> Window:
+    """Return what part of its storage a tensor is, of that what `index` picks. The writer learns what the whole is."""
     array, storage = tensor._array, tensor._storage
     buffer, writer = storage.buffer, storage.writer
     if writer is not None and writer.whole is UNSEEN:
@@ -169,7 +174,7 @@ def window_of(tensor: TensorBase, index: Any = None) -> Window:
     return tensor._offset or 0, shape, strides, index
 
 
-def _window_as(tensor: TensorBase, array: Any, buffer: Any, index: Any) -> Window:
+def _window_as(tensor: TensorBase, array: Array, buffer: Array, index: Index | None) -> Window:
     """The same where elements are of another type than the storage's: found on the storage seen as of theirs."""
     shape, strides = array.shape, array.strides
     offset = tensor._offset or 0
@@ -178,7 +183,8 @@ def _window_as(tensor: TensorBase, array: Any, buffer: Any, index: Any) -> Windo
     return offset, shape, strides, As(array.dtype, index)
 
 
-def _untangled(offset: int, shape: Shape, strides: Shape, buffer: Any, index: Any) -> tuple[int, Shape, Shape, Any]:
+def _untangled(offset: int, shape: Shape, strides: Shape, buffer: Array,
+               index: Index | None) -> tuple[int, Shape, Shape, Index | None]:
     """Of a window that overlaps itself, the part that does not: what arrives for the rest is summed into it.
 
     Where `expand` repeated a dimension the window has size one, and accumulating into it unbroadcasts. Other overlaps
@@ -192,22 +198,22 @@ def _untangled(offset: int, shape: Shape, strides: Shape, buffer: Any, index: An
     return 0, (buffer.size,), (item,), (places if index is None else places[index],)
 
 
-def positions(offset: int, shape: Shape, strides: Shape, item: int) -> Any:
+def positions(offset: int, shape: Shape, strides: Shape, item: int) -> Array:
     """Which elements of a storage a window is, counted from its first."""
-    places = np.full(shape, offset // item)
+    places: Array = np.full(shape, offset // item)
     for d, (n, t) in enumerate(zip(shape, strides)):
         places += (np.arange(n) * (t // item)).reshape((-1,) + (1,) * (len(shape) - 1 - d))
     return places
 
 
-def element_type(window: Window | None, buffer: Any) -> Any:
-    """Of what type the elements in a window on a storage are."""
+def element_type(window: Window | None, buffer: Array) -> Any:
+    """Return NumPy's type of the elements in a window on a storage."""
     index = window[3] if window.__class__ is tuple else None  # type: ignore[index]
     return index.dtype if index.__class__ is As else buffer.dtype
 
 
-def positions_in(window: Window | None, buffer: Any, unit: Any) -> Any:
-    """Which elements of a storage, counted in elements of the type `unit`, lie in a window; in order and each once."""
+def positions_in(window: Window | None, buffer: Array, unit: Any) -> Any:
+    """Return which elements of a storage, counted in elements of type `unit`, lie in a window; in order, each once."""
     size, item = element_type(window, buffer).itemsize, unit.itemsize
     if window is None:
         return np.arange(buffer.nbytes // item)
@@ -221,17 +227,18 @@ def positions_in(window: Window | None, buffer: Any, unit: Any) -> Any:
     return np.unique(first[:, None] // item + np.arange(size // item))
 
 
-def picking(buffer: Any, places: Any, unit: Any) -> Window:
-    """The window of what is at these places of a storage, so counted."""
+def picking(buffer: Array, places: Array, unit: Any) -> Window:
+    """Return the window of what is at these places of a storage, so counted."""
     index = (places,)
     return 0, (buffer.nbytes // unit.itemsize,), (unit.itemsize,), index if buffer.dtype == unit else As(unit, index)
 
 
 # What PyTorch calls the derivatives of operations that have other names here.
 _KNOWN_AS = {
-    "batch_norm": "NativeBatchNorm", "cast_float": "ToCopy", "conv": "Convolution", "cross": "LinalgCross", "cross_entropy": "NllLoss", "det": "LinalgDet",
-    "inv": "LinalgInvEx", "layer_norm": "NativeLayerNorm", "linear": "Mm", "linear_bias": "Addmm", "log1p": "Log1P", "matmul": "Mm",
-    "norm2": "LinalgVectorNorm", "pad": "ConstantPadNd", "square": "Pow"}
+    "batch_norm": "NativeBatchNorm", "cast_float": "ToCopy", "conv": "Convolution", "cross": "LinalgCross",
+    "cross_entropy": "NllLoss", "det": "LinalgDet", "inv": "LinalgInvEx", "layer_norm": "NativeLayerNorm",
+    "linear": "Mm", "linear_bias": "Addmm", "log1p": "Log1P", "matmul": "Mm", "norm2": "LinalgVectorNorm",
+    "pad": "ConstantPadNd", "square": "Pow"}
 
 
 def _class_name(op_name: str) -> str:

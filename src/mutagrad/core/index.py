@@ -11,22 +11,24 @@ from typing import Any
 from ..arrays import np
 from ..arrays.kinds import extremes, is_plain
 from ..base.errors import BadIndex, BadIndexType, BadValue, OutOfMemory
+from ..base.operands import Array
 from .factory import view_of
 from .storage import TensorBase
+from .window import Index, Shape
 
 ndarray = np.ndarray
 ALL = slice(None)
 BASIC = frozenset((int, slice, type(None), type(...)))
 
 
-def split_index(x: Any, key: Any) -> tuple[Any, tuple[Any, ...] | None]:
-    """The view that the plain parts of `key` make, and the index of the picking parts into it (None if there are none)."""
+def split_index(x: TensorBase, key: Any) -> tuple[TensorBase, Index | None]:
+    """Return the view that the plain parts of `key` make, and the index of the picking parts into it (or None)."""
     parts = key if key.__class__ is tuple else (key,)
     if BASIC.issuperset(map(type, parts)) or not any(_picks(p) for p in parts):
         return basic_view(x, parts), None
     parts = tuple(_as_pick(p) for p in parts)
-    used = sum(p.ndim if isinstance(p, ndarray) and p.dtype == bool else p is not None and p is not Ellipsis and p is not True and p is not False
-               for p in parts)
+    used = sum(p.ndim if isinstance(p, ndarray) and p.dtype == bool
+               else p is not None and p is not Ellipsis and p is not True and p is not False for p in parts)
     parts = _fill(x, parts, used)
     plain: list[Any] = []
     index: list[Any] = []
@@ -43,15 +45,17 @@ def split_index(x: Any, key: Any) -> tuple[Any, tuple[Any, ...] | None]:
                 index.append(ALL)
     view = basic_view(x, tuple(plain))
     first = index[0]
-    if isinstance(first, tuple) and first[0].shape == view._array.shape and view._array.flags.c_contiguous:  # one mask for all elements
+    if (isinstance(first, tuple) and first[0].shape == view._array.shape
+            and view._array.flags.c_contiguous):  # one mask for all elements
         return vector_of(view), (np.flatnonzero(first[0]),)
     return as_vector(view, _resolve(view._array.shape, index))
 
 
-def as_vector(x: Any, index: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    """The same elements picked from a vector where that can be: NumPy is several times as fast over one index as over several."""
+def as_vector(x: TensorBase, index: tuple[Any, ...]) -> tuple[TensorBase, Index]:
+    """Pick the same elements from a vector where that can be: NumPy is several times as fast over one index."""
     shape = x._array.shape
-    if len(shape) < 2 or len(index) != len(shape) or not x._array.flags.c_contiguous or not all(isinstance(part, ndarray) for part in index):
+    if (len(shape) < 2 or len(index) != len(shape) or not x._array.flags.c_contiguous
+            or not all(isinstance(part, ndarray) for part in index)):
         return x, index
     places = index[0]
     for part, size in zip(index[1:], shape[1:]):
@@ -59,8 +63,8 @@ def as_vector(x: Any, index: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     return vector_of(x), (places,)
 
 
-def vector_of(x: Any) -> Any:
-    """A tensor whose memory is in order, as a vector."""
+def vector_of(x: TensorBase) -> Any:
+    """Return a tensor whose memory is in order as a vector."""
     return view_of(x, x._array.reshape(-1), x._offset or 0)
 
 
@@ -92,13 +96,15 @@ def _as_pick(part: Any) -> Any:
     if part.dtype.kind == "b":
         return bool(part) if not part.ndim else part
     if part.dtype.kind not in "iu":
-        raise BadIndexType(f"index: tensors used as indices must be integers or booleans, not {part.dtype.name}", fix="x[index.long()]")
+        raise BadIndexType(f"index: tensors used as indices must be integers or booleans, not {part.dtype.name}",
+                           fix="x[index.long()]")
     if part.dtype == np.uint8 and part.ndim:
-        raise BadIndex("index: uint8 is ambiguous", why="PyTorch takes it for a mask, NumPy for positions", fix="x[index.bool()] or x[index.long()]")
+        raise BadIndex("index: uint8 is ambiguous", why="PyTorch takes it for a mask, NumPy for positions",
+                       fix="x[index.bool()] or x[index.long()]")
     return part.astype(np.int64) if part.ndim or not is_plain(part) else int(part)
 
 
-def _fill(x: Any, parts: tuple[Any, ...], used: int) -> tuple[Any, ...]:
+def _fill(x: TensorBase, parts: tuple[Any, ...], used: int) -> tuple[Any, ...]:
     """The index with `...` spelled out."""
     ndim = x._array.ndim
     if used > ndim:
@@ -111,16 +117,18 @@ def _fill(x: Any, parts: tuple[Any, ...], used: int) -> tuple[Any, ...]:
     return (*parts[:at], *[ALL] * (ndim - used), *parts[at + 1:])
 
 
-def _resolve(shape: tuple[int, ...], index: list[Any]) -> tuple[Any, ...]:
-    """Masks as positions, negative positions counted from the front, ranges checked: one array or full slice a dimension."""
+def _resolve(shape: Shape, index: list[Any]) -> Index:
+    """Masks as positions, negative positions counted from the front, ranges checked: one array or full slice each."""
     found: list[Any] = []
-    masks: dict[int, tuple[Any, ...]] = {}
+    masks: dict[int, tuple[Array, ...]] = {}
     for d, part in enumerate(index):
         if isinstance(part, tuple):
             mask, axis = part
             if mask.shape != shape[d - axis:d - axis + mask.ndim]:
-                raise BadIndex(f"index: a mask of shape {mask.shape} does not match shape {shape} from dimension {d - axis}",
-                               why="a mask must have the sizes of the dimensions it covers", fix=f"a mask of shape {shape}")
+                raise BadIndex(f"index: a mask of shape {mask.shape} does not match shape {shape} "
+                               f"from dimension {d - axis}",
+                               why="a mask must have the sizes of the dimensions it covers",
+                               fix=f"a mask of shape {shape}")
             if id(mask) not in masks:
                 masks[id(mask)] = np.nonzero(mask)
             found.append(masks[id(mask)][axis])
@@ -136,8 +144,8 @@ def _resolve(shape: tuple[int, ...], index: list[Any]) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def positions(part: Any, size: int, dim: int, from_end: bool = True) -> Any:
-    """A copy with negatives counted from the front, all in range; unless `from_end`, negatives are out of range."""
+def positions(part: Array, size: int, dim: int, from_end: bool = True) -> Array:
+    """Return a copy with negatives counted from the front, all in range; unless `from_end`, none may be negative."""
     if part.size:
         low, high = extremes(part)
         least = -size if from_end else 0
@@ -145,15 +153,15 @@ def positions(part: Any, size: int, dim: int, from_end: bool = True) -> Any:
             raise BadIndex(f"index: {low if low < least else high} is out of range for dimension {dim} of size {size}",
                            fix=f"indices from {least} to {size - 1}")
         if low < 0:
-            return np.where(part < 0, part + size, part)
+            return np.where(part < 0, part + size, part)  # type: ignore[no-any-return]
     try:
         return part.astype(np.int64)
     except MemoryError as error:
         raise OutOfMemory.found_by("index", error) from None
 
 
-def basic_view(x: Any, parts: tuple[Any, ...]) -> Any:
-    """The view that integers, slices, `...` and None make."""
+def basic_view(x: TensorBase, parts: tuple[Any, ...]) -> Any:
+    """Return the view that integers, slices, `...` and None make."""
     array = x._array
     if not BASIC.issuperset(map(type, parts)):
         parts = tuple(p.__index__() if hasattr(p, "__index__") else p for p in parts)
@@ -165,7 +173,8 @@ def basic_view(x: Any, parts: tuple[Any, ...]) -> Any:
                 raise _too_many(array, parts)
             n = array.shape[dim]
             if not -n <= p < n:
-                raise BadIndex(f"index: {p} is out of range for dimension {dim} of size {n}", fix=f"an index from {-n} to {n - 1}" if n else "")
+                raise BadIndex(f"index: {p} is out of range for dimension {dim} of size {n}",
+                               fix=f"an index from {-n} to {n - 1}" if n else "")
             offset += (p + n if p < 0 else p) * array.strides[dim]
             dim += 1
         elif p.__class__ is slice:
@@ -177,9 +186,12 @@ def basic_view(x: Any, parts: tuple[Any, ...]) -> Any:
                 offset += start * array.strides[dim]
             dim += 1
         elif p is Ellipsis:
-            dim += array.ndim - dim - sum(q is not None and q is not Ellipsis for q in parts[i + 1:]) if Ellipsis not in parts[i + 1:] else 0
+            rest = parts[i + 1:]
+            if Ellipsis not in rest:
+                dim += array.ndim - dim - sum(q is not None for q in rest)
         elif p is not None:
-            raise BadIndexType(f"index: {type(p).__name__} cannot be an index", why=f"got {p!r}", fix="integers, slices, ..., None, integer or boolean tensors")
+            raise BadIndexType(f"index: {type(p).__name__} cannot be an index", why=f"got {p!r}",
+                               fix="integers, slices, ..., None, integer or boolean tensors")
         key.append(p)
     if Ellipsis not in key:
         key.append(Ellipsis)  # so that NumPy gives an array, not a scalar
@@ -189,14 +201,15 @@ def basic_view(x: Any, parts: tuple[Any, ...]) -> Any:
         raise BadIndex(f"index: {error}") from None
 
 
-def _too_many(array: Any, parts: tuple[Any, ...]) -> BadIndex:
+def _too_many(array: Array, parts: tuple[Any, ...]) -> BadIndex:
     used = sum(p is not None and p is not Ellipsis for p in parts)
-    return BadIndex(f"index: too many indices ({used}) for a tensor of shape {array.shape}", why=f"it has {array.ndim} dimensions",
+    return BadIndex(f"index: too many indices ({used}) for a tensor of shape {array.shape}",
+                    why=f"it has {array.ndim} dimensions",
                     fix=f"at most {array.ndim} indices" if array.ndim else "x.item()")
 
 
 def plain_slice(p: slice) -> slice:
-    """Slice bounds may be 0-d tensors or anything else with __index__."""
+    """Return a slice by Python's integers: its bounds may be 0-d tensors or anything else with __index__."""
     if BASIC.issuperset((p.start.__class__, p.stop.__class__, p.step.__class__)) and p.step != 0:
         return p
     try:
@@ -208,8 +221,8 @@ def plain_slice(p: slice) -> slice:
     return found
 
 
-def index_shape(shape: tuple[int, ...], index: tuple[Any, ...]) -> tuple[int, ...]:
-    """The shape of `array[index]`, found without reading it."""
+def index_shape(shape: Shape, index: Index) -> Shape:
+    """Return the shape of `array[index]`, found without reading it."""
     arrays = [p for p in index if isinstance(p, ndarray)]
     picked = np.broadcast_shapes(*(p.shape for p in arrays))
     places = [d for d, p in enumerate(index) if isinstance(p, ndarray)]

@@ -5,8 +5,9 @@ index in it; writing them is a write through such a window. Either way a sweep t
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from sys import _getframe, getrefcount
-from typing import Any
+from typing import Any, NoReturn
 
 from ..arrays import np
 from ..arrays.kinds import IN_USE, add_at, is_plain, pick, share_memory, take_rows
@@ -14,15 +15,16 @@ from ..arrays.numpy import silent
 from ..arrays.parallel import LARGE
 from ..base.errors import BadArgument, DTypeError, OutOfMemory, ShapeError
 from ..base.modes import NOT_RECORDING, OTHER_KIND, mode
+from ..base.operands import Array
 from .dtypes import of_array
-from .factory import SCOPE, make, view, view_of, window_or_none
+from .factory import SCOPE, AnyTensor, make, view, view_of, window_or_none
 from .graph import next_order, window_of
 from .index import index_shape, plain_slice, split_index
 from .op import RECORDED, Op, same
 from .ownership import ASSIGNS, NOBODYS, UNNAMED, is_nobodys
 from .promote import operand_dtype
 from .storage import TensorBase, aliased, check_inside, has_aliases, memory_of, move_aside
-from .window import Window, overlaps_itself
+from .window import Index, Shape, Window, overlaps_itself
 from .write import begin_write, check_cast, check_writable, compute_into, end_write, new_node, set_write
 
 ndarray, new_object = np.ndarray, object.__new__
@@ -34,8 +36,8 @@ _put.adds = False
 _accumulate = Op("accumulate", None, ("x", "value"), (), {"x": same, "value": same})
 
 
-def read(x: Any, index: tuple[Any, ...]) -> Any:
-    """A copy of the elements that `index` picks."""
+def read(x: TensorBase, index: Index) -> Any:
+    """Return a copy of the elements that `index` picks."""
     array = x._array
     try:
         result = make(take_rows(array, index[0]) if len(index) == 1 and array.size >= LARGE else pick(array, index))
@@ -47,10 +49,10 @@ def read(x: Any, index: tuple[Any, ...]) -> Any:
     return result
 
 
-def getitem(x: Any, key: Any) -> Any:
-    """`x[key]`."""
+def getitem(x: TensorBase, key: Any) -> Any:
+    """Return `x[key]`."""
     array = x._array
-    if key.__class__ is int and array.ndim and -(n := len(array)) <= key < n:  # the commonest by far, in loops over elements: no calls
+    if key.__class__ is int and array.ndim and -(n := len(array)) <= key < n:  # the commonest, in loops: no calls
         offset = (x._offset or 0) + (key if key >= 0 else key + n) * array.strides[0]
         if NOT_RECORDING and not mode.now.recorded:
             return view_of(x, array[key, ...], offset)
@@ -71,30 +73,33 @@ def getitem(x: Any, key: Any) -> Any:
     return view if index is None else read(view, index)
 
 
-def as_value(value: Any, target: Any, name: str) -> Any:
-    """What is to be written, as a tensor of the target's type."""
+def as_value(value: Any, target: TensorBase, name: str) -> Any:
+    """Return what is to be written as a tensor of the target's type."""
     if not isinstance(value, TensorBase):
         if isinstance(value, (list, tuple)):
-            value = _joined(value, target._array.dtype) if mode.grad and _has_history(value) else RECORDED.as_tensor(value, of_array(target._array.dtype))
+            value = (_joined(value, target._array.dtype) if mode.grad and _has_history(value)
+                     else RECORDED.as_tensor(value, of_array(target._array.dtype)))
         elif isinstance(value, (bool, int, float, complex, np.generic)):
             dtype = target._array.dtype
             if dtype.kind == "u" and isinstance(value, int) and -np.iinfo(dtype).max <= value < 0:
                 value = value % (int(np.iinfo(dtype).max) + 1)  # as in C, and so in PyTorch
             try:
-                return make(silent().run(np.array, value, dtype))  # a number too large for the type becomes inf without a word
+                return make(silent().run(np.array, value, dtype))  # one too large for the type becomes inf silently
             except (TypeError, OverflowError) as error:
-                raise DTypeError(f"{name}: {value!r} cannot be stored as {target._array.dtype.name}", why=str(error)) from None
+                raise DTypeError(f"{name}: {value!r} cannot be stored as {target._array.dtype.name}",
+                                 why=str(error)) from None
         else:
             value = make(np.array(value)) if isinstance(value, ndarray) else _no_value(name, value)
     return value if value._array.dtype is target._array.dtype else RECORDED.cast(value, target._array.dtype)
 
 
-def _has_history(values: Any) -> bool:
+def _has_history(values: Sequence[Any]) -> bool:
     """Whether a list, which may hold others, has tensors in it that were computed."""
-    return any(v._storage.writer is not None if isinstance(v, TensorBase) else isinstance(v, (list, tuple)) and _has_history(v) for v in values)
+    return any(v._storage.writer is not None if isinstance(v, TensorBase)
+               else isinstance(v, (list, tuple)) and _has_history(v) for v in values)
 
 
-def _joined(values: Any, dtype: Any) -> Any:
+def _joined(values: Sequence[Any], dtype: Any) -> Any:
     """A list of tensors, numbers and lists of these as one tensor, through which gradients reach them."""
     def joined(v: Any) -> Any:
         if isinstance(v, TensorBase):
@@ -104,12 +109,12 @@ def _joined(values: Any, dtype: Any) -> Any:
     return RECORDED.stack([joined(v) for v in values])
 
 
-def _no_value(name: str, value: Any) -> Any:
+def _no_value(name: str, value: Any) -> NoReturn:
     raise BadArgument(f"{name}: can't assign a {type(value).__name__} to a tensor", fix="assign a tensor or a number")
 
 
-def put(target: Any, index: Any, value: Any, name: str, accumulate: bool = False) -> Any:
-    """Writes `value` through the window of `target`, at `index` if not None; `accumulate` adds instead."""
+def put(target: AnyTensor, index: Index | None, value: Any, name: str, accumulate: bool = False) -> AnyTensor:
+    """Write `value` through the window of `target`, at `index` if not None; add it there if `accumulate`."""
     check_writable(target, name)
     array = target._array
     value = as_value(value, target, name)
@@ -120,7 +125,8 @@ def put(target: Any, index: Any, value: Any, name: str, accumulate: bool = False
         v = value._array
     if v.shape != shape and not _fits(v.shape, shape):
         raise ShapeError(f"{name}: a value of shape {v.shape} cannot be written into shape {shape}",
-                         why="it must have that shape or broadcast to it", fix="value.reshape(...), or index the part that has its shape")
+                         why="it must have that shape or broadcast to it",
+                         fix="value.reshape(...), or index the part that has its shape")
     if aliased(value, target) and share_memory(v, array):  # a statement reads before it writes
         v = v.copy()
     if accumulate:
@@ -132,11 +138,11 @@ def put(target: Any, index: Any, value: Any, name: str, accumulate: bool = False
     return end_write(target, node)
 
 
-def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+def _fits(shape: Shape, target: Shape) -> bool:
     return len(shape) <= len(target) and all(a in (1, b) for a, b in zip(reversed(shape), reversed(target)))
 
 
-def _put_at(target: Any, index: tuple[Any, ...], value: Any, v: Any, shape: tuple[int, ...]) -> Any:
+def _put_at(target: AnyTensor, index: Index, value: TensorBase, v: Array, shape: Shape) -> AnyTensor:
     array = target._array
     if mode.grad and value._storage.writer is not None:
         losers = _overwritten(array.shape, index)
@@ -147,18 +153,19 @@ def _put_at(target: Any, index: tuple[Any, ...], value: Any, v: Any, shape: tupl
     return end_write(target, node)
 
 
-def _in_order(index: tuple[Any, ...]) -> tuple[Any, ...]:
+def _in_order(index: Index) -> Index:
     """Index arrays in C order, which is then the order in which NumPy writes: the last of duplicates wins."""
     return tuple(np.ascontiguousarray(p) if isinstance(p, ndarray) else p for p in index)
 
 
-def _overwritten(shape: tuple[int, ...], index: tuple[Any, ...]) -> Any | None:
+def _overwritten(shape: Shape, index: Index) -> Any | None:
     """Which picks are overwritten by a later pick of the same place; None if no place is picked twice."""
     arrays = np.broadcast_arrays(*(p for p in index if isinstance(p, ndarray)))
     if not arrays or arrays[0].size < 2:
         return None
     dims = tuple(shape[d] for d, p in enumerate(index) if isinstance(p, ndarray))
-    places = np.ravel_multi_index(tuple(a.reshape(-1) for a in arrays), dims) if len(arrays) > 1 else arrays[0].reshape(-1)
+    vectors = tuple(a.reshape(-1) for a in arrays)
+    places = np.ravel_multi_index(vectors, dims) if len(arrays) > 1 else vectors[0]
     if (places[1:] > places[:-1]).all():  # in order, as from a mask: none can be twice
         return None
     _, last = np.unique(places[::-1], return_index=True)
@@ -175,7 +182,7 @@ def _overwritten(shape: tuple[int, ...], index: tuple[Any, ...]) -> Any | None:
     return np.broadcast_to(expanded, result).copy()
 
 
-def _put_accumulate(target: Any, index: Any, value: Any, v: Any, shape: tuple[int, ...]) -> Any:
+def _put_accumulate(target: AnyTensor, index: Index | None, value: TensorBase, v: Array, shape: Shape) -> AnyTensor:
     array = target._array
     node = begin_write(_accumulate, target, (target, value), (array, v), (), index, shape)
     if index is None:
@@ -185,8 +192,8 @@ def _put_accumulate(target: Any, index: Any, value: Any, v: Any, shape: tuple[in
     return end_write(target, node)
 
 
-def setitem(x: Any, key: Any, value: Any) -> None:
-    """`x[key] = value`."""
+def setitem(x: TensorBase, key: Any, value: Any) -> None:
+    """Do `x[key] = value`."""
     unnamed = getrefcount(value) <= UNNAMED
     if unnamed:
         try:
@@ -202,7 +209,8 @@ def setitem(x: Any, key: Any, value: Any) -> None:
             offset = _element_offset(x, key)
         if offset is not None and value._array.dtype is array.dtype:
             return _set_element(x, key, offset, value, unnamed)
-    elif key.__class__ is slice and isinstance(value, TensorBase) and value._storage is x._storage and _is_slice(value, x, plain_slice(key)):
+    elif (key.__class__ is slice and isinstance(value, TensorBase) and value._storage is x._storage
+            and _is_slice(value, x, plain_slice(key))):
         return  # the last step of `x[i:j] += v`, found without a view
     if isinstance(key, TensorBase) and key._array.dtype.kind == "b" and not is_plain(key._array) and not _ndim(value):
         put_where(x, key, value, "setitem")
@@ -212,7 +220,8 @@ def setitem(x: Any, key: Any, value: Any) -> None:
         array, v = view._array, value._array
         if value._storage is view._storage and _is_same_window(view, value):
             return  # the last step of `x[key] += v`, which has already been written through the view
-        if v.dtype is array.dtype and v.shape == array.shape and not overlaps_itself(v.shape, array.strides, v.itemsize):
+        if (v.dtype is array.dtype and v.shape == array.shape
+                and not overlaps_itself(v.shape, array.strides, v.itemsize)):
             if (unnamed and array.dtype.kind in "fcV" and (not NOT_RECORDING or mode.now.recorded) and is_nobodys(value)
                     and not has_aliases(memory_of(view), view._storage)):
                 begin_write(_put, view, (), (), (), record=False)
@@ -226,18 +235,20 @@ def setitem(x: Any, key: Any, value: Any) -> None:
 
 
 def _ndim(value: Any) -> int:
-    return value._array.ndim if isinstance(value, TensorBase) else 0 if isinstance(value, (bool, int, float, complex, np.generic)) else 1
+    if isinstance(value, TensorBase):
+        return value._array.ndim
+    return 0 if isinstance(value, (bool, int, float, complex, np.generic)) else 1
 
 
-def put_where(x: Any, mask: Any, value: Any, name: str) -> None:
-    """Writes one value where a mask holds, which may hold elsewhere in every slice, so that there is no index for it."""
+def put_where(x: TensorBase, mask: TensorBase, value: Any, name: str) -> None:
+    """Write one value where a mask holds, which may hold elsewhere in every slice, so that there is no index for it."""
     missing = x._array.ndim - mask._array.ndim
     mask = RECORDED.reshape(mask, mask._array.shape + (1,) * missing) if missing > 0 else mask
     put(x, None, RECORDED.where(mask, as_value(value, x, name), x), name)
 
 
-def _element_offset(x: Any, key: Any) -> int | None:
-    """Where in the storage the one element is that numbers for all dimensions mean; None if the key is anything else."""
+def _element_offset(x: TensorBase, key: Any) -> int | None:
+    """Return where in the storage the one element lies that numbers for all dimensions mean; None for other keys."""
     if key.__class__ is not tuple or len(key) != x._array.ndim:
         return None
     offset: int = x._offset or 0
@@ -248,8 +259,8 @@ def _element_offset(x: Any, key: Any) -> int | None:
     return offset
 
 
-def _set_element(x: Any, key: Any, offset: int, value: Any, unnamed: bool) -> None:
-    """One element, written from a 0-d tensor: the step of every loop over elements, so without a view and with few calls."""
+def _set_element(x: TensorBase, key: int | tuple[int, ...], offset: int, value: TensorBase, unnamed: bool) -> None:
+    """Write one element from a 0-d tensor: the step of every loop over elements, so without a view and few calls."""
     array, storage, source = x._array, x._storage, value._storage
     if source is storage and value._offset == offset:
         return  # the last step of `x[i] += v`
@@ -268,8 +279,9 @@ def _set_element(x: Any, key: Any, offset: int, value: Any, unnamed: bool) -> No
         window: Window = offset
         if before is None or before.whole[1] is not array.dtype:
             window = window_of(getitem(x, key))  # not yet seen in parts; or the real part of a complex number
-        if (unnamed and getrefcount(source) + getrefcount(writer) <= NOBODYS and value._offset is None and source.root is None
-                and writer.hooks is None and writer.written is None):  # is_nobodys(value), without the call
+        if (unnamed and getrefcount(source) + getrefcount(writer) <= NOBODYS and value._offset is None
+                and source.root is None and writer.hooks is None
+                and writer.written is None):  # is_nobodys(value), without the call
             node = writer
             node.order = next_order()
         else:
@@ -288,36 +300,37 @@ def _set_element(x: Any, key: Any, offset: int, value: Any, unnamed: bool) -> No
     array[key] = value._array
 
 
-def _is_slice(value: Any, x: Any, key: slice) -> bool:
+def _is_slice(value: TensorBase, x: TensorBase, key: slice) -> bool:
     """Whether `value` is `x[key]`: the same window on the same storage."""
     v, array = value._array, x._array
     if value._offset is None or not array.ndim or v.ndim != array.ndim:
         return False
     start, stop, step = key.indices(len(array))
-    return (start < stop and step > 0 and value._offset == (x._offset or 0) + start * array.strides[0] and v.dtype is array.dtype
-            and len(v) == (stop - start + step - 1) // step and v.shape[1:] == array.shape[1:]
-            and v.strides == (array.strides[0] * step, *array.strides[1:]))
+    return (start < stop and step > 0 and value._offset == (x._offset or 0) + start * array.strides[0]
+            and v.dtype is array.dtype and len(v) == (stop - start + step - 1) // step
+            and v.shape[1:] == array.shape[1:] and v.strides == (array.strides[0] * step, *array.strides[1:]))
 
 
-def _is_same_window(a: Any, b: Any) -> bool:
-    return ((a._offset or 0) == (b._offset or 0) and a._array.shape == b._array.shape and a._array.strides == b._array.strides
-            and a._array.dtype is b._array.dtype)
+def _is_same_window(a: TensorBase, b: TensorBase) -> bool:
+    return ((a._offset or 0) == (b._offset or 0) and a._array.shape == b._array.shape
+            and a._array.strides == b._array.strides and a._array.dtype is b._array.dtype)
 
 
-def copy_(x: Any, src: Any, non_blocking: bool = False) -> Any:
-    """Overwrites `x` with `src`, which is broadcast and cast to fit."""
+def copy_(x: AnyTensor, src: Any, non_blocking: bool = False) -> AnyTensor:
+    """Overwrite `x` with `src`, which is broadcast and cast to fit."""
     return put(x, None, src, "copy_")
 
 
-def fill_(x: Any, value: Any) -> Any:
-    """Overwrites every element with one value."""
+def fill_(x: AnyTensor, value: Any) -> AnyTensor:
+    """Overwrite every element with one value."""
     if isinstance(value, TensorBase) and value._array.ndim:
-        raise ShapeError(f"fill_: the value must be a number or a 0-d tensor, not of shape {value._array.shape}", fix="x.copy_(value)")
+        raise ShapeError(f"fill_: the value must be a number or a 0-d tensor, not of shape {value._array.shape}",
+                         fix="x.copy_(value)")
     put(_not_repeated(x), None, value, "fill_")
     return x
 
 
-def zero_(x: Any) -> Any:
+def zero_(x: AnyTensor) -> AnyTensor:
     put(_not_repeated(x), None, 0, "zero_")
     return x
 
@@ -326,14 +339,17 @@ def _not_repeated(x: Any) -> Any:
     """The part of a tensor that `expand` repeated: what is the same for all elements can be written into that."""
     if not isinstance(x, TensorBase) or x._offset is None or 0 not in x._array.strides:
         return x
-    return view(x, tuple(n if t else min(n, 1) for n, t in zip(x._array.shape, x._array.strides)), x._array.strides, x._offset, x._array.dtype)
+    array = x._array
+    shape = tuple(n if t else min(n, 1) for n, t in zip(array.shape, array.strides))
+    return view(x, shape, array.strides, x._offset, array.dtype)
 
 
-def copy_into(out: Any, result: Any) -> Any:
-    """What `out=` does for operations that have no in-place form of their own."""
+def copy_into(out: AnyTensor, result: TensorBase) -> AnyTensor:
+    """Write a result into `out`, for operations that have no in-place form of their own."""
     check_writable(out, "out")
     if out._array.shape != result._array.shape:
-        raise ShapeError(f"out: a result of shape {result._array.shape} cannot be written into shape {out._array.shape}",
+        raise ShapeError(f"out: a result of shape {result._array.shape} cannot be written "
+                         f"into shape {out._array.shape}",
                          fix="out=mutagrad.empty_like(...) of the result's shape")
     check_cast("out", result._array.dtype, out._array.dtype)
     return put(out, None, result, "out")

@@ -1,4 +1,4 @@
-"""What a program sees of a tensor's history: whether it is a leaf, what wrote it, its gradient, its data without history."""
+"""What a program sees of a tensor's history: whether it is a leaf, what wrote it, its gradient, its bare data."""
 from __future__ import annotations
 
 from typing import Any, TypeVar
@@ -25,7 +25,7 @@ class ViewOfLeaf:
         return "ViewBackward0"
 
     @property
-    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+    def next_functions(self) -> tuple[tuple[Leaf, int], ...]:
         return ((self.leaf, 0),)
 
     def __repr__(self) -> str:
@@ -33,25 +33,27 @@ class ViewOfLeaf:
 
 
 def requires_grad_(tensor: AnyTensor, requires_grad: bool = True) -> AnyTensor:
-    """Makes this a leaf, whose `.grad` will be the derivative with respect to the value it has now."""
+    """Make this a leaf, whose `.grad` will be the derivative with respect to the value it has now."""
     storage = tensor._storage
     if requires_grad.__class__ is not bool:
-        raise BadArgument(f"requires_grad: must be True or False, not {type(requires_grad).__name__}", why=f"got {requires_grad!r}",
-                          fix="x.requires_grad_(True)")
+        raise BadArgument(f"requires_grad: must be True or False, not {type(requires_grad).__name__}",
+                          why=f"got {requires_grad!r}", fix="x.requires_grad_(True)")
     if requires_grad:
         if storage.writer is None:
             if tensor._array.dtype.kind not in "fcV":
-                raise DTypeError(f"requires_grad: only floating point and complex tensors have gradients, this one is {of_array(tensor._array.dtype).name}",
-                                 why="an integer or boolean cannot change by a little", fix="x.float().requires_grad_()")
+                raise DTypeError("requires_grad: only floating point and complex tensors have gradients, "
+                                 f"this one is {of_array(tensor._array.dtype).name}",
+                                 why="an integer or boolean cannot change by a little",
+                                 fix="x.float().requires_grad_()")
             check_separate(tensor, "requires_grad")
-            if tensor._offset is not None or storage.root is not None:  # memory that others see, too: a history of its own
+            if tensor._offset is not None or storage.root is not None:  # others see it, too: a history of its own
                 storage, tensor._offset = part_history(tensor, linked=True)
                 tensor._storage = storage
             storage.writer = storage.leaf = Leaf(tensor)
     elif storage.writer is not None:
         if not is_leaf(tensor):
-            raise GradientError("requires_grad: only leaves can stop requiring a gradient, and this tensor was computed",
-                                fix="y = x.detach()")
+            raise GradientError("requires_grad: only leaves can stop requiring a gradient, "
+                                "and this tensor was computed", fix="y = x.detach()")
         storage.writer = storage.leaf = None
     return tensor
 
@@ -63,7 +65,7 @@ def is_leaf(tensor: TensorBase) -> bool:
 
 
 def grad_fn(tensor: TensorBase) -> Any:
-    """The latest write to this tensor's storage; for a view of a leaf, a stand-in that leads to the leaf."""
+    """Return the latest write to this tensor's storage; for a view of a leaf, a stand-in that leads to the leaf."""
     writer = tensor._storage.writer
     if is_leaf(tensor):
         return None
@@ -73,41 +75,46 @@ def grad_fn(tensor: TensorBase) -> Any:
 
 
 def output_nr(tensor: TensorBase) -> int:
-    """Which of the results of its `grad_fn` this is."""
+    """Return which of the results of its `grad_fn` this is."""
     writer = tensor._storage.writer
     return writer.saved if isinstance(writer, Node) and writer.op is OUTPUT else 0
 
 
-def set_grad(tensor: TensorBase, value: Any) -> None:
-    """`x.grad = value`, which must fit."""
+def set_grad(tensor: TensorBase, value: TensorBase | None) -> None:
+    """Do `x.grad = value`, which must fit."""
     if value is not None and not isinstance(value, TensorBase):
-        raise BadArgument(f"grad: a gradient must be a tensor or None, not {type(value).__name__}", fix="x.grad = mutagrad.zeros_like(x)")
+        raise BadArgument(f"grad: a gradient must be a tensor or None, not {type(value).__name__}",
+                          fix="x.grad = mutagrad.zeros_like(x)")
     if value is tensor:
         raise GradientError("grad: a tensor cannot be its own gradient", fix="x.grad = x.detach().clone()")
     if value is not None and (value._array.shape != tensor._array.shape or value._array.dtype != tensor._array.dtype):
-        raise ShapeError(f"grad: a tensor of type {of_array(tensor._array.dtype)} and shape {tensor._array.shape} cannot have "
-                         f"{of_array(value._array.dtype)} of shape {value._array.shape} as its gradient",
+        raise ShapeError(f"grad: a tensor of type {of_array(tensor._array.dtype)} and shape {tensor._array.shape} "
+                         f"cannot have {of_array(value._array.dtype)} of shape {value._array.shape} as its gradient",
                          why="the two must agree in shape and type", fix="x.grad = mutagrad.zeros_like(x)")
     tensor._grad = value
 
 
 def detach_(tensor: AnyTensor) -> AnyTensor:
-    """Cuts the tensor off its history: from now on it is a constant."""
+    """Cut the tensor off its history: from now on it is a constant."""
     tensor._storage = another_history(tensor)
     return tensor
 
 
-def set_data(tensor: TensorBase, other: Any) -> None:
-    """Points a tensor at the memory of another; a computed one keeps its history, so gradients pass as if it had these values."""
+def set_data(tensor: TensorBase, other: TensorBase) -> None:
+    """Point a tensor at the memory of another; a computed one keeps its history, through which gradients still pass."""
     writer = tensor._storage.writer
     if not isinstance(other, TensorBase):
         raise BadData(f"data: cannot be set to {type(other).__name__}", fix="x.data = y.data")
     if writer is not None and of_array(other._array.dtype).category < FLOAT:
-        raise BadData(f"data: cannot be set to {type(other).__name__} of {of_array(other._array.dtype)}", fix="x.data = y.data, of a floating point type")
+        raise BadData(f"data: cannot be set to {type(other).__name__} of {of_array(other._array.dtype)}",
+                      fix="x.data = y.data, of a floating point type")
     was_leaf = writer is not None and is_leaf(tensor)
-    if writer is not None and not was_leaf and (tensor._offset is not None or other._offset is not None or tensor._array.shape != other._array.shape):
-        raise NotSupported("data: cannot be set on a tensor that was computed as a view, or to a view, or to another shape",
-                           why="its history is that of all the memory it is a window on", fix="x.data.copy_(y), or x.detach() first")
+    if writer is not None and not was_leaf and (tensor._offset is not None or other._offset is not None
+                                                or tensor._array.shape != other._array.shape):
+        raise NotSupported("data: cannot be set on a tensor that was computed as a view, "
+                           "or to a view, or to another shape",
+                           why="its history is that of all the memory it is a window on",
+                           fix="x.data.copy_(y), or x.detach() first")
     if was_leaf:
         tensor._storage, tensor._offset = part_history(other, linked=False)
         tensor._array = other._array

@@ -1,7 +1,7 @@
 """A loss that is nan: what `backward()` does about it, and where the first nan was made.
 
-PyTorch's programs go on with a nan loss, so this does too. But the graph knows at which line each value was computed, and holds many
-of the values: the oldest among them that is nan, or makes one, tells where it began.
+PyTorch's programs go on with a nan loss, so this does too. But the graph knows at which line each value was computed,
+and holds many of the values: the oldest among them that is nan, or makes one, tells where it began.
 """
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..arrays.numpy import silently
 from ..base.errors import BadSeed
 from ..base.modes import mode
 from ..base.provenance import describe, here, line_number
-from .graph import Leaf, Node
+from .graph import Leaf, Node, Writer
 
 WALKED = 200_000  # how many nodes are looked at, at most: those nearest to the loss
 
@@ -23,11 +23,11 @@ class NanWarning(UserWarning):
     """A derivative was asked for of something that is nan."""
 
 
-_warned: set[Any] = set()  # lines that were warned about
+_warned: set[tuple[str, int]] = set()  # lines that were warned about
 
 
-def nan_found(what: str, writer: Any) -> None:
-    """Warns, once for each line of the program, or raises, as `set_nan_policy` says."""
+def nan_found(what: str, writer: Writer | None) -> None:
+    """Warn, once for each line of the program, or raise, as `set_nan_policy` says."""
     policy = mode.now.nan_policy
     if policy == "ignore":
         return
@@ -44,14 +44,15 @@ def nan_found(what: str, writer: Any) -> None:
     warnings.warn_explicit(str(error), NanWarning, *line)
 
 
-def origin(writer: Any) -> str:
-    """Where the first nan was made that led to what `writer` wrote, as far as its history still knows."""
+def origin(writer: Writer | None) -> str:
+    """Return where the first nan was made that led to what `writer` wrote, as far as its history still knows."""
     if not isinstance(writer, Node):
         return ""
     for node in _history(writer):
         maker, certain = silently(_maker, node)
         if isinstance(maker, Node):
-            return f"the first nan was {'made by' if certain else 'seen in'} {maker.op.name} at {describe(maker.where)}; "
+            what = "made by" if certain else "seen in"
+            return f"the first nan was {what} {maker.op.name} at {describe(maker.where)}; "
         if maker is not None:
             return f"{maker}, which {node.op.name} read at {describe(node.where)}, has nan in it; "
     return f"it was computed by {writer.op.name} at {describe(writer.where)}; "
@@ -68,14 +69,14 @@ def _history(writer: Node) -> list[Node]:
     return sorted(found, key=lambda node: -node.order)
 
 
-def _maker(node: Node) -> tuple[Any, bool]:
-    """What made a nan that this node has read (a node, or a word for a leaf or constant), or itself if it makes one; else None.
+def _maker(node: Node) -> tuple[Node | str | None, bool]:
+    """What made a nan that this node has read (a node, or a word for a leaf or constant), or itself if it makes one.
 
-    And whether that is certain, because all that it has read itself is known to be free of them.
+    None if neither. And whether that is certain, because all that it has read itself is known to be free of them.
     """
     if type(node.saved) is not tuple or not getattr(node.op, "pure", False):
         return None, False
-    known: dict[Any, Any] = dict(zip(node.op.saves, node.saved))
+    known: dict[tuple[str, int], Any] = dict(zip(node.op.saves, node.saved))
     for (kind, i), value in known.items():
         if kind == "input" and _has_nan(value):
             maker = node[i]
@@ -84,10 +85,11 @@ def _maker(node: Node) -> tuple[Any, bool]:
     return node if _has_nan(known.get(("out", 0))) or _has_nan(_result(node, known)) else None, certain
 
 
-def _result(node: Node, known: dict[Any, Any]) -> Any:
+def _result(node: Node, known: dict[tuple[str, int], Any]) -> Any:
     """What the operation computed, if everything that it read is known."""
     op = node.op
-    needed = [known.get(("input", i)) for i in range(len(op.inputs))] + [known.get(("setting", i)) for i in range(len(op.settings))]
+    needed = [known.get((kind, i)) for kind, names in (("input", op.inputs), ("setting", op.settings))
+              for i in range(len(names))]
     if op.forward is None or any(value is None for value in needed):
         return None
     try:
@@ -97,4 +99,5 @@ def _result(node: Node, known: dict[Any, Any]) -> Any:
 
 
 def _has_nan(value: Any) -> bool:
-    return value is not None and getattr(value, "dtype", None) is not None and value.dtype.kind in "fcV" and anywhere(np.isnan(value))
+    return (value is not None and getattr(value, "dtype", None) is not None and value.dtype.kind in "fcV"
+            and anywhere(np.isnan(value)))

@@ -40,7 +40,7 @@ PLAIN = frozenset({float, int, bool, complex, type(None)})
 
 
 def number(value: Any) -> Any:
-    """A setting as Python's number: that of a 0-d tensor, by value, so that a later write to it changes nothing."""
+    """Return a setting as Python's number: that of a 0-d tensor by value, so that a later write changes nothing."""
     if value.__class__ in PLAIN:
         return value
     if isinstance(value, (TensorBase, np.generic, np.ndarray)):
@@ -57,7 +57,7 @@ def number(value: Any) -> Any:
 
 
 def whole_number(value: Any, name: str, what: str) -> int:
-    """An argument that must be an integer."""
+    """Return an argument that must be an integer; raise where it is none."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise BadArgument(f"{name}: {what} must be an integer, not {type(value).__name__}", why=f"got {value!r}",
                           fix=f"{what}=2")
@@ -65,7 +65,7 @@ def whole_number(value: Any, name: str, what: str) -> int:
 
 
 def check_lost(value: Any) -> None:
-    """Raises if taking the value of this tensor would lose a gradient. Unrecorded, there is none to lose."""
+    """Raise if taking the value of this tensor would lose a gradient. Unrecorded, there is none to lose."""
     if isinstance(value, TensorBase) and value._storage.writer is not None and mode.grad:
         function, name = argument_of(value)
         said = name or "what it computes with"
@@ -75,12 +75,12 @@ def check_lost(value: Any) -> None:
 
 
 def taken_here() -> bool:
-    """Whether it is this package that asks Python or NumPy for the value of a tensor; the user may do as they like."""
+    """Return whether it is this package that asks Python or NumPy for a tensor's value; users may do as they like."""
     return next(_our_frames(sys._getframe(2)), None) is not None
 
 
 def check_taken(tensor: TensorBase) -> None:
-    """Raises if this package is about to lose the gradient of a tensor: to be called by what Python and NumPy call."""
+    """Raise if this package is about to lose the gradient of a tensor: to be called by what Python and NumPy call."""
     if tensor._storage.writer is not None and next(_our_frames(sys._getframe(2)), None) is not None:
         check_lost(tensor)
 
@@ -98,7 +98,7 @@ def _our_frames(frame: FrameType | None) -> Iterator[FrameType]:
 
 
 def argument_of(value: Any) -> tuple[str, str]:
-    """The function that the user called with this value, and the argument's name: the outermost of ours that has it.
+    """Return the function that the user called with this value, the outermost of ours that has it, and the argument.
 
     If none has, because it was computed from an argument, the outermost of all, without a name.
     """

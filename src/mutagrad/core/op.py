@@ -1,8 +1,8 @@
 """What an operation is: a forward and one derivative rule for each input.
 
-A rule's parameters name what it needs, and only that is saved: an input, `out`, a setting, or `x_shape` for the shape of
-x alone; `g` is the incoming adjoint. A rule runs on raw arrays in an ordinary sweep and on tensors in a recorded one;
-`xp` holds the operations by name for whichever it is.
+A rule's parameters name what it needs, and only that is saved: an input, `out`, a setting, or `x_shape` for the shape
+of x alone; `g` is the incoming adjoint. A rule runs on raw arrays in an ordinary sweep and on tensors in a recorded
+one; `xp` holds the operations by name for whichever it is.
 """
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ..arrays.kinds import IN_USE, kind_of
 from ..base.errors import GradientError
 from ..base.provenance import OURS
 from .factory import SCOPE
+from .graph import Adjoint
 
 Rule = Callable[..., Any]
 
@@ -25,12 +26,12 @@ RECORDED = SimpleNamespace()  # `xp` for tensors: every operation's function, by
 TABLE: dict[str, Op] = {}
 
 
-def same(g: Any) -> Any:
-    """The rule of an input that is passed through unchanged; `x += y` is an accumulating write because add's is this."""
+def same(g: Adjoint) -> Adjoint:
+    """The rule of an input that is passed through unchanged; as add's is this, `x += y` is an accumulating write."""
     return g
 
 
-def zero(xp: Any, g: Any) -> Any:
+def zero(xp: SimpleNamespace, g: Adjoint) -> Any:
     """The rule of an input that the result does not depend on almost everywhere, such as floor's."""
     return xp.zeros_like(g)
 
@@ -42,14 +43,14 @@ class Op:
     `needed` which inputs' rules want it.
     """
 
-    __slots__ = ("name", "forward", "inputs", "settings", "rules", "saves", "needed", "reverse", "frees", "adds", "promotes",
-                 "conjugate", "threaded", "widened", "into", "function", "declared", "numbers")
+    __slots__ = ("name", "forward", "inputs", "settings", "rules", "saves", "needed", "reverse", "frees", "adds",
+                 "promotes", "conjugate", "threaded", "widened", "into", "function", "declared", "numbers")
     pure = True  # its reverse runs no code of the user's, and may be computed again
-    reverse: Any
-    conjugate: Any
-    threaded: Any
-    widened: Any
-    function: Any
+    reverse: Callable[..., Any]
+    conjugate: Op
+    threaded: Op
+    widened: Op
+    function: Callable[..., Any]
 
     def __init__(self, name: str, forward: Callable[..., Any] | None, inputs: Sequence[str], settings: Sequence[str],
                  rules: dict[str, Rule | None], promotes: str = "", into: bool = False) -> None:
@@ -90,18 +91,19 @@ class Op:
             return "setting", self.settings.index(parameter)
         if parameter.endswith("_shape") and parameter[:-6] in self.inputs:
             return "shape", self.inputs.index(parameter[:-6])
-        raise TypeError(f"{self.name}: a rule asks for {parameter!r}, which is none of {self.inputs + self.settings}, out, g, xp")
+        raise TypeError(f"{self.name}: a rule asks for {parameter!r}, "
+                        f"which is none of {self.inputs + self.settings}, out, g, xp")
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
 
 
-# How to make the forms of a declared operation for complex results, for large arrays and for short floats; core/codegen.py knows.
+# How to make the forms of a declared operation for complex results, large arrays and short floats; codegen.py knows.
 VARIANTS: dict[str, Callable[[Op], Op]] = {}
 
 
 def variant(op: Op, dtype: Any) -> Op:
-    """The form of an operation whose rules are right for results of this array type."""
+    """Return the form of an operation whose rules are right for results of this array type."""
     return op.conjugate if dtype.kind == "c" else op.widened if dtype.char in SHORT else op
 
 
@@ -109,8 +111,9 @@ ABOUT_TYPES = {"cast_float", "nextafter"}  # operations that depend on the very 
 
 
 def forward_for(op: Op, dtype: Any) -> Any:
-    """The forward for arrays of this type: what is not NumPy's own computes short floats in float32."""
-    return in_single(op.forward, dtype) if dtype.char in SHORT and not op.into and op.name not in ABOUT_TYPES else op.forward
+    """Return the forward for arrays of this type: what is not NumPy's own computes short floats in float32."""
+    in_float32 = dtype.char in SHORT and not op.into and op.name not in ABOUT_TYPES
+    return in_single(op.forward, dtype) if in_float32 else op.forward
 
 
 def parameters(rule: Rule) -> tuple[str, ...]:
@@ -152,13 +155,14 @@ _factories: dict[str, Any] = {}
 
 
 def define(source: str, name: str, **closure: Any) -> Any:
-    """Defines the generated function `call` so that tracebacks show it and provenance skips it.
+    """Define the generated function `call` so that tracebacks show it and provenance skips it.
 
     `closure` is what differs between operations; everything else the generated code names is in SCOPE, which all share.
     Operations of one form have the same source, which is compiled once.
     """
     if source not in _factories:
-        lines = [f"def build({', '.join(closure)}):", *(f"    {line}" for line in source.splitlines()), "    return call"]
+        body = (f"    {line}" for line in source.splitlines())
+        lines = [f"def build({', '.join(closure)}):", *body, "    return call"]
         filename = f"<mutagrad generated {len(_factories)}>"
         OURS.add(filename)
         text = "\n".join(lines) + "\n"
@@ -175,7 +179,7 @@ _deferred: dict[tuple[Op, str], tuple[Any, Callable[[], str]]] = {}
 
 
 def define_later(source: Callable[[], str], name: str, arguments: Sequence[str], out: bool, **closure: Any) -> Any:
-    """A function whose source is generated when it is first called; it then has the code that `define` would give it."""
+    """Return a function whose source is generated when it is first called; it then has the code that `define` gives."""
     given = ", ".join(arguments)
     head, settings = (f"def call({given}, *, out=None):", "{'out': out}") if out else (f"def call({given}):", "{}")
     body = f"    return first_call(({', '.join(closure)},), ({given},), {settings}, {name[-1] == '_'})"
@@ -189,7 +193,7 @@ def generated(op: Op, name: str) -> str:
     return _deferred[op, name][1]()
 
 
-def _first_call(closure: tuple[Any, ...], arguments: Any, settings: Any, in_place: bool) -> Any:
+def _first_call(closure: tuple[Any, ...], arguments: tuple[Any, ...], settings: dict[str, Any], in_place: bool) -> Any:
     op = closure[0]
     name = op.name + "_" * in_place
     function, source = _deferred[op, name]
@@ -202,7 +206,7 @@ SCOPE["first_call"] = _first_call
 
 
 def register(op: Op, raw: Callable[..., Any] | None, function: Any) -> Any:
-    """Enters an operation into the table, and into `xp` under both its forms."""
+    """Enter an operation into the table, and into `xp` under both its forms."""
     if op.name in TABLE:
         raise ValueError(f"operation {op.name!r} is declared twice")
     TABLE[op.name] = op
@@ -214,9 +218,9 @@ def register(op: Op, raw: Callable[..., Any] | None, function: Any) -> Any:
 def kernel(name: str, kind: type = np.ndarray) -> Callable[[Kernel], Kernel]:
     """Return a decorator that makes a function the way in which an operation is computed for one kind of array.
 
-    What the operation was declared with stays as what it means, for kinds that have no kernel of it. So a kernel may be impure, or written
-    for speed, or in another language; it takes the same arguments, and may return NotImplemented for those that it is not for. `name` is
-    that of a declared operation, or of another function in `xp`.
+    What the operation was declared with stays as what it means, for kinds that have no kernel of it. So a kernel may be
+    impure, or written for speed, or in another language; it takes the same arguments, and may return NotImplemented for
+    those that it is not for. `name` is that of a declared operation, or of another function in `xp`.
     """
     op = TABLE.get(name)
     declared = KERNELS.get(name)
@@ -233,7 +237,8 @@ def kernel(name: str, kind: type = np.ndarray) -> Callable[[Kernel], Kernel]:
 
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
-KERNELS: dict[str, dict[type | None, Callable[..., Any]]] = {}  # by operation and kind of array; None: what it was declared with
+# By operation and kind of array; None: what it was declared with.
+KERNELS: dict[str, dict[type | None, Callable[..., Any]]] = {}
 
 
 def _choosing(kernels: dict[type | None, Callable[..., Any]]) -> Callable[..., Any]:

@@ -1,7 +1,8 @@
 """Who else can see a value, told by its reference count.
 
-How many references mean "nobody" differs between interpreters, so it is measured, once, here. It is asked where the value is used
-and not in a function of its own, since how a call counts its arguments can change while a program runs, by a debugger for example.
+How many references mean "nobody" differs between interpreters, so it is measured, once, here. It is asked where the
+value is used and not in a function of its own, since how a call counts its arguments can change while a program runs,
+by a debugger for example.
 """
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def _references_to_sole() -> int:
 SOLE = _references_to_sole()
 
 
-def _result() -> Any:
+def _result() -> TensorBase:
     """A tensor that is the whole result of an operation."""
     value = TensorBase()
     value._storage, value._offset = new_storage(np.zeros(1)), None
@@ -37,7 +38,7 @@ SOLE_STORAGE = getrefcount(_RESULT._storage)  # references to the storage of a t
 
 
 def _unnamed() -> tuple[int, frozenset[int]]:
-    """How many references a value has inside `__setitem__` when it has no name outside, and the instructions that call it.
+    """How many references a value has inside `__setitem__` when it has no name outside, and what instructions call it.
 
     The first is -1 if a value that has a name has no more.
     """
@@ -56,15 +57,16 @@ def _unnamed() -> tuple[int, frozenset[int]]:
     return counts[0] if counts[0] == counts[1] < counts[2] else -1, frozenset(instructions)
 
 
-# In `y[i] = a + b` the sum has no name: nobody can ever see it but y. Its node can then *be* the write to y[i], which halves
-# the nodes of every loop that fills a buffer. Interpreters that do not count references from the stack cannot tell; there
-# it is never taken to be unnamed. Only an assignment holds the value on the stack: in `y.__setitem__(*arguments)`, or called by
-# anything that is not Python, the one reference may be that of a tuple which lives on.
+# In `y[i] = a + b` the sum has no name: nobody can ever see it but y. Its node can then *be* the write to y[i], which
+# halves the nodes of every loop that fills a buffer. Interpreters that do not count references from the stack cannot
+# tell; there it is never taken to be unnamed. Only an assignment holds the value on the stack: in
+# `y.__setitem__(*arguments)`, or called by anything that is not Python, the one reference may be that of a tuple which
+# lives on.
 UNNAMED, ASSIGNS = _unnamed()
 NOBODYS = 0
 
 
-def is_nobodys(value: Any) -> bool:
+def is_nobodys(value: TensorBase) -> bool:
     """Return whether an unnamed value is the whole result of an operation that nothing else refers to."""
     source = value._storage
     writer = source.writer

@@ -8,6 +8,7 @@ from ..arrays import np
 from ..arrays.bfloat16 import SHORT
 from ..arrays.numpy import constant
 from ..base.errors import BadArgument, DTypeError, MutagradError, OutOfMemory, ShapeError
+from ..base.operands import Array
 from ..base.sockets import socket
 from .dtypes import COMPLEX, FLOAT, dtype, get_default_dtype, of_array, result_dtype, scalar_dtype
 from .factory import SCOPE
@@ -27,7 +28,7 @@ SCALAR_OPERAND._offset = None
 
 
 def as_operand(value: Any, op_name: str) -> Any:
-    """A tensor or Python number out of what can stand beside a tensor in an expression."""
+    """Return a tensor or Python number out of what can stand beside a tensor in an expression."""
     if isinstance(value, (TensorBase, bool, int, float, complex)):
         return value.item() if isinstance(value, np.generic) else value
     if isinstance(value, np.generic):
@@ -39,26 +40,32 @@ def as_operand(value: Any, op_name: str) -> Any:
 
 
 # Which method of its second operand Python asks when an operator's first one has no answer.
-_REFLECTED = {"add": "__radd__", "sub": "__rsub__", "mul": "__rmul__", "div": "__rtruediv__", "floor_divide": "__rfloordiv__", "remainder": "__rmod__",
-              "pow": "__rpow__", "matmul": "__rmatmul__", "bitwise_and": "__rand__", "bitwise_or": "__ror__", "bitwise_xor": "__rxor__",
-              "bitwise_left_shift": "__rlshift__", "bitwise_right_shift": "__rrshift__", "lt": "__gt__", "le": "__ge__", "gt": "__lt__", "ge": "__le__"}
+_REFLECTED = {"add": "__radd__", "sub": "__rsub__", "mul": "__rmul__", "div": "__rtruediv__",
+              "floor_divide": "__rfloordiv__", "remainder": "__rmod__", "pow": "__rpow__", "matmul": "__rmatmul__",
+              "bitwise_and": "__rand__", "bitwise_or": "__ror__", "bitwise_xor": "__rxor__",
+              "bitwise_left_shift": "__rlshift__", "bitwise_right_shift": "__rrshift__",
+              "lt": "__gt__", "le": "__ge__", "gt": "__lt__", "ge": "__le__"}
 
 
 def answered(op: Op, operands: tuple[Any, ...], error: Exception) -> Any:
-    """What an operand of a foreign class makes of the operation, by `__torch_function__` or as Python asks it; else the error stands."""
+    """Return what an operand of a foreign class makes of the operation, or raise the error.
+
+    It is asked by `__torch_function__`, or as Python asks it.
+    """
     for value in operands:
         if not isinstance(value, TensorBase) and hasattr(type(value), "__torch_function__"):
             return socket("torch_function").asked_late(op.function, operands, error)
     kind, name = type(operands[-1]), _REFLECTED.get(op.name, "")
-    if len(operands) == 2 and isinstance(operands[0], TensorBase) and kind.__module__ != "builtins" and any(name in vars(base) for base in kind.__mro__):
+    if (len(operands) == 2 and isinstance(operands[0], TensorBase) and kind.__module__ != "builtins"
+            and any(name in vars(base) for base in kind.__mro__)):
         answer = getattr(kind, name)(operands[1], operands[0])
         if answer is not NotImplemented:
             return answer
     raise error from None
 
 
-def operand_dtype(operands: Sequence[Any]) -> dtype:
-    """What PyTorch computes these operands in."""
+def operand_dtype(operands: Sequence[TensorBase | complex]) -> dtype:
+    """Return the type that PyTorch computes these operands in."""
     groups: tuple[list[dtype], list[dtype], list[dtype]] = ([], [], [])
     for v in operands:
         if isinstance(v, TensorBase):
@@ -69,14 +76,15 @@ def operand_dtype(operands: Sequence[Any]) -> dtype:
 
 
 def promote(op: Op, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Tensors (or SCALAR_OPERAND) and then arrays of one type, for the arguments of an elementwise operation."""
+    """Return tensors (or SCALAR_OPERAND) and then arrays of one type, for the arguments of an elementwise operation."""
     operands = [as_operand(v, op.name) for v in arguments]
     free = 1 if op.promotes == "mask" else 0
     common = operand_dtype(operands[free:])
     if op.promotes == "float" and common.category < FLOAT:
         common = get_default_dtype()
     if op.promotes == "real" and common.category == COMPLEX:
-        raise DTypeError(f"{op.name}: not defined for {common.name}", why="complex numbers have no order", fix="x.abs() or x.real first")
+        raise DTypeError(f"{op.name}: not defined for {common.name}", why="complex numbers have no order",
+                         fix="x.abs() or x.real first")
     wide = common.array_type.char in SHORT and op.forward in EXACT
     tensors, arrays = [], []
     for k, v in enumerate(operands):
@@ -92,13 +100,14 @@ def promote(op: Op, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     return (*tensors, *arrays)
 
 
-# Of a short tensor and a number these take the number as it is, as in PyTorch, and round the result: in float16 1e-8 is 0 and 1e5 infinite.
+# Of a short tensor and a number these take the number as it is, as in PyTorch, and round the result: in float16 1e-8
+# is 0 and 1e5 infinite.
 EXACT = {np.multiply, np.true_divide}
 _SINGLE = np.dtype(np.float32)
 
 
-def dtype_error(op: Op, arrays: Sequence[Any], error: TypeError) -> Exception:
-    """What NumPy's TypeError means: it has no such operation for these types. One of ours says itself what it means."""
+def dtype_error(op: Op, arrays: Sequence[Array], error: TypeError) -> Exception:
+    """Return what NumPy's TypeError means: it has no such operation for these types. One of ours stands as it is."""
     if isinstance(error, MutagradError):
         return error
     names = " and ".join(of_array(a.dtype).name for a in arrays)
@@ -106,19 +115,21 @@ def dtype_error(op: Op, arrays: Sequence[Any], error: TypeError) -> Exception:
     return DTypeError(f"{op.name}: not defined for {names}", fix=instead)
 
 
-def shape_error(op: Op, arrays: tuple[Any, ...], error: ValueError) -> Exception:
+def shape_error(op: Op, arrays: Sequence[Array], error: ValueError) -> Exception:
     shapes = " and ".join(str(a.shape) for a in arrays)
     try:
         np.broadcast_shapes(*(a.shape for a in arrays))
     except ValueError:
         return ShapeError(f"{op.name}: shapes {shapes} do not broadcast",
-                          why="counted from the right, sizes must be equal or one of them 1", fix=_broadcast_fix(arrays))
-    if "maximum" in str(error).lower():  # "... allowed size", "... possible size": NumPy raises this where not even the count of bytes is a number
+                          why="counted from the right, sizes must be equal or one of them 1",
+                          fix=_broadcast_fix(arrays))
+    # "... allowed size", "... possible size": NumPy raises this where not even the count of bytes is a number.
+    if "maximum" in str(error).lower():
         return OutOfMemory.found_by(op.name, error)
     return ShapeError(f"{op.name}: shapes {shapes} do not fit", why=str(error))
 
 
-def _broadcast_fix(arrays: tuple[Any, ...]) -> str:
+def _broadcast_fix(arrays: Sequence[Array]) -> str:
     first, last = arrays[0].shape, arrays[-1].shape
     if first and last and first[0] == last[0] and len(first) != len(last):
         shorter = min(first, last, key=len)

@@ -1,8 +1,9 @@
 """The shape of a tensor as a program sees it."""
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import prod
-from typing import Any
+from typing import Any, SupportsIndex
 
 from ..base.errors import BadArgument
 from ..base.package_name import called
@@ -10,12 +11,13 @@ from ..base.package_name import called
 
 def as_int(value: Any, name: str) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise BadArgument(f"{name}: expects an integer, got {type(value).__name__}", why=f"it was {value!r}", fix="int(n)")
+        raise BadArgument(f"{name}: expects an integer, got {type(value).__name__}", why=f"it was {value!r}",
+                          fix="int(n)")
     return int(value.__index__())
 
 
 def sizes(arguments: tuple[Any, ...], name: str = "size") -> tuple[int, ...]:
-    """Sizes given one by one or as one sequence: `x.view(2, 3)`, `x.view((2, 3))`."""
+    """Return sizes that are given one by one or as one sequence: `x.view(2, 3)`, `x.view((2, 3))`."""
     if len(arguments) == 1 and isinstance(arguments[0], (tuple, list)):
         arguments = tuple(arguments[0])
     return tuple(n if n.__class__ is int else as_int(n, name) for n in arguments)
@@ -30,7 +32,7 @@ class Size(tuple[int, ...]):
     __module__ = "mutagrad"
     __slots__ = ()
 
-    def __new__(cls, sizes: Any = ()) -> Size:
+    def __new__(cls, sizes: Iterable[SupportsIndex] = ()) -> Size:
         return tuple.__new__(cls, whole_sizes((tuple(sizes),), "Size"))
 
     def numel(self) -> int:
@@ -46,7 +48,7 @@ class Size(tuple[int, ...]):
     def __radd__(self, other: Any) -> Size:
         return Size(other + tuple(self)) if isinstance(other, tuple) else NotImplemented
 
-    def __mul__(self, times: Any) -> Size:
+    def __mul__(self, times: SupportsIndex) -> Size:
         return Size(tuple.__mul__(self, times))
 
     __rmul__ = __mul__

@@ -37,8 +37,8 @@ ndarray = np.ndarray
 class Storage:
     """A piece of memory: its buffer (always C-contiguous), version, latest writer, and ledger of saved values.
 
-    `detach()` gives a second history over the same memory: a Storage whose `root` is the first one, which keeps the version
-    and the ledger for both. `leaf` is where `x.grad` is reported, however often x has been written since.
+    `detach()` gives a second history over the same memory: a Storage whose `root` is the first one, which keeps the
+    version and the ledger for both. `leaf` is where `x.grad` is reported, however often x has been written since.
     """
 
     __slots__ = ("buffer", "writer", "version", "ledger", "root", "leaf")
@@ -52,13 +52,13 @@ class Storage:
     group: Storage | None = None
     origin: tuple[ref[Any], int, Storage] | None = None
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as its buffer, once for all the tensors that share it."""
         return _restored, (self.buffer,)
 
 
 class MadeInside(Storage):
-    """One that was made while arrays of another kind were on, by an operation on NumPy's own: it is not from outside of `level`."""
+    """One for a result of NumPy's arrays, made while another kind was on: it is not from outside of `level`."""
 
     __slots__ = ("level",)
 
@@ -67,14 +67,15 @@ class MadeInside(Storage):
 
 
 class Part(Storage):
-    """A history over part of the memory of its root, from byte `start` on, so that its adjoint is no larger than that part.
+    """A history over part of the memory of its root, from byte `start` on: its adjoint is no larger than that part.
 
-    Histories of one `group`, which is named by one of its storages (None: by itself), are linked: what is written to one with a
-    record is part of the others. See write.tell_aliases.
+    Histories of one `group`, which is named by one of its storages (None: by itself), are linked: what is written to
+    one with a record is part of the others. See write.tell_aliases.
     """
 
     __slots__ = ("start", "group", "origin", "__weakref__")
-    origin: tuple[ref[Any], int, Storage] | None  # of a view made in no_grad: of what it is a view of, writer, version and group
+    # Of a view made in no_grad: writer, version and group of what it is a view of.
+    origin: tuple[ref[Any], int, Storage] | None
 
 
 class TensorBase(Operand):
@@ -87,7 +88,7 @@ class TensorBase(Operand):
     _grad: TensorBase | None
 
 
-def new_storage(buffer: Any, root: Storage | None = None, start: int = 0) -> Storage:
+def new_storage(buffer: Array, root: Storage | None = None, start: int = 0) -> Storage:
     storage = Storage() if not start else _part(start, None)
     storage.buffer, storage.root = buffer, root
     storage.writer = storage.leaf = storage.ledger = None
@@ -102,13 +103,13 @@ def _part(start: int, group: Storage | None) -> Part:
 
 
 def another_history(tensor: TensorBase) -> Storage:
-    """A storage over the same buffer with a history of its own: what a detached tensor is a window on."""
+    """Return a storage over the same buffer with a history of its own: what a detached tensor is a window on."""
     storage = tensor._storage
     return new_storage(storage.buffer, storage.root or storage, storage.start)
 
 
 def unrecorded_view(storage: Storage) -> Storage:
-    """A storage for views made in no_grad: without history, but it knows what it would have had."""
+    """Return a storage for views made in no_grad: without history, but it knows what it would have had."""
     part = _part(storage.start, None)
     part.buffer, part.root = storage.buffer, storage.root or storage
     part.writer = part.leaf = part.ledger = None
@@ -117,7 +118,7 @@ def unrecorded_view(storage: Storage) -> Storage:
 
 
 def part_history(tensor: TensorBase, linked: bool) -> tuple[Part, int | None]:
-    """A history of its own for a window, entered among the aliases of its memory; and the window's offset there.
+    """Return a history of its own for a window, an alias of its memory from now on; and the window's offset there.
 
     It covers that window alone where that has no gaps, else all of the storage: an adjoint must have its strides.
     """
@@ -136,23 +137,24 @@ def part_history(tensor: TensorBase, linked: bool) -> tuple[Part, int | None]:
     return part, None if dense else tensor._offset
 
 
-def _restored(buffer: Any) -> Storage:
+def _restored(buffer: Array) -> Storage:
     """Unpickling gives an array a type object of its own, and types are compared by identity."""
     return new_storage(buffer.view(np.dtype(buffer.dtype.type)))
 
 
 def memory_of(tensor: TensorBase) -> Storage:
-    """The storage that keeps version and ledger: shared by a tensor and everything detached from it."""
+    """Return the storage that keeps version and ledger: shared by a tensor and everything detached from it."""
     return tensor._storage.root or tensor._storage
 
 
 def memory_offset(tensor: TensorBase) -> int:
-    """At which byte of that memory the tensor begins."""
+    """Return at which byte of that memory the tensor begins."""
     return tensor._storage.start + (tensor._offset or 0)
 
 
-# The bytes of a memory that a window touches: the first and the end; and, where they lie in a pattern that repeats every `pitch`
-# bytes, as a column's do, the first and the end within that. Pitch 0: no pattern, and the first and the end again.
+# The bytes of a memory that a window touches: the first and the end; and, where they lie in a pattern that repeats
+# every `pitch` bytes, as a column's do, the first and the end within that. Pitch 0: no pattern, and the first and the
+# end again.
 Span = tuple[int, int, int, int, int]
 
 
@@ -175,25 +177,31 @@ def span_of(tensor: TensorBase) -> Span:
 
 
 def window_extent(tensor: TensorBase) -> tuple[int, int]:
-    """The first byte of its memory that a tensor touches, and the first that it no longer does."""
+    """Return the first byte of its memory that a tensor touches, and the first that it no longer does."""
     return span_of(tensor)[:2]
 
 
-def within(low: int, array: Any, pitch: int) -> tuple[int, int]:
-    """Of an array whose first byte is `low`, the first byte and the end modulo `pitch`; the end is beyond where it wraps around."""
+def within(low: int, array: Array, pitch: int) -> tuple[int, int]:
+    """Return, of an array whose first byte is `low`, the first byte and the end modulo `pitch`.
+
+    The end is beyond `pitch` where the array wraps around.
+    """
     first = low % pitch if pitch else low
-    return first, first + array.itemsize + sum((n - 1) * abs(t) for n, t in zip(array.shape, array.strides) if pitch == 0 or t % pitch)
+    steps = ((n - 1) * abs(t) for n, t in zip(array.shape, array.strides) if pitch == 0 or t % pitch)
+    return first, first + array.itemsize + sum(steps)
 
 
-Record = tuple["ref[Any]", Any, Span]  # of a node, the slot of its saved values; of a storage, its array; and the bytes that it is about
+# Of a node, the slot of its saved values; of a storage, its array; and the bytes that it is about.
+Record = tuple["ref[Any]", Any, Span]
 
 
 class Places:
     """Records by the bytes that they are about.
 
-    Spans are grouped by their pitch. In a group, one of n bytes is filed under its level, the number of binary digits of n, and the
-    cell of 2**level bytes in which it begins; it ends in that cell or the next. So a write looks into a few cells of each level,
-    however many records there are: those of rows by where they lie, those of columns by where they lie within a row.
+    Spans are grouped by their pitch. In a group, one of n bytes is filed under its level, the number of binary digits
+    of n, and the cell of 2**level bytes in which it begins; it ends in that cell or the next. So a write looks into a
+    few cells of each level, however many records there are: those of rows by where they lie, those of columns by where
+    they lie within a row.
     """
 
     __slots__ = ("records", "levels", "count", "low", "high", "crowded")
@@ -230,8 +238,8 @@ class Places:
         if high > self.high:
             self.high = high
 
-    def near(self, low: int, high: int, array: Any) -> list[tuple[int, int, int]]:
-        """The cells in which records lie that may overlap the array at these bytes (None: all of them)."""
+    def near(self, low: int, high: int, array: Array | None) -> list[tuple[int, int, int]]:
+        """Return the cells in which records lie that may overlap the array at these bytes (None: all of them)."""
         found: list[tuple[int, int, int]] = []
         for pitch, levels in self.levels.items():
             first, end = (low, high) if not pitch else within(low, array, pitch) if array is not None else (0, pitch)
@@ -242,23 +250,24 @@ class Places:
                 if last - before > len(self.records):
                     found += [cell for cell in self.records if cell[:2] == (pitch, level)]
                 else:
-                    found += [(pitch, level, at) for at in range(before, last + 1) if (pitch, level, at) in self.records]
+                    found += [(pitch, level, at) for at in range(before, last + 1)
+                              if (pitch, level, at) in self.records]
         return found
 
     def all(self) -> list[Record]:
         return [record for cell in self.records.values() for record in cell]
 
-    def records_near(self, low: int, high: int, array: Any) -> list[Record]:
+    def records_near(self, low: int, high: int, array: Array | None) -> list[Record]:
         return [record for cell in self.near(low, high, array) for record in self.records[cell]]
 
 
-# A thread may write while another saves, or a sweep frees what was saved. Making a lock for every memory would cost as much as the rest
-# of its ledger, so they share these: that of a memory is number `id(memory) >> 4 & 63`.
+# A thread may write while another saves, or a sweep frees what was saved. Making a lock for every memory would cost as
+# much as the rest of its ledger, so they share these: that of a memory is number `id(memory) >> 4 & 63`.
 _LOCKS = [new_lock() for _ in range(64)]
 
 
 class Ledger(Places):
-    """Who must be told of a write to a memory: nodes that saved values of it, other histories over it, writers that we cannot see."""
+    """Who must be told of a write to a memory: nodes that saved values, other histories, writers that we cannot see."""
 
     __slots__ = ("exports", "aliases", "complete", "lock")
 
@@ -267,7 +276,8 @@ class Ledger(Places):
         self.exports: list[ref[Any]] | None = []  # None: memory that came from NumPy, which may write to it at any time
         self.aliases: Places | None = None
         self.complete = False  # the leaves among the aliases are part of the memory's own history
-        self.crowded, self.records, self.levels = 64, {}, {}  # as Places does, at half the cost: every result that is saved has one
+        # As Places does, at half the cost: every result that is saved has one.
+        self.crowded, self.records, self.levels = 64, {}, {}
         self.count, self.low, self.high = 0, 1 << 62, -1
 
     def exported(self) -> bool:
@@ -277,7 +287,7 @@ class Ledger(Places):
         return self.exports is None or bool(self.exports)
 
     def leaves(self) -> list[Part]:
-        """The aliases that are leaves."""
+        """Return the aliases that are leaves."""
         with self.lock:
             records = [] if self.aliases is None else self.aliases.all()
         found = [record[0]() for record in records]
@@ -287,11 +297,12 @@ class Ledger(Places):
 def has_aliases(memory: Storage, storage: Storage) -> bool:
     """Whether other histories may have to be told of a write to a storage over this memory."""
     ledger = memory.ledger
-    return ledger is not None and ledger.aliases is not None and (ledger.aliases.count > 1 or storage.leaf is None or storage is memory)
+    return (ledger is not None and ledger.aliases is not None
+            and (ledger.aliases.count > 1 or storage.leaf is None or storage is memory))
 
 
 def aliases_near(tensor: TensorBase) -> list[Part]:
-    """The other histories over memory that a write to the window of this tensor has changed."""
+    """Return the other histories over memory that a write to the window of this tensor has changed."""
     memory = memory_of(tensor)
     ledger = memory.ledger
     if ledger is None or ledger.aliases is None or not has_aliases(memory, tensor._storage):
@@ -310,7 +321,7 @@ def same_group(one: Storage, other: Storage) -> bool:
 
 
 def histories(tensor: TensorBase) -> list[Storage]:
-    """All storages whose history a write to the window of this tensor may change."""
+    """Return all storages whose history a write to the window of this tensor may change."""
     storage = tensor._storage
     return [storage, *aliases_near(tensor), *([storage.root] if storage.root is not None else [])]
 
@@ -328,8 +339,8 @@ def _alive(record: Record) -> Any | None:
     return found if found is not None and (isinstance(found, Storage) or type(found.saved) is tuple) else None
 
 
-def save(tensor: TensorBase, node: Any, slot: int) -> Any:
-    """The value of `tensor` for `node.saved[slot]`: by copy where that is cheaper or safer, else by protected reference."""
+def save(tensor: TensorBase, node: Any, slot: int) -> Array:
+    """Return a value for `node.saved[slot]`: a copy where that is cheaper or safer, else a protected reference."""
     array = tensor._array
     if array.size <= SMALL:
         return array.copy() if array.ndim else array[()]
@@ -345,8 +356,11 @@ def save(tensor: TensorBase, node: Any, slot: int) -> Any:
     return array
 
 
-def keep(leaf: Any, storage: Storage, array: Any) -> Any:
-    """A copy of the small array that is all of a leaf, made once for all who save it before it is written. (NumPy's writes are not seen.)"""
+def keep(leaf: Any, storage: Storage, array: Array) -> Array:
+    """Copy the small array that is all of a leaf, once for all who save it before it is written.
+
+    (NumPy's writes are not seen.)
+    """
     copy = array.copy()
     if storage.root is None and storage.ledger is None:
         leaf.kept = array, storage.version, copy
@@ -361,13 +375,15 @@ def is_foreign(memory: Storage) -> bool:
 def aliased(a: TensorBase, b: TensorBase) -> bool:
     """Whether two tensors may share memory, as windows of one storage or by way of NumPy."""
     x, y = a._storage.root or a._storage, b._storage.root or b._storage
-    return x is y or (x.ledger is not None and is_foreign(x) or y.ledger is not None and is_foreign(y)) and bool(np.may_share_memory(a._array, b._array))
+    return x is y or ((x.ledger is not None and is_foreign(x) or y.ledger is not None and is_foreign(y))
+                      and bool(np.may_share_memory(a._array, b._array)))
 
 
 def move_aside(memory: Storage, tensor: TensorBase | None) -> None:
-    """Before a write to the window of `tensor` (None: all of the memory): copies the saved values that it would destroy.
+    """Copy the saved values that a write to the window of `tensor` (None: all of the memory) is about to destroy.
 
-    A sweep on another thread may be reading one: it looks at `node.saved` again afterwards, and sees that it was exchanged.
+    A sweep on another thread may be reading one: it looks at `node.saved` again afterwards, and sees that it was
+    exchanged.
     """
     ledger = memory.ledger
     assert ledger is not None
@@ -379,7 +395,7 @@ def move_aside(memory: Storage, tensor: TensorBase | None) -> None:
         _move_records(ledger, low, high, array)
 
 
-def _move_records(ledger: Ledger, low: int, high: int, array: Any) -> None:
+def _move_records(ledger: Ledger, low: int, high: int, array: Array | None) -> None:
     for cell in ledger.near(low, high, array):
         records = ledger.records[cell]
         counters.examined += len(records)
@@ -391,15 +407,16 @@ def _move_records(ledger: Ledger, low: int, high: int, array: Any) -> None:
             del ledger.records[cell]
 
 
-def _moved(record: Record, low: int, high: int, array: Any) -> bool:
-    """Whether a record is done with: its node is gone or freed, or has now a copy of what the array at these bytes would overwrite."""
+def _moved(record: Record, low: int, high: int, array: Array | None) -> bool:
+    """Whether a record is done with: its node is gone or freed, or now has a copy of what the array would overwrite."""
     reference, slot, (first, end, *_) = record
     node = reference()
     while node is not None:
         saved = node.saved
         if type(saved) is not tuple:
             return True
-        if slot >= len(saved) or end <= low or first >= high or array is not None and not share_memory(saved[slot], array):
+        if (slot >= len(saved) or end <= low or first >= high
+                or array is not None and not share_memory(saved[slot], array)):
             return False
         copy = saved[slot].copy()
         if node.saved is saved:  # else another thread has freed or exchanged it meanwhile
@@ -410,7 +427,7 @@ def _moved(record: Record, low: int, high: int, array: Any) -> bool:
 
 
 def before_write(tensor: TensorBase) -> None:
-    """Before memory changes without a node: moves saved values aside, and counts the version."""
+    """Move saved values aside and count the version, before memory changes without a node."""
     if OTHER_KIND:
         check_inside(tensor)
     memory = tensor._storage.root or tensor._storage
@@ -422,7 +439,8 @@ def before_write(tensor: TensorBase) -> None:
 def check_inside(tensor: TensorBase) -> None:
     """Tells the level of arrays that is on before memory from outside of it changes. It may refuse that."""
     level, memory = real_kind(), tensor._storage.root or tensor._storage
-    if level is not None and getattr(tensor._array if type(memory) is not MadeInside else memory, "level", None) is not level:
+    made_inside = memory if type(memory) is MadeInside else tensor._array
+    if level is not None and getattr(made_inside, "level", None) is not level:
         level.before_write_outside()
 
 
@@ -435,7 +453,7 @@ class Handed:
 
     __slots__ = ("array", "__weakref__")
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: Array) -> None:
         self.array = array
 
     @property
@@ -443,8 +461,8 @@ class Handed:
         return self.array.__array_interface__
 
 
-def export(tensor: TensorBase) -> Any:
-    """An array over the same memory for other libraries to read and write."""
+def export(tensor: TensorBase) -> Array:
+    """Return an array over the same memory for other libraries to read and write."""
     memory, array = memory_of(tensor), tensor._array
     if array.size == 0:
         return array
@@ -453,11 +471,11 @@ def export(tensor: TensorBase) -> Any:
         if ledger.exports is not None:
             ledger.exports.append(ref(handed))
         move_aside(memory, None)
-    return np.asarray(handed)
+    return np.asarray(handed)  # type: ignore[no-any-return]
 
 
 def export_for_good(tensor: TensorBase) -> None:
-    """Marks memory whose writes cannot be seen: it came from NumPy, or is saved memory under another storage."""
+    """Mark memory whose writes cannot be seen: it came from NumPy, or is saved memory under another storage."""
     memory = memory_of(tensor)
     ledger = ledger_of(memory)
     with ledger.lock:

@@ -1,32 +1,32 @@
 """The backward sweep.
 
-A program is a sequence of writes, and the sweep runs it in reverse: it visits nodes newest first (a heap on their order)
-and reverses each write by **take, then accumulate**. *Take*: the adjoint of the written window is what the rest of the
-program wants from the values written there; the values before had no influence through that window any more, so it is
-cleared, and what remains of the buffer, the adjoint of the storage as the write found it, is handed down to the writer
-before, without copying. *Accumulate*: the operation's rules turn what was taken into adjoints of its inputs, each added
-into the window through which the input was read.
+A program is a sequence of writes, and the sweep runs it in reverse: it visits nodes newest first (a heap on their
+order) and reverses each write by **take, then accumulate**. *Take*: the adjoint of the written window is what the rest
+of the program wants from the values written there; the values before had no influence through that window any more, so
+it is cleared, and what remains of the buffer, the adjoint of the storage as the write found it, is handed down to the
+writer before, without copying. *Accumulate*: the operation's rules turn what was taken into adjoints of its inputs,
+each added into the window through which the input was read.
 
-Take `y = x * 2; y[0] = 5; y.sum().backward()`. `sum` gives [1,1,1] to y as `y[0] = 5` left it. That write takes window [0],
-leaving [0,1,1], and hands the buffer to `*`, which gives [0,2,2] to x.
+Take `y = x * 2; y[0] = 5; y.sum().backward()`. `sum` gives [1,1,1] to y as `y[0] = 5` left it. That write takes window
+[0], leaving [0,1,1], and hands the buffer to `*`, which gives [0,2,2] to x.
 
-Why it is right: an adjoint belongs to a *version* of a storage, and is keyed by the node that wrote the version. Everything
-that read a version is newer than its writer, so when a node is popped its adjoint is complete. Why it is linear: a buffer
-moves down a chain of writes and is touched only inside windows. Adjoints that arrive through a window before the buffer
-does wait in a list (`pending`) and are added when it comes; otherwise each version of a long chain would get a buffer
-of its own, as happens in double backward, where newer nodes read older versions.
+Why it is right: an adjoint belongs to a *version* of a storage, and is keyed by the node that wrote the version.
+Everything that read a version is newer than its writer, so when a node is popped its adjoint is complete. Why it is
+linear: a buffer moves down a chain of writes and is touched only inside windows. Adjoints that arrive through a window
+before the buffer does wait in a list (`pending`) and are added when it comes; otherwise each version of a long chain
+would get a buffer of its own, as happens in double backward, where newer nodes read older versions.
 
-Who may change an adjoint in place? Only its sole owner: the reference count says so (see `Arithmetic.own`), which spares
-every rule from declaring whether its result is fresh.
+Who may change an adjoint in place? Only its sole owner: the reference count says so (see `Arithmetic.own`), which
+spares every rule from declaring whether its result is fresh.
 
-All state of one backward lives in the call: sweeps nest and run in threads. One that raises has freed what it has visited,
-as a finished one has, and leaves nothing else behind.
+All state of one backward lives in the call: sweeps nest and run in threads. One that raises has freed what it has
+visited, as a finished one has, and leaves nothing else behind.
 The same loop runs on raw arrays and, for `create_graph=True`, on tensors, whose operations are recorded in turn: the
 backward pass is then one more mutating program. `Arithmetic` is what the two differ in.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from heapq import heappop, heappush
 from itertools import repeat
@@ -39,7 +39,7 @@ from ..base.counters import counters
 from ..base.errors import GradientError
 from ..base.modes import call_with, mode
 from ..base.provenance import describe
-from .graph import Freed, Leaf, Node
+from .graph import Adjoint, Freed, Leaf, Node, Writer
 from .window import As, Whole, Window, covers, index_of, shape_of
 
 if TYPE_CHECKING:
@@ -60,27 +60,30 @@ OUTPUT = Output()
 class Sweep:
     """One backward pass, as plainly as it can be written. (`FastSweep` runs in its place, and gives the same.)
 
-    `adjoints` holds for a node a buffer; or a list of what arrived through windows, pending; or, for a node with several
-    outputs, {number: adjoint}. `owned` are the nodes whose buffer nobody else can see. Leaves get their adjoint by `deposit`, and
-    those in `captures` by a callback. `reachable`, if given, holds the only nodes worth visiting. The sweep ends at those in
-    `stop_at`: their hooks and what lies beyond are for another one.
+    `adjoints` holds for a node a buffer; or a list of what arrived through windows, pending; or, for a node with
+    several outputs, {number: adjoint}. `owned` are the nodes whose buffer nobody else can see. Leaves get their adjoint
+    by `deposit`, and those in `captures` by a callback. `reachable`, if given, holds the only nodes worth visiting. The
+    sweep ends at those in `stop_at`: their hooks and what lies beyond are for another one.
     """
 
-    __slots__ = ("adjoints", "anomaly", "arithmetic", "captures", "deposit", "fp_error", "freed", "heap", "owned", "reachable", "retain", "stop_at")
+    __slots__ = ("adjoints", "anomaly", "arithmetic", "captures", "deposit", "fp_error", "freed", "heap", "owned",
+                 "reachable", "retain", "stop_at")
 
-    def __init__(self, arithmetic: Arithmetic, freed: Freed, retain: bool, deposit: Callable[[Leaf, list[Any], bool], None] | None,
-                 captures: dict[Any, Callable[[Any], None]], reachable: set[Any] | None, stop_at: dict[Any, Callable[[Any], None]]) -> None:
+    def __init__(self, arithmetic: Arithmetic, freed: Freed, retain: bool,
+                 deposit: Callable[[Leaf, list[Any], bool], None] | None,
+                 captures: Mapping[Writer, Callable[[Any], None]], reachable: set[Writer] | None,
+                 stop_at: Mapping[Writer, Callable[[Any], None]]) -> None:
         self.arithmetic, self.freed, self.retain, self.deposit = arithmetic, freed, retain, deposit
         self.captures, self.reachable, self.stop_at = captures, reachable, stop_at
-        self.adjoints: dict[Any, Any] = {}
-        self.owned: set[Any] = set()
+        self.adjoints: dict[Writer, Any] = {}
+        self.owned: set[Writer] = set()
         self.heap: list[tuple[int, Any]] = []  # the nodes that have an adjoint, newest first
         now = mode.now
         self.anomaly = now.anomaly and now.anomaly_checks_nan
         self.fp_error = fp_error.raised if now.strong_zeros else ()
         fp_error.raised.clear()
 
-    def run(self, seeds: list[tuple[Any, Window | None, Any]]) -> None:
+    def run(self, seeds: list[tuple[Writer, Window | None, Adjoint]]) -> None:
         """Run backwards from `seeds`, each a writer, a window and an adjoint."""
         while seeds:
             self.accumulate(*seeds.pop())
@@ -116,8 +119,8 @@ class Sweep:
         if not self.retain and node.op.frees:
             node.saved = self.freed
 
-    def reverse(self, node: Node, g: Any, inputs: Any) -> Any:
-        """Apply the operation's rules: the adjoints of its inputs."""
+    def reverse(self, node: Node, g: Adjoint, inputs: Sequence[Writer | None]) -> Any:
+        """Apply the operation's rules: return the adjoints of its inputs."""
         saved = node.saved
         if saved.__class__ is Freed:
             raise already_freed(node)
@@ -131,7 +134,7 @@ class Sweep:
             return _no_nan(node, arithmetic.xp, g, saved, inputs, grads)
         return strong_zeros(node, arithmetic.xp, g, saved, inputs, grads) if self.fp_error else grads
 
-    def collect(self, node: Node, g: Any) -> None:
+    def collect(self, node: Node, g: Adjoint) -> None:
         """Keep the adjoint of one of several results until the node that made them all is due."""
         maker = node[0]
         if maker not in self.adjoints:
@@ -139,8 +142,8 @@ class Sweep:
             heappush(self.heap, (maker.order, maker))
         self.adjoints[maker][node.saved] = g
 
-    def run_hooks(self, node: Any, holder: list[Any]) -> Any:
-        """Runs hooks and capture callbacks on the one adjoint in `holder`; returns it, or None where the sweep goes no further."""
+    def run_hooks(self, node: Writer, holder: list[Any]) -> Any:
+        """Run hooks and captures on the one adjoint in `holder`; return it, or None where the sweep goes no further."""
         if node in self.stop_at:
             self.stop_at[node](holder.pop())
             return None
@@ -159,8 +162,8 @@ class Sweep:
                 return None  # what lies beyond is of no interest, and may be gone
         return g
 
-    def accumulate(self, node: Any, window: Window | None, g: Any) -> None:
-        """Adds g to the adjoint of what `node` wrote."""
+    def accumulate(self, node: Writer, window: Window | None, g: Adjoint) -> None:
+        """Add g to the adjoint of what `node` wrote."""
         adjoints, arithmetic = self.adjoints, self.arithmetic
         if self.reachable is not None and node not in self.reachable:
             return
@@ -186,8 +189,8 @@ class Sweep:
             self.owned.add(node)
             arithmetic.add_window(adjoints[node], window, g)
 
-    def materialize(self, whole_of: Whole, pending: list[tuple[Window | None, Any]]) -> Any:
-        """One buffer out of all that arrived: whole (accumulated or handed down) or through windows."""
+    def materialize(self, whole_of: Whole, pending: list[tuple[Window | None, Adjoint]]) -> Any:
+        """Return one buffer out of all that arrived: whole (accumulated or handed down) or through windows."""
         arithmetic = self.arithmetic
         whole = [g for window, g in pending if window is None]
         parts = [(window, g) for window, g in pending if window is not None]
@@ -196,25 +199,27 @@ class Sweep:
             whole = [arithmetic.total(whole)]
         if whole_of[1] is None:  # nobody has looked at a part: there are none, and nobody will add to one
             return whole.pop()
-        buffer = arithmetic.own(whole, whole_of[1]) if whole else arithmetic.zeros(whole_of, parts[0][1] if parts else None)
+        buffer = (arithmetic.own(whole, whole_of[1]) if whole
+                  else arithmetic.zeros(whole_of, parts[0][1] if parts else None))
         for window, g in parts:
             arithmetic.add_window(buffer, window, g)
         return buffer
 
     def take_leaf(self, leaf: Leaf, holder: list[Any]) -> bool:
-        """Makes one adjoint of what arrived at a leaf; and whether it is of its window alone, because all came through that."""
+        """Make one adjoint of what arrived at a leaf; and whether it is of its window alone, as all came through it."""
         if holder[0].__class__ is not list:
             return False
         pending = holder.pop()
         own = leaf.window
-        if own is not None and pending and all(w == own if w.__class__ is int else w is not None and w[3] is None and w == own for w, _ in pending):
+        if own is not None and pending and all(w == own if w.__class__ is int
+                                               else w is not None and w[3] is None and w == own for w, _ in pending):
             holder.append(self.arithmetic.total([g for _, g in pending]))
             return True
         holder.append(self.materialize(leaf.whole, pending))
         return False
 
-    def take_alone(self, node: Node, pending: list[tuple[Window | None, Any]]) -> Any:
-        """Take what arrived through the written window and nowhere else: no buffer is needed, in which all else would be zero."""
+    def take_alone(self, node: Node, pending: list[tuple[Window | None, Adjoint]]) -> Any:
+        """Take what arrived through the written window and nowhere else, without a buffer in which all else is zero."""
         written: Any = node.written
         if written.__class__ is int or written[3] is not None:
             return None
@@ -226,15 +231,15 @@ class Sweep:
         pending.clear()
         return self.arithmetic.cast(g, node.whole[1])
 
-    def hand_down_zeros(self, node: Any, whole: Whole) -> None:
+    def hand_down_zeros(self, node: Writer, whole: Whole) -> None:
         """Have the writer before be visited, though nothing is left of the buffer that it would have got."""
         if node not in self.adjoints and (self.reachable is None or node in self.reachable):
             node.whole = whole
             self.adjoints[node] = []
             heappush(self.heap, (node.order, node))
 
-    def hand_down(self, node: Any, holder: list[Any]) -> None:
-        """The buffer that a write has taken from, which nobody else can see, goes to the writer before it."""
+    def hand_down(self, node: Writer, holder: list[Any]) -> None:
+        """Give the buffer that a write has taken from, which nobody else can see, to the writer before it."""
         adjoints = self.adjoints
         if self.reachable is not None and node not in self.reachable:
             return
@@ -251,7 +256,7 @@ class Sweep:
         self.owned.add(node)
 
     def take_written(self, node: Node, holder: list[Any]) -> tuple[Any, Any]:
-        """Reverses the write of a part: takes what is wanted of it, hands the rest down; and the inputs left to serve.
+        """Reverse the write of a part: return what is wanted of it and the inputs left to serve, hand the rest down.
 
         Of an accumulating write, `x += y`, what x was still counts: there is nothing to clear and nothing to add to x.
         """
@@ -276,8 +281,8 @@ class Sweep:
             self.hand_down(before, holder)
         return g, inputs
 
-    def reverse_again(self, node: Node, g: Any, saved: Any, inputs: Any, grads: Any) -> Any:
-        """The adjoints of the inputs once more, where a write on another thread has moved a saved value aside meanwhile.
+    def reverse_again(self, node: Node, g: Adjoint, saved: Any, inputs: Sequence[Writer | None], grads: Any) -> Any:
+        """Apply the rules once more, where a write on another thread has moved a saved value aside meanwhile.
 
         That write may have begun while the rule was reading. (User code is not run twice; it is given copies.)
         """
@@ -295,7 +300,7 @@ class SweepAcross(Sweep):
 
     __slots__ = ()
 
-    def accumulate(self, node: Any, window: Window | None, g: Any) -> None:
+    def accumulate(self, node: Writer, window: Window | None, g: Adjoint) -> None:
         level = self.arithmetic.level(g)
         while level is not None and not level.open and node.order > level.since:
             index = index_of(window)
@@ -309,20 +314,21 @@ class SweepAcross(Sweep):
             level = self.arithmetic.level(g)
         super().accumulate(node, window, g)
 
-    def reverse(self, node: Node, g: Any, inputs: Any) -> Any:
+    def reverse(self, node: Node, g: Adjoint, inputs: Sequence[Writer | None]) -> Any:
         """Apply the rules as the operation was applied: what they make anew is of the kind of the adjoint."""
         level = self.arithmetic.level(g)
         if level is None or level is mode.now.kind:
             return self._reverse(node, g, inputs)
         return call_with({"kind": level}, self._reverse, node, g, inputs)
 
-    def _reverse(self, node: Node, g: Any, inputs: Any) -> Any:
+    def _reverse(self, node: Node, g: Adjoint, inputs: Sequence[Writer | None]) -> Any:
         try:
             return super().reverse(node, g, inputs)
         except Refused as refusal:
             if self.arithmetic.restore is not None:  # operations on tensors have found another way by themselves
                 raise
-            return refusal.instead(lambda g, saved: list(node.op.reverse(self.arithmetic.xp, g, saved, inputs)), g, node.saved)
+            return refusal.instead(lambda g, saved: list(node.op.reverse(self.arithmetic.xp, g, saved, inputs)),
+                                   g, node.saved)
 
 
 def accumulates(node: Node) -> bool:
@@ -332,13 +338,14 @@ def accumulates(node: Node) -> bool:
             and (windows[0] is node.written or windows[0].__class__ is int and windows[0] == node.written))
 
 
-def strong_zeros(node: Any, xp: Any, g: Any, saved: Any, inputs: Any, grads: Any) -> Any:
-    """What nothing depends on has no influence, however steep the function is there: 0 times infinite or undefined is 0.
+def strong_zeros(node: Node, xp: Any, g: Adjoint, saved: Any, inputs: Sequence[Writer | None], grads: Any) -> Any:
+    """Let what nothing depends on have no influence, however steep the function: 0 times infinite or undefined is 0.
 
     So `where(x > 0, sqrt(x), 0.)` has a finite gradient. Only elementwise operations are looked at, and only when a
-    division by zero or something undefined occurred (`fp_error`). Finite values are left alone: a recorded sweep differentiates
-    them, and must not find a constant where the adjoint happens to be zero. What a recorded rule has computed out of the
-    undefined would be undefined again in the next sweep, so there the rule is applied once more to harmless numbers.
+    division by zero or something undefined occurred (`fp_error`). Finite values are left alone: a recorded sweep
+    differentiates them, and must not find a constant where the adjoint happens to be zero. What a recorded rule has
+    computed out of the undefined would be undefined again in the next sweep, so there the rule is applied once more to
+    harmless numbers.
     """
     op = node.op
     fp_error.raised.clear()
@@ -347,7 +354,8 @@ def strong_zeros(node: Any, xp: Any, g: Any, saved: Any, inputs: Any, grads: Any
         return grads
     wrong = (g == 0) & reduce(or_, wrong)
     for harmless in (0.5, 1.5) if saved is not node.saved else ():
-        kept = [v if v is None or kind in ("setting", "shape") else xp.where(wrong, harmless, v) for (kind, _), v in zip(op.saves, saved)]
+        kept = [v if v is None or kind in ("setting", "shape") else xp.where(wrong, harmless, v)
+                for (kind, _), v in zip(op.saves, saved)]
         grads = op.reverse(xp, g, kept, inputs)
         if not fp_error.raised:
             break
@@ -355,7 +363,7 @@ def strong_zeros(node: Any, xp: Any, g: Any, saved: Any, inputs: Any, grads: Any
     return [gx if gx is None or gx.shape != g.shape else xp.where(wrong, xp.zeros_like(gx), gx) for gx in grads]
 
 
-def _no_nan(node: Any, xp: Any, g: Any, saved: Any, inputs: Any, grads: Any) -> Any:
+def _no_nan(node: Node, xp: Any, g: Adjoint, saved: Any, inputs: Sequence[Writer | None], grads: Any) -> Any:
     """Where anomalies are to be detected: the first nan that a rule makes is an error that names the operation."""
     if fp_error.raised and mode.now.strong_zeros:
         grads = strong_zeros(node, xp, g, saved, inputs, grads)
@@ -364,7 +372,8 @@ def _no_nan(node: Any, xp: Any, g: Any, saved: Any, inputs: Any, grads: Any) -> 
         if gx is not None and anywhere(array != array):
             raise GradientError(f"detect_anomaly: Function '{node.name()}' returned nan values in its {i}th output",
                                 why=f"it is the derivative of {node.op.name} at {describe(node.where)}",
-                                fix="look at the values there: a division by zero, or the logarithm or root of a negative number")
+                                fix="look at the values there: a division by zero, or the logarithm or root "
+                                    "of a negative number")
     return grads
 
 
@@ -376,11 +385,11 @@ def already_freed(node: Node) -> GradientError:
     )
 
 
-def reaching(seeds: Iterable[Any], targets: Iterable[Any]) -> set[Any]:
-    """The nodes from which a target can be reached: all that a sweep for these targets must visit."""
+def reaching(seeds: Iterable[Writer | None], targets: Iterable[Writer]) -> set[Writer]:
+    """Return the nodes from which a target can be reached: all that a sweep for these targets must visit."""
     useful = set(targets)
     oldest = max((t.order for t in useful), default=0)
-    seen: set[Any] = set()
+    seen: set[Writer] = set()
     stack: list[tuple[Any, bool]] = [(node, False) for node in seeds]
     while stack:
         node, done = stack.pop()

@@ -7,7 +7,12 @@ from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple, Union
 
+from ..base.operands import Array
+
 Shape = tuple[int, ...]
+
+# Which elements of an array are picked: for each dimension an array of positions, or all of them.
+Index = tuple[Union[Array, slice], ...]
 
 # Of a storage, its shape and element type: what an adjoint for all of it is made by.
 Whole = tuple[Shape, Any]
@@ -20,8 +25,8 @@ Window = Union[int, tuple[int, Shape, Shape, Any]]
 class As(NamedTuple):
     """Stands in the place of the index where elements of the window are of another type than those of the storage.
 
-    The real parts of complex numbers are such a window. Its bytes in the storage's adjoint are its adjoint, as everybody's are:
-    the gradient by a complex number is that by its real part and i times that by its imaginary part.
+    The real parts of complex numbers are such a window. Its bytes in the storage's adjoint are its adjoint, as
+    everybody's are: the gradient by a complex number is that by its real part and i times that by its imaginary part.
     """
 
     dtype: Any
@@ -30,7 +35,7 @@ class As(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def dense_strides(shape: Shape, itemsize: int) -> Shape:
-    """The strides of a C-contiguous array."""
+    """Return the strides of a C-contiguous array."""
     strides, step = [], itemsize
     for size in reversed(shape):
         strides.append(step)
@@ -39,7 +44,7 @@ def dense_strides(shape: Shape, itemsize: int) -> Shape:
 
 
 def is_dense(shape: Shape, strides: Shape, itemsize: int) -> bool:
-    """C-contiguous, whatever the strides of dimensions of size one say."""
+    """Return whether an array is C-contiguous, whatever the strides of dimensions of size one say."""
     step = itemsize
     for size, stride in zip(reversed(shape), reversed(strides)):
         if size != 1:
@@ -50,7 +55,7 @@ def is_dense(shape: Shape, strides: Shape, itemsize: int) -> bool:
 
 
 def covers(window: Window, whole: Whole) -> bool:
-    """Whether the window is the whole storage, in order, perhaps under another shape."""
+    """Return whether the window is the whole storage, in order, perhaps under another shape."""
     if window.__class__ is int:
         return prod(whole[0]) == 1
     _, shape, strides, index = window  # type: ignore[misc]
@@ -64,7 +69,7 @@ def index_of(window: Window | None) -> Any:
 
 
 def shape_of(window: Window) -> Shape | None:
-    """The shape of what lies in the window; None where an index picks from it."""
+    """Return the shape of what lies in the window; None where an index picks from it."""
     if window.__class__ is int:
         return ()
     _, shape, _, index = window  # type: ignore[misc]
@@ -72,7 +77,7 @@ def shape_of(window: Window) -> Shape | None:
 
 
 def extent(offset: int, shape: Shape, strides: Shape, itemsize: int) -> tuple[int, int]:
-    """The first byte that the window touches and the first that it no longer does."""
+    """Return the first byte that the window touches and the first that it no longer does."""
     if 0 in shape:
         return offset, offset
     low = high = offset
@@ -85,7 +90,7 @@ def extent(offset: int, shape: Shape, strides: Shape, itemsize: int) -> tuple[in
 
 
 def overlaps_itself(shape: Shape, strides: Shape, itemsize: int) -> bool:
-    """Whether two positions of the window can be the same memory (`expand`, some `as_strided` and `unfold`)."""
+    """Return whether two positions of the window can be the same memory (`expand`, some `as_strided` and `unfold`)."""
     if not shape:
         return False
     if len(shape) == 1:
@@ -101,14 +106,14 @@ def overlaps_itself(shape: Shape, strides: Shape, itemsize: int) -> bool:
 
 
 def broadcast_axes(shape: Shape, target: Shape) -> tuple[tuple[int, ...], bool]:
-    """Which axes of `shape` to sum (keeping them) so that it becomes `target`, and whether leading axes then go."""
+    """Return which axes of `shape` to sum (keeping them) to get to `target`, and whether leading axes then go."""
     lead = len(shape) - len(target)
     axes = tuple(range(lead)) + tuple(i + lead for i, n in enumerate(target) if n == 1 and shape[i + lead] != 1)
     return axes, lead > 0
 
 
 def infer_size(shape: Sequence[int], size: int) -> Shape | None:
-    """Fills in the one -1 of a reshape; None where the sizes cannot agree."""
+    """Fill in the one -1 of a reshape; None where the sizes cannot agree."""
     wanted = tuple(int(n) for n in shape)
     if wanted.count(-1) == 1 and min(wanted) >= -1:
         known = prod(n for n in wanted if n != -1)

@@ -9,18 +9,29 @@ from ..arrays import np, parallel as large
 from ..arrays.numpy import silent
 from ..base.errors import BadArgument, DTypeError, MutagradError, OutOfMemory, ShapeError, WriteError
 from ..base.modes import OTHER_KIND, mode
+from ..base.operands import Array
 from ..base.provenance import OURS
 from .dtypes import of_array
-from .factory import make, whole_memory, window_or_none
+from .factory import AnyTensor, make, whole_memory, window_or_none
 from .graph import UNSEEN, Node, Writer, element_type, next_order, picking, positions_in, window_of
 from .op import Op, forward_for, same, variant
 from .promote import SCALAR_OPERAND, dtype_error, promote, shape_error
-from .storage import Storage, TensorBase, aliases_near, check_inside, has_aliases, histories, move_aside, same_group, save
-from .window import Window, covers, extent, overlaps_itself
+from .storage import (
+    Storage,
+    TensorBase,
+    aliases_near,
+    check_inside,
+    has_aliases,
+    histories,
+    move_aside,
+    same_group,
+    save,
+)
+from .window import Index, Shape, Window, covers, extent, overlaps_itself
 
 
 def new_node(op: Op | Any, inputs: Sequence[Writer | None], windows: Sequence[Window | None] | None = None) -> Node:
-    """A node for a write by `op`, made at the user's line."""
+    """Return a node for a write by `op`, made at the user's line."""
     frame = sys._getframe(1)  # where.user_frame(), without the call: every step of a loop over elements comes here
     code = frame.f_code
     while code.co_filename in OURS and frame.f_back is not None:
@@ -40,12 +51,12 @@ def new_node(op: Op | Any, inputs: Sequence[Writer | None], windows: Sequence[Wi
 
 
 def linked(tensors: Sequence[TensorBase]) -> tuple[tuple[Writer | None, ...], tuple[Window | None, ...]]:
-    """Inputs and windows of a fresh result of `tensors`."""
+    """Return the inputs and windows of a fresh result of `tensors`."""
     return tuple(t._storage.writer for t in tensors), tuple(map(window_or_none, tensors))
 
 
 def check_writable(target: Any, name: str) -> None:
-    """Raises where a write through this window has no defined meaning."""
+    """Raise where a write through this window has no defined meaning."""
     if not isinstance(target, TensorBase):
         raise BadArgument(f"{name}: can only write into a tensor, not into {type(target).__name__}")
     array = target._array
@@ -56,18 +67,19 @@ def check_writable(target: Any, name: str) -> None:
 
 
 def set_write(node: Node, storage: Storage, window: Window) -> None:
-    """Makes the node of a fresh result a write to `window` of a storage. If that is all of it, the past has no influence any more."""
+    """Make the node of a fresh result a write to `window` of a storage. If that is all of it, the past is over."""
     node.whole = storage.buffer.shape, storage.buffer.dtype
     node.written = window
     node.append(None if covers(window, node.whole) else storage.writer)
 
 
-def begin_write(op: Op, target: Any, tensors: Sequence[Any], arrays: Sequence[Any], settings: Sequence[Any], index: Any = None,
-                shape: tuple[int, ...] | None = None, record: bool = True) -> Node | None:
-    """Before memory changes at the window of `target` (at `index` in it): moves saved values aside and makes the node.
+def begin_write(op: Op, target: TensorBase, tensors: Sequence[TensorBase], arrays: Sequence[Array],
+                settings: Sequence[Any], index: Index | None = None, shape: Shape | None = None,
+                record: bool = True) -> Node | None:
+    """Move saved values aside and make the node, before memory changes at the window of `target` (at `index` in it).
 
-    `shape` is what the inputs broadcast to, if it is not the target's. Everything that can fail must have failed before:
-    nothing is lost by an error. None where the write is not part of the differentiable program.
+    `shape` is what the inputs broadcast to, if it is not the target's. Everything that can fail must have failed
+    before: nothing is lost by an error. None where the write is not part of the differentiable program.
     """
     if OTHER_KIND:
         check_inside(target)
@@ -89,7 +101,7 @@ def begin_write(op: Op, target: Any, tensors: Sequence[Any], arrays: Sequence[An
     return node
 
 
-def _write_node(op: Op, target: Any, tensors: Sequence[Any], index: Any, shape: tuple[int, ...]) -> Node:
+def _write_node(op: Op, target: TensorBase, tensors: Sequence[TensorBase], index: Index | None, shape: Shape) -> Node:
     window = None if index is None and target._offset is None else window_of(target, index)
     inputs: list[Writer | None] = []
     windows: list[Window | None] = []
@@ -108,8 +120,8 @@ def _write_node(op: Op, target: Any, tensors: Sequence[Any], index: Any, shape: 
     return node
 
 
-def end_write(target: Any, node: Node | None) -> Any:
-    """After memory has changed: the node becomes the storage's writer.
+def end_write(target: AnyTensor, node: Node | None) -> AnyTensor:
+    """Make the node the storage's writer, after memory has changed.
 
     Without one, a leaf is a leaf again, with the value that it has now (an optimizer's update).
     """
@@ -131,12 +143,12 @@ FOLLOW = Op("copy", None, ("value",), (), {"value": same})
 FOLLOW.adds = False
 
 
-def tell_aliases(target: Any, node: Node | None) -> None:
-    """After a write to memory that has several histories: what it means for those that it was not recorded in.
+def tell_aliases(target: TensorBase, node: Node | None) -> None:
+    """Do what a write to memory that has several histories means for those that it was not recorded in.
 
-    A recorded write is one in every history of its group, too: a copy of the written elements out of the history that has
-    them. For any other, and where it was not recorded, the program has opted out: a leaf is a leaf again, and so is what a
-    Function has made of its memory.
+    A recorded write is one in every history of its group, too: a copy of the written elements out of the history that
+    has them. For any other, and where it was not recorded, the program has opted out: a leaf is a leaf again, and so is
+    what a Function has made of its memory.
     """
     storage, others = target._storage, list(histories(target))[1:]
     if node is not None and mode.grad:
@@ -144,7 +156,8 @@ def tell_aliases(target: Any, node: Node | None) -> None:
             if same_group(other, storage):
                 # The whole has all of a leaf from its newest version: who asks for that leaf's gradient asks there.
                 every = storage.leaf is not None and other.leaf is None
-                _follow(other, storage, node, storage.leaf.window if every else node.written)  # type: ignore[union-attr]
+                window = storage.leaf.window if every else node.written  # type: ignore[union-attr]
+                _follow(other, storage, node, window)
         _complete(storage.root or storage)
         others = [other for other in others if not same_group(other, storage)]
     for leaf in [other for other in (*others, *([storage] if node is None else [])) if other.leaf is not None]:
@@ -155,7 +168,7 @@ def tell_aliases(target: Any, node: Node | None) -> None:
 
 
 def _complete(memory: Storage) -> None:
-    """Makes the leaves that are views of a memory part of its history, once that has one: they are part of what is read from it."""
+    """Make the leaves that are views of a memory part of its history, once it has one: what is read of it has them."""
     ledger = memory.ledger
     if memory.writer is not None and ledger is not None and ledger.aliases is not None and not ledger.complete:
         ledger.complete = True
@@ -165,13 +178,15 @@ def _complete(memory: Storage) -> None:
 
 
 def _follow(other: Storage, storage: Storage, writer: Writer, window: Window | None) -> None:
-    """Records in the history of `other` that the elements in a window on `storage` are now what they are there, since `writer`."""
+    """Record in the history of `other` that elements in a window on `storage` are what they are there, by `writer`."""
     mine, theirs = storage.buffer, other.buffer
-    unit = min(mine.dtype, theirs.dtype, element_type(window, mine), key=lambda kind: kind.itemsize)  # parts, where one is complex
+    # Where one is complex, its parts.
+    unit = min(mine.dtype, theirs.dtype, element_type(window, mine), key=lambda kind: kind.itemsize)
     if writer.whole is UNSEEN:
         writer.whole = mine.shape, mine.dtype
     shift = storage.start - other.start
-    if mine.dtype == theirs.dtype and (window is None or window.__class__ is tuple and window[3] is None):  # type: ignore[index]
+    if mine.dtype == theirs.dtype and (
+            window is None or window.__class__ is tuple and window[3] is None):  # type: ignore[index]
         offset, shape, strides, _ = window or (0, mine.shape, mine.strides, None)  # type: ignore[misc]
         if 0 in shape:
             return
@@ -183,23 +198,26 @@ def _follow(other: Storage, storage: Storage, writer: Writer, window: Window | N
     there = here + shift // unit.itemsize
     inside = (there >= 0) & (there < theirs.nbytes // unit.itemsize)
     if inside.any():
-        other.writer = _copy_between(other, writer, picking(mine, here[inside], unit), picking(theirs, there[inside], unit))
+        other.writer = _copy_between(other, writer, picking(mine, here[inside], unit),
+                                     picking(theirs, there[inside], unit))
 
 
 def _copy_between(other: Storage, writer: Writer, source: Window | None, target: Window) -> Node:
     copy, before = new_node(FOLLOW, (writer,), (source,)), other.writer
     set_write(copy, other, target)
-    if copy.previous is before is not None and before.op is FOLLOW and before.hooks is None and _same_window(before.written, target):
-        copy[-1] = before.previous  # what this overwrites: a loop over the elements of a leaf leaves one of these, not as many as it has turns
+    if (copy.previous is before is not None and before.op is FOLLOW and before.hooks is None
+            and _same_window(before.written, target)):
+        copy[-1] = before.previous  # what this overwrites: a loop over the elements of a leaf leaves but one of these
     return copy
 
 
 def _same_window(one: Window | None, other: Window) -> bool:
-    return one.__class__ is other.__class__ is tuple and one[3] is None is other[3] and one == other  # type: ignore[index]
+    return (one.__class__ is other.__class__ is tuple
+            and one[3] is None is other[3] and one == other)  # type: ignore[index]
 
 
-def memory_around(tensor: Any) -> Any:
-    """All of the memory that a tensor's storage is part of, as a tensor in whose history that part is."""
+def memory_around(tensor: TensorBase) -> Any:
+    """Return all of the memory that a tensor's storage is part of, as a tensor in whose history that part is."""
     storage = tensor._storage
     found = whole_memory(storage.root or storage)
     if mode.grad and storage.writer is not None:
@@ -207,8 +225,8 @@ def memory_around(tensor: Any) -> Any:
     return found
 
 
-def save_out(node: Node, result: Any) -> None:
-    """Puts the result itself into `node.saved`, where a rule asks for it."""
+def save_out(node: Node, result: TensorBase) -> None:
+    """Put the result itself into `node.saved`, where a rule asks for it."""
     if node.op.frees:
         for slot, (kind, _) in enumerate(node.op.saves):
             if kind == "out":
@@ -216,7 +234,7 @@ def save_out(node: Node, result: Any) -> None:
 
 
 def compute_into(storage: Storage, node: Node, window: Window | None) -> None:
-    """Makes the node of a fresh result that nobody has seen the write of that result into `window` of a storage.
+    """Make the node of a fresh result that nobody has seen the write of that result into `window` of a storage.
 
     It becomes the newest write: what wrote there since the result was computed comes before it.
     """
@@ -226,8 +244,9 @@ def compute_into(storage: Storage, node: Node, window: Window | None) -> None:
     storage.writer = node
 
 
-def save_all(op: Op, node: Node, tensors: Sequence[TensorBase], arrays: Sequence[Any], settings: Sequence[Any]) -> tuple[Any, ...]:
-    """`node.saved`, all but `out`, for what does not go through generated code."""
+def save_all(op: Op, node: Node, tensors: Sequence[TensorBase], arrays: Sequence[Array],
+             settings: Sequence[Any]) -> tuple[Any, ...]:
+    """Return `node.saved`, all but `out`, for what does not go through generated code."""
     saved: list[Any] = []
     for slot, ((kind, i), users) in enumerate(zip(op.saves, op.needed)):
         if kind == "setting":
@@ -246,7 +265,7 @@ _CONSTANT = Op("constant", None, (), (), {})
 
 
 def into(op: Op, target: Any, arguments: tuple[Any, ...], settings: tuple[Any, ...] = ()) -> Any:
-    """Computes an elementwise operation and writes the result into `target`: in-place forms and `out=` are both this."""
+    """Compute an elementwise operation and write the result into `target`: in-place forms and `out=` are both this."""
     check_writable(target, op.name)
     n = len(op.inputs)
     promoted = promote(op, arguments)
@@ -260,13 +279,17 @@ def into(op: Op, target: Any, arguments: tuple[Any, ...], settings: tuple[Any, .
         if not direct:
             result = silent().run(forward_for(op, arrays[-1].dtype), *arrays, *settings)
             check_cast(op.name, result.dtype, array.dtype)
-        node = begin_write(op, target, tensors, arrays, settings) if op.rules else begin_write(_CONSTANT, target, (), (), ())
+        if op.rules:
+            node = begin_write(op, target, tensors, arrays, settings)
+        else:
+            node = begin_write(_CONSTANT, target, (), (), ())
         if not direct:
             if result.dtype is array.dtype:
                 array[...] = result
             else:
                 silent().run(array.__setitem__, ..., result)
-        elif array.size < large.LARGE or not silent().run(large.apply, op.forward, arrays, (), array):  # type: ignore[arg-type]
+        elif (array.size < large.LARGE
+                or not silent().run(large.apply, op.forward, arrays, (), array)):  # type: ignore[arg-type]
             silent().run(op.forward, *arrays, out=array)  # type: ignore[arg-type]
         return end_write(target, node)
     except TypeError as error:
@@ -275,9 +298,10 @@ def into(op: Op, target: Any, arguments: tuple[Any, ...], settings: tuple[Any, .
         raise error if isinstance(error, MutagradError) else OutOfMemory.found_by(op.name, error) from None
 
 
-def make_room(out: Any, shape: tuple[int, ...]) -> None:
-    """Gives an `out` without elements the shape of what will be written into it, as PyTorch does; any other keeps its own."""
-    if isinstance(out, TensorBase) and not out._array.size and out._array.shape != shape and out._storage.writer is None:
+def make_room(out: Any, shape: Shape) -> None:
+    """Give an `out` without elements the shape of what will be written into it, as PyTorch does; others keep theirs."""
+    if (isinstance(out, TensorBase) and not out._array.size and out._array.shape != shape
+            and out._storage.writer is None):
         try:
             room = make(np.empty(shape, out._array.dtype))
         except MemoryError as error:
@@ -285,15 +309,15 @@ def make_room(out: Any, shape: tuple[int, ...]) -> None:
         out._array, out._storage, out._offset = room._array, room._storage, None
 
 
-def _common_shape(op: Op, arrays: Sequence[Any]) -> tuple[int, ...]:
+def _common_shape(op: Op, arrays: Sequence[Array]) -> Shape:
     try:
-        found: tuple[int, ...] = np.broadcast_shapes(*(a.shape for a in arrays))
+        found: Shape = np.broadcast_shapes(*(a.shape for a in arrays))
     except ValueError as error:
         raise shape_error(op, tuple(arrays), error) from None
     return found
 
 
-def _check_shape(op: Op, arrays: Sequence[Any], shape: tuple[int, ...]) -> None:
+def _check_shape(op: Op, arrays: Sequence[Array], shape: Shape) -> None:
     found = _common_shape(op, arrays)
     if found != shape:
         raise ShapeError(f"{op.name}: a result of shape {found} cannot be written into a tensor of shape {shape}",
@@ -301,7 +325,8 @@ def _check_shape(op: Op, arrays: Sequence[Any], shape: tuple[int, ...]) -> None:
 
 
 def check_cast(name: str, source: Any, target: Any) -> None:
-    """Writes may lose precision but not kind: PyTorch's rule."""
+    """Raise where a write would lose the kind of a value, and not only precision: PyTorch's rule."""
     if source is not target and of_array(source).category > of_array(target).category:
-        raise DTypeError(f"{name}: a result of type {of_array(source).name} can't be cast to the desired output type {of_array(target).name}",
-                         why="the fraction would be lost without a word", fix="x = x.float() first, or write value.to(x.dtype)")
+        raise DTypeError(f"{name}: a result of type {of_array(source).name} can't be cast to the desired output type "
+                         f"{of_array(target).name}", why="the fraction would be lost without a word",
+                         fix="x = x.float() first, or write value.to(x.dtype)")
