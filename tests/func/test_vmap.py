@@ -312,3 +312,146 @@ def test_printing_shows_all_slices() -> None:
     seen = []
     vmap(lambda x: seen.append((repr(x), repr(mg.zeros(2)))) or x)(mg.tensor([[1.0, 2.0], [3.0, 4.0]]))
     assert seen == [("BatchedTensor([[1., 2.],\n               [3., 4.]])", "tensor([0., 0.])")]
+
+
+# What breaking it found. Each was wrong, or raised, before it was mended.
+
+def each(f: Callable[..., Any], *stacks: Any) -> Any:
+    return mg.stack([f(*(s[i] for s in stacks)) for i in range(len(stacks[0]))])
+
+
+def close(got: Any, expected: Any, tolerance: float = 1e-5) -> None:
+    assert type(got._array) is np.ndarray
+    np.testing.assert_allclose(got.detach().numpy(), expected.detach().numpy(), tolerance, tolerance)
+
+
+@pytest.mark.parametrize("size", [300_000, 1_000_000])
+@pytest.mark.parametrize("f", [mg.exp, mg.tanh, lambda t: t / 3, lambda t: t * t, nn.functional.gelu, grad(lambda t: t.exp().sum())])
+def test_large_slices(f: Callable[..., Any], size: int) -> None:
+    x = mg.randn(2, size)
+    for _ in range(3):
+        close(vmap(f)(x), each(f, x))
+
+
+def test_a_matrix_of_one_level_and_a_right_hand_side_of_the_other() -> None:
+    a, b = mg.randn(3, 4, 4).double() + 4 * mg.eye(4), mg.randn(2, 4, 2).double()
+    pairs = mg.stack([mg.stack([mg.linalg.solve(m, c) for c in b]) for m in a])
+    close(vmap(lambda m: vmap(lambda c: mg.linalg.solve(m, c))(b))(a), pairs)
+    close(vmap(lambda c: vmap(lambda m: mg.linalg.solve(m, c))(a))(b), pairs.transpose(0, 1))
+    close(vmap(jacrev(lambda m: mg.linalg.solve(m, b[0])))(a), each(jacrev(lambda m: mg.linalg.solve(m, b[0])), a))
+
+
+@pytest.mark.parametrize("ask", [False, True], ids=["", "and asks for a value"])
+@pytest.mark.parametrize("write", [lambda c: c.add_(1), lambda c: c[1:].mul_(2), lambda c: c.__setitem__(0, c[0] + 1), lambda c: c.data.fill_(c.sum())])
+def test_memory_from_outside_is_written_for_each_slice(write: Callable[..., Any], ask: bool) -> None:
+    def run(mapper: Callable[..., Any]) -> tuple[Any, Any]:
+        c = mg.ones(3)
+
+        def f(x: Any) -> Any:
+            write(c)
+            return x * c if not ask or x.sum() > 0 else x - c
+
+        return mapper(f, mg.tensor([[1.0, 1, 1], [-1, -1, -1], [2, 2, 2]])), c
+
+    for got, expected in zip(run(lambda f, x: vmap(f)(x)), run(each)):
+        close(got, expected)
+
+
+@pytest.mark.parametrize("loss", [lambda x, c: (x * c).sum(), lambda x, c: (c * 2).sum()])
+def test_leaves_from_outside_get_the_gradients_of_all_slices(loss: Callable[..., Any]) -> None:
+    def run(mapper: Callable[..., Any]) -> Any:
+        c = mg.ones(3, requires_grad=True)
+        mapper(lambda x: (loss(x, c).backward(), x)[1], mg.arange(6.0).reshape(2, 3))
+        return c.grad
+
+    close(run(lambda f, x: vmap(f)(x)), run(each))
+
+
+def test_generators_of_ones_own() -> None:
+    source = mg.Generator()
+
+    def f(x: Any) -> Any:
+        z = mg.rand(1, generator=source)
+        return z if x > 0 else z * 1  # has to be called for each slice
+
+    x = mg.tensor([1.0, -1.0])
+    same = vmap(f, randomness="same")(x)
+    assert same[0] == same[1]
+    source.manual_seed(3)
+    different = vmap(f, randomness="different")(x)
+    source.manual_seed(3)
+    close(different, each(f, x))
+    with pytest.raises(RuntimeError, match="random"):
+        vmap(f)(x)
+
+
+def test_dimensions_of_results_are_checked() -> None:
+    with pytest.raises(IndexError, match="vmap"):
+        vmap(lambda t: t, out_dims=-5)(mg.ones(3, 4, 6))
+
+
+def test_no_warnings() -> None:
+    """Warnings are errors here: what overflows or is undefined is so without a word, as everywhere."""
+    assert vmap(lambda t: t * t)(mg.tensor([[1e38, 1.0]])).isinf().any()
+    assert vmap(lambda t: (t / 0).log() - t.sqrt())(mg.tensor([[-1.0, 1.0]])).isnan().any()
+
+
+@pytest.mark.parametrize("read", [
+    lambda w, i: w[i], lambda w, i: w[i, i % 2], lambda w, i: w[:, i % 2] * mg.arange(10.0).reshape(5, 2), lambda w, i: w.index_select(0, i) * 2,
+    lambda w, i: w.gather(0, i[None]), lambda w, i: w.take(i), lambda w, i: nn.functional.embedding(i, w), lambda w, i: w[None, i][0, ..., 1]])
+def test_gradients_of_what_all_slices_read_in_different_places(read: Callable[..., Any]) -> None:
+    index = mg.tensor([[0, 1], [1, 4], [2, 2]])
+
+    def run(mapper: Callable[..., Any], create_graph: bool) -> Any:
+        w = mg.arange(1.0, 11.0).reshape(5, 2).requires_grad_()
+        g, = mg.autograd.grad((mapper(lambda i: read(w, i), index) ** 2).sum(), w, create_graph=create_graph)
+        return mg.autograd.grad((g * g).sum(), w)[0] if create_graph else g
+
+    for create_graph in (False, True):
+        close(run(lambda f, i: vmap(f)(i), create_graph), run(each, create_graph))
+
+
+@pytest.mark.parametrize("dtype", [mg.float32, mg.float16])
+def test_gradients_of_many_picked_elements(dtype: Any) -> None:
+    found = []
+    for mapper in (lambda f, x: vmap(f)(x), each):
+        x = mg.arange(40_000.0).reshape(2, 20_000).sin().to(dtype).requires_grad_()
+        mapper(lambda t: t.sort()[0] * t, x).sum().backward()
+        found.append(x.grad.float())
+    close(*found, 1e-2)
+
+
+def test_numbers_written_into_what_is_shared() -> None:
+    c = mg.zeros(3)
+
+    def f(x: Any) -> Any:
+        y, z = c.clone(), c * 1
+        y[0], z[1] = x, x * 2
+        return y + z
+
+    close(vmap(f)(mg.ones(2)), each(f, mg.ones(2)))
+
+
+def test_hooks_may_look_at_values() -> None:
+    def f(x: Any) -> Any:
+        y = x * 2
+        y.register_hook(lambda g: g / g.norm() if g.norm() > 1 else g)
+        return (y * y).sum()
+
+    found = []
+    for mapper in (lambda f, x: vmap(f)(x), each):
+        x = mg.arange(6.0).reshape(2, 3).requires_grad_()
+        mapper(f, x).sum().backward()
+        found.append(x.grad)
+    close(*found)
+
+
+def test_ordinary_code_costs_what_it_did() -> None:
+    """After a vmap storages are made as before, and nothing asks for the modes of its thread."""
+    from mutagrad.base.modes import OTHER_KIND
+    from mutagrad.core.factory import SCOPE
+    from mutagrad.core.storage import Storage
+
+    with pytest.raises(KeyboardInterrupt):
+        vmap(lambda x: (_ for _ in ()).throw(KeyboardInterrupt))(mg.ones(2))
+    assert SCOPE["Storage"] is Storage and not OTHER_KIND
