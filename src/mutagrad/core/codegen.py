@@ -177,25 +177,28 @@ def _number_code(op: Op) -> list[str]:
     return [f"    if {s}.__class__ not in PLAIN: {s} = number({s})" for s in op.numbers]
 
 
+def _forward_code(op: Op, given: str, typical: str, differentiable: bool, warns: bool) -> tuple[list[str], str]:
+    """The expression for a result, and lines before it. What is not NumPy's own computes short floats in float32."""
+    operator = _OPERATORS.get(op.forward)  # type: ignore[call-overload]
+    if operator and differentiable:
+        return [], f"forward({given}) if elements != 1 or a0.ndim or a1.ndim else a0[()] {operator} a1[()]"
+    if op.into:
+        return [], f"forward({given})"
+    function = "forward" if op.name in ABOUT_TYPES else "compute"
+    widening = [f"    element_type = {typical}.dtype",
+                "    short = element_type is not FLOAT32 and element_type is not FLOAT64 "
+                "and element_type.char in 'eE'",
+                "    compute = in_single(forward, element_type) if short else forward"]
+    expression = f"silent().run({function}, {given})" if warns else f"{function}({given})"
+    return widening if function == "compute" else [], expression
+
+
 def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: bool, elementwise: bool,
                warns: bool) -> str:
     names = ARGUMENTS[:len(op.inputs)]
-    arguments = ", ".join([*names, *op.settings])
+    arguments, given = ", ".join([*names, *op.settings]), ", ".join([*arrays, *op.settings])
     inputs, settings = f"({', '.join(names)},)", f"({''.join(s + ', ' for s in op.settings)})"
-    given, widening = ", ".join([*arrays, *op.settings]), []
-    operator = _OPERATORS.get(op.forward)  # type: ignore[call-overload]
-    forward = f"forward({given})"
-    if operator and differentiable:
-        forward += f" if elements != 1 or a0.ndim or a1.ndim else a0[()] {operator} a1[()]"
-    elif not op.into:
-        # What is not NumPy's own computes short floats in float32.
-        function = "forward" if op.name in ABOUT_TYPES else "compute"
-        forward = f"silent().run({function}, {given})" if warns else f"{function}({given})"
-        if function == "compute":
-            widening = [f"    element_type = {arrays[-1] if elementwise else arrays[0]}.dtype",
-                        "    short = element_type is not FLOAT32 and element_type is not FLOAT64 "
-                        "and element_type.char in 'eE'",
-                        "    compute = in_single(forward, element_type) if short else forward"]
+    widening, forward = _forward_code(op, given, arrays[-1] if elementwise else arrays[0], differentiable, warns)
     lines = [
         f"def call({arguments}{', *, out=None' if elementwise else ''}):",
         *_number_code(op),

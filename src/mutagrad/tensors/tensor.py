@@ -414,7 +414,7 @@ class Tensor(TensorBase):
     isnan, isinf, isfinite, signbit = elementwise.isnan, elementwise.isinf, elementwise.isfinite, elementwise.signbit
     isclose, allclose, equal = elementwise.isclose, elementwise.allclose, elementwise.equal
 
-    def where(self, condition: Tensor, other: Tensor | complex | SupportsFloat) -> Tensor:
+    def where(self, condition: Tensor, other: Tensor | complex) -> Tensor:
         return elementwise.where(condition, self, other)  # type: ignore[no-any-return,return-value]
 
     # -------------------------------------------------------------------------------------------- elementwise, in place
