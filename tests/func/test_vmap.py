@@ -242,7 +242,7 @@ def test_chunks() -> None:
     sizes = []
 
     def f(x: Any) -> Any:
-        sizes.append(x._array.level.size)
+        sizes.append(1 if type(x._array) is np.ndarray else x._array.level.size)  # one slice needs nothing
         return x * 2
 
     x = mg.arange(10.0).reshape(2, 5)

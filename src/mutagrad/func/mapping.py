@@ -76,7 +76,7 @@ class _Call(NamedTuple):
         return int(sizes.pop())
 
     def run(self, size: int) -> Any:
-        found = self.at_once(size) if size else None
+        found = self.at_once(size) if size > 1 else None
         return self.one_by_one(size) if found is None else found[0]
 
     def called(self, leaves: list[Any]) -> Any:
