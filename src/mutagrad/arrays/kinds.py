@@ -97,9 +97,9 @@ def kind_of(values: Iterable[Any]) -> type:
 
 def window(buffer: Array, shape: tuple[int, ...], dtype: Any, offset: int, strides: tuple[int, ...]) -> Array:
     """Return a view of a contiguous array by geometry, in bytes."""
-    if type(buffer) is not ndarray:
+    if IN_USE and type(buffer) is not ndarray:
         return buffer.window(shape, dtype, offset, strides)
-    made: Array = raw.ndarray(shape, dtype, buffer, offset, strides)
+    made: Array = ndarray(shape, dtype, buffer, offset, strides)
     return made
 
 
@@ -125,7 +125,7 @@ def share_memory(a: Array, b: Array) -> bool:
 
 def pick(array: Array, index: tuple[Any, ...]) -> Array:
     """Return `array[index]`; of an index NumPy asks no protocol, so that is done here."""
-    return _beside(array, index)[index]
+    return (_beside(array, index) if IN_USE else array)[index]
 
 
 def take_rows(array: Array, rows: Any) -> Array:
@@ -135,7 +135,7 @@ def take_rows(array: Array, rows: Any) -> Array:
 
 def _beside(array: Array, index: tuple[Any, ...]) -> Array:
     """The array as one of the kind of the arrays in an index."""
-    if IN_USE and type(array) is ndarray:
+    if type(array) is ndarray:
         for part in index:
             if isinstance(part, ndarray) and type(part) is not ndarray:
                 return part.level.adopt(array)  # type: ignore[no-any-return]
@@ -152,7 +152,7 @@ def computed(function: Callable[..., Any], *arguments: Any) -> Any:
 
 def all_values(array: Any) -> Any:
     """Return the elements as one of NumPy's arrays, of all slices where there are any, to check them."""
-    return array.level.all_values(array) if hasattr(type(array), "level") else array
+    return array.level.all_values(array) if IN_USE and hasattr(type(array), "level") else array
 
 
 def remembered(count: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -176,7 +176,7 @@ def anywhere(condition: Array) -> bool:
 
 def add_at(array: Array, index: tuple[Any, ...], values: Array) -> None:
     """Add values at an index that has an array or a full slice for each dimension, with every duplicate counted."""
-    if is_plain(array, values, *index):
+    if not IN_USE or is_plain(array, values, *index):
         numpys_add_at(array, index, values)
     elif array.dtype.char in "eE":  # a running sum of short floats would stick
         wide = array.astype(raw.float32)
