@@ -455,3 +455,11 @@ def test_ordinary_code_costs_what_it_did() -> None:
     with pytest.raises(KeyboardInterrupt):
         vmap(lambda x: (_ for _ in ()).throw(KeyboardInterrupt))(mg.ones(2))
     assert SCOPE["Storage"] is Storage and not OTHER_KIND
+
+
+def test_distributions_are_checked_in_every_slice(calls: list[str]) -> None:
+    means = mg.randn(3, 2)
+    close(vmap(lambda m: mg.distributions.Normal(m, 1.0).log_prob(mg.zeros(2)))(means), mg.distributions.Normal(means, 1.0).log_prob(mg.zeros(3, 2)))
+    assert calls == []
+    with pytest.raises(ValueError, match="scale"):
+        vmap(lambda s: mg.distributions.Normal(0.0, s).log_prob(mg.tensor(0.0)))(mg.tensor([1.0, -1.0]))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from ..arrays.kinds import anywhere
 from ..autograd import no_grad
 from ..base.errors import BadData, BadValue, NotSupported
 from ..base.modes import keeps_modes
@@ -63,7 +64,7 @@ class Distribution:
             return {}
 
     def _check(self, value: Tensor, constraint: Constraint, what: str) -> None:
-        if not bool(constraint.check(value).all()):
+        if anywhere(~constraint.check(value)._array):
             raise BadValue(f"{type(self).__name__}: Expected {what}, of shape {tuple(value.shape)}, "
                            f"to satisfy the constraint {constraint}",
                            why=f"it holds\n{value}", fix="validate_args=False leaves it unchecked")
@@ -196,7 +197,7 @@ class Distribution:
                           "initialize the distribution with `validate_args=False` to turn off validation.",
                           stacklevel=3)
             return
-        if not bool(support.check(value).all()):
+        if anywhere(~support.check(value)._array):
             raise BadValue(f"{type(self).__name__}: Expected value argument (Tensor of shape {given}) "
                            f"to be within the support ({support})",
                            why=f"it holds\n{value}", fix="validate_args=False leaves it unchecked")

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..arrays.kinds import anywhere
 from ..autograd import no_grad
 from ..base.errors import BadValue
 from ..base.modes import keeps_modes
@@ -31,7 +32,7 @@ class Geometric(BinaryOdds, Distribution):
         given, = numbers_or_tensors(self.__dict__[name])
         self.__dict__[name] = given
         super().__init__(given.shape, validate_args=validate_args)
-        if self._validate_args and probs is not None and not bool((given > 0).all()):
+        if self._validate_args and probs is not None and anywhere(~(given > 0)._array):
             raise BadValue("Geometric: probs must be positive", why="otherwise there is never a success")
 
     @property

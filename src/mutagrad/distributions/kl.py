@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ..arrays.kinds import anywhere
 from ..base.errors import BadArgument, NotSupported
 from ..nn.functional import softplus
 from ..ops.linalg.cholesky import cholesky_solve
@@ -198,7 +199,7 @@ def _bernoulli(p: Bernoulli, q: Bernoulli) -> Tensor:
 
 @register_kl(Binomial, Binomial)
 def _binomial(p: Binomial, q: Binomial) -> Tensor:
-    if bool((p.total_count < q.total_count).any()):
+    if anywhere((p.total_count < q.total_count)._array):
         raise NotSupported("kl_divergence: of binomials, where the second has more trials, is not known in closed form")
     found = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
     return where(p.total_count > q.total_count, _INFINITE, found)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..arrays.kinds import anywhere
 from ..base.errors import BadValue
 from ..ops.create.create import rand
 from ..tensors.tensor import Tensor
@@ -22,7 +23,7 @@ class Uniform(Distribution):
     def __init__(self, low: Tensor | float, high: Tensor | float, validate_args: bool | None = None) -> None:
         self.low, self.high = numbers_or_tensors(low, high)
         super().__init__(self.low.shape, validate_args=validate_args)
-        if self._validate_args and not bool((self.low < self.high).all()):
+        if self._validate_args and anywhere(~(self.low < self.high)._array):
             raise BadValue("Uniform: low must be less than high", fix="Uniform(0.0, 1.0)")
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)

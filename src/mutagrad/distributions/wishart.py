@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ..arrays.kinds import anywhere
 from ..base.errors import BadValue
 from ..ops.create.create import arange, as_tensor, randn
 from ..ops.linalg.cholesky import cholesky_solve, linalg_cholesky as cholesky
@@ -44,7 +45,7 @@ class Wishart(WithCovariance):
         self.df = freedom.expand(*batch)
         self.__dict__[name] = matrix.expand(*batch, n, n)
         super().__init__(batch, (n, n), validate_args)
-        if bool((self.df <= n - 1).any()):
+        if anywhere((self.df <= n - 1)._array):
             raise BadValue(f"Wishart: Value of df={freedom} expected to be greater than ndim - 1 = {n - 1}.",
                            why="the matrices would be singular")
         self._factorize(name)

@@ -10,7 +10,7 @@ from math import log as _ln, pi
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import is_plain
+from ...arrays.kinds import anywhere, is_plain
 from ...arrays.numpy import choose, silent
 from ...arrays.scipy import erf as _erf
 from ...base.errors import BadArgument, BadValue, DivisionByZero, DTypeError, bad_choice, may_need_much
@@ -54,7 +54,7 @@ RAW.zeros_like = np.zeros_like
 def _divisible(name: str, function: Callable[..., Array]) -> Any:
     """Integers have no infinity to give: PyTorch refuses what NumPy makes 0. Booleans are not divided."""
     def forward(a: Array, b: Array) -> Any:
-        if b.dtype.kind in "iu" and a.size and not b.all():
+        if b.dtype.kind in "iu" and a.size and anywhere(b == 0):
             raise DivisionByZero(f"{name}: ZeroDivisionError: an integer was divided by zero",
                                  why="integers have no infinity", fix="x.float() / y, or y.clamp(min=1)")
         if b.dtype.kind == "b":
@@ -75,7 +75,7 @@ def _power(a: Array, b: Array) -> Any:
     """Integers to negative powers are 0, but for 1 and -1, as in PyTorch (NumPy has no answer); booleans stay so."""
     if a.dtype.kind == "b":
         return a | ~b
-    if a.dtype.kind == "i" and b.size and b.min() < 0:
+    if a.dtype.kind == "i" and anywhere(b < 0):
         whole = np.power(a, np.abs(b))
         return np.where((b >= 0) | (np.abs(a) == 1), whole, np.zeros_like(whole))
     if not b.ndim and a.ndim and is_plain(b) and a.dtype.char in "fd":

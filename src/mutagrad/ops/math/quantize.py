@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import anywhere
 from ...arrays.numpy import silenced
 from ...base.errors import BadValue, DTypeError, NotSupported, ShapeError
 from ...base.operands import Array
@@ -31,7 +32,7 @@ def _quantized(name: str, x: Tensor, scale: Array, zero: Array, lowest: int, hig
     if lowest > highest:
         raise BadValue(f"{name}: `quant_min` should be less than or equal to `quant_max`, got {lowest} and {highest}",
                        fix=f"{name}(x, scale, zero_point, -128, 127)")
-    if np.any(zero < lowest) or np.any(zero > highest):
+    if anywhere((zero < lowest) | (zero > highest)):
         raise BadValue(f"{name}: `zero_point` must be between `quant_min` and `quant_max`, {lowest} and {highest}",
                        fix="zero_point=0")
     inside, values = _nearest_steps(array, scale, zero, lowest, highest)

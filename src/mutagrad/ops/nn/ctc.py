@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import add_at
+from ...arrays.kinds import add_at, anywhere, extremes
 from ...base.errors import BadIndex, BadValue, DTypeError, ShapeError
 from ...base.operands import Array
 from ...core.codegen import primitive
@@ -138,7 +138,7 @@ def _lengths(name: str, given: Any, count: int, most: int) -> Any:
     found = np.asarray(given._array if isinstance(given, Tensor) else given).reshape(-1)
     if found.dtype.kind not in "iu" and found.size:
         raise DTypeError(f"ctc_loss: {name} must be integers, not {found.dtype.name}", fix=f"{name}.long()")
-    if len(found) != count or found.size and (found.min() < 0 or found.max() > most):
+    if len(found) != count or anywhere((found < 0) | (found > most)):
         raise BadValue(f"ctc_loss: {name} {found.tolist()} for {count} samples",
                        why=f"there must be one for each, from 0 to {most}", fix=f"{name} of shape ({count},)")
     return found.astype(np.int64)
@@ -156,8 +156,9 @@ def _labels(target: Tensor, lengths: Array, classes: int) -> Any:
     else:
         padded = np.where(np.arange(t.shape[1]) < lengths[:, None], t, 0).astype(np.int64)
         rows = padded[:, :int(lengths.max(initial=0))]
-    if rows.size and (rows.min() < 0 or rows.max() >= classes):
-        wrong = rows.min() if rows.min() < 0 else rows.max()
+    least, most = extremes(rows) if rows.size else (0, -1)
+    if least < 0 or most >= classes:
+        wrong = least if least < 0 else most
         raise BadIndex(f"ctc_loss: label {wrong} is out of bounds for {classes} classes",
                        fix=f"labels from 0 to {classes - 1}")
     return rows

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import extremes, take_rows
+from ...arrays.kinds import anywhere, extremes, take_rows
 from ...arrays.numpy import silently
 from ...base.errors import BadArgument, BadIndex, BadIndexType, BadValue, DTypeError, NotSupported, ShapeError
 from ...base.modes import UNRECORDED, call_with, mode
@@ -210,7 +210,7 @@ def _bags(name: str, index: Array, offsets: Tensor | None, include_last_offset: 
     if starts.size and starts[0] != 0:
         raise BadValue(f"{name}: offsets[0] must be 0, not {starts[0]}",
                        why="the first bag begins with the first number", fix="offsets - offsets[0]")
-    if starts.size and (starts.max() > index.size or (starts[1:] < starts[:-1]).any()):
+    if anywhere(starts > index.size) or anywhere(starts[1:] < starts[:-1]):
         raise BadValue(f"{name}: offsets must grow and not exceed the {index.size} numbers of the input",
                        fix="offsets from sizes.cumsum(0)")
     if include_last_offset and not starts.size:

@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import extremes
 from ...base.errors import BadValue, DTypeError, ShapeError, may_need_much
 from ...base.operands import Array
 from ...core.codegen import primitive
@@ -125,11 +126,13 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Any:
     num_classes = whole_number(num_classes, "one_hot", "num_classes")
     if not array.size and num_classes <= 0:
         raise BadValue("one_hot: no indices to count the classes of", fix="one_hot(x, num_classes=3)")
-    if array.size and array.min() < 0:
-        raise BadValue(f"one_hot: index {array.min()} is negative", fix="one_hot(x.clamp(min=0))")
-    count = int(array.max()) + 1 if num_classes == -1 else num_classes
-    if array.size and array.max() >= count or count < 1:
-        raise BadValue(f"one_hot: index {array.max() if array.size else ''} is out of range for {count} classes",
+    bounds: tuple[Any, Any] = extremes(array) if array.size else (0, "")
+    least, most = bounds
+    if least < 0:
+        raise BadValue(f"one_hot: index {least} is negative", fix="one_hot(x.clamp(min=0))")
+    count = int(most) + 1 if num_classes == -1 else num_classes
+    if array.size and most >= count or count < 1:
+        raise BadValue(f"one_hot: index {most} is out of range for {count} classes",
                        fix=f"num_classes={array.max(initial=0) + 1}")
     found = np.zeros((*array.shape, count), np.int64)
     np.put_along_axis(found, array[..., None], 1, -1)

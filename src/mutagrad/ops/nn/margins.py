@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import extremes
 from ...base.errors import BadIndex, BadValue, DTypeError, ShapeError
 from ...core.dtypes import of_array
 from ...core.factory import make
@@ -113,8 +114,9 @@ def _check_multilabel(x: Tensor, target: Tensor) -> None:
         raise DTypeError(f"multilabel_margin_loss: class indices must be int64, not {of_array(t.dtype).name}",
                          fix="target.long()")
     classes = a.shape[-1] if a.ndim else 1
-    if t.size and (t.max() >= classes or t.min() < -1):
-        wrong = t.max() if t.max() >= classes else t.min()
+    least, most = extremes(t) if t.size else (0, -1)
+    if most >= classes or least < -1:
+        wrong = most if most >= classes else least
         raise BadIndex(f"multilabel_margin_loss: target {wrong} is out of bounds for {classes} classes",
                        fix="-1 ends the list of targets")
 

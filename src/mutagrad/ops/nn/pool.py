@@ -7,7 +7,7 @@ from types import NoneType
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import anywhere, pick, remembered
+from ...arrays.kinds import anywhere, extremes, pick, remembered
 from ...base.errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError, may_need_much
 from ...base.operands import Array
 from ...core.codegen import primitive
@@ -415,8 +415,9 @@ def _max_unpool(name: str, n: int, input: Tensor, indices: Tensor, kernel_size: 
                          why="there must be one for each element", fix="the indices that max_pool returned")
     if min(size) <= 0:
         raise ShapeError(f"{name}: the result would have sizes {size}", fix="less padding")
-    if at.size and (at.min() < 0 or at.max() >= prod(size)):
-        raise BadIndex(f"{name}: index {at.min() if at.min() < 0 else at.max()} is outside an image of {size}",
+    least, most = extremes(at) if at.size else (0, -1)
+    if least < 0 or most >= prod(size):
+        raise BadIndex(f"{name}: index {least if least < 0 else most} is outside an image of {size}",
                        fix="output_size=...")
     lead = x._array.shape[:2]
     rows = prod(x._array.shape[2:])

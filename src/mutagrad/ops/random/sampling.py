@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import anywhere, extremes
 from ...arrays.numpy import silently
 from ...base.device import check_device, device as Device
 from ...base.errors import BadArgument, BadValue, DTypeError, ShapeError, may_need_much
@@ -89,9 +90,9 @@ def _probability(p: Any, name: str) -> Any:
 
 def _probabilities(p: Any, name: str) -> Any:
     array = _float_tensor(p, name)._array
-    if not ((array >= 0) & (array <= 1)).all():
+    if anywhere(~((array >= 0) & (array <= 1))):
         raise BadValue(f"{name}: probabilities must be between 0 and 1, "
-                       f"got {float(array.min())} to {float(array.max())}",
+                       f"got {float(extremes(array)[0])} to {float(extremes(array)[1])}",
                        why="each element is the chance of a one", fix="mutagrad.bernoulli(x.sigmoid())")
     return p
 
@@ -130,7 +131,7 @@ def bernoulli_(x: Tensor, p: Tensor | float = 0.5, *, generator: Generator | Non
 def poisson(input: Tensor, generator: Generator | None = None) -> Any:
     """Poisson numbers, each with the rate that `input` holds."""
     array = _float_tensor(input, "poisson")._array
-    if not (array >= 0).all():
+    if anywhere(~(array >= 0)):
         raise BadValue("poisson: a rate is negative or nan",
                        why="a rate is an expected count", fix="mutagrad.poisson(x.abs())")
     return poisson_values(input, generator)
@@ -196,7 +197,7 @@ def _normal_of_tensors(mean: Any, std: Any, generator: Generator | None) -> Any:
     if isinstance(std, Tensor):
         if of_array(std._array.dtype).is_complex:
             raise BadValue("normal: the standard deviation must be real", fix="std.abs()")
-        if not (std._array >= 0).all():
+        if anywhere(~(std._array >= 0)):
             raise BadValue("normal: a standard deviation is negative or nan", fix="mutagrad.normal(mean, std.abs())")
     else:
         _check_std(std, "normal")
@@ -234,10 +235,10 @@ def _check_weights(weights: Array, count: int, replacement: bool) -> None:
     if not replacement and count > weights.shape[-1]:
         raise BadValue(f"multinomial: cannot draw {count} of {weights.shape[-1]} without replacement",
                        fix="replacement=True")
-    if not (np.isfinite(weights) & (weights >= 0)).all():
+    if anywhere(~(np.isfinite(weights) & (weights >= 0))):
         raise BadValue("multinomial: a weight is negative, infinite or nan",
                        fix="mutagrad.multinomial(logits.softmax(-1), n)")
-    if not (weights.sum(-1) > 0).all():
+    if anywhere(~(weights.sum(-1) > 0)):
         raise BadValue("multinomial: the weights of a row sum to zero",
                        why="then no position has any chance", fix="x.clamp(min=1e-6)")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import anywhere
 from ...base.errors import BadValue, DTypeError, NotSupported, bad_choice
 from ...core.factory import make
 from ...core.storage import TensorBase as Tensor
@@ -27,12 +28,12 @@ def _lengths(data: Tensor, lengths: Tensor | None, offsets: Tensor | None, axis:
         raise DTypeError(f"segment_reduce: lengths and offsets are integers, not {found.dtype.name}",
                          fix="lengths.long()")
     found = found if offsets is None else np.diff(found, axis=-1)
-    if found.ndim != axis + 1 or (found < 0).any():
+    if found.ndim != axis + 1 or anywhere(found < 0):
         raise BadValue(f"segment_reduce: lengths of shape {found.shape} do not divide dimension {axis} "
                        f"of shape {data._array.shape}",
                        why="they need the dimensions up to that one, and none may be negative",
                        fix="axis=lengths.ndim - 1")
-    if not unsafe and (found.sum(-1) != data._array.shape[axis]).any():
+    if not unsafe and anywhere(found.sum(-1) != data._array.shape[axis]):
         raise BadValue(f"segment_reduce: the lengths do not sum to {data._array.shape[axis]}, "
                        f"the size of dimension {axis}", fix="unsafe=True leaves out the rest")
     return found

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...arrays import np
 from ...arrays.bfloat16 import widened
+from ...arrays.kinds import anywhere, extremes
 from ...base import return_types
 from ...base.errors import BadArgument, BadData, BadIndex, BadValue, DTypeError, ShapeError, bad_choice, may_need_much
 from ...base.modes import mode
@@ -171,7 +172,7 @@ def _sorter(sorter: TensorBase, sequence: Array) -> Array:
     if places.shape != sequence.shape or places.dtype != np.int64:
         raise BadValue(f"searchsorted: the sorter must be int64 of shape {sequence.shape}, "
                        f"not {places.dtype.name} of shape {places.shape}", fix="sorter=sequence.argsort()")
-    if places.size and (places.min() < 0 or places.max() >= sequence.shape[-1]):
+    if anywhere((places < 0) | (places >= sequence.shape[-1])):
         raise BadIndex("searchsorted: the sorter has positions that the sequence has not",
                        fix="sorter=sequence.argsort()")
     return places
@@ -324,8 +325,8 @@ def bincount(input: TensorBase, weights: TensorBase | None = None, minlength: in
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise BadValue(f"bincount: expects a vector of integers, got {array.dtype.name} of shape {array.shape}",
                        fix="x.flatten().long()")
-    if array.size and array.min() < 0:
-        raise BadValue(f"bincount only supports 1-d non-negative integral inputs, but the smallest is {array.min()}",
+    if array.size and (least := extremes(array)[0]) < 0:
+        raise BadValue(f"bincount only supports 1-d non-negative integral inputs, but the smallest is {least}",
                        fix="x - x.min()")
     minlength = whole_number(minlength, "bincount", "minlength")
     if minlength < 0:
@@ -365,7 +366,7 @@ def unravel_index(indices: TensorBase, shape: int | Sequence[int]) -> tuple[Any,
         raise BadData(f"unravel_index: expected 'indices' to be integers, not {array.dtype.name}", fix="indices.long()")
     sizes = _shape_of(shape)
     total = int(np.prod(sizes, dtype=np.int64))
-    if array.size and (array.min() < -total or array.max() >= total):
+    if anywhere((array < -total) | (array >= total)):
         raise BadValue(f"unravel_index: indices must be from {-total} to {total - 1} for shape {sizes}",
                        fix="indices % total")
     found, rest = [], array.astype(np.int64)

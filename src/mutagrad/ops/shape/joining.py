@@ -9,6 +9,7 @@ from math import prod
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import extremes
 from ...base.device import check_device, device
 from ...base.errors import (
     BadArgument,
@@ -198,8 +199,8 @@ def _counts(repeats: TensorBase | Sequence[int] | int, n: int) -> Any:
     if counts.ndim > 1 or counts.size not in (1, n):
         raise ShapeError(f"repeat_interleave: repeats of shape {counts.shape} for {n} elements",
                          why="there must be one, or one for each", fix="repeats=2")
-    if counts.size and counts.min() < 0:
-        raise BadValue(f"repeat_interleave: repeats can not be negative, got {counts.min()}", fix="repeats=2")
+    if counts.size and (least := extremes(counts)[0]) < 0:
+        raise BadValue(f"repeat_interleave: repeats can not be negative, got {least}", fix="repeats=2")
     return np.broadcast_to(counts.reshape(-1), (n,))
 
 
