@@ -73,13 +73,6 @@ from .ops.create.create import (
     logspace,
     ones,
     ones_like,
-    rand,
-    rand_like,
-    randint,
-    randint_like,
-    randn,
-    randn_like,
-    randperm,
     tensor,
     zeros,
     zeros_like,
@@ -171,6 +164,7 @@ from .ops.math.elementwise import (
     trunc,
     where,
 )
+from .ops.random.draws import rand, rand_like, randint, randint_like, randn, randn_like, randperm
 from .ops.random.generator import (
     Generator,
     default_generator,

@@ -8,8 +8,8 @@ from functools import cached_property
 from ..autograd import enable_grad
 from ..core.size import Size
 from ..nn.functional import binary_cross_entropy_with_logits
-from ..ops.create.create import rand
 from ..ops.math.elementwise import sigmoid, where
+from ..ops.random.draws import rand
 from ..ops.shape.shape import broadcast_tensors
 from ..tensors.tensor import Tensor
 from . import constraints

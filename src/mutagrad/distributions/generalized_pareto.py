@@ -4,8 +4,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..ops.create.create import full_like, rand
+from ..ops.create.create import full_like
 from ..ops.math.elementwise import where
+from ..ops.random.draws import rand
 from ..tensors.tensor import Tensor
 from . import constraints
 from .constraints import Constraint

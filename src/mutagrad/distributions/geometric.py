@@ -9,8 +9,9 @@ from ..base.errors import BadValue
 from ..base.modes import keeps_modes
 from ..core.dtypes import finfo
 from ..nn.functional import binary_cross_entropy_with_logits
-from ..ops.create.create import rand, zeros_like
+from ..ops.create.create import zeros_like
 from ..ops.math.elementwise import where
+from ..ops.random.draws import rand
 from ..ops.shape.shape import broadcast_tensors
 from ..tensors.tensor import Tensor
 from . import constraints

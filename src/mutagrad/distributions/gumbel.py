@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 
 from ..core.dtypes import finfo
-from ..ops.create.create import rand
+from ..ops.random.draws import rand
 from ..tensors.tensor import Tensor
 from .location_scale import LocationScale
 

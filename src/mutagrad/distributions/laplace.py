@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..core.dtypes import finfo
-from ..ops.create.create import rand
+from ..ops.random.draws import rand
 from ..tensors.tensor import Tensor
 from .location_scale import LocationScale
 

@@ -5,8 +5,9 @@ import math
 from collections.abc import Sequence
 
 from ..base.errors import BadValue
-from ..ops.create.create import arange, randn
+from ..ops.create.create import arange
 from ..ops.math.special import mvlgamma
+from ..ops.random.draws import randn
 from ..tensors.tensor import Tensor
 from . import constraints
 from .beta import Beta

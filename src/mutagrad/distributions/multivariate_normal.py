@@ -7,9 +7,10 @@ from functools import cached_property
 
 from ..autograd import enable_grad
 from ..base.errors import BadValue
-from ..ops.create.create import eye, randn
+from ..ops.create.create import eye
 from ..ops.linalg.cholesky import cholesky_inverse, linalg_cholesky as cholesky
 from ..ops.linalg.solving import solve_triangular
+from ..ops.random.draws import randn
 from ..ops.shape.joining import broadcast_shapes
 from ..tensors.tensor import Tensor
 from . import constraints

@@ -4,9 +4,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..ops.create.create import randn
 from ..ops.math.elementwise import erf
 from ..ops.math.special import erfinv
+from ..ops.random.draws import randn
 from ..tensors.tensor import Tensor
 from .location_scale import LocationScale
 

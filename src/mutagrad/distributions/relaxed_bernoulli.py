@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from ..core.size import Size
 from ..nn.functional import softplus
-from ..ops.create.create import rand
+from ..ops.random.draws import rand
 from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors

@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 
 from ..core.size import Size
-from ..ops.create.create import rand
+from ..ops.random.draws import rand
 from ..ops.reduce.softmax import log_softmax
 from ..tensors.tensor import Tensor
 from . import constraints

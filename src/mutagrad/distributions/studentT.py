@@ -4,9 +4,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..ops.create.create import full_like, randn
+from ..ops.create.create import full_like
 from ..ops.math.elementwise import where
 from ..ops.math.special import digamma, lgamma
+from ..ops.random.draws import randn
 from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors

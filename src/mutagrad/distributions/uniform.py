@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from ..arrays.kinds import anywhere
 from ..base.errors import BadValue
-from ..ops.create.create import rand
+from ..ops.random.draws import rand
 from ..tensors.tensor import Tensor
 from . import constraints
 from .constraints import Constraint

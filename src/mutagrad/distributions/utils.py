@@ -8,8 +8,8 @@ from ..autograd import enable_grad
 from ..base.modes import keeps_modes
 from ..core.dtypes import dtype, finfo
 from ..nn.functional import softmax
-from ..ops.create.create import randn
 from ..ops.math.elementwise import sigmoid
+from ..ops.random.draws import randn
 from ..tensors.tensor import Tensor
 from .distribution import numbers_or_tensors as broadcast_all
 from .independent import sum_rightmost

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from ..arrays.kinds import anywhere
 from ..base.errors import BadValue
-from ..ops.create.create import arange, as_tensor, randn
+from ..ops.create.create import arange, as_tensor
 from ..ops.linalg.cholesky import cholesky_solve, linalg_cholesky as cholesky
 from ..ops.math.elementwise import where
 from ..ops.math.special import digamma, mvlgamma
+from ..ops.random.draws import randn
 from ..ops.shape.joining import broadcast_shapes
 from ..tensors.tensor import Tensor
 from . import constraints

@@ -26,6 +26,7 @@ from ..core.storage import TensorBase, memory_of, memory_offset
 from ..ops.create import create
 from ..ops.linalg import products as linalg
 from ..ops.math import complex as complexes, elementwise
+from ..ops.random import draws
 from ..ops.reduce import reductions as reduce, softmax as softmaxes
 from ..ops.select import selecting, sorting
 from ..ops.shape import shape as shapes
@@ -459,7 +460,7 @@ class Tensor(TensorBase):
         return elementwise.clamp_(self, None, as_operand(max, "clamp_max_"))  # type: ignore[no-any-return,return-value]
 
     copy_, fill_, zero_ = indexing.copy_, indexing.fill_, indexing.zero_
-    uniform_, normal_ = create.uniform_, create.normal_
+    uniform_, normal_ = draws.uniform_, draws.normal_
 
     # ------------------------------------------------------------------------------------------------------- reductions
 

@@ -17,6 +17,7 @@ from ..base.operands import Array
 from ..core.dtypes import FLOAT, as_dtype, dtype, finfo, float64, iinfo, of_array
 from ..core.storage import TensorBase
 from ..ops.create import create
+from ..ops.random import draws
 from ..tensors.tensor import Tensor
 
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]
@@ -198,7 +199,7 @@ def make_tensor(*shape: int | Sequence[int], dtype: dtype | type, device: device
                        "leaves no choice of memory_format", fix="make_tensor(2, 3, dtype=mutagrad.float32)")
     low, high = _bounds(to, low, high)
     size = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
-    wide = create.rand(*size, dtype=to.to_complex() if to.is_complex else float64, device=device)
+    wide = draws.rand(*size, dtype=to.to_complex() if to.is_complex else float64, device=device)
     values = wide._array * (high - low) + (low * (1 + 1j) if to.is_complex else low)
     if to.category < FLOAT:
         values = np.floor(values)

@@ -7,9 +7,10 @@ from ...arrays import np
 from ...autograd import no_grad
 from ...base.errors import BadIndex, BadValue, NotSupported
 from ...base.modes import keeps_modes
-from ...ops.create.create import eye, randn, zeros
+from ...ops.create.create import eye, zeros
 from ...ops.linalg.qr import geqrf, householder_product
 from ...ops.linalg.solving import matrix_exp, solve
+from ...ops.random.draws import randn
 from ...ops.shape.shape import cat
 from ...tensors.tensor import Tensor
 from .. import functional as F

@@ -1,4 +1,4 @@
-"""New tensors: from data, filled, counted, random.
+"""New tensors: from data, filled, counted.
 
 What all of them take besides (`layout`, `pin_memory`, `out` and the like) goes through `finish`, which knows what of it
 has a meaning here.
@@ -24,14 +24,11 @@ from ...base.operands import Array
 from ...base.provenance import to_user
 from ...base.sockets import socket
 from ...core.dtypes import (
-    BOOL,
     COMPLEX,
     FLOAT,
     as_dtype,
     dtype as DType,
-    finfo,
     get_default_dtype,
-    iinfo,
     int64,
     of_array,
     promote_types,
@@ -44,7 +41,6 @@ from ...core.out_arg import write_out
 from ...core.size import sizes
 from ...core.storage import TensorBase as Tensor, export_for_good
 from ..math.elementwise import Value, cast, cast_array
-from ..random.generator import Generator, source, uniform
 from ..shape.shape import RANKS, copied, tensor_argument
 
 MAX_BYTES = 1 << 46
@@ -74,7 +70,7 @@ def finish(array: Array, requires_grad: bool, device: Device | str | None = None
     return result if requires_grad is False or requires_grad is None else result.requires_grad_(requires_grad)
 
 
-def _wanted(dtype: ElementType | None, settings: dict[str, Any]) -> DType:
+def wanted_type(dtype: ElementType | None, settings: dict[str, Any]) -> DType:
     """The element type asked for, else that of `out`, else the default."""
     out = settings.get("out")
     if dtype is None:
@@ -85,7 +81,7 @@ def _wanted(dtype: ElementType | None, settings: dict[str, Any]) -> DType:
     return as_dtype(dtype)
 
 
-def _shape(arguments: tuple[Any, ...], name: str) -> tuple[int, ...]:
+def shape_of(arguments: tuple[Any, ...], name: str) -> tuple[int, ...]:
     shape = sizes(arguments, name)
     if min(shape, default=0) < 0:
         raise ShapeError(f"{name}: negative size in {shape}", fix=f"mutagrad.{name}(3, 4)")
@@ -259,12 +255,12 @@ def from_numpy(array: Array) -> Any:
 def empty(*size: int | Sequence[int], dtype: ElementType | None = None, device: Device | str | None = None,
           requires_grad: bool = False, **settings: Any) -> Any:
     """Return a tensor whose values are whatever the memory held."""
-    to = _wanted(dtype, settings)
-    array = allocate(np.empty, _shape(_size(size, settings), "empty"), to, "empty")
+    to = wanted_type(dtype, settings)
+    array = allocate(np.empty, shape_of(size_of(size, settings), "empty"), to, "empty")
     return finish(array, requires_grad, device, "empty", **settings)
 
 
-def _size(arguments: tuple[Any, ...], settings: dict[str, Any]) -> tuple[Any, ...]:
+def size_of(arguments: tuple[Any, ...], settings: dict[str, Any]) -> tuple[Any, ...]:
     """Sizes by position, or as `size=`."""
     size = settings.pop("size", None)
     return arguments if size is None else (size,)
@@ -273,16 +269,16 @@ def _size(arguments: tuple[Any, ...], settings: dict[str, Any]) -> tuple[Any, ..
 def zeros(*size: int | Sequence[int], dtype: ElementType | None = None, device: Device | str | None = None,
           requires_grad: bool = False, **settings: Any) -> Any:
     """Return zeros: `zeros(2, 3)` or `zeros((2, 3))`."""
-    to = _wanted(dtype, settings)
-    array = allocate(np.zeros, _shape(_size(size, settings), "zeros"), to, "zeros")
+    to = wanted_type(dtype, settings)
+    array = allocate(np.zeros, shape_of(size_of(size, settings), "zeros"), to, "zeros")
     return finish(array, requires_grad, device, "zeros", **settings)
 
 
 def ones(*size: int | Sequence[int], dtype: ElementType | None = None, device: Device | str | None = None,
          requires_grad: bool = False, **settings: Any) -> Any:
     """Return ones: `ones(2, 3)` or `ones((2, 3))`."""
-    to = _wanted(dtype, settings)
-    array = allocate(np.ones, _shape(_size(size, settings), "ones"), to, "ones")
+    to = wanted_type(dtype, settings)
+    array = allocate(np.ones, shape_of(size_of(size, settings), "ones"), to, "ones")
     return finish(array, requires_grad, device, "ones", **settings)
 
 
@@ -290,13 +286,13 @@ def full(size: int | Sequence[int], fill_value: Value, *, dtype: ElementType | N
          device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Return one value everywhere; the type is that of the value."""
     value = _number(fill_value, "full")
-    to = _wanted(dtype, settings) if dtype is not None or settings.get("out") is not None else inferred(value)
-    array = allocate(np.empty, _shape((size,), "full"), to, "full")
+    to = wanted_type(dtype, settings) if dtype is not None or settings.get("out") is not None else inferred(value)
+    array = allocate(np.empty, shape_of((size,), "full"), to, "full")
     array.fill(as_array(value, to, "full"))
     return finish(array, requires_grad, device, "full", **settings)
 
 
-def _like(x: Tensor, dtype: ElementType | None, name: str) -> DType:
+def type_like(x: Tensor, dtype: ElementType | None, name: str) -> DType:
     """The element type asked for, else that of x."""
     own = tensor_argument(x, name)._array.dtype
     return of_array(own) if dtype is None else as_dtype(dtype)
@@ -308,28 +304,28 @@ def _place(x: Tensor, device: Device | str | None) -> Any:
 def empty_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
                requires_grad: bool = False, **settings: Any) -> Any:
     """Return whatever the memory held, in the shape and type of another tensor."""
-    to = _like(input, dtype, "empty_like")
+    to = type_like(input, dtype, "empty_like")
     return empty(input._array.shape, dtype=to, device=_place(input, device), requires_grad=requires_grad, **settings)
 
 
 def zeros_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
                requires_grad: bool = False, **settings: Any) -> Any:
     """Return zeros in the shape and type of another tensor."""
-    to = _like(input, dtype, "zeros_like")
+    to = type_like(input, dtype, "zeros_like")
     return zeros(input._array.shape, dtype=to, device=_place(input, device), requires_grad=requires_grad, **settings)
 
 
 def ones_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
               requires_grad: bool = False, **settings: Any) -> Any:
     """Return ones in the shape and type of another tensor."""
-    to = _like(input, dtype, "ones_like")
+    to = type_like(input, dtype, "ones_like")
     return ones(input._array.shape, dtype=to, device=_place(input, device), requires_grad=requires_grad, **settings)
 
 
 def full_like(input: Tensor, fill_value: Value, *, dtype: ElementType | None = None, device: Device | str | None = None,
               requires_grad: bool = False, **settings: Any) -> Any:
     """Return one value everywhere, in the shape and type of another tensor."""
-    to = _like(input, dtype, "full_like")
+    to = type_like(input, dtype, "full_like")
     return full(input._array.shape, fill_value, dtype=to, device=_place(input, device), requires_grad=requires_grad,
                 **settings)
 
@@ -341,35 +337,35 @@ RECORDED.as_tensor = as_tensor
 def new_tensor(x: Tensor, data: Any, *, dtype: ElementType | None = None, device: Device | str | None = None,
                requires_grad: bool = False, **settings: Any) -> Any:
     """Return a tensor of data, of the type of x."""
-    array = as_array(data, _like(x, dtype, "new_tensor"))
+    array = as_array(data, type_like(x, dtype, "new_tensor"))
     return finish(array, requires_grad, _place(x, device), "new_tensor", **settings)
 
 
 def new_zeros(x: Tensor, *size: int | Sequence[int], dtype: ElementType | None = None,
               device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Return zeros, of the type of x."""
-    to = _like(x, dtype, "new_zeros")
+    to = type_like(x, dtype, "new_zeros")
     return zeros(*size, dtype=to, device=_place(x, device), requires_grad=requires_grad, **settings)
 
 
 def new_ones(x: Tensor, *size: int | Sequence[int], dtype: ElementType | None = None,
              device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Return ones, of the type of x."""
-    to = _like(x, dtype, "new_ones")
+    to = type_like(x, dtype, "new_ones")
     return ones(*size, dtype=to, device=_place(x, device), requires_grad=requires_grad, **settings)
 
 
 def new_empty(x: Tensor, *size: int | Sequence[int], dtype: ElementType | None = None,
               device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Return whatever the memory held, of the type of x."""
-    to = _like(x, dtype, "new_empty")
+    to = type_like(x, dtype, "new_empty")
     return empty(*size, dtype=to, device=_place(x, device), requires_grad=requires_grad, **settings)
 
 
 def new_full(x: Tensor, size: int | Sequence[int], fill_value: Value, *, dtype: ElementType | None = None,
              device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Return one value everywhere, of the type of x."""
-    to = _like(x, dtype, "new_full")
+    to = type_like(x, dtype, "new_full")
     return full(size, fill_value, dtype=to, device=_place(x, device), requires_grad=requires_grad, **settings)
 
 
@@ -385,7 +381,7 @@ def _number(value: Any, name: str) -> Any:
 
 
 @silenced
-def _scaled(drawn: Array, scale: Any, start: Any, dtype: Any) -> Any:
+def scaled(drawn: Array, scale: Any, start: Any, dtype: Any) -> Any:
     return (drawn * scale + start).astype(dtype)
 
 
@@ -397,7 +393,7 @@ def arange(start: Value | None = None, end: Value | None = None, step: Value = 1
     _check_range(first, last, by)
     if dtype is None and settings.get("out") is None:
         dtype = get_default_dtype() if any(isinstance(v, float) for v in (first, last, by)) else int64
-    to = _wanted(dtype, settings)
+    to = wanted_type(dtype, settings)
     if to.name == "int64":  # where PyTorch drops the fractions first; for other integers it counts with them
         first, last, by = int(first), int(last), int(by)
         _check_range(first, last, by)
@@ -405,7 +401,7 @@ def arange(start: Value | None = None, end: Value | None = None, step: Value = 1
     if to.category < FLOAT:
         first, by = int(first), int(by)
     wide = np.float64 if to.category >= FLOAT else np.int64
-    array = allocate(lambda shape, kind: _scaled(np.arange(*shape, dtype=wide), by, first, kind), (count,), to,
+    array = allocate(lambda shape, kind: scaled(np.arange(*shape, dtype=wide), by, first, kind), (count,), to,
                      "arange")
     return in_order(array, requires_grad, device, "arange", **settings)
 
@@ -430,7 +426,7 @@ def linspace(start: Value, end: Value, steps: int, *, dtype: ElementType | None 
              device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Return so many numbers from start to end, both included; differentiable with respect to both."""
     if _has_history(start) or _has_history(end):
-        return _between(start, end, steps, _wanted(dtype, settings), requires_grad, "linspace", settings.get("out"))
+        return _between(start, end, steps, wanted_type(dtype, settings), requires_grad, "linspace", settings.get("out"))
     first, last, to = _ends("linspace", start, end, steps, dtype, settings)
     array = allocate(lambda shape, kind: cast_array(silently(np.linspace, first, last, *shape), kind), (int(steps),),
                      to, "linspace")
@@ -466,7 +462,7 @@ def _ends(name: str, start: Value, end: Value, steps: int, dtype: ElementType | 
         raise BadValue(f"{name}: number of steps must be non-negative, got {steps}", fix=f"mutagrad.{name}(0, 1, 5)")
     _check_bounds(name, start, end)
     first, last = _number(start, name), _number(end, name)
-    to = _wanted(dtype, settings)
+    to = wanted_type(dtype, settings)
     if isinstance(first, complex) or isinstance(last, complex):
         if dtype is None and settings.get("out") is None:
             to = to.to_complex()
@@ -480,7 +476,7 @@ def logspace(start: Value, end: Value, steps: int, base: float = 10.0, *, dtype:
              device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Return so many powers of `base`, with exponents from start to end; differentiable with respect to both."""
     if _has_history(start) or _has_history(end):
-        exponents = _between(start, end, steps, _wanted(dtype, settings), False, "logspace", None)
+        exponents = _between(start, end, steps, wanted_type(dtype, settings), False, "logspace", None)
         powers = RECORDED.pow(_number(base, "logspace"), exponents)
         return write_out("logspace", powers.requires_grad_() if requires_grad else powers, settings.get("out"))
     first, last, to = _ends("logspace", start, end, steps, dtype, settings)
@@ -495,154 +491,7 @@ def logspace(start: Value, end: Value, steps: int, base: float = 10.0, *, dtype:
 def eye(n: int, m: int | None = None, *, dtype: ElementType | None = None, device: Device | str | None = None,
         requires_grad: bool = False, **settings: Any) -> Any:
     """Return ones on the diagonal, zeros elsewhere."""
-    to = _wanted(dtype, settings)
-    shape = _shape((n, n if m is None else m), "eye")
+    to = wanted_type(dtype, settings)
+    shape = shape_of((n, n if m is None else m), "eye")
     array = allocate(lambda shape, kind: np.eye(*shape, dtype=kind), shape, to, "eye")
     return finish(array, requires_grad, device, "eye", **settings)
-
-
-# --------------------------------------------------------------------------------------------------------------- random
-
-def _float_type(dtype: ElementType | None, settings: dict[str, Any], name: str) -> DType:
-    to = _wanted(dtype, settings)
-    if to.category < FLOAT:
-        raise DTypeError(f"{name}: needs a floating point type, not {to.name}", fix="mutagrad.randint(low, high, size)")
-    return to
-
-
-def _draw(method: str, generator: Generator | None, shape: tuple[int, ...], to: DType) -> Any:
-    if math.prod(shape) * to.itemsize >= allocator.least:
-        keep_memory()
-    draw = getattr(source(generator), method)
-    if to.is_complex:
-        parts = draw((2, *shape)) / (math.sqrt(2) if method == "standard_normal" else 1)
-        return (parts[0] + 1j * parts[1]).astype(to.array_type)
-    if method == "random":
-        return uniform(generator, shape, to.array_type)
-    if to.name in ("float32", "float64"):
-        return np.asarray(draw(shape, dtype=to.array_type))
-    return np.asarray(draw(shape)).astype(to.array_type)
-
-
-def rand(*size: int | Sequence[int], generator: Generator | None = None, dtype: ElementType | None = None,
-         device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Draw numbers uniform in [0, 1)."""
-    to = _float_type(dtype, settings, "rand")
-    shape = _shape(_size(size, settings), "rand")
-    array = allocate(lambda shape, _: _draw("random", generator, shape, to), shape, to, "rand")
-    return finish(array, requires_grad, device, "rand", **settings)
-
-
-def randn(*size: int | Sequence[int], generator: Generator | None = None, dtype: ElementType | None = None,
-          device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Draw normal numbers with mean 0 and variance 1."""
-    to = _float_type(dtype, settings, "randn")
-    shape = _shape(_size(size, settings), "randn")
-    array = allocate(lambda shape, _: _draw("standard_normal", generator, shape, to), shape, to, "randn")
-    return finish(array, requires_grad, device, "randn", **settings)
-
-
-def randint(low: Any = None, high: Any = None, size: Sequence[int] | None = None, *, generator: Generator | None = None,
-            dtype: ElementType | None = None, device: Device | str | None = None, requires_grad: bool = False,
-            **settings: Any) -> Any:
-    """Draw integers from low (0 if left out) up to, not including, high: `randint(10, (2, 3))`."""
-    if size is None and isinstance(high, (tuple, list)):
-        low, high, size = 0, low, high
-    elif high is None:
-        low, high = 0, low
-    if size is None:
-        raise BadArgument("randint: needs a size", fix="mutagrad.randint(0, 10, (2, 3))")
-    low, high = sizes((low or 0, high), "randint")
-    if low >= high:
-        raise BadValue(f"randint: needs low < high, got low={low} and high={high}",
-                       fix="mutagrad.randint(0, 10, (2, 3))")
-    to = _holding("randint", low, high - 1, dtype, settings)
-    array = allocate(lambda shape, kind: source(generator).integers(low, high, shape).astype(kind),
-                     _shape((size,), "randint"), to, "randint")
-    return finish(array, requires_grad, device, "randint", **settings)
-
-
-def _holding(name: str, least: int, most: int, dtype: ElementType | None, settings: dict[str, Any]) -> DType:
-    """The type asked for, int64 if none, which must hold these whole numbers exactly."""
-    to = int64 if dtype is None and settings.get("out") is None else _wanted(dtype, settings)
-    if to.is_complex:
-        raise DTypeError(f"{name}: complex numbers are not whole", fix="dtype=mutagrad.int64")
-    bound = int(2 / finfo(to).eps) if to.category >= FLOAT else 1
-    if to.category >= FLOAT:
-        low, high = -bound, bound
-    else:
-        low, high = (0, 1) if to.category == BOOL else (iinfo(to).min, iinfo(to).max)
-    if not low <= least <= most <= high and least <= most:
-        raise BadValue(f"{name}: numbers from {least} to {most} do not fit into {to.name}",
-                       why=f"it holds those from {low} to {high}", fix="dtype=mutagrad.int64")
-    return to
-
-
-def randperm(n: int, *, generator: Generator | None = None, dtype: ElementType | None = None,
-             device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
-    """Return the numbers from 0 to n - 1 in random order."""
-    shape = _shape((n,), "randperm")
-    to = _holding("randperm", 0, n - 1, dtype, settings)
-    array = allocate(lambda shape, kind: source(generator).permutation(*shape).astype(kind), shape, to, "randperm")
-    return finish(array, requires_grad, device, "randperm", **settings)
-
-
-def rand_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
-              requires_grad: bool = False, generator: Generator | None = None, **settings: Any) -> Any:
-    """Draw numbers uniform in [0, 1), in the shape and type of another tensor."""
-    to = _like(input, dtype, "rand_like")
-    return rand(input._array.shape, dtype=to, device=input.device if device is None else device,
-                   requires_grad=requires_grad, generator=generator, **settings)
-
-
-def randn_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
-               requires_grad: bool = False, generator: Generator | None = None, **settings: Any) -> Any:
-    """Draw normal numbers, in the shape and type of another tensor."""
-    to = _like(input, dtype, "randn_like")
-    return randn(input._array.shape, dtype=to, device=input.device if device is None else device,
-                   requires_grad=requires_grad, generator=generator, **settings)
-
-
-def randint_like(input: Tensor, low: int = 0, high: int | None = None, *, dtype: ElementType | None = None,
-                 device: Device | str | None = None, requires_grad: bool = False, generator: Generator | None = None,
-                 **settings: Any) -> Any:
-    """Draw integers from low (0 if left out) up to, not including, high, in the shape and type of another tensor."""
-    low, high = (0, low) if high is None else (low, high)
-    to = _like(input, dtype, "randint_like")
-    return randint(low, high, input._array.shape, dtype=to, device=input.device if device is None else device,
-                   requires_grad=requires_grad, generator=generator, **settings)
-
-
-def _drawable(x: Tensor, name: str) -> DType:
-    """The type of what is drawn into: it must hold fractions."""
-    to = of_array(x._array.dtype)
-    if to.category < FLOAT:
-        raise DTypeError(f"{name}: needs a floating point tensor, not {to.name}",
-                         fix="x.random_(from, to) draws whole numbers")
-    return to
-
-
-def uniform_(x: Tensor, *bounds: float, generator: Generator | None = None, **named: float) -> Any:
-    """Overwrite with numbers uniform between two bounds, `from` (0 if left out) and `to` (1 if left out)."""
-    given = dict(zip(("from", "to"), bounds)) | named
-    if len(given) != len(bounds) + len(named) or set(given) - {"from", "to"}:
-        raise BadArgument(f"uniform_: takes from and to, got {bounds} and {named}", fix="x.uniform_(0, 1)")
-    low, high = number(given.get("from", 0.0)), number(given.get("to", 1.0))
-    kind = _drawable(x, "uniform_")
-    limits = finfo(kind)
-    if not limits.min <= low <= high <= limits.max:
-        raise BadValue(f"uniform_: no numbers between {low} and {high} in {kind.name}",
-                       why=f"from must not exceed to, and it holds {limits.min} to {limits.max}",
-                       fix="x.uniform_(0, 1)")
-    start = low * (1 + 1j) if kind.is_complex else low  # both parts of a complex number are drawn
-    return x.copy_(make(_scaled(_draw("random", generator, x._array.shape, kind), high - low, start, x._array.dtype)))
-
-
-def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Any:
-    """Overwrite with normal numbers."""
-    mean, std = number(mean), number(std)
-    if std < 0:
-        raise BadValue(f"normal_: the standard deviation must not be negative, got {std}",
-                       fix=f"x.normal_({mean}, {-std})")
-    to = _drawable(x, "normal_")
-    return x.copy_(make(_scaled(_draw("standard_normal", generator, x._array.shape, to), std, mean, x._array.dtype)))

@@ -7,7 +7,7 @@ from ...base.errors import BadValue
 from ...core.dtypes import of_array
 from ...core.op import RECORDED
 from ...core.storage import TensorBase as Tensor
-from ..create.create import randn
+from ..random.draws import randn
 from .matrices import adjoint
 from .products import matmul
 from .qr import linalg_qr

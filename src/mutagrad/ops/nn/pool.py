@@ -16,8 +16,8 @@ from ...core.factory import make
 from ...core.number import number
 from ...core.op import RECORDED
 from ...core.storage import TensorBase as Tensor
-from ..create.create import rand
 from ..math.elementwise import abs as abs_, neg, pow_values
+from ..random.draws import rand
 from ..reduce.reductions import mean_dims
 from ..select.selecting import gather, scatter
 from ..shape.shape import reshape, squeeze, tensor_argument, unsqueeze

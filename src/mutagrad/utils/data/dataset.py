@@ -18,7 +18,7 @@ from itertools import accumulate, pairwise
 from typing import Any, Generic, TypeVar
 
 from ...base.errors import BadArgument, BadValue, Mismatch, NoSuchItem
-from ...ops.create.create import randperm
+from ...ops.random.draws import randperm
 from ...ops.random.generator import Generator
 from ...tensors.tensor import Tensor
 

@@ -6,7 +6,7 @@ from itertools import cycle, islice
 
 from ...base.errors import BadValue
 from ...distributed import get_rank, get_world_size, is_initialized
-from ...ops.create.create import randperm
+from ...ops.random.draws import randperm
 from ...ops.random.generator import Generator
 from .sampler import Sampler
 

@@ -13,7 +13,8 @@ from typing import Any, Generic, TypeVar
 
 from ...base.errors import BadArgument, BadValue
 from ...core.dtypes import float64
-from ...ops.create.create import as_tensor, randint, randperm
+from ...ops.create.create import as_tensor
+from ...ops.random.draws import randint, randperm
 from ...ops.random.generator import Generator, default_generator
 from ...ops.random.sampling import multinomial
 

@@ -1,0 +1,171 @@
+"""New tensors of random numbers."""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ...arrays import np
+from ...arrays.allocator import allocator, keep_memory
+from ...base.device import device as Device
+from ...base.errors import BadArgument, BadValue, DTypeError
+from ...core.dtypes import (
+    BOOL,
+    FLOAT,
+    dtype as DType,
+    finfo,
+    iinfo,
+    int64,
+    of_array,
+)
+from ...core.factory import make
+from ...core.number import number
+from ...core.size import sizes
+from ...core.storage import TensorBase as Tensor
+from ..create.create import ElementType, allocate, finish, scaled, shape_of, size_of, type_like, wanted_type
+from .generator import Generator, source, uniform
+
+
+def _float_type(dtype: ElementType | None, settings: dict[str, Any], name: str) -> DType:
+    to = wanted_type(dtype, settings)
+    if to.category < FLOAT:
+        raise DTypeError(f"{name}: needs a floating point type, not {to.name}", fix="mutagrad.randint(low, high, size)")
+    return to
+
+
+def _draw(method: str, generator: Generator | None, shape: tuple[int, ...], to: DType) -> Any:
+    if math.prod(shape) * to.itemsize >= allocator.least:
+        keep_memory()
+    draw = getattr(source(generator), method)
+    if to.is_complex:
+        parts = draw((2, *shape)) / (math.sqrt(2) if method == "standard_normal" else 1)
+        return (parts[0] + 1j * parts[1]).astype(to.array_type)
+    if method == "random":
+        return uniform(generator, shape, to.array_type)
+    if to.name in ("float32", "float64"):
+        return np.asarray(draw(shape, dtype=to.array_type))
+    return np.asarray(draw(shape)).astype(to.array_type)
+
+
+def rand(*size: int | Sequence[int], generator: Generator | None = None, dtype: ElementType | None = None,
+         device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
+    """Draw numbers uniform in [0, 1)."""
+    to = _float_type(dtype, settings, "rand")
+    shape = shape_of(size_of(size, settings), "rand")
+    array = allocate(lambda shape, _: _draw("random", generator, shape, to), shape, to, "rand")
+    return finish(array, requires_grad, device, "rand", **settings)
+
+
+def randn(*size: int | Sequence[int], generator: Generator | None = None, dtype: ElementType | None = None,
+          device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
+    """Draw normal numbers with mean 0 and variance 1."""
+    to = _float_type(dtype, settings, "randn")
+    shape = shape_of(size_of(size, settings), "randn")
+    array = allocate(lambda shape, _: _draw("standard_normal", generator, shape, to), shape, to, "randn")
+    return finish(array, requires_grad, device, "randn", **settings)
+
+
+def randint(low: Any = None, high: Any = None, size: Sequence[int] | None = None, *, generator: Generator | None = None,
+            dtype: ElementType | None = None, device: Device | str | None = None, requires_grad: bool = False,
+            **settings: Any) -> Any:
+    """Draw integers from low (0 if left out) up to, not including, high: `randint(10, (2, 3))`."""
+    if size is None and isinstance(high, (tuple, list)):
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    if size is None:
+        raise BadArgument("randint: needs a size", fix="mutagrad.randint(0, 10, (2, 3))")
+    low, high = sizes((low or 0, high), "randint")
+    if low >= high:
+        raise BadValue(f"randint: needs low < high, got low={low} and high={high}",
+                       fix="mutagrad.randint(0, 10, (2, 3))")
+    to = _holding("randint", low, high - 1, dtype, settings)
+    array = allocate(lambda shape, kind: source(generator).integers(low, high, shape).astype(kind),
+                     shape_of((size,), "randint"), to, "randint")
+    return finish(array, requires_grad, device, "randint", **settings)
+
+
+def _holding(name: str, least: int, most: int, dtype: ElementType | None, settings: dict[str, Any]) -> DType:
+    """The type asked for, int64 if none, which must hold these whole numbers exactly."""
+    to = int64 if dtype is None and settings.get("out") is None else wanted_type(dtype, settings)
+    if to.is_complex:
+        raise DTypeError(f"{name}: complex numbers are not whole", fix="dtype=mutagrad.int64")
+    bound = int(2 / finfo(to).eps) if to.category >= FLOAT else 1
+    if to.category >= FLOAT:
+        low, high = -bound, bound
+    else:
+        low, high = (0, 1) if to.category == BOOL else (iinfo(to).min, iinfo(to).max)
+    if not low <= least <= most <= high and least <= most:
+        raise BadValue(f"{name}: numbers from {least} to {most} do not fit into {to.name}",
+                       why=f"it holds those from {low} to {high}", fix="dtype=mutagrad.int64")
+    return to
+
+
+def randperm(n: int, *, generator: Generator | None = None, dtype: ElementType | None = None,
+             device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
+    """Return the numbers from 0 to n - 1 in random order."""
+    shape = shape_of((n,), "randperm")
+    to = _holding("randperm", 0, n - 1, dtype, settings)
+    array = allocate(lambda shape, kind: source(generator).permutation(*shape).astype(kind), shape, to, "randperm")
+    return finish(array, requires_grad, device, "randperm", **settings)
+
+
+def rand_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
+              requires_grad: bool = False, generator: Generator | None = None, **settings: Any) -> Any:
+    """Draw numbers uniform in [0, 1), in the shape and type of another tensor."""
+    to = type_like(input, dtype, "rand_like")
+    return rand(input._array.shape, dtype=to, device=input.device if device is None else device,
+                   requires_grad=requires_grad, generator=generator, **settings)
+
+
+def randn_like(input: Tensor, *, dtype: ElementType | None = None, device: Device | str | None = None,
+               requires_grad: bool = False, generator: Generator | None = None, **settings: Any) -> Any:
+    """Draw normal numbers, in the shape and type of another tensor."""
+    to = type_like(input, dtype, "randn_like")
+    return randn(input._array.shape, dtype=to, device=input.device if device is None else device,
+                   requires_grad=requires_grad, generator=generator, **settings)
+
+
+def randint_like(input: Tensor, low: int = 0, high: int | None = None, *, dtype: ElementType | None = None,
+                 device: Device | str | None = None, requires_grad: bool = False, generator: Generator | None = None,
+                 **settings: Any) -> Any:
+    """Draw integers from low (0 if left out) up to, not including, high, in the shape and type of another tensor."""
+    low, high = (0, low) if high is None else (low, high)
+    to = type_like(input, dtype, "randint_like")
+    return randint(low, high, input._array.shape, dtype=to, device=input.device if device is None else device,
+                   requires_grad=requires_grad, generator=generator, **settings)
+
+
+def _drawable(x: Tensor, name: str) -> DType:
+    """The type of what is drawn into: it must hold fractions."""
+    to = of_array(x._array.dtype)
+    if to.category < FLOAT:
+        raise DTypeError(f"{name}: needs a floating point tensor, not {to.name}",
+                         fix="x.random_(from, to) draws whole numbers")
+    return to
+
+
+def uniform_(x: Tensor, *bounds: float, generator: Generator | None = None, **named: float) -> Any:
+    """Overwrite with numbers uniform between two bounds, `from` (0 if left out) and `to` (1 if left out)."""
+    given = dict(zip(("from", "to"), bounds)) | named
+    if len(given) != len(bounds) + len(named) or set(given) - {"from", "to"}:
+        raise BadArgument(f"uniform_: takes from and to, got {bounds} and {named}", fix="x.uniform_(0, 1)")
+    low, high = number(given.get("from", 0.0)), number(given.get("to", 1.0))
+    kind = _drawable(x, "uniform_")
+    limits = finfo(kind)
+    if not limits.min <= low <= high <= limits.max:
+        raise BadValue(f"uniform_: no numbers between {low} and {high} in {kind.name}",
+                       why=f"from must not exceed to, and it holds {limits.min} to {limits.max}",
+                       fix="x.uniform_(0, 1)")
+    start = low * (1 + 1j) if kind.is_complex else low  # both parts of a complex number are drawn
+    return x.copy_(make(scaled(_draw("random", generator, x._array.shape, kind), high - low, start, x._array.dtype)))
+
+
+def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Any:
+    """Overwrite with normal numbers."""
+    mean, std = number(mean), number(std)
+    if std < 0:
+        raise BadValue(f"normal_: the standard deviation must not be negative, got {std}",
+                       fix=f"x.normal_({mean}, {-std})")
+    to = _drawable(x, "normal_")
+    return x.copy_(make(scaled(_draw("standard_normal", generator, x._array.shape, to), std, mean, x._array.dtype)))
