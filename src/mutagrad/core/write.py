@@ -154,10 +154,8 @@ def tell_aliases(target: TensorBase, node: Node | None) -> None:
     if node is not None and mode.grad:
         for other in others:
             if same_group(other, storage):
-                # The whole has all of a leaf from its newest version: who asks for that leaf's gradient asks there.
-                every = storage.leaf is not None and other.leaf is None
-                window = storage.leaf.window if every else node.written  # type: ignore[union-attr]
-                _follow(other, storage, node, window)
+                first = storage.leaf is not None and other.writer is None  # all of the leaf is part of it from here on
+                _follow(other, storage, node, storage.leaf.window if first else node.written)
         _complete(storage.root or storage)
         others = [other for other in others if not same_group(other, storage)]
     for leaf in [other for other in (*others, *([storage] if node is None else [])) if other.leaf is not None]:
