@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,7 +14,7 @@ import mutagrad as mg
 from mutagrad import nn
 from mutagrad.arrays import batched, kinds
 from mutagrad.core.op import KERNELS, RAW, kernel
-from mutagrad.func import functional_call, grad, hessian, jacrev, mapping, vmap
+from mutagrad.func import functional_call, grad, hessian, jacfwd, jacrev, mapping, vmap
 from samples import SAMPLES, Sample
 
 SLICES = 3
@@ -463,3 +464,81 @@ def test_distributions_are_checked_in_every_slice(calls: list[str]) -> None:
     assert calls == []
     with pytest.raises(ValueError, match="scale"):
         vmap(lambda s: mg.distributions.Normal(0.0, s).log_prob(mg.tensor(0.0)))(mg.tensor([1.0, -1.0]))
+
+
+POWERS = (
+    (lambda z: vmap(lambda r: r**2)(z) ** 2, lambda z: z**4),
+    (lambda z: vmap(lambda r: (r * z.sum()) ** 2)(z), lambda z: (z * z.sum()) ** 2),
+    (lambda z: vmap(lambda r: vmap(lambda s: r * s**2)(z).sum())(z), lambda z: z * (z**2).sum()))
+
+
+@pytest.mark.parametrize("mapped, plain", POWERS)
+def test_second_derivatives_of_a_vmap_that_is_over(mapped: Callable[..., Any], plain: Callable[..., Any]) -> None:
+    """The slices of one call meet those of a later one, which is not inside it: the rows of a Jacobian."""
+    z = mg.tensor([1.0, 2.0, -0.5], dtype=mg.float64)
+    expected = jacrev(jacrev(plain))(z)
+    for twice in (lambda f: jacrev(jacrev(f)), lambda f: jacfwd(jacrev(f)), lambda f: jacrev(jacfwd(f)), lambda f: jacrev(jacrev(f, chunk_size=1)), hessian):
+        close(twice(mapped)(z), expected)
+    close(grad(lambda z: jacrev(mapped)(z).sum())(z), grad(lambda z: jacrev(plain)(z).sum())(z))
+
+
+@pytest.mark.parametrize("f", [
+    lambda a: a.prod(), lambda a: mg.linalg.inv(a).sum(), lambda a: mg.linalg.solve(a, mg.ones(3).double()).sum(), lambda a: mg.linalg.cholesky(a @ a.mT).sum(),
+    lambda a: mg.linalg.matrix_exp(a * 0.1).sum(), lambda a: (mg.zeros(3).double().scatter_add(0, mg.tensor([0, 0, 1]), a[0]) ** 2).sum(),
+    lambda a: (mg.zeros(3).double().index_put((mg.tensor([0, 0, 1]),), a[0], accumulate=True) ** 3).sum(), lambda a: mg.softmax(a, 1)[0, 1],
+    lambda a: nn.functional.scaled_dot_product_attention(a[None], a[None], a[None]).sum(), lambda a: nn.functional.layer_norm(a, (3,)).pow(3).sum()])
+def test_hessians_of_mapped_functions(f: Callable[..., Any]) -> None:
+    a = mg.arange(18.0, dtype=mg.float64).reshape(2, 3, 3).sin() + 3 * mg.eye(3).double()
+    close(hessian(lambda a: vmap(f)(a).sum())(a), hessian(lambda a: f(a[0]) + f(a[1]))(a))
+
+
+def test_one_slice_fails() -> None:
+    matrices = mg.stack([mg.eye(2), mg.zeros(2, 2) - 1])
+    factors, info = vmap(mg.linalg.cholesky_ex)(matrices)
+    assert info.tolist() == [0, 1] and factors[0].tolist() == mg.eye(2).tolist() and factors[1].isnan().all()
+    with pytest.raises(RuntimeError, match="order 1 is not"):
+        vmap(mg.linalg.cholesky)(matrices)
+
+
+@pytest.mark.parametrize("write", [lambda c, x: setattr(c, "data", c + x), lambda c, x: c.set_(c + x), lambda c, x: setattr(c, "grad", c.grad + x)])
+def test_tensors_from_outside_are_changed_for_each_slice(write: Callable[..., Any]) -> None:
+    def run(mapper: Callable[..., Any]) -> Any:
+        c = mg.zeros(2)
+        c.grad = mg.zeros(2)
+        y = mapper(lambda x: (write(c, x), c * 1 + c.grad)[1], mg.ones(3, 2))
+        return y, c * 1, c.grad
+
+    for got, expected in zip(run(lambda f, x: vmap(f)(x)), run(each)):
+        close(got, expected)
+
+
+class Table(nn.Module):
+    """One that makes a table when it is first called, and keeps it."""
+
+    table: Any = None
+
+    def forward(self, x: Any) -> Any:
+        if self.table is None:
+            self.table = (mg.arange(4.0) * 0.5).requires_grad_()
+        return x * self.table
+
+
+def test_what_is_made_inside_and_kept() -> None:
+    x, module = mg.arange(12.0).reshape(3, 4), Table()
+    close(vmap(module)(x), x * mg.arange(4.0) * 0.5)
+    vmap(module)(x).sum().backward()
+    close(module.table.grad, x.sum(0))
+    close(module(x[0]), x[0] * mg.arange(4.0) * 0.5)
+    file = io.BytesIO()
+    mg.save(module.table.detach(), file)
+    file.seek(0)
+    assert mg.load(file).tolist() == [0.0, 0.5, 1.0, 1.5]
+    layer = nn.LazyLinear(2)
+    close(vmap(layer)(x), layer(x))
+
+
+def test_saving_a_slice() -> None:
+    saved = []
+    close(vmap(lambda x: (saved.append(io.BytesIO()), mg.save(x, saved[-1]), x)[2])(mg.ones(3, 2)), mg.ones(3, 2))
+    saved[-1].seek(0)
+    assert mg.load(saved[-1]).tolist() == [1.0, 1.0]

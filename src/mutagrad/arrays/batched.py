@@ -16,14 +16,17 @@ is refused by `OneByOne`; `vmap` then calls the function for each slice instead.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from typing import Any
+from weakref import ref
 
 from ..base.operands import Array
-from .kinds import Level, Refused, raw, window
+from .kinds import Level, Refused, levels_of, raw, window
 from .numpy import silent
 
 ndarray = raw.ndarray
 ALL = slice(None)
+next_number = count().__next__
 
 
 class OneByOne(Refused):
@@ -42,14 +45,15 @@ class OneByOne(Refused):
 class Slices(Level):
     """One call of `vmap`: how many slices there are, and the call around it."""
 
-    __slots__ = ("depth", "refusals", "size", "turns")
+    __slots__ = ("number", "refusals", "shared", "size", "turns")
+    shared: list[ref[Batched]]  # arrays that are the same for all slices
     turns: Turns  # how random numbers are drawn
     refusals: list[OneByOne]  # why the function has to be called for each slice
 
     def __init__(self, size: int, outer: Any, since: int, turns: Turns) -> None:
         super().__init__(outer, since)
         self.size, self.refusals = size, []
-        self.depth: int = 0 if outer is None or outer.real is None else outer.real.depth + 1
+        self.number, self.shared = next_number(), []  # arrays of several levels nest by it, the newest outside
         self.turns = turns
 
     def adopt(self, array: Array) -> Array:
@@ -72,7 +76,16 @@ class Slices(Level):
 
     def all_values(self, array: Any) -> Array:
         values = array.values()[0]
-        return values if type(values) is ndarray else values.level.all_values(values)  # type: ignore[no-any-return]
+        return values if type(values) is ndarray else values.level.all_values(values)
+
+    def close(self) -> None:
+        """The call is over. What the slices share and has outlived it is as good as NumPy's from here on."""
+        self.open = False
+        for reference in self.shared:
+            array = reference()
+            if array is not None and not array.split:
+                array.frozen = True
+        self.shared.clear()
 
     def refuse(self, what: str) -> OneByOne:
         found = OneByOne(f"vmap: {what}", why="this tensor stands for all slices at once, and each has its own value",
@@ -88,20 +101,31 @@ class Slices(Level):
 
     def index_outside(self, index: tuple[Any, ...]) -> tuple[tuple[Any, ...], int]:
         """An index that picks what all slices pick by this one, and where in the result the slices are then."""
-        arrays = {d: (p.values() if type(p) is Batched and p.level is self else (p, False))
-                  for d, p in enumerate(index) if isinstance(p, ndarray)}
-        ndim = max(v.ndim - split for v, split in arrays.values())
+        arrays = {d: p for d, p in enumerate(index) if isinstance(p, ndarray)}
+        ndim = max(p.ndim for p in arrays.values())
         lead = min(arrays) if max(arrays) - min(arrays) + 1 == len(arrays) else 0
-        spread = {d: lined_up(v, ndim) if split else v for d, (v, split) in arrays.items()}
+        spread = {d: left(p, 0, self) if self in levels_of(p) else p for d, p in arrays.items()}
+        for d, p in arrays.items():
+            if spread[d] is not p:
+                spread[d] = spread[d].reshape((self.size,) + (1,) * (ndim - p.ndim) + p.shape)
         first = min(arrays)  # all of it, though none of the slices may differ
-        shape = (self.size, *raw.broadcast_shapes(*(v.shape[split:] for v, split in arrays.values())))
+        shape = (self.size, *raw.broadcast_shapes(*(p.shape for p in arrays.values())))
         spread[first] = raw.broadcast_to(spread[first], shape)
         return tuple(spread.get(d, p) for d, p in enumerate(index)), lead
+
+    def adopt_as(self, array: Any, like: Any) -> Array:
+        data = like.values()[0]
+        return fresh(self, array if type(data) is ndarray else data.level.adopt_as(array, data), False)
+
+    def around(self, array: Any) -> list[Level]:
+        return [self, *levels_of(array.values()[0])]
 
     def total(self, array: Any) -> Array:
         """The sum of an adjoint over the slices, where it leaves for something that they share."""
         values, split = array.values()
-        return raw.sum(values, 0) if split else values * self.size  # type: ignore[no-any-return]
+        if array.level is not self:  # inside a newer one
+            return fresh(array.level, self.total(values), split)
+        return raw.sum(values, 0) if split else values * self.size
 
 
 class Turns:
@@ -147,6 +171,32 @@ class Draws:
         return RULES["each"](drawn, arguments, self.level)
 
 
+def entered(a: Any, dim: int, level: Slices) -> Batched:
+    """An array as one whose slices lie along a dimension."""
+    if type(a) is Batched and a.level.number > level.number:
+        values, split = a.values()
+        return fresh(a.level, entered(values, dim + split, level), split)
+    return fresh(level, raw.moveaxis(a, dim, 0).copy(), True)
+
+
+def left(a: Any, dim: int, level: Slices) -> Any:
+    """An array with its slices along a dimension."""
+    if type(a) is Batched and a.level.number > level.number:
+        values, split = a.values()
+        return fresh(a.level, left(values, dim + split, level), split)
+    values, split = a.values() if type(a) is Batched and a.level is level else (a, False)
+    values = values if split else raw.broadcast_to(values, (level.size, *values.shape))
+    return raw.moveaxis(values, 0, dim).copy()
+
+
+def shared(a: Any, level: Slices) -> Batched:
+    """An array that is the same for all slices."""
+    if type(a) is Batched and a.level.number > level.number:
+        values, split = a.values()
+        return fresh(a.level, shared(values, level), split)
+    return fresh(level, a.copy(), False)
+
+
 def fresh(level: Slices, data: Any, split: bool, frozen: bool = False) -> Batched:
     """An array over memory of its own."""
     made = object.__new__(Batched)
@@ -156,6 +206,8 @@ def fresh(level: Slices, data: Any, split: bool, frozen: bool = False) -> Batche
         data = data.copy()
     made.level, made.data, made.split, made.base, made.frozen = level, data, split, None, frozen
     made.twin = geometry(data[0, ...] if split else data)
+    if not split and level.open:
+        level.shared.append(ref(made))
     return made
 
 
@@ -164,11 +216,11 @@ def geometry(array: Any) -> Any:
 
 
 def _address(array: Any) -> int:
-    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+    return array.__array_interface__["data"][0]
 
 
 def _is_mask(part: Any) -> bool:
-    return isinstance(part, ndarray) and part.dtype == bool  # type: ignore[no-any-return]
+    return isinstance(part, ndarray) and part.dtype == bool
 
 
 def lined_up(values: Any, ndim: int) -> Any:
@@ -180,14 +232,14 @@ def lined_up(values: Any, ndim: int) -> Any:
 class Batched(raw.lib.mixins.NDArrayOperatorsMixin):  # type: ignore[misc]
     """See the top of this file. `base` is the array whose memory this is a view of, None if it has its own."""
 
-    __slots__ = ("base", "data", "frozen", "level", "split", "twin")
+    __slots__ = ("__weakref__", "base", "data", "frozen", "level", "split", "twin")
     __class__ = property(lambda self: ndarray)  # type: ignore[assignment]
     base: Batched | None
     level: Slices
     twin: Any
     data: Any  # not of a view
     split: bool  # not of a view
-    frozen: bool  # memory of an argument, which a slice must not write to; not of a view
+    frozen: bool  # not of a view: memory of an argument, which a slice must not write to; or that has outlived the call
 
     shape = property(lambda self: self.twin.shape)
     strides = property(lambda self: self.twin.strides)
@@ -199,6 +251,12 @@ class Batched(raw.lib.mixins.NDArrayOperatorsMixin):  # type: ignore[misc]
     flags = property(lambda self: self.twin.flags)
 
     # --------------------------------------------------------------------------------------------------------- memory
+
+    @property
+    def outlived(self) -> bool:
+        """Whether this is not part of the call any more: all slices had the same, and somebody has kept it."""
+        root = self.root
+        return root.frozen and not root.split
 
     @property
     def root(self) -> Batched:
@@ -235,7 +293,7 @@ class Batched(raw.lib.mixins.NDArrayOperatorsMixin):  # type: ignore[misc]
     def writable(self, split: bool) -> tuple[Any, bool]:
         """All slices, to be written to: with values that differ between them, if `split`."""
         root = self.root
-        if root.frozen:
+        if root.frozen and root.split:
             raise root.level.refuse("the function writes to its argument")
         if split:
             self.separate()
@@ -381,7 +439,7 @@ class Batched(raw.lib.mixins.NDArrayOperatorsMixin):  # type: ignore[misc]
         return self.through(self.twin.diagonal(offset, axis1, axis2))
 
     def conj(self) -> Batched:
-        return raw.conjugate(self) if self.dtype.kind == "c" else self  # type: ignore[no-any-return]
+        return raw.conjugate(self) if self.dtype.kind == "c" else self
 
     conjugate = conj
 

@@ -28,11 +28,11 @@ class Split:
 
     @property
     def ndim(self) -> int:
-        return self.values.ndim - 1  # type: ignore[no-any-return]
+        return self.values.ndim - 1
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.values.shape[1:]  # type: ignore[no-any-return]
+        return self.values.shape[1:]
 
 
 def _batched(tree: Any) -> Iterator[Batched]:
@@ -47,7 +47,7 @@ def _batched(tree: Any) -> Iterator[Batched]:
 
 
 def _innermost(tree: Any) -> Slices:
-    return max((a.level for a in _batched(tree)), key=lambda level: level.depth)
+    return max((a.level for a in _batched(tree)), key=lambda level: level.number)
 
 
 def _map(function: Callable[[Any], Any], tree: Any) -> Any:
@@ -75,6 +75,11 @@ def _attributes(plan: Any) -> dict[str, Any]:
 
 
 OPERATIONS = __name__.partition(".")[0] + ".ops."
+
+
+def _released(value: Any) -> Any:
+    """An array that has outlived its call as the one that it is."""
+    return value.values()[0] if type(value) is Batched and value.outlived else value
 
 
 def _opened(level: Slices, tree: Any) -> Any:
@@ -131,6 +136,9 @@ def _stacked(level: Slices, found: list[Any], name: str) -> Any:
 
 def _ufunc(ufunc: Any, method: str, inputs: Any, settings: dict[str, Any]) -> Any:
     out = settings.pop("out", None) or ()
+    inputs, settings, out = _map(_released, (inputs, settings, out))
+    if not any(True for _ in _batched((inputs, settings, out))):
+        return getattr(ufunc, method)(*inputs, **settings, **({"out": out} if out else {}))
     level = _innermost((inputs, settings, out))
     given, settings = _opened(level, inputs), _opened(level, settings)
     split = any(isinstance(v, Split) for v in (*given, *settings.values()))
@@ -264,6 +272,9 @@ def _function(function: Any, arguments: Any, settings: dict[str, Any]) -> Any:
         return function(*_map(geometry, arguments), **_map(geometry, settings))
     if function in VIEWS:
         return VIEWS[function](*arguments, **settings)
+    arguments, settings = _map(_released, (arguments, settings))
+    if not any(True for _ in _batched((arguments, settings))):
+        return function(*arguments, **settings)
     level = _innermost((arguments, settings))
     if function in LIKE:
         return level.adopt(function(*_map(geometry, arguments), **settings))

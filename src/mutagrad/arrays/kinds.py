@@ -53,6 +53,18 @@ class Level:
         """An array of this kind with the values of one of NumPy's, whose memory it may take."""
         raise NotImplementedError
 
+    def adopt_as(self, array: Array, like: Array) -> Array:
+        """The same, for an array that belongs to this level and perhaps to others."""
+        return self.adopt(array)
+
+    def around(self, array: Array) -> list[Level]:
+        """All levels that an array of this one belongs to, the newest first."""
+        return [self]
+
+    def refuse(self, what: str) -> Refused:
+        """An error that says what arrays of this kind cannot do."""
+        return Refused(what)
+
     def before_write_outside(self) -> None:
         """Memory that is older than this level is about to change. Raise Refused if it must not."""
 
@@ -130,7 +142,7 @@ def pick(array: Array, index: tuple[Any, ...]) -> Array:
 
 def take_rows(array: Array, rows: Any) -> Array:
     """Return `array[rows]`, which NumPy does faster so."""
-    return np.take(_beside(array, (rows,)), rows, 0)  # type: ignore[no-any-return]
+    return np.take(_beside(array, (rows,)), rows, 0)
 
 
 def _beside(array: Array, index: tuple[Any, ...]) -> Array:
@@ -138,7 +150,7 @@ def _beside(array: Array, index: tuple[Any, ...]) -> Array:
     if type(array) is ndarray:
         for part in index:
             if isinstance(part, ndarray) and type(part) is not ndarray:
-                return part.level.adopt(array)  # type: ignore[no-any-return]
+                return part.level.adopt(array)
     return array
 
 
@@ -189,8 +201,36 @@ def add_at(array: Array, index: tuple[Any, ...], values: Array) -> None:
 def zeros(shape: tuple[int, ...], dtype: Any, like: Any = None) -> Array:
     """Return zeros of the kind of another array."""
     if like is None or type(like) is ndarray or not hasattr(type(like), "level"):
-        return np.zeros(shape, dtype)  # type: ignore[no-any-return]
-    return like.level.adopt(raw.zeros(shape, dtype))  # type: ignore[no-any-return]
+        return np.zeros(shape, dtype)
+    return like.level.adopt_as(raw.zeros(shape, dtype), like)
+
+
+def levels_of(array: Any) -> list[Any]:
+    """Return the levels that an array belongs to, the newest first."""
+    return array.level.around(array) if hasattr(type(array), "level") else []
+
+
+def require_plain(why: str, *arrays: Array) -> None:
+    """Refuse arrays of other kinds, for which a function would not do what it says."""
+    for array in arrays:
+        if hasattr(type(array), "level"):
+            raise array.level.refuse(why)
+
+
+def host(array: Array, why: str) -> Array:
+    """Return one of NumPy's arrays with the values of one that may be of another kind."""
+    return array.only(why) if hasattr(type(array), "level") else array
+
+
+class Like(Level):
+    """What is on while a rule runs on adjoints of levels that may be over: what it makes anew is of their kinds."""
+
+    def __init__(self, array: Array) -> None:
+        super().__init__()
+        self.array = array
+
+    def adopt(self, array: Array) -> Array:
+        return self.array.level.adopt_as(array, self.array)
 
 
 # ---------------------------------------------------------------------------- functions of NumPy's that ask no protocol
@@ -210,7 +250,7 @@ def _full(shape: Any, fill_value: Any, dtype: Any = None, **settings: Any) -> Ar
         return _making(raw.full)(shape, fill_value, dtype, **settings)
     made = fill_value.level.adopt(raw.empty(shape, fill_value.dtype if dtype is None else dtype))
     made[...] = fill_value
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def _converting(function: Callable[..., Array],

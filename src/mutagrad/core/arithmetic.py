@@ -12,6 +12,7 @@ from sys import getrefcount
 from typing import Any
 
 from ..arrays import kinds, np, parallel
+from ..arrays.kinds import IN_USE, levels_of
 from ..base.counters import counters
 from ..base.errors import BadArgument, ShapeError
 from .factory import make, view
@@ -50,15 +51,19 @@ class Arithmetic:
     def cast(self, g: Adjoint, dtype: Any) -> Any:
         return g if dtype is None or g.dtype == dtype else self.own([g], dtype)
 
-    def level(self, g: Any) -> kinds.Level | None:
-        """Return what an adjoint of another kind of array belongs to; None if it is NumPy's."""
-        if g.__class__ is dict:  # of several results
-            return next((level for level in map(self.level, g.values()) if level is not None), None)
-        return getattr(type(g), "level", None) and g.level
+    def array_of(self, g: Any) -> Any:
+        """An array of an adjoint: of several results, one that is of another kind if there is one."""
+        if g.__class__ is dict:
+            return next((v for v in g.values() if levels_of(v)), None)
+        return g
 
-    def leave(self, g: Adjoint) -> Any:
-        """Return an adjoint of another kind as what it means outside."""
-        return g.level.total(g)
+    def levels(self, g: Any) -> list[Any]:
+        """The levels of arrays of another kind that an adjoint belongs to."""
+        return levels_of(self.array_of(g)) if IN_USE else []
+
+    def leave(self, g: Any, level: Any) -> Any:
+        """An adjoint as what it means outside of a level."""
+        return level.total(g)
 
     def zeros(self, whole: Whole, like: Adjoint | None = None) -> Any:
         """Return a buffer of zeros, of the kind of what will be added to it."""
@@ -177,11 +182,13 @@ class RecordedArithmetic(Arithmetic):
     def cast(self, g: Adjoint, dtype: Any) -> Any:
         return g if dtype is None or g._array.dtype == dtype else RECORDED.cast(g, dtype)
 
-    def level(self, g: Any) -> kinds.Level | None:
-        return super().level(g if g.__class__ is dict else getattr(g, "_array", None))
+    def array_of(self, g: Any) -> Any:
+        if g.__class__ is dict:
+            return super().array_of({k: v if v is None else v._array for k, v in g.items()})
+        return getattr(g, "_array", None)
 
-    def leave(self, g: Adjoint) -> Any:
-        return RECORDED.total_of_slices(g, g._array.level)
+    def leave(self, g: Any, level: Any) -> Any:
+        return RECORDED.total_of_slices(g, level)
 
     def zeros(self, whole: Whole, like: Adjoint | None = None) -> Any:
         return make(kinds.zeros(*whole, None if like is None else like._array))

@@ -4,10 +4,11 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from ..base.errors import BadArgument, BadData, DTypeError, GradientError, NotSupported, ShapeError
+from ..base.modes import OTHER_KIND
 from .backward import check_separate
 from .dtypes import FLOAT, of_array
 from .graph import Leaf, Node
-from .storage import TensorBase, another_history, part_history
+from .storage import TensorBase, another_history, check_inside, part_history
 from .sweep import OUTPUT
 
 AnyTensor = TypeVar("AnyTensor", bound=TensorBase)
@@ -85,6 +86,8 @@ def set_grad(tensor: TensorBase, value: TensorBase | None) -> None:
     if value is not None and not isinstance(value, TensorBase):
         raise BadArgument(f"grad: a gradient must be a tensor or None, not {type(value).__name__}",
                           fix="x.grad = mutagrad.zeros_like(x)")
+    if OTHER_KIND:
+        check_inside(tensor)
     if value is tensor:
         raise GradientError("grad: a tensor cannot be its own gradient", fix="x.grad = x.detach().clone()")
     if value is not None and (value._array.shape != tensor._array.shape or value._array.dtype != tensor._array.dtype):
@@ -103,6 +106,8 @@ def detach_(tensor: AnyTensor) -> AnyTensor:
 def set_data(tensor: TensorBase, other: TensorBase) -> None:
     """Point a tensor at the memory of another; a computed one keeps its history, through which gradients still pass."""
     writer = tensor._storage.writer
+    if OTHER_KIND:
+        check_inside(tensor)
     if not isinstance(other, TensorBase):
         raise BadData(f"data: cannot be set to {type(other).__name__}", fix="x.data = y.data")
     if writer is not None and of_array(other._array.dtype).category < FLOAT:

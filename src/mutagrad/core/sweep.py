@@ -33,7 +33,7 @@ from itertools import repeat
 from operator import or_
 from typing import TYPE_CHECKING, Any
 
-from ..arrays.kinds import Refused, anywhere, is_plain
+from ..arrays.kinds import Like, Refused, anywhere, levels_of
 from ..arrays.numpy import fp_error
 from ..base.counters import counters
 from ..base.errors import GradientError
@@ -292,6 +292,13 @@ class Sweep:
         return grads
 
 
+def _has_outlived(node: Writer, level: Any) -> bool:
+    """Whether this is a leaf that was made inside of a level, and is the same for all that it stands for."""
+    tensor = node.tensor() if node.op is None else None  # type: ignore[union-attr]
+    array: Any = None if tensor is None else tensor._array
+    return getattr(array, "level", None) is level and array.outlived
+
+
 class SweepAcross(Sweep):
     """A sweep that may come upon adjoints of another kind of array, such as those of a `vmap` that is over.
 
@@ -301,25 +308,27 @@ class SweepAcross(Sweep):
     __slots__ = ()
 
     def accumulate(self, node: Writer, window: Window | None, g: Adjoint) -> None:
-        level = self.arithmetic.level(g)
-        while level is not None and not level.open and node.order > level.since:
-            index = index_of(window)
-            if index is not None and not is_plain(*index):
-                offset, shape, strides, picked = window  # type: ignore[misc]
-                index, dim = level.index_outside(index)
-                window = offset, shape, strides, As(picked.dtype, index) if picked.__class__ is As else index
-                g = self.arithmetic.xp.leave_slices(g, dim, level)
-            else:
-                g = self.arithmetic.leave(g)
-            level = self.arithmetic.level(g)
+        for level in self.arithmetic.levels(g):
+            if not level.open and (node.order > level.since or _has_outlived(node, level)):
+                window, g = self.leave(level, window, g)
         super().accumulate(node, window, g)
+
+    def leave(self, level: Any, window: Window | None, g: Adjoint) -> tuple[Window | None, Adjoint]:
+        """What an adjoint of a level means outside; where each slice has read in another place, it is added there."""
+        index = index_of(window)
+        if index is None or not any(level in levels_of(part) for part in index):
+            return window, self.arithmetic.leave(g, level)
+        offset, shape, strides, picked = window  # type: ignore[misc]
+        index, dim = level.index_outside(index)
+        whole = offset, shape, strides, As(picked.dtype, index) if picked.__class__ is As else index
+        return whole, self.arithmetic.xp.leave_slices(g, dim, level)
 
     def reverse(self, node: Node, g: Adjoint, inputs: Sequence[Writer | None]) -> Any:
         """Apply the rules as the operation was applied: what they make anew is of the kind of the adjoint."""
-        level = self.arithmetic.level(g)
-        if level is None or level is mode.now.kind:
+        levels = self.arithmetic.levels(g)
+        if not levels or len(levels) == 1 and levels[0] is mode.now.kind:
             return self._reverse(node, g, inputs)
-        return call_with({"kind": level}, self._reverse, node, g, inputs)
+        return call_with({"kind": Like(self.arithmetic.array_of(g))}, self._reverse, node, g, inputs)
 
     def _reverse(self, node: Node, g: Adjoint, inputs: Sequence[Writer | None]) -> Any:
         try:

@@ -19,6 +19,7 @@ from contextlib import suppress
 from typing import Any
 
 from ..arrays import np
+from ..arrays.kinds import host
 from ..base.operands import Array
 
 try:
@@ -68,6 +69,7 @@ class Sink:
 
 def pieces(array: Array) -> Iterator[memoryview]:
     """Iterate over the bytes of an array in C order, little-endian. What lies otherwise is copied by blocks."""
+    array = host(array, "it is saved")
     if array.dtype.kind == "V":  # bfloat16, which nditer does not know
         array = array.view(np.uint16)
     if not array.size:

@@ -111,7 +111,7 @@ class _Call(NamedTuple):
             if not level.refusals:
                 raise
         finally:
-            level.open = False
+            level.close()
             OPEN.remove(level)
             stamp_storages(bool(OPEN))
         if level.refusals:

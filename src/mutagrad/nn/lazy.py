@@ -5,6 +5,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..base.errors import BadValue
+from ..base.modes import call_with
 from ..core.dtypes import dtype, int64
 from ..ops.create.create import tensor
 from ..tensors.tensor import Tensor
@@ -37,7 +38,7 @@ class LazyModuleMixin(Module):
         raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
 
     def __call__(self, *inputs: Any, **settings: Any) -> Any:
-        self.initialize_parameters(*inputs, **settings)
+        call_with({"kind": None}, self.initialize_parameters, *inputs, **settings)  # for all slices, inside vmap
         if self.has_uninitialized_params():
             raise BadValue(f"{self._get_name()}: initialize_parameters left parameters without a shape",
                            fix="parameter.materialize(shape) for each")

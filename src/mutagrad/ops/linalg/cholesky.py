@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import anywhere
+from ...arrays.kinds import anywhere, computed, require_plain
 from ...base import return_types
 from ...base.errors import ShapeError, may_need_much
 from ...base.operands import Array
@@ -37,6 +37,7 @@ def _cholesky(a: Array, upper: bool, strict: bool) -> Any:
     try:
         found = np.linalg.cholesky(a)
     except np.linalg.LinAlgError:
+        require_plain("a matrix has no Cholesky factor, and others may have one", a)
         info = _bad_minors(a)
         if strict:
             first_failure("cholesky", a.shape, info, "is not positive-definite: its leading minor of order {0} is not",
@@ -49,6 +50,7 @@ def _cholesky(a: Array, upper: bool, strict: bool) -> Any:
 
 def _bad_minors(a: Array) -> Any:
     """For each matrix the order of the first leading minor that is not positive definite, or 0."""
+    require_plain("each matrix has minors of its own", a)
     info = np.zeros(a.shape[:-2], np.int32)
     for at in np.ndindex(info.shape):
         for order in range(1, a.shape[-1] + 1):
@@ -95,7 +97,7 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False,
     found = cholesky_values(square(A, "cholesky_ex"), upper, check_errors)
     failed = anywhere(np.isnan(found._array))
     a = A._array.conj().swapaxes(-2, -1) if upper else A._array
-    info = _bad_minors(a) if failed else np.zeros(a.shape[:-2], np.int32)
+    info = computed(_bad_minors, a) if failed else np.zeros(a.shape[:-2], np.int32)
     return write_out("cholesky_ex", return_types.linalg_cholesky_ex(found, make(info)), out)
 
 

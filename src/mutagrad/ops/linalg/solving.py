@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import anywhere
+from ...arrays.kinds import all_values, anywhere
 from ...arrays.numpy import silenced
 from ...arrays.scipy import has_scipy, lapack, scipy
 from ...base import return_types
@@ -149,9 +149,11 @@ def in_batch(shape: tuple[int, ...], failed: int) -> str:
 
 def first_failure(name: str, shape: tuple[int, ...], info: Array, why: str, fix: str) -> None:
     """Raise for the first matrix whose `info` is not zero."""
-    failed = np.flatnonzero(info)
+    found = all_values(info).reshape(-1)
+    failed = found.nonzero()[0]
     if failed.size:
-        raise LinAlgError(f"{name}: {in_batch(shape, failed[0])} {why.format(np.ravel(info)[failed[0]])}", fix=fix)
+        number = failed[0] % max(prod(shape[:-2]), 1)
+        raise LinAlgError(f"{name}: {in_batch(shape, number)} {why.format(found[failed[0]])}", fix=fix)
 
 
 SINGULAR = "is singular: pivot {0} is zero"

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...arrays import np
 from ...arrays.bfloat16 import SHORT, widened
-from ...arrays.kinds import all_values, anywhere, extremes, pick
+from ...arrays.kinds import all_values, pick
 from ...arrays.numpy import silently
 from ...base.errors import BadIndex, BadValue, DTypeError, GradientError, NotSupported, ShapeError
 from ...base.modes import mode
@@ -65,7 +65,7 @@ def check_indices(name: str, a: Array, target: Tensor, ignore_index: int | None 
         raise BadValue(f"{name}: {expected}: a target of shape {t.shape} for x of shape {a.shape}",
                        why="x is (N, C, ...), and class indices are (N, ...) of the same sizes",
                        fix=f"a target of shape {(*a.shape[:1], *a.shape[2:])}")
-    if t.size and extremes(t.view(_UNSIGNED[t.dtype.char]))[1] >= a.shape[1]:  # negative ones are the largest then
+    if t.size and all_values(t.view(_UNSIGNED[t.dtype.char])).max() >= a.shape[1]:  # negative ones are the largest then
         found = all_values(t)
         wrong = found[((found < 0) | (found >= a.shape[1])) & (found != ignore_index)]
         if wrong.size:
@@ -83,7 +83,7 @@ class _Picks:
 
     def __init__(self, a: Array, t: Array, weight: Array | None, ignore_index: int, reduction: str) -> None:
         kept = t != ignore_index
-        self.places = np.nonzero(kept) if anywhere(~kept) else None  # where in the target they are; None for everywhere
+        self.places = None if all_values(kept).all() else np.nonzero(kept)  # where they are; None: everywhere
         self.shape = t.shape if reduction == "none" else None
         index = [np.arange(n).reshape((-1,) + (1,) * (t.ndim - 1 - d)) for d, n in enumerate(t.shape)]
         index.insert(1, np.array(t, np.int64))

@@ -195,7 +195,7 @@ def _reverse_groups(g: Array, x: Array, weight: Array | None, plan: Plan, moment
 
 
 def _added(parts: list[Any], g: Array, count: int) -> Any:
-    return np.add.reduce(parts, 0).astype(g.dtype) if parts else np.zeros(count, g.dtype)
+    return np.add.reduce(np.stack(parts), 0).astype(g.dtype) if parts else np.zeros(count, g.dtype)
 
 
 # ------------------------------------------------------------------------------------------- channels of all items: raw

@@ -22,7 +22,7 @@ from ...base.errors import (
     may_need_much,
 )
 from ...base.layout import check_format, check_layout, layout, memory_format
-from ...base.modes import mode
+from ...base.modes import OTHER_KIND, mode
 from ...core.dtypes import as_dtype, dtype, get_default_dtype, of_array
 from ...core.factory import become, detached, make, view
 from ...core.indexing import copy_, fill_, getitem, read
@@ -30,7 +30,7 @@ from ...core.number import number, whole_number
 from ...core.op import RECORDED
 from ...core.out_arg import write_out
 from ...core.size import Size, sizes
-from ...core.storage import TensorBase
+from ...core.storage import TensorBase, check_inside
 from ...core.window import dense_strides
 from ..create.create import finish
 from ..math.elementwise import cast
@@ -536,6 +536,8 @@ def resize_as_(x: TensorBase, the_template: TensorBase, *, memory_format: memory
 def set_(x: Any, source: Any = None, storage_offset: int = 0, size: Sequence[int] | None = None,
          stride: Sequence[int] | None = None) -> Any:
     """Make the tensor a window on the memory of another: all of it, or as described. Under no_grad a leaf stays one."""
+    if OTHER_KIND:
+        check_inside(x)
     leaf = x.requires_grad and x.is_leaf and not mode.grad
     if not leaf:
         _without_history(x, "set_")
