@@ -641,6 +641,20 @@ def train_mlp(lib: Any) -> Run:
     return classifier(lib, filled(model), leaf(lib, 128, 784, mean=0, spread=1).detach())
 
 
+@row("gradients for each of 256 samples: vmap(grad(loss)), MLP 16-32-32-4")
+def samples_mlp(lib: Any) -> Run:
+    nn = lib.nn
+    model = filled(nn.Sequential(nn.Linear(16, 32), nn.Tanh(), nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 4)))
+    weights = {name: p.detach() for name, p in model.named_parameters()}
+    x, target = leaf(lib, 256, 16, mean=0, spread=1).detach(), indices(lib, 4, 256)
+
+    def loss(weights: Any, x: Any, target: Any) -> Any:
+        return nn.functional.cross_entropy(lib.func.functional_call(model, weights, (x,)), target)
+
+    every = lib.func.vmap(lib.func.grad(loss), in_dims=(None, 0, 0))
+    return lambda: every(weights, x, target)["0.weight"]
+
+
 def cnn(lib: Any, batch: int) -> Run:
     nn = lib.nn
     model = nn.Sequential(

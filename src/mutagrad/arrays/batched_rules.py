@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import copy
+from operator import attrgetter
 from typing import Any
 
 from ..base.modes import call_with, mode
@@ -47,7 +48,7 @@ def _batched(tree: Any) -> Iterator[Batched]:
 
 
 def _innermost(tree: Any) -> Slices:
-    return max((a.level for a in _batched(tree)), key=lambda level: level.number)
+    return max((a.level for a in _batched(tree)), key=_number)
 
 
 def _map(function: Callable[[Any], Any], tree: Any) -> Any:
@@ -82,15 +83,19 @@ def _released(value: Any) -> Any:
     return value.values()[0] if type(value) is Batched and value.outlived else value
 
 
-def _opened(level: Slices, tree: Any) -> Any:
-    """Arguments as a rule is given them."""
-    def opened(value: Any) -> Any:
-        if type(value) is not Batched or value.level is not level:
-            return value
-        values, split = value.values()
-        return Split(values) if split else values
+def _open(level: Slices, value: Any) -> Any:
+    """An argument as a rule is given it."""
+    if type(value) is not Batched or value.level is not level:
+        return value
+    values, split = value.values()
+    return Split(values) if split else values
 
-    return _map(opened, tree)
+
+def _opened(level: Slices, tree: Any) -> Any:
+    return _map(lambda value: _open(level, value), tree)
+
+
+_number = attrgetter("number")
 
 
 def _wrapped(level: Slices, tree: Any, split: bool) -> Any:
@@ -136,16 +141,22 @@ def _stacked(level: Slices, found: list[Any], name: str) -> Any:
 
 def _ufunc(ufunc: Any, method: str, inputs: Any, settings: dict[str, Any]) -> Any:
     out = settings.pop("out", None) or ()
-    inputs, settings, out = _map(_released, (inputs, settings, out))
-    if not any(True for _ in _batched((inputs, settings, out))):
+    if method == "__call__":  # the commonest by far: nothing is nested
+        inputs, out = [_released(v) for v in inputs], tuple([_released(v) for v in out])
+        levels = [v.level for v in (*inputs, *out, *settings.values()) if type(v) is Batched]
+    else:
+        inputs, settings, out = _map(_released, (inputs, settings, out))
+        levels = [a.level for a in _batched((inputs, settings, out))]
+    if not levels:
         return getattr(ufunc, method)(*inputs, **settings, **({"out": out} if out else {}))
-    level = _innermost((inputs, settings, out))
-    given, settings = _opened(level, inputs), _opened(level, settings)
+    level = levels[0] if len(levels) == 1 else max(levels, key=_number)
+    given = [_open(level, v) for v in inputs] if method == "__call__" else _opened(level, inputs)
+    settings = _opened(level, settings) if settings else settings
     split = any(isinstance(v, Split) for v in (*given, *settings.values()))
     if method == "at":
         return _at(level, ufunc, inputs, given)
     if not split:
-        found = _call(level, getattr(ufunc, method), given, settings, out, False, None)
+        found = _call(level, getattr(ufunc, method), given, settings, out, False)
     elif method == "__call__" and ufunc.signature is None:
         ndim = max((v.ndim if isinstance(v, Split) else raw.ndim(v) for v in given), default=0)
         lined = [lined_up(v.values, ndim) if isinstance(v, Split) else v for v in given]
@@ -153,7 +164,7 @@ def _ufunc(ufunc: Any, method: str, inputs: Any, settings: dict[str, Any]) -> An
             settings["where"] = lined_up(settings["where"].values, ndim)
         large = not settings and not out and ufunc.nout == 1 and max(raw.size(v) for v in lined) >= parallel.LARGE
         found = parallel.compute(ufunc, tuple(lined)) if large and _alike(lined) else None
-        found = _call(level, ufunc, lined, settings, out, True, ndim) if found is None else fresh(level, found, True)
+        found = _call(level, ufunc, lined, settings, out, True) if found is None else fresh(level, found, True)
     elif ufunc is raw.matmul and method == "__call__":
         found = _into(level, fresh(level, _matmul(*given), True), out)
     elif method in ("reduce", "accumulate") and isinstance(given[0], Split):
@@ -170,7 +181,7 @@ def _alike(arrays: list[Any]) -> bool:
         type(a) is ndarray and a.dtype == first.dtype and (a.size == 1 or a.shape == first.shape) for a in arrays)
 
 
-def _call(level: Slices, function: Any, given: Any, settings: Any, out: Any, split: bool, ndim: int | None) -> Any:
+def _call(level: Slices, function: Any, given: Any, settings: Any, out: Any, split: bool) -> Any:
     """Call a function of NumPy's that may write its results into arrays."""
     if not out or all(o is None for o in out):
         return _wrapped(level, function(*given, **settings), split)
