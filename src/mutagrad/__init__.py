@@ -219,6 +219,7 @@ from .ops.select.selecting import (
     take_along_dim,
 )
 from .ops.select.sorting import argsort, sort, topk
+from .ops.shape.moving import flip, repeat, roll, tile
 from .ops.shape.shape import (
     as_strided,
     broadcast_tensors,
@@ -229,19 +230,15 @@ from .ops.shape.shape import (
     diagonal,
     expand_as,
     flatten,
-    flip,
     movedim,
     narrow,
     permute,
-    repeat,
     reshape,
-    roll,
     select,
     split,
     squeeze,
     stack,
     t,
-    tile,
     transpose,
     unbind,
     unflatten,

@@ -10,7 +10,7 @@ from ..core.dtypes import int64
 from ..core.factory import make
 from ..core.storage import TensorBase
 from ..ops.select import selecting
-from ..ops.shape import joining as arrange, shape as shapes
+from ..ops.shape import joining as arrange, moving, shape as shapes
 from ..ops.shape.shape import tensor_argument, whole_dim
 from ..tensors.tensor import Tensor
 from .kinds import as_type, common
@@ -62,7 +62,7 @@ def squeeze(x: Tensor, /, axis: int | tuple[int, ...]) -> Tensor:
 
 def flip(x: Tensor, /, *, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """Return the elements in reverse order along these axes."""
-    return shapes.flip(x, axes_of(axis, len(tensor_argument(x, "flip").shape), "flip"))
+    return moving.flip(x, axes_of(axis, len(tensor_argument(x, "flip").shape), "flip"))
 
 
 def moveaxis(x: Tensor, source: int | tuple[int, ...], destination: int | tuple[int, ...], /) -> Tensor:
@@ -97,14 +97,14 @@ def repeat(x: Tensor, repeats: Tensor | int, /, *, axis: int | None = None) -> T
 
 def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
     """Return the whole tensor so many times along each axis."""
-    return shapes.tile(tensor_argument(x, "tile"), tuple(repetitions))
+    return moving.tile(tensor_argument(x, "tile"), tuple(repetitions))
 
 
 def roll(x: Tensor, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """Move the elements along axes; what falls off one end comes in at the other."""
     if isinstance(axis, tuple) and isinstance(shift, int):
         shift = (shift,) * len(axis)
-    return shapes.roll(tensor_argument(x, "roll"), shift, axis)
+    return moving.roll(tensor_argument(x, "roll"), shift, axis)
 
 
 def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:

@@ -15,7 +15,7 @@ from ..core.op import TABLE
 from ..core.storage import TensorBase, export
 from ..ops.linalg import products as linalg
 from ..ops.math import elementwise
-from ..ops.shape.shape import flip
+from ..ops.shape.moving import flip
 
 # -------------------------------------------------------------------------------------------------------------- numbers
 

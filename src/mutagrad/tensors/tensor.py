@@ -29,7 +29,7 @@ from ..ops.math import complex as complexes, elementwise
 from ..ops.random import draws
 from ..ops.reduce import reductions as reduce, softmax as softmaxes
 from ..ops.select import selecting, sorting
-from ..ops.shape import shape as shapes
+from ..ops.shape import moving, shape as shapes
 from . import casts as element_types, copying, printing, protocols
 
 AnyTensor = TypeVar("AnyTensor", bound="Tensor")
@@ -492,7 +492,7 @@ class Tensor(TensorBase):
     broadcast_to, narrow, select = shapes.broadcast_to, shapes.narrow, shapes.select
     chunk, split, unbind = shapes.chunk, shapes.split, shapes.unbind
     diagonal, unfold, as_strided = shapes.diagonal, shapes.unfold, shapes.as_strided
-    repeat, tile, flip, roll = shapes.repeat, shapes.tile, shapes.flip, shapes.roll
+    repeat, tile, flip, roll = moving.repeat, moving.tile, moving.flip, moving.roll
     contiguous = shapes.contiguous
 
     def clone(self, *, memory_format: memory_format | None = None) -> Tensor:

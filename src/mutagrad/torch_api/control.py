@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.pytree import PyTree, tree_flatten, tree_map, tree_unflatten
-from ..ops.shape.shape import flip, stack
+from ..ops.shape.moving import flip
+from ..ops.shape.shape import stack
 from ..tensors.tensor import Tensor
 
 

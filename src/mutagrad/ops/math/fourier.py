@@ -22,12 +22,12 @@ from ...core.out_arg import write_out
 from ...core.size import sizes
 from ...core.storage import TensorBase as Tensor
 from ..create.create import finish
+from ..shape.moving import roll
 from ..shape.shape import (
     cat,
     clone,
     expand,
     narrow,
-    roll,
     stack,
     tensor_argument,
     transpose,

@@ -34,6 +34,7 @@ from ...core.storage import TensorBase, check_inside
 from ...core.window import dense_strides
 from ..create.create import finish
 from ..math.elementwise import cast
+from .moving import flip
 from .shape import (
     RANKS,
     as_strided,
@@ -43,7 +44,6 @@ from .shape import (
     clone,
     diagonal,
     expand,
-    flip,
     narrow,
     permute,
     reshape,

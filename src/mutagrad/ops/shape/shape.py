@@ -516,57 +516,6 @@ def stack(tensors: Sequence[TensorBase], dim: int = 0, *, axis: int | None = Non
     return cat([unsqueeze(x, dim) for x in tensors], whole_dim(dim, tensors[0]._array.ndim + 1, "stack"), out=out)
 
 
-# ------------------------------------------------------------------------------------------------------ repeated, moved
-
-def repeat(input: TensorBase, *times: int | Sequence[int], repeats: Sequence[int] | None = None) -> Any:
-    """Lay the tensor out so many times along each dimension: a copy."""
-    counts = sizes(times if repeats is None else (repeats,))
-    shape = tensor_argument(input, "repeat")._array.shape
-    lead = len(counts) - len(shape)
-    if lead < 0:
-        raise ShapeError(f"repeat: Number of dimensions of repeat dims ({len(counts)}) "
-                         f"can not be smaller than number of dimensions of tensor ({len(shape)})",
-                         fix=f"x.repeat{(1,) * -lead + counts}")
-    shape = (1,) * lead + shape
-    doubled = reshape(input, *(v for n in shape for v in (1, n)))
-    wide = expand(doubled, *(v for r, n in zip(counts, shape) for v in (r, n)))
-    return reshape(clone(wide), *(r * n for r, n in zip(counts, shape)))
-
-
-def tile(input: TensorBase, *times: int | Sequence[int], dims: Sequence[int] | None = None) -> Any:
-    """Do as repeat, with missing counts taken as 1."""
-    counts = sizes(times if dims is None else (dims,))
-    return repeat(input, *((1,) * (tensor_argument(input, "tile")._array.ndim - len(counts)) + counts))
-
-
-flip_dims = primitive("flip", lambda a, dims: np.flip(a, dims).copy(), settings=("dims",), warns=False,
-                      x=lambda xp, g, dims: xp.flip(g, dims))
-
-
-def flip(input: TensorBase, *axes: int | Sequence[int], dims: int | Sequence[int] = ()) -> Any:
-    """Return a copy with the order along these dimensions reversed: `flip(x, 0, 1)` or `flip(x, dims=(0, 1))`."""
-    wanted = sizes(axes or (dims,))
-    return flip_dims(tensor_argument(input, "flip"), whole_dims(wanted, input._array.ndim, "flip") if wanted else ())
-
-
-roll_dims = primitive("roll", lambda a, shifts, dims: np.roll(a, shifts, dims), settings=("shifts", "dims"),
-                      x=lambda xp, g, shifts, dims: xp.roll(g, tuple(-s for s in shifts), dims))
-
-
-def roll(input: TensorBase, shifts: int | Sequence[int], dims: Dims = None) -> Any:
-    """Return a copy shifted along dimensions, what falls off coming back at the other end."""
-    tensor_argument(input, "roll")
-    shifts = sizes((shifts,))
-    whole = dims is None
-    dims = (0,) if whole else tuple(whole_dim(d, input._array.ndim, "roll") for d in sizes((dims,)))
-    if len(shifts) != len(dims) or not shifts or not whole and not input._array.ndim:
-        raise BadIndex("roll: `shifts` required, and shifts and dimensions must align, "
-                       f"got {len(shifts)} and {len(dims)}", fix="x.roll((1, 2), (0, 1))")
-    if whole:
-        return reshape(roll_dims(reshape(input, -1), shifts, dims), *input._array.shape)
-    return roll_dims(input, shifts, dims)
-
-
 RANKS = {channels_last: 4, channels_last_3d: 5}  # the dimensions that a tensor with channels has
 
 
