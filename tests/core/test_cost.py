@@ -67,6 +67,25 @@ def writes_into_a_leaf(n):
     x.sum().backward()
 
 
+def a_leaf_and_the_whole_written_in_turn(n):
+    flat = mg.ones(2 * n)
+    leaf, factor = flat[:n].requires_grad_(), mg.tensor(1.5, requires_grad=True)
+    for i in range(n):
+        leaf[i].mul_(factor)
+        flat[n + i].add_(leaf[i])
+    flat.sum().backward()
+
+
+def writes_for_all_slices(n):
+    def f(x):
+        y = mg.zeros(n)
+        for i in range(1, n):
+            y[i] = y[i - 1] * 0.5 + x
+        return y.sum()
+
+    mg.func.vmap(mg.func.grad(f))(mg.ones(3))
+
+
 def element_reads(n):
     x = mg.ones(n, requires_grad=True)
     s = mg.zeros(())
@@ -162,7 +181,7 @@ def test_checkpoints_are_linear(program):
     grows_linearly(program, (100, 200, 400))
 
 
-@pytest.mark.parametrize("program", [element_writes, writes_from_names, constant_writes, writes_of_a_mask, writes_into_a_leaf, element_reads,
+@pytest.mark.parametrize("program", [element_writes, a_leaf_and_the_whole_written_in_turn, writes_for_all_slices, writes_from_names, constant_writes, writes_of_a_mask, writes_into_a_leaf, element_reads,
                                      reads_only_of_what_was_written, table_by_cells, recurrence_over_rows], ids=lambda p: p.__name__)
 def test_linear(program):
     grows_linearly(program)
