@@ -44,3 +44,37 @@ def test_all_that_reads_an_element_counts(seed: int, create_graph: bool) -> None
         id(asked), weights[start + 1:start + 2] if asked.numel() == 1 else weights[1:5])
     got, = mg.autograd.grad(loss, asked, create_graph=create_graph, materialize_grads=True)
     np.testing.assert_allclose(got.detach().numpy(), expected)
+
+
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize("by_whole", [False, True])
+def test_reads_before_the_last_write_do_not_count(before: bool, by_whole: bool) -> None:
+    """As it is now, whichever history is asked: what read it before it was last written read something else."""
+    whole = mg.tensor([1.0, 2.0, 3.0, 4.0])
+    leaf = whole[:].requires_grad_()
+    if before:
+        leaf.mul_(1.0)
+    leaf[2] = leaf.sum() * 0.5
+    loss = (whole**2).sum() + (leaf**2).sum()
+    assert mg.autograd.grad(loss, whole if by_whole else leaf)[0].tolist() == [4.0, 8.0, 20.0, 16.0]
+
+
+@pytest.mark.parametrize("write", [lambda leaf: leaf.mul_(1.0), lambda leaf: leaf[:1].mul_(1.0)])
+def test_how_it_was_last_written_makes_no_difference(write: Any) -> None:
+    whole = mg.ones(4)
+    leaf = whole[1:3].requires_grad_()
+    leaf.mul_(1.0)
+    read_before = whole[3] * 10
+    write(leaf)
+    assert mg.autograd.grad(read_before + whole.sum(), whole)[0].tolist() == [1.0] * 4
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_an_unnamed_value_written_to_part_of_a_leaf_is_told_to_the_whole(first: bool) -> None:
+    whole = mg.ones(3)
+    leaf = whole[:].requires_grad_()
+    if first:
+        leaf.mul_(1.0)
+    leaf[0:2] = leaf[0:2] * 5
+    whole.sum().backward()
+    assert leaf.grad.tolist() == [5.0, 5.0, 1.0]

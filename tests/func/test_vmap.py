@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import io
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from mutagrad import nn
 from mutagrad.arrays import batched, kinds
 from mutagrad.core.op import KERNELS, RAW, kernel
 from mutagrad.func import functional_call, grad, hessian, jacfwd, jacrev, mapping, vmap
+from mutagrad.utils.checkpoint import checkpoint
 from samples import SAMPLES, Sample
 
 SLICES = 3
@@ -542,3 +545,78 @@ def test_saving_a_slice() -> None:
     close(vmap(lambda x: (saved.append(io.BytesIO()), mg.save(x, saved[-1]), x)[2])(mg.ones(3, 2)), mg.ones(3, 2))
     saved[-1].seek(0)
     assert mg.load(saved[-1]).tolist() == [1.0, 1.0]
+
+
+def test_masks_broadcast_where_they_fill_and_lead_where_they_index() -> None:
+    mask = mg.tensor([[True, False, False], [False, True, True]])
+
+    def indexed(m: Any) -> Any:
+        y = mg.zeros(3, 2)
+        y[m] = 1.0
+        return y
+
+    for f in (lambda m: mg.zeros(3, 3).masked_fill_(m, 1.0), lambda m: mg.zeros(2, 3).masked_fill_(m, 1.0), indexed):
+        close(vmap(f)(mask), each(f, mask))
+
+
+READERS = {
+    "square": lambda w: (w**2).sum(), "product": lambda w: w.prod(), "sin": lambda w: w.sin().sum(), "clone": lambda w: (w.clone() ** 2).sum(),
+    "index": lambda w: (w[mg.tensor([0, 0])] ** 2).sum(), "cast": lambda w: (w.double() ** 2).sum(), "softmax": lambda w: (mg.softmax(w, 0) ** 2).sum()}
+
+
+@pytest.mark.parametrize("levels", [1, 2])
+@pytest.mark.parametrize("inside", [False, True], ids=["", "and inside"])
+@pytest.mark.parametrize("reader", READERS)
+def test_a_leaf_that_is_made_inside_and_read_outside(reader: str, inside: bool, levels: int) -> None:
+    """Outside it has one gradient, however many slices share it; what they read is added."""
+    kept: list[Any] = []
+
+    def f(x: Any, y: Any) -> Any:
+        kept or kept.append(mg.tensor([3.0, 2.0, 1.0]).requires_grad_())
+        return (x * y * kept[0]).sum()
+
+    x = mg.arange(6.0).reshape(2, 3)
+    out = vmap(lambda x: f(x, x))(x) if levels == 1 else vmap(lambda a: vmap(lambda b: f(a, b))(x))(x)
+    (READERS[reader](kept[0]) + (out.sum() if inside else 0)).backward()
+    w = mg.tensor([3.0, 2.0, 1.0], requires_grad=True)
+    terms = [(a, a) for a in x] if levels == 1 else [(a, b) for a in x for b in x]
+    (READERS[reader](w) + (sum((a * b * w).sum() for a, b in terms) if inside else 0)).backward()
+    close(kept[0].grad, w.grad)
+
+
+def test_what_slices_share_is_read_outside_too() -> None:
+    x = mg.arange(6.0).reshape(2, 3)
+    found = []
+    for mapper in (lambda f: vmap(f)(x), lambda f: each(f, x)[:]):
+        kept: list[Any] = []
+        w = mg.tensor([1.0, 2.0, 3.0], requires_grad=True)
+
+        def f(row: Any, w: Any = w, kept: list[Any] = kept) -> Any:
+            y = w * w
+            y[0] = w[1] * 3
+            kept.append(y)
+            return (row * y).sum()
+
+        (mapper(f).sum() + (kept[0] ** 2).sum()).backward()
+        found.append(w.grad)
+    close(*found)
+    w = mg.ones(3, requires_grad=True)
+    out, y = vmap(lambda row: (row * (y := w * 2), y), out_dims=(0, None))(mg.ones(2, 3))
+    (out.sum() + y.sum()).backward()
+    assert w.grad.tolist() == [6.0] * 3
+
+
+@pytest.mark.parametrize("use_reentrant", [False, True])
+def test_checkpoint_and_vmap_in_each_other(use_reentrant: bool) -> None:
+    again = partial(checkpoint, use_reentrant=use_reentrant)
+    for f in (lambda x: again(lambda x: vmap(mg.sin)(x), x), lambda x: vmap(lambda r: again(mg.sin, r))(x),
+              lambda x: vmap(lambda r: again(lambda r: vmap(lambda e: again(mg.sin, e))(r), r))(x)):
+        x = mg.arange(6.0).reshape(2, 3).requires_grad_()
+        f(x).sum().backward()
+        close(x.grad, x.detach().cos())
+
+
+def test_copying_what_was_kept() -> None:
+    kept: list[Any] = []
+    vmap(lambda x: (kept or kept.append(mg.arange(3.0)), x)[1])(mg.ones(2))
+    assert copy.deepcopy(kept[0][1:]).tolist() == [1.0, 2.0] and type(kept[0].clone()._array) is np.ndarray

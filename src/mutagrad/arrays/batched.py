@@ -21,7 +21,7 @@ from typing import Any
 from weakref import ref
 
 from ..base.operands import Array
-from .kinds import Level, Refused, levels_of, raw, window
+from .kinds import Level, Refused, levels_of, pick, raw, window
 from .numpy import silent
 
 ndarray = raw.ndarray
@@ -78,9 +78,20 @@ class Slices(Level):
         values = array.values()[0]
         return values if type(values) is ndarray else values.level.all_values(values)
 
-    def close(self) -> None:
+    def share(self, array: Array) -> Array:
+        """An equal share for each slice of an adjoint of something that they have in common."""
+        return shared(array / self.size, self)
+
+    def outlived(self, array: Any) -> bool:
+        while type(array) is Batched:
+            if array.level is self:
+                return array.outlived
+            array = array.values()[0]
+        return False
+
+    def close(self, order: int) -> None:
         """The call is over. What the slices share and has outlived it is as good as NumPy's from here on."""
-        self.open = False
+        self.open, self.until = False, order
         for reference in self.shared:
             array = reference()
             if array is not None and not array.split:
@@ -312,12 +323,16 @@ class Batched(raw.lib.mixins.NDArrayOperatorsMixin):  # type: ignore[misc]
     def __getitem__(self, key: Any) -> Any:
         parts = key if type(key) is tuple else (key,)
         if any(isinstance(p, (ndarray, list)) for p in parts):
+            if self.outlived:
+                return pick(self.values()[0], key)
             view, index = self.prepared(parts)
             return view.read(index)
         twin = self.twin[key]
         if type(twin) is ndarray:
             return self.through(twin)
         values, split = self.values()  # of numbers for all dimensions NumPy makes a copy
+        if self.outlived:
+            return values[key]
         return fresh(self.level, values[(ALL,) + parts].copy() if split else values[key].copy(), split)
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -399,15 +414,17 @@ class Batched(raw.lib.mixins.NDArrayOperatorsMixin):  # type: ignore[misc]
     # ------------------------------------------------------------------------------------------------ NumPy's methods
 
     def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True,
-               copy: bool = True) -> Batched:
+               copy: bool = True) -> Any:
+        values, split = self.values()
+        if self.outlived:
+            return values.astype(dtype, copy=copy)
         if not copy and self.dtype == dtype:
             return self
-        values, split = self.values()
         return fresh(self.level, values.astype(dtype, order="C"), split)
 
-    def copy(self, order: str = "C") -> Batched:
+    def copy(self, order: str = "C") -> Any:
         values, split = self.values()
-        return fresh(self.level, values.copy(), split)
+        return values.copy() if self.outlived else fresh(self.level, values.copy(), split)
 
     __copy__ = copy
 

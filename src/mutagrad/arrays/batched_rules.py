@@ -80,7 +80,9 @@ OPERATIONS = __name__.partition(".")[0] + ".ops."
 
 def _released(value: Any) -> Any:
     """An array that has outlived its call as the one that it is."""
-    return value.values()[0] if type(value) is Batched and value.outlived else value
+    while type(value) is Batched and value.outlived:
+        value = value.values()[0]
+    return value
 
 
 def _open(level: Slices, value: Any) -> Any:

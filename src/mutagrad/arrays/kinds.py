@@ -39,9 +39,9 @@ class Refused(NotSupported):
 class Level:
     """What arrays of another kind belong to. `since` is the order of the first node that was recorded in it."""
 
-    __slots__ = ("__weakref__", "open", "outer", "since")
+    __slots__ = ("__weakref__", "open", "outer", "since", "until")
     def __init__(self, outer: Level | None = None, since: int = 0) -> None:
-        self.outer, self.since = outer, since
+        self.outer, self.since, self.until = outer, since, 0  # orders: of the first node inside, of the first after
         self.open = True  # it is still on
 
     @property
@@ -79,6 +79,18 @@ class Level:
         """All elements as one of NumPy's arrays, to check them."""
         raise NotImplementedError
 
+    def has(self, order: int) -> bool:
+        """Whether a node of this order was recorded inside. Later ones have smaller numbers."""
+        return self.until < order < self.since
+
+    def share(self, array: Array) -> Array:
+        """What an adjoint from outside means inside: what `total` makes it again."""
+        raise NotImplementedError
+
+    def outlived(self, array: Array) -> bool:
+        """Whether an array was made inside, and is not part of this level any more."""
+        return False
+
     def index_outside(self, index: tuple[Any, ...]) -> tuple[tuple[Any, ...], int]:
         """What an index with arrays of this kind means outside, and along which dimension adjoints lie there."""
         raise NotImplementedError
@@ -90,6 +102,12 @@ class Level:
 
 LEVELS: WeakSet[Level] = WeakSet()  # those whose arrays are alive
 IN_USE: list[bool] = []  # empty as long as there is no other kind
+
+
+def left_levels(order: int) -> list[Level]:
+    """Return those that are over and in which the node of this order was recorded, the oldest first."""
+    found = [level for level in LEVELS if not level.open and level.has(order)]
+    return sorted(found, key=lambda level: -level.since)
 
 
 def others() -> bool:
@@ -137,7 +155,7 @@ def share_memory(a: Array, b: Array) -> bool:
 
 def pick(array: Array, index: tuple[Any, ...]) -> Array:
     """Return `array[index]`; of an index NumPy asks no protocol, so that is done here."""
-    return (_beside(array, index) if IN_USE else array)[index]
+    return (_beside(array, index if index.__class__ is tuple else (index,)) if IN_USE else array)[index]
 
 
 def take_rows(array: Array, rows: Any) -> Array:

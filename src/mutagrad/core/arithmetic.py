@@ -65,6 +65,10 @@ class Arithmetic:
         """An adjoint as what it means outside of a level."""
         return level.total(g)
 
+    def share(self, g: Any, level: Any) -> Any:
+        """An adjoint from outside as what it means inside of a level."""
+        return {k: v if v is None else level.share(v) for k, v in g.items()} if g.__class__ is dict else level.share(g)
+
     def zeros(self, whole: Whole, like: Adjoint | None = None) -> Any:
         """Return a buffer of zeros, of the kind of what will be added to it."""
         buffer = kinds.zeros(*whole, like)
@@ -189,6 +193,9 @@ class RecordedArithmetic(Arithmetic):
 
     def leave(self, g: Any, level: Any) -> Any:
         return RECORDED.total_of_slices(g, level)
+
+    def share(self, g: Any, level: Any) -> Any:
+        return RECORDED.same_for_slices(g / level.size, level)
 
     def zeros(self, whole: Whole, like: Adjoint | None = None) -> Any:
         return make(kinds.zeros(*whole, None if like is None else like._array))

@@ -22,7 +22,7 @@ from .indexing import put
 from .nans import nan_found
 from .op import RECORDED
 from .saved import SEEN_THROUGH
-from .storage import TensorBase, before_write, check_inside, memory_of
+from .storage import Storage, TensorBase, before_write, check_inside, histories, memory_of, same_group
 from .sweep import Sweep, SweepAcross, reaching
 from .window import Whole, Window, overlaps_itself
 from .write import FOLLOW
@@ -302,7 +302,7 @@ def _put_part(found: Any, tensor: Any, elements: Any, part: Any) -> Any:
     """A gradient of which some elements have been found."""
     array = tensor._array
     found = make(np.zeros(array.shape, array.dtype)) if found is None else found
-    put(RECORDED.reshape(found, (array.size,)), (elements,), part, "grad")
+    put(RECORDED.reshape(found, (array.size,)), (elements,), part, "grad", accumulate=True)
     return found
 
 
@@ -338,38 +338,44 @@ def _places(tensor: TensorBase) -> list[Place]:
     """The writers whose adjoints a tensor's gradient is made of, the window on each, and which elements it is for.
 
     That is one, for all of them, but where memory has several histories. What is written in one of them is copied into
-    the others, and each is read by itself: all that reads an element arrives where that element was written.
+    the others, and each is read by itself: of an element as it is now, all that reads it arrives at the newest writer
+    of the history through which it was read, or passes on from there to that of another one.
     """
     writer, window = _place(tensor)
     storage, array = tensor._storage, tensor._array
     ledger = memory_of(tensor).ledger
-    if ledger is None or ledger.aliases is None or not isinstance(writer, Node) or array.dtype != storage.buffer.dtype:
+    if ledger is None or ledger.aliases is None or array.dtype != storage.buffer.dtype:
+        return [(writer, window, None)]
+    alike = [h for h in histories(tensor) if h.writer is not None and same_group(h, storage)
+             and h.buffer.dtype == array.dtype]
+    newest = {h.writer for h in alike}
+    if len(newest) < 2:
         return [(writer, window, None)]
     places: list[Place] = []
     wanted = positions(tensor._offset or 0, array.shape, array.strides, array.itemsize).reshape(-1)
-    elements = np.arange(wanted.size)
-    while isinstance(writer, Node) and writer.previous is not None and wanted.size:
-        inside = np.isin(wanted, positions_in(writer.written, storage.buffer, array.dtype))
-        _add_place(places, writer, storage.buffer, wanted[inside], elements[inside])
-        wanted, elements, writer = wanted[~inside], elements[~inside], writer.previous
-    _add_place(places, writer, storage.buffer, wanted, elements)
+    for history in dict.fromkeys(alike):
+        there = wanted + (storage.start - history.start) // array.itemsize
+        elements = ((there >= 0) & (there < history.buffer.size)).nonzero()[0]
+        elements = elements[_kept(history, there[elements], newest)]
+        if elements.size:
+            if history.writer.whole is UNSEEN:
+                history.writer.whole = history.buffer.shape, history.buffer.dtype
+            places.append((history.writer, _picked(history.writer.whole, there[elements]), elements))
     return places
 
 
-def _add_place(places: list[Place], writer: Any, buffer: Array, wanted: Array, elements: Array) -> None:
-    """Enters elements at the writer that wrote them; if that is a copy out of another history, at the one it copied."""
-    if isinstance(writer, Node) and writer.op is FOLLOW and writer[0].whole[1] == buffer.dtype:
-        window, kind = (writer.windows or (None,))[0], buffer.dtype
-        target = np.arange(buffer.size) if writer.written is None else positions_in(writer.written, buffer, kind)
-        first = 0 if window is None else positions_in(window, buffer, kind)[0]
-        copied = np.isin(wanted, target)
-        if copied.any():
-            places.append((writer[0], _picked(writer[0].whole, wanted[copied] - target[0] + first), elements[copied]))
-        wanted, elements = wanted[~copied], elements[~copied]
-    if wanted.size:
-        if writer.whole is UNSEEN:
-            writer.whole = buffer.shape, buffer.dtype
-        places.append((writer, _picked((buffer.shape, buffer.dtype), wanted), elements))
+def _kept(history: Storage, wanted: Array, newest: set[Any]) -> Array:
+    """Which elements of a history do not pass on to the newest writer of another one, which they were copied from."""
+    kept, waiting = np.ones(wanted.size, bool), np.arange(wanted.size)
+    writer, buffer = history.writer, history.buffer
+    while isinstance(writer, Node) and writer.written is not None and waiting.size:
+        inside = np.isin(wanted[waiting], positions_in(writer.written, buffer, buffer.dtype))
+        if writer.op is FOLLOW and writer[0] in newest:
+            kept[waiting[inside]] = False
+        waiting, writer = waiting[~inside], writer.previous
+    if isinstance(writer, Node) and writer.op is FOLLOW and writer.written is None and writer[0] in newest:
+        kept[waiting] = False
+    return kept
 
 
 def _picked(whole: Whole, places: Any) -> Window:

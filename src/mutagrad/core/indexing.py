@@ -213,6 +213,8 @@ def setitem(x: TensorBase, key: Any, value: Any) -> None:
             and _is_slice(value, x, plain_slice(key))):
         return  # the last step of `x[i:j] += v`, found without a view
     if isinstance(key, TensorBase) and key._array.dtype.kind == "b" and not is_plain(key._array) and not _ndim(value):
+        missing = x._array.ndim - key._array.ndim  # a mask is for the first dimensions
+        key = RECORDED.reshape(key, key._array.shape + (1,) * missing) if missing > 0 else key
         put_where(x, key, value, "setitem")
         return
     view, index = (getitem(x, key), None) if key.__class__ in (int, slice) else split_index(x, key)
@@ -223,7 +225,7 @@ def setitem(x: TensorBase, key: Any, value: Any) -> None:
         if (v.dtype is array.dtype and v.shape == array.shape
                 and not overlaps_itself(v.shape, array.strides, v.itemsize)):
             if (unnamed and array.dtype.kind in "fcV" and (not NOT_RECORDING or mode.now.recorded) and is_nobodys(value)
-                    and not has_aliases(memory_of(view), view._storage)):
+                    and view._storage.root is None and not has_aliases(memory_of(view), view._storage)):
                 begin_write(_put, view, (), (), (), record=False)
                 compute_into(view._storage, value._storage.writer, window_or_none(view))
             else:
@@ -242,8 +244,6 @@ def _ndim(value: Any) -> int:
 
 def put_where(x: TensorBase, mask: TensorBase, value: Any, name: str) -> None:
     """Write one value where a mask holds, which may hold elsewhere in every slice, so that there is no index for it."""
-    missing = x._array.ndim - mask._array.ndim
-    mask = RECORDED.reshape(mask, mask._array.shape + (1,) * missing) if missing > 0 else mask
     put(x, None, RECORDED.where(mask, as_value(value, x, name), x), name)
 
 

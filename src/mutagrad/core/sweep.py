@@ -33,7 +33,7 @@ from itertools import repeat
 from operator import or_
 from typing import TYPE_CHECKING, Any
 
-from ..arrays.kinds import Like, Refused, anywhere, levels_of
+from ..arrays.kinds import Like, Refused, anywhere, left_levels, levels_of
 from ..arrays.numpy import fp_error
 from ..base.counters import counters
 from ..base.errors import GradientError
@@ -292,11 +292,17 @@ class Sweep:
         return grads
 
 
-def _has_outlived(node: Writer, level: Any) -> bool:
-    """Whether this is a leaf that was made inside of a level, and is the same for all that it stands for."""
+def _is_outside(node: Writer, level: Any) -> bool:
+    """Whether a node is older than a level; or a leaf that was made inside, and is the same for all slices."""
+    if node.order > level.since:
+        return True
     tensor = node.tensor() if node.op is None else None  # type: ignore[union-attr]
-    array: Any = None if tensor is None else tensor._array
-    return getattr(array, "level", None) is level and array.outlived
+    return tensor is not None and level.outlived(tensor._array)
+
+
+def _leads_out(node: Writer, level: Any) -> bool:
+    """Whether what a node wrote is a result of a level, as it is seen outside."""
+    return node.op is not None and node.op.name == "leave_slices" and level in node.saved  # type: ignore[union-attr]
 
 
 class SweepAcross(Sweep):
@@ -308,9 +314,13 @@ class SweepAcross(Sweep):
     __slots__ = ()
 
     def accumulate(self, node: Writer, window: Window | None, g: Adjoint) -> None:
-        for level in self.arithmetic.levels(g):
-            if not level.open and (node.order > level.since or _has_outlived(node, level)):
+        mine = self.arithmetic.levels(g)
+        for level in mine:
+            if not level.open and _is_outside(node, level):
                 window, g = self.leave(level, window, g)
+        for level in left_levels(node.order):
+            if level not in mine and not _is_outside(node, level) and not _leads_out(node, level):
+                g = self.arithmetic.share(g, level)  # what slices have in common, read outside
         super().accumulate(node, window, g)
 
     def leave(self, level: Any, window: Window | None, g: Adjoint) -> tuple[Window | None, Adjoint]:

@@ -111,7 +111,7 @@ class _Call(NamedTuple):
             if not level.refusals:
                 raise
         finally:
-            level.close()
+            level.close(next_order())
             OPEN.remove(level)
             stamp_storages(bool(OPEN))
         if level.refusals:

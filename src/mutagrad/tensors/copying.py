@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any, SupportsIndex
 
 from ..arrays import np
+from ..arrays.kinds import window
 from ..base.errors import GradientError
 from ..core.factory import SCOPE
 from ..core.storage import Storage, TensorBase, memory_of, memory_offset, new_storage
@@ -56,6 +57,8 @@ def rebuild(cls: type[Any] | None, storage: Storage, size: tuple[int, ...] | Non
     made = object.__new__(cls or SCOPE["Tensor"])
     made._storage = storage if offset is None and storage.writer is None else new_storage(storage.buffer, storage)
     buffer = storage.buffer
-    made._array = buffer if offset is None else np.ndarray(size, np.dtype(dtype.type), buffer, offset, strides)
+    made._array = buffer
+    if offset is not None:
+        made._array = window(buffer, size or (), np.dtype(dtype.type), offset, strides or ())
     made._offset, made._grad = offset, None
     return made.requires_grad_(requires_grad)

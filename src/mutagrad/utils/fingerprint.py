@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import np
-from ..arrays.kinds import remembered
+from ..arrays.kinds import all_values, remembered
 from ..arrays.numpy import silently
 from ..base.operands import Array
 
@@ -47,7 +47,7 @@ def _nearly(before: Array, now: Array, values: Array) -> Any:
 
 
 def _picked(array: Array, most: int | None) -> Array:
-    array = np.asarray(array)
+    array = np.asarray(all_values(array))
     if most is None or array.size <= most:
         return array.reshape(-1)
     places = _evenly(array.size, most)

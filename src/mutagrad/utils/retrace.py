@@ -10,6 +10,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from ..arrays import np
+from ..arrays.kinds import Level, all_values
 from ..base.operands import Array
 from ..core.graph import Node
 from ..core.window import As
@@ -48,8 +49,10 @@ def _exact(value: Any) -> Any:
     """What can be compared of a setting: numbers, text, arrays of integers, and what is made of these."""
     if value is None or isinstance(value, (bool, int, float, complex, str)):
         return value
+    if isinstance(value, Level):  # another call of vmap, for as many slices
+        return type(value).__name__, getattr(value, "size", None)
     if isinstance(value, np.ndarray):  # floats may be memory to work in, and not even filled
-        return (value.shape, hash(value.tobytes())) if value.dtype.kind in "biu" else None
+        return (value.shape, hash(all_values(value).tobytes())) if value.dtype.kind in "biu" else None
     if isinstance(value, (tuple, list)):
         return tuple(map(_exact, value))
     if isinstance(value, slice):
