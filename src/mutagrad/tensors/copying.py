@@ -59,6 +59,6 @@ def rebuild(cls: type[Any] | None, storage: Storage, size: tuple[int, ...] | Non
     buffer = storage.buffer
     made._array = buffer
     if offset is not None:
-        made._array = window(buffer, size or (), np.dtype(dtype.type), offset, strides or ())
+        made._array = window(buffer, size, np.dtype(dtype.type), offset, strides)  # type: ignore[arg-type]
     made._offset, made._grad = offset, None
     return made.requires_grad_(requires_grad)
