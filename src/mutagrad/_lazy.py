@@ -61,6 +61,9 @@ MODULES = frozenset(name for name in ALIASES if "." not in name) | {
 
 # As pickles name modules that were elsewhere when they were made.
 ALIASES |= {
+    "distributions.counts": "distributions.multinomial_base", "distributions.odds": "distributions.logits",
+    "distributions.triangles": "distributions.tril", "optim.cycles": "optim.cyclic", "optim.several": "optim.chained",
+    "optim.whole": "optim.per_parameter",
     "_size": "core.size", "copying": "tensors.copying", "dtypes": "core.dtypes", "ops.activation": "ops.nn.activation",
     "ops.resample": "ops.nn.resample", "ops.sparse": "sparse.matrix", "pickled": "files.safe_unpickler"}
 

@@ -17,7 +17,7 @@ import mutagrad.utils.checkpoint
 from fuzz.judge import count_failures
 from fuzz.settings import in_pieces
 from mutagrad.base.modes import Modes, mode
-from mutagrad.core.factory import SCOPE, view_of
+from mutagrad.core.factory import CODEGEN_GLOBALS, view_of
 from mutagrad.core.op import TABLE
 
 SEEDS = range(300)
@@ -29,8 +29,8 @@ def patch(monkeypatch, name, value, *modules):
     """Replaces a function under its name in every module that imported it, and in the generated code."""
     for module in modules:
         monkeypatch.setattr(module, name, value)
-    if name in SCOPE:
-        monkeypatch.setitem(SCOPE, name, value)
+    if name in CODEGEN_GLOBALS:
+        monkeypatch.setitem(CODEGEN_GLOBALS, name, value)
 
 
 def save_everything_by_reference(monkeypatch):

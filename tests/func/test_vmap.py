@@ -453,12 +453,12 @@ def test_hooks_may_look_at_values() -> None:
 def test_ordinary_code_costs_what_it_did() -> None:
     """After a vmap storages are made as before, and nothing asks for the modes of its thread."""
     from mutagrad.base.modes import OTHER_KIND
-    from mutagrad.core.factory import SCOPE
+    from mutagrad.core.factory import CODEGEN_GLOBALS
     from mutagrad.core.storage import Storage
 
     with pytest.raises(KeyboardInterrupt):
         vmap(lambda x: (_ for _ in ()).throw(KeyboardInterrupt))(mg.ones(2))
-    assert SCOPE["Storage"] is Storage and not OTHER_KIND
+    assert CODEGEN_GLOBALS["Storage"] is Storage and not OTHER_KIND
 
 
 def test_distributions_are_checked_in_every_slice(calls: list[str]) -> None:

@@ -11,7 +11,7 @@ from unittest.mock import patch
 import mutagrad.core.backward
 import mutagrad.core.storage
 from mutagrad.arrays import parallel as large
-from mutagrad.core.factory import SCOPE
+from mutagrad.core.factory import CODEGEN_GLOBALS
 from mutagrad.core.sweep import Sweep
 
 # Constants of `arrays/parallel.py`, and what stands for them when three elements are many.
@@ -21,7 +21,7 @@ LOWERED = {"LARGE": 2, "VERY_LARGE": 2, "BLOCK": 3, "PIECE": 3}
 @contextmanager
 def by_reference():
     """Small values are copied when they are saved; let them be saved as large ones are, and protected."""
-    with patch.object(mutagrad.core.storage, "SMALL", -1), patch.dict(SCOPE, SMALL=-1):
+    with patch.object(mutagrad.core.storage, "SMALL", -1), patch.dict(CODEGEN_GLOBALS, SMALL=-1):
         yield
 
 
@@ -70,7 +70,7 @@ def everywhere(name, old, new):
     """Exchange what a name means in every module that has imported it, and in generated code."""
     spaces = [vars(m) for module, m in list(sys.modules.items()) if module.partition(".")[0] == "mutagrad"]
     with ExitStack() as stack:
-        for space in (*spaces, SCOPE):
+        for space in (*spaces, CODEGEN_GLOBALS):
             if space.get(name) is old or isinstance(old, int) and space.get(name) == old:
                 stack.enter_context(patch.dict(space, {name: new}))
         yield

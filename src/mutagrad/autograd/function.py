@@ -28,7 +28,7 @@ from ..arrays.kinds import real_kind
 from ..base.errors import BadArgument, GradientError, ShapeError
 from ..base.modes import OTHER_KIND, UNRECORDED, call_with, mode
 from ..core.factory import detached, linked_alias, make, window_or_none
-from ..core.graph import UNSEEN, Node, Writer
+from ..core.graph import UNKNOWN_SHAPE, Node, Writer
 from ..core.saved import snapshot, source_of, with_history
 from ..core.storage import TensorBase, histories, memory_of, save
 from ..core.sweep import OUTPUT
@@ -426,7 +426,7 @@ def _source(t: TensorBase | None, outputs: Sequence[Any], tensors: Sequence[Any]
     writer, origin = t._storage.writer, t._storage.origin
     if origin is not None and memory_of(t).version == origin[1]:  # a view that forward made, unrecorded
         writer = origin[0]()
-        if writer is not None and writer.whole is UNSEEN:
+        if writer is not None and writer.whole is UNKNOWN_SHAPE:
             writer.whole = t._storage.buffer.shape, t._storage.buffer.dtype
     return writer, None if writer is None else window_or_none(t)
 

@@ -17,7 +17,7 @@ from ..base.provenance import here
 from .arithmetic import ON_ARRAYS, ON_TENSORS
 from .factory import detached, make, window_or_none
 from .fast_sweep import FastSweep
-from .graph import UNSEEN, Adjoint, Freed, Hooks, Leaf, Node, Writer, positions, positions_in
+from .graph import UNKNOWN_SHAPE, Adjoint, Freed, Hooks, Leaf, Node, Writer, positions, positions_in
 from .indexing import put
 from .nans import nan_found
 from .op import RECORDED
@@ -358,7 +358,7 @@ def _places(tensor: TensorBase) -> list[Place]:
         elements = ((there >= 0) & (there < history.buffer.size)).nonzero()[0]
         elements = elements[_kept(history, there[elements], newest)]
         if elements.size:
-            if history.writer.whole is UNSEEN:
+            if history.writer.whole is UNKNOWN_SHAPE:
                 history.writer.whole = history.buffer.shape, history.buffer.dtype
             places.append((history.writer, _picked(history.writer.whole, there[elements]), elements))
     return places

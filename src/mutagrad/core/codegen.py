@@ -24,8 +24,8 @@ from ..base.errors import BadArgument, BadValue, OutOfMemory
 from ..base.modes import NOT_RECORDING, mode
 from ..base.operands import Array
 from ..base.provenance import OURS
-from .factory import SCOPE, in_order, make, window_as
-from .graph import UNSEEN, Adjoint, Leaf, Node, Writer, next_order, window_of
+from .factory import CODEGEN_GLOBALS, in_order, make, window_as
+from .graph import UNKNOWN_SHAPE, Adjoint, Leaf, Node, Writer, next_order, window_of
 from .number import PLAIN, number
 from .op import (
     ABOUT_TYPES,
@@ -42,7 +42,7 @@ from .op import (
     same,
     variant,
 )
-from .promote import EXACT, SCALAR_OPERAND, answered, dtype_error, promote, shape_error
+from .promote import EXACT, SCALAR_OPERAND, call_reflected, dtype_error, promote, shape_error
 from .storage import SMALL, Storage, TensorBase, keep, ndarray, save
 from .window import Shape, overlaps_itself
 from .write import begin_write, end_write, into, new_node, save_all, save_out
@@ -162,7 +162,7 @@ def _record_code(op: Op, arrays: list[str]) -> str:
         "            node.code = code",
         "            node.at = frame.f_lasti",
         "            node.hooks = node.written = None",
-        "            node.whole = UNSEEN",
+        "            node.whole = UNKNOWN_SHAPE",
         indent(_window_code(op, arrays), " " * 12),
         indent(_save_code(op, arrays), " " * 12),
         "            storage.writer = node")
@@ -237,7 +237,8 @@ def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: boo
     return "\n".join(lines) + "\n"
 
 
-def _coerce_code(op: Op, otherwise: str = "return answered(OP, given, error)", in_place: bool = False) -> list[str]:
+def _coerce_code(op: Op, otherwise: str = "return call_reflected(OP, given, error)",
+                 in_place: bool = False) -> list[str]:
     """Return lines that leave tensors (or SCALAR_OPERAND) in the inputs' names; in a0, a1, ... arrays of one type.
 
     `otherwise` is what to do about an operand that is neither: `x * obj` may be known to `obj.__rmul__`.
@@ -311,7 +312,7 @@ def primitive(name: str, forward: Callable[..., Any], *, settings: Sequence[str]
     `numbers` are those among the settings that are the user's numbers, as all settings of an elementwise operation are.
     """
     names = tuple(inputs or rules)
-    taken = set(settings) & (_LOCALS | SCOPE.keys())
+    taken = set(settings) & (_LOCALS | CODEGEN_GLOBALS.keys())
     assert not taken, f"{name}: the generated function needs the names {taken} for itself"
     op = Op(name, forward, names, settings, rules)
     op.numbers = tuple(numbers)
@@ -487,10 +488,11 @@ VARIANTS.update(conjugate=_conjugated, threaded=_threaded, widened=_widened)
 
 # NumPy warns of inf and nan in the name of the function that calls it. Those that are generated have no module's name,
 # and what has none does not warn: the interpreter asks no filter, and none has to be installed in the user's program.
-SCOPE.update(
+CODEGEN_GLOBALS.update(
     BadArgument=BadArgument, FLOAT32=np.dtype("float32"), FLOAT64=np.dtype("float64"), KNOWN=KNOWN, LARGE=large.LARGE,
     Leaf=Leaf, SCALAR_OPERAND=SCALAR_OPERAND, Refused=Refused, forward_for=forward_for, NOT_RECORDING=NOT_RECORDING,
-    Node=Node, OURS=OURS, PLAIN=PLAIN, SMALL=SMALL, Storage=Storage, UNSEEN=UNSEEN, __name__=None, answered=answered,
+    Node=Node, OURS=OURS, PLAIN=PLAIN, SMALL=SMALL, Storage=Storage,
+    UNKNOWN_SHAPE=UNKNOWN_SHAPE, __name__=None, call_reflected=call_reflected,
     begin_write=begin_write, constant=constant, contiguous=in_order, dtype_error=dtype_error, end_write=end_write,
     getframe=sys._getframe, in_single=in_single, into=into, keep=keep, large=_large, mode=mode, ndarray=ndarray,
     new=object.__new__, next_order=next_order, no_memory=OutOfMemory.found_by, number=number,

@@ -28,16 +28,16 @@ from .window import Shape, Window, overlaps_itself
 AnyTensor = TypeVar("AnyTensor", bound=TensorBase)
 
 # What generated functions see as globals. `Tensor` is set by tensors/tensor.py, the layer above, the rest by codegen.
-SCOPE: dict[str, Any] = {}
+CODEGEN_GLOBALS: dict[str, Any] = {}
 
 
 def stamp_storages(on: bool) -> None:
     """While arrays of another kind are on, storages of results tell that they were made inside."""
-    SCOPE["Storage"] = MadeInside if on else Storage
+    CODEGEN_GLOBALS["Storage"] = MadeInside if on else Storage
 
 
 def results_are(tensor_class: type[TensorBase]) -> None:
-    SCOPE["Tensor"] = tensor_class
+    CODEGEN_GLOBALS["Tensor"] = tensor_class
 
 
 @may_need_much
@@ -53,7 +53,7 @@ def make(array: Array) -> Any:
         array = in_order(array)
     if OTHER_KIND:
         array = of_kind(array)
-    tensor = object.__new__(SCOPE["Tensor"])
+    tensor = object.__new__(CODEGEN_GLOBALS["Tensor"])
     tensor._array, tensor._offset, tensor._grad = array, None, None
     tensor._storage = new_storage(array)
     return tensor
@@ -64,7 +64,7 @@ def view_of(tensor: TensorBase, array: Array, offset: int) -> Any:
     storage = tensor._storage
     if storage.writer is not None and not mode.grad:
         storage = unrecorded_view(storage)
-    result = object.__new__(SCOPE["Tensor"])
+    result = object.__new__(CODEGEN_GLOBALS["Tensor"])
     result._array, result._storage, result._offset, result._grad = array, storage, offset, None
     return result
 
@@ -76,7 +76,7 @@ def view(tensor: TensorBase, shape: Shape, strides: Shape, offset: int, dtype: A
 
 def detached(tensor: TensorBase) -> Any:
     """Return the same memory, version and protection, with a history of its own."""
-    result = object.__new__(SCOPE["Tensor"])
+    result = object.__new__(CODEGEN_GLOBALS["Tensor"])
     result._array, result._offset, result._grad = tensor._array, tensor._offset, None
     result._storage = another_history(tensor)
     return result
@@ -84,7 +84,7 @@ def detached(tensor: TensorBase) -> Any:
 
 def whole_memory(memory: Storage) -> Any:
     """Return all of a memory, with a history of its own."""
-    result = object.__new__(SCOPE["Tensor"])
+    result = object.__new__(CODEGEN_GLOBALS["Tensor"])
     result._array, result._offset, result._grad = memory.buffer, None, None
     result._storage = new_storage(memory.buffer, memory)
     return result
@@ -92,7 +92,7 @@ def whole_memory(memory: Storage) -> Any:
 
 def linked_alias(tensor: TensorBase) -> Any:
     """Return the same memory with a history of its own, in which recorded writes to the memory appear all the same."""
-    result = object.__new__(SCOPE["Tensor"])
+    result = object.__new__(CODEGEN_GLOBALS["Tensor"])
     result._array, result._grad = tensor._array, None
     result._storage, result._offset = part_history(tensor, linked=True)
     return result

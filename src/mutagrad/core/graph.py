@@ -146,7 +146,7 @@ class Leaf:
 Writer = Union[Node, Leaf]
 
 # `whole` of a node of whose storage nobody has looked at a part yet.
-UNSEEN: Whole = ((), None)
+UNKNOWN_SHAPE: Whole = ((), None)
 
 
 class Freed:
@@ -162,7 +162,7 @@ def window_of(tensor: TensorBase, index: Index | None = None) -> Window:
     """Return what part of its storage a tensor is, of that what `index` picks. The writer learns what the whole is."""
     array, storage = tensor._array, tensor._storage
     buffer, writer = storage.buffer, storage.writer
-    if writer is not None and writer.whole is UNSEEN:
+    if writer is not None and writer.whole is UNKNOWN_SHAPE:
         writer.whole = buffer.shape, buffer.dtype
     if array.dtype is not buffer.dtype and array.dtype != buffer.dtype:
         return _window_as(tensor, array, buffer, index)

@@ -17,7 +17,7 @@ from ..base.errors import BadArgument, DTypeError, OutOfMemory, ShapeError
 from ..base.modes import NOT_RECORDING, OTHER_KIND, mode
 from ..base.operands import Array
 from .dtypes import of_array
-from .factory import SCOPE, AnyTensor, make, view, view_of, window_or_none
+from .factory import CODEGEN_GLOBALS, AnyTensor, make, view, view_of, window_or_none
 from .graph import next_order, window_of
 from .index import index_shape, plain_slice, split_index
 from .op import RECORDED, Op, same
@@ -56,7 +56,7 @@ def getitem(x: TensorBase, key: Any) -> Any:
         offset = (x._offset or 0) + (key if key >= 0 else key + n) * array.strides[0]
         if NOT_RECORDING and not mode.now.recorded:
             return view_of(x, array[key, ...], offset)
-        found = new_object(SCOPE["Tensor"])
+        found = new_object(CODEGEN_GLOBALS["Tensor"])
         found._array = array[key, ...]
         found._storage = x._storage
         found._offset = offset

@@ -16,7 +16,7 @@ from ..arrays.bfloat16 import SHORT, in_single
 from ..arrays.kinds import IN_USE, kind_of
 from ..base.errors import GradientError
 from ..base.provenance import OURS
-from .factory import SCOPE
+from .factory import CODEGEN_GLOBALS
 from .graph import Adjoint
 
 Rule = Callable[..., Any]
@@ -157,8 +157,8 @@ _factories: dict[str, Any] = {}
 def define(source: str, name: str, **closure: Any) -> Any:
     """Define the generated function `call` so that tracebacks show it and provenance skips it.
 
-    `closure` is what differs between operations; everything else the generated code names is in SCOPE, which all share.
-    Operations of one form have the same source, which is compiled once.
+    `closure` is what differs between operations; everything else the generated code names is in CODEGEN_GLOBALS, which
+    all share. Operations of one form have the same source, which is compiled once.
     """
     if source not in _factories:
         body = (f"    {line}" for line in source.splitlines())
@@ -167,8 +167,8 @@ def define(source: str, name: str, **closure: Any) -> Any:
         OURS.add(filename)
         text = "\n".join(lines) + "\n"
         linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-        exec(compile(text, filename, "exec"), SCOPE)
-        _factories[source] = SCOPE.pop("build")
+        exec(compile(text, filename, "exec"), CODEGEN_GLOBALS)
+        _factories[source] = CODEGEN_GLOBALS.pop("build")
     function = _factories[source](**closure)
     function.__code__ = function.__code__.replace(co_name=name)
     function.__name__ = function.__qualname__ = name
@@ -202,7 +202,7 @@ def _first_call(closure: tuple[Any, ...], arguments: tuple[Any, ...], settings: 
     return function(*arguments, **settings)
 
 
-SCOPE["first_call"] = _first_call
+CODEGEN_GLOBALS["first_call"] = _first_call
 
 
 def register(op: Op, raw: Callable[..., Any] | None, function: Any) -> Any:

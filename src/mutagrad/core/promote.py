@@ -11,7 +11,7 @@ from ..base.errors import BadArgument, DTypeError, MutagradError, OutOfMemory, S
 from ..base.operands import Array
 from ..base.sockets import socket
 from .dtypes import COMPLEX, FLOAT, dtype, get_default_dtype, of_array, result_dtype, scalar_dtype
-from .factory import SCOPE
+from .factory import CODEGEN_GLOBALS
 from .op import RECORDED, Op
 from .storage import TensorBase, ndarray, new_storage
 
@@ -34,7 +34,7 @@ def as_operand(value: Any, op_name: str) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, ndarray):
-        return SCOPE["Tensor"]._from_array(value)
+        return CODEGEN_GLOBALS["Tensor"]._from_array(value)
     raise BadArgument(f"{op_name}: {type(value).__name__} is neither a tensor nor a number",
                       why=f"got {value!r}", fix=f"mutagrad.{op_name}(mutagrad.tensor(...), ...)")
 
@@ -47,14 +47,14 @@ _REFLECTED = {"add": "__radd__", "sub": "__rsub__", "mul": "__rmul__", "div": "_
               "lt": "__gt__", "le": "__ge__", "gt": "__lt__", "ge": "__le__"}
 
 
-def answered(op: Op, operands: tuple[Any, ...], error: Exception) -> Any:
+def call_reflected(op: Op, operands: tuple[Any, ...], error: Exception) -> Any:
     """Return what an operand of a foreign class makes of the operation, or raise the error.
 
     It is asked by `__torch_function__`, or as Python asks it.
     """
     for value in operands:
         if not isinstance(value, TensorBase) and hasattr(type(value), "__torch_function__"):
-            return socket("torch_function").asked_late(op.function, operands, error)
+            return socket("torch_function").late_dispatch(op.function, operands, error)
     kind, name = type(operands[-1]), _REFLECTED.get(op.name, "")
     if (len(operands) == 2 and isinstance(operands[0], TensorBase) and kind.__module__ != "builtins"
             and any(name in vars(base) for base in kind.__mro__)):

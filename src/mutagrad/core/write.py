@@ -13,7 +13,7 @@ from ..base.operands import Array
 from ..base.provenance import OURS
 from .dtypes import of_array
 from .factory import AnyTensor, make, whole_memory, window_or_none
-from .graph import UNSEEN, Node, Writer, element_type, next_order, picking, positions_in, window_of
+from .graph import UNKNOWN_SHAPE, Node, Writer, element_type, next_order, picking, positions_in, window_of
 from .op import Op, forward_for, same, variant
 from .promote import SCALAR_OPERAND, dtype_error, promote, shape_error
 from .storage import (
@@ -41,7 +41,7 @@ def new_node(op: Op | Any, inputs: Sequence[Writer | None], windows: Sequence[Wi
     node.op = op
     node.windows = windows
     node.written = None
-    node.whole = UNSEEN
+    node.whole = UNKNOWN_SHAPE
     node.saved = ()
     node.order = next_order()
     node.code = code
@@ -180,7 +180,7 @@ def _follow(other: Storage, storage: Storage, writer: Writer, window: Window | N
     mine, theirs = storage.buffer, other.buffer
     # Where one is complex, its parts.
     unit = min(mine.dtype, theirs.dtype, element_type(window, mine), key=lambda kind: kind.itemsize)
-    if writer.whole is UNSEEN:
+    if writer.whole is UNKNOWN_SHAPE:
         writer.whole = mine.shape, mine.dtype
     shift = storage.start - other.start
     if mine.dtype == theirs.dtype and (

@@ -14,12 +14,12 @@ from ..ops.shape.shape import broadcast_tensors
 from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
-from .odds import BinaryOdds
+from .logits import BinaryLogits
 
 __all__ = ["Bernoulli"]
 
 
-class Bernoulli(BinaryOdds, Distribution):
+class Bernoulli(BinaryLogits, Distribution):
     """
     >>> import mutagrad as mg
     >>> mg.distributions.Bernoulli(mg.tensor([0.25, 1.0])).mean

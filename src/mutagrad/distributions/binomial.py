@@ -14,7 +14,7 @@ from ..tensors.tensor import Tensor
 from . import constraints
 from .constraints import Constraint
 from .distribution import Distribution, numbers_or_tensors
-from .odds import BinaryOdds
+from .logits import BinaryLogits
 
 __all__ = ["Binomial"]
 
@@ -24,7 +24,7 @@ def _positive_part(x: Tensor) -> Tensor:
     return (x.clamp(min=0) + x - x.clamp(max=0)) / 2
 
 
-class Binomial(BinaryOdds, Distribution):
+class Binomial(BinaryLogits, Distribution):
     """How many of `total_count` trials succeed."""
 
     arg_constraints = {"total_count": constraints.nonnegative_integer, "probs": constraints.unit_interval,

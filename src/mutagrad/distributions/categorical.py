@@ -14,12 +14,12 @@ from ..tensors.tensor import Tensor
 from . import constraints
 from .constraints import Constraint
 from .distribution import Distribution
-from .odds import Odds
+from .logits import Logits
 
 __all__ = ["Categorical"]
 
 
-class Categorical(Odds, Distribution):
+class Categorical(Logits, Distribution):
     """Positions in a row, each as likely as its probability.
 
     >>> import mutagrad as mg

@@ -14,13 +14,13 @@ from ..ops.shape.shape import broadcast_tensors
 from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
-from .odds import BinaryOdds
+from .logits import BinaryLogits
 from .utils import clamp_probs
 
 __all__ = ["ContinuousBernoulli"]
 
 
-class ContinuousBernoulli(BinaryOdds, Distribution):
+class ContinuousBernoulli(BinaryLogits, Distribution):
     """Numbers from zero to one with a density in proportion to probs ** x * (1 - probs) ** (1 - x).
 
     Near one half the closed forms divide zero by zero; between `lims` the first terms of their series are taken.

@@ -16,12 +16,12 @@ from ..ops.shape.shape import broadcast_tensors
 from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
-from .odds import BinaryOdds
+from .logits import BinaryLogits
 
 __all__ = ["Geometric"]
 
 
-class Geometric(BinaryOdds, Distribution):
+class Geometric(BinaryLogits, Distribution):
     """How many trials fail before the first success."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}

@@ -12,7 +12,7 @@ from ..tensors.tensor import Tensor
 from . import constraints
 from .binomial import Binomial
 from .constraints import Constraint
-from .counts import Counts
+from .multinomial_base import Counts
 
 __all__ = ["Multinomial"]
 

@@ -15,7 +15,7 @@ from ..ops.shape.joining import broadcast_shapes
 from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution
-from .odds import one_of
+from .logits import one_of
 
 __all__ = ["MultivariateNormal"]
 

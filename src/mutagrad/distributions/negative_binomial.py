@@ -13,12 +13,12 @@ from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 from .gamma import Gamma
-from .odds import BinaryOdds
+from .logits import BinaryLogits
 
 __all__ = ["NegativeBinomial"]
 
 
-class NegativeBinomial(BinaryOdds, Distribution):
+class NegativeBinomial(BinaryLogits, Distribution):
     """How many successes there are before `total_count` failures."""
 
     arg_constraints = {"total_count": constraints.greater_than_eq(0), "probs": constraints.half_open_interval(0.0, 1.0),

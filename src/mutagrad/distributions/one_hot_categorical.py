@@ -7,7 +7,7 @@ from ..nn.functional import one_hot
 from ..ops.create.create import eye
 from ..tensors.tensor import Tensor
 from . import constraints
-from .counts import Counts
+from .multinomial_base import Counts
 
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 

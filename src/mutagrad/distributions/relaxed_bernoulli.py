@@ -9,7 +9,7 @@ from ..ops.random.draws import rand
 from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
-from .odds import BinaryOdds
+from .logits import BinaryLogits
 from .transformed_distribution import TransformedDistribution
 from .transforms import SigmoidTransform
 from .utils import clamp_probs
@@ -17,7 +17,7 @@ from .utils import clamp_probs
 __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
 
 
-class LogitRelaxedBernoulli(BinaryOdds, Distribution):
+class LogitRelaxedBernoulli(BinaryLogits, Distribution):
     """The logits of RelaxedBernoulli: logistic numbers around `logits`, divided by the temperature."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}

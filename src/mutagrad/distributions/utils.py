@@ -13,7 +13,7 @@ from ..ops.random.draws import randn
 from ..tensors.tensor import Tensor
 from .distribution import numbers_or_tensors as broadcast_all
 from .independent import sum_rightmost
-from .triangles import tril_matrix_to_vec, vec_to_tril_matrix
+from .tril import tril_matrix_to_vec, vec_to_tril_matrix
 
 __all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits", "tril_matrix_to_vec",
            "vec_to_tril_matrix"]

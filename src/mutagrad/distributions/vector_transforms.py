@@ -17,7 +17,7 @@ from . import constraints
 from .constraints import Constraint
 from .independent import sum_rightmost
 from .transform import Transform
-from .triangles import tril_matrix_to_vec, vec_to_tril_matrix
+from .tril import tril_matrix_to_vec, vec_to_tril_matrix
 
 __all__ = ["CatTransform", "CorrCholeskyTransform", "LowerCholeskyTransform", "PositiveDefiniteTransform",
            "SoftmaxTransform", "StackTransform", "StickBreakingTransform"]

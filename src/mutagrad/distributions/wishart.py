@@ -15,8 +15,8 @@ from ..ops.shape.joining import broadcast_shapes
 from ..tensors.tensor import Tensor
 from . import constraints
 from .gamma import standard_gamma
+from .logits import one_of
 from .multivariate_normal import WithCovariance, half_log_det
-from .odds import one_of
 
 __all__ = ["Wishart", "mvdigamma"]
 

@@ -10,7 +10,7 @@ from ..base.operands import Array
 from ..core.dtypes import dtype as element_type
 from ..core.storage import TensorBase
 from ..ops.create.create import empty
-from ..tensors.tensor import Tensor, answers_nothing
+from ..tensors.tensor import Tensor, disabled_torch_function
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -27,7 +27,7 @@ class Parameter(Tensor):
     tensor([1., 1.], requires_grad=True)
     """
 
-    __torch_function__: Any = answers_nothing
+    __torch_function__: Any = disabled_torch_function
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Self:
         data = empty(0) if data is None else data
@@ -52,7 +52,7 @@ _both: dict[tuple[type, type], type] = {}
 
 def _parameters_of(kind: type[Tensor], cls: type[Parameter]) -> Any:
     """The class of parameters whose data is of the class `kind`: one that takes functions over goes on doing so."""
-    if kind is Tensor or kind.is_meta or kind.__torch_function__ is answers_nothing:
+    if kind is Tensor or kind.is_meta or kind.__torch_function__ is disabled_torch_function:
         return cls
     if issubclass(kind, cls):
         return kind
@@ -65,7 +65,7 @@ def _parameters_of(kind: type[Tensor], cls: type[Parameter]) -> Any:
 class Buffer(Tensor):
     """A tensor that is part of a module's state but not trained; `persistent` says whether state_dict has it."""
 
-    __torch_function__: Any = answers_nothing
+    __torch_function__: Any = disabled_torch_function
     persistent: bool
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Self:
@@ -77,7 +77,7 @@ class Buffer(Tensor):
 class _Shapeless(Tensor):
     """A tensor that a lazy module will give a shape. Until then nothing can be computed with it."""
 
-    __torch_function__: Any = answers_nothing
+    __torch_function__: Any = disabled_torch_function
     becomes: type[Tensor]
 
     @property

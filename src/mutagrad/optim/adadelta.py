@@ -29,21 +29,21 @@ class Adadelta(Elementwise):
     def kept(self, group: Group) -> tuple[str, ...]:
         return "square_avg", "acc_delta"
 
-    def numbers(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
+    def hyper(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
         rho = float(group["rho"])
         return group["maximize"], weight_decay_of(group), rho, 1 - rho, float(group["eps"]), float(plain(group["lr"]))
 
     @staticmethod
-    def formula(numbers: tuple[Any, ...], p: Array, g: Array, square: Array, steps: Array) -> tuple[Array, ...]:
-        maximize, decay, keep, weight, eps, lr = numbers
+    def formula(hyper: tuple[Any, ...], p: Array, g: Array, square: Array, steps: Array) -> tuple[Array, ...]:
+        maximize, decay, keep, weight, eps, lr = hyper
         g = toward(p, g, maximize, decay)
         square = keep * square + weight * g * g
         delta = np.sqrt(steps + eps) / np.sqrt(square + eps) * g
         return p - lr * delta, square, keep * steps + weight * delta * delta
 
     @staticmethod
-    def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, square: Array, steps: Array) -> None:
-        maximize, decay, keep, weight, eps, lr = numbers
+    def update(hyper: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, square: Array, steps: Array) -> None:
+        maximize, decay, keep, weight, eps, lr = hyper
         t, u, delta = scratch
         g = seen_gradient(u, p, g, maximize, decay)
         average_square(square, g, keep, weight, t)

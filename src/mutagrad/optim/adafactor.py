@@ -9,11 +9,11 @@ from ..base.operands import Array
 from ..tensors.tensor import Tensor
 from .elementwise import stepped
 from .optimizer import Group, ParamsT, State, count_tensor
+from .per_parameter import PerParameter, move, zeros
 from .settings import check_positive, number, plain
-from .whole import Whole, move, zeros
 
 
-class Adafactor(Whole):
+class Adafactor(PerParameter):
     """Keeps the averages of squares of a matrix as a column times a row, by Shazeer and Stern."""
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, beta2_decay: float = -0.8,

@@ -34,20 +34,20 @@ class Adagrad(Elementwise):
     def first_value(self, group: Group, name: str) -> float:
         return float(plain(group["initial_accumulator_value"]))
 
-    def numbers(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
+    def hyper(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
         rate = float(plain(group["lr"])) / (1 + (step - 1) * float(group["lr_decay"]))
         return group["maximize"], weight_decay_of(group), float(group["eps"]), rate
 
     @staticmethod
-    def formula(numbers: tuple[Any, ...], p: Array, g: Array, total: Array) -> tuple[Array, ...]:
-        maximize, decay, eps, rate = numbers
+    def formula(hyper: tuple[Any, ...], p: Array, g: Array, total: Array) -> tuple[Array, ...]:
+        maximize, decay, eps, rate = hyper
         g = toward(p, g, maximize, decay)
         total = total + g * g
         return p - rate * g / (np.sqrt(total) + eps), total
 
     @staticmethod
-    def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, total: Array) -> None:
-        maximize, decay, eps, rate = numbers
+    def update(hyper: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, total: Array) -> None:
+        maximize, decay, eps, rate = hyper
         t, u, _ = scratch
         g = seen_gradient(u, p, g, maximize, decay)
         np.add(total, np.multiply(g, g, t), total)

@@ -37,7 +37,7 @@ class Adam(Elementwise):
     def kept(self, group: Group) -> tuple[str, ...]:
         return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
 
-    def numbers(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
+    def hyper(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
         lr = float(plain(group["lr"]))
         beta1, beta2 = map(float, group["betas"])
         root = (1 - beta2 ** step) ** 0.5
@@ -45,9 +45,9 @@ class Adam(Elementwise):
                 lr / (1 - beta1 ** step) * root)
 
     @staticmethod
-    def formula(numbers: tuple[Any, ...], p: Array, g: Array, mean: Array, square: Array,
+    def formula(hyper: tuple[Any, ...], p: Array, g: Array, mean: Array, square: Array,
                 top: Array | None = None) -> tuple[Array, ...]:
-        maximize, decay, shrink, weight1, keep2, weight2, eps, rate = numbers
+        maximize, decay, shrink, weight1, keep2, weight2, eps, rate = hyper
         g = toward(p, g, maximize, decay)
         p = p if shrink is None else shrink * p
         mean, square = mean + weight1 * (g - mean), keep2 * square + weight2 * g * g
@@ -56,9 +56,9 @@ class Adam(Elementwise):
         return (p, mean, square) if top is None else (p, mean, square, largest)
 
     @staticmethod
-    def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, mean: Array, square: Array,
+    def update(hyper: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, mean: Array, square: Array,
                top: Array | None = None) -> None:
-        maximize, decay, shrink, weight1, keep2, weight2, eps, rate = numbers
+        maximize, decay, shrink, weight1, keep2, weight2, eps, rate = hyper
         t, u, _ = scratch
         g = seen_gradient(u, p, g, maximize, decay)
         if shrink is not None:

@@ -26,21 +26,21 @@ class Adamax(Elementwise):
     def kept(self, group: Group) -> tuple[str, ...]:
         return "exp_avg", "exp_inf"
 
-    def numbers(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
+    def hyper(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
         beta1, beta2 = map(float, group["betas"])
         return (group["maximize"], weight_decay_of(group), 1 - beta1, beta2, float(group["eps"]),
                 float(plain(group["lr"])) / (1 - beta1 ** step))
 
     @staticmethod
-    def formula(numbers: tuple[Any, ...], p: Array, g: Array, mean: Array, largest: Array) -> tuple[Array, ...]:
-        maximize, decay, weight, keep, eps, rate = numbers
+    def formula(hyper: tuple[Any, ...], p: Array, g: Array, mean: Array, largest: Array) -> tuple[Array, ...]:
+        maximize, decay, weight, keep, eps, rate = hyper
         g = toward(p, g, maximize, decay)
         mean, largest = mean + weight * (g - mean), np.maximum(keep * largest, np.abs(g) + eps)
         return p - rate * mean / largest, mean, largest
 
     @staticmethod
-    def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, mean: Array, largest: Array) -> None:
-        maximize, decay, weight, keep, eps, rate = numbers
+    def update(hyper: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, mean: Array, largest: Array) -> None:
+        maximize, decay, weight, keep, eps, rate = hyper
         t, u, _ = scratch
         g = seen_gradient(u, p, g, maximize, decay)
         average(mean, g, weight, t)

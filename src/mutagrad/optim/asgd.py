@@ -38,18 +38,18 @@ class ASGD(Elementwise):
         state["mu"]._array[...] = 1 / max(1, step - group["t0"])
         return eta, mu
 
-    def numbers(self, group: Group, eta: float, mu: float) -> tuple[Any, ...]:  # type: ignore[override]
+    def hyper(self, group: Group, eta: float, mu: float) -> tuple[Any, ...]:  # type: ignore[override]
         return group["maximize"], weight_decay_of(group), 1 - float(group["lambd"]) * eta, eta, None if mu == 1 else mu
 
     @staticmethod
-    def formula(numbers: tuple[Any, ...], p: Array, g: Array, mean: Array) -> tuple[Array, ...]:
-        maximize, decay, shrink, eta, weight = numbers
+    def formula(hyper: tuple[Any, ...], p: Array, g: Array, mean: Array) -> tuple[Array, ...]:
+        maximize, decay, shrink, eta, weight = hyper
         p = shrink * p - eta * toward(p, g, maximize, decay)
         return p, p if weight is None else mean + weight * (p - mean)
 
     @staticmethod
-    def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, mean: Array) -> None:
-        maximize, decay, shrink, eta, weight = numbers
+    def update(hyper: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, mean: Array) -> None:
+        maximize, decay, shrink, eta, weight = hyper
         t, u, _ = scratch
         np.multiply(seen_gradient(u, p, g, maximize, decay), eta, t)
         np.multiply(p, shrink, p)

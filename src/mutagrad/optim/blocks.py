@@ -26,10 +26,10 @@ FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 class Job(NamedTuple):
-    """One parameter's update: `update(numbers, scratch, parameter, gradient, *state)`, on vectors of real numbers."""
+    """One parameter's update: `update(hyper, scratch, parameter, gradient, *state)`, on vectors of real numbers."""
 
     update: Callable[..., None]
-    numbers: tuple[Any, ...]
+    hyper: tuple[Any, ...]
     vectors: tuple[Array, ...]
 
 
@@ -85,20 +85,20 @@ def _blocks(jobs: list[Job], most: int) -> Iterator[tuple[Job, int, int]]:
 
 def _work(blocks: Iterator[tuple[Job, int, int]]) -> None:
     for job, start, stop in blocks:
-        update, numbers, vectors = job
+        update, hyper, vectors = job
         if stop - start < vectors[0].size:
             vectors = tuple([v[start:stop] for v in vectors])
         dtype = vectors[0].dtype
         if dtype.itemsize > 2:
-            update(numbers, _scratch.blocks(dtype, stop - start), *vectors)
+            update(hyper, _scratch.blocks(dtype, stop - start), *vectors)
         else:
-            _in_single(update, numbers, vectors)
+            _in_single(update, hyper, vectors)
 
 
-def _in_single(update: Callable[..., None], numbers: tuple[Any, ...], vectors: tuple[Array, ...]) -> None:
+def _in_single(update: Callable[..., None], hyper: tuple[Any, ...], vectors: tuple[Array, ...]) -> None:
     """The update of two-byte numbers: in single precision, and rounded at the end."""
     wide = [v.astype(FLOAT32) for v in vectors]
-    update(numbers, _scratch.blocks(FLOAT32, wide[0].size), *wide)
+    update(hyper, _scratch.blocks(FLOAT32, wide[0].size), *wide)
     for i, v in enumerate(vectors):
         if i != 1:  # the gradient is only read
             v[...] = wide[i]

@@ -27,16 +27,16 @@ class Elementwise(Optimizer):
 
     `step` first looks at everything, then changes the counts, then the memory of all parameters in one pass.
 
-    `formula(numbers, parameter, gradient, *kept)` returns the new values of the parameter and of what is kept, for
-    arrays of real numbers of any kind. `update(numbers, scratch, parameter, gradient, *kept)` is the same for NumPy's,
+    `formula(hyper, parameter, gradient, *kept)` returns the new values of the parameter and of what is kept, for
+    arrays of real numbers of any kind. `update(hyper, scratch, parameter, gradient, *kept)` is the same for NumPy's,
     in place and without memory of its own; a subclass that does not define it is slower.
     """
 
     formula: Callable[..., tuple[Array, ...]]
     update: Callable[..., None] | None = None
 
-    def by_formula(self, numbers: tuple[Any, ...], scratch: list[Array], *arrays: Array) -> None:
-        for array, value in zip((arrays[0], *arrays[2:]), self.formula(numbers, *arrays)):
+    def by_formula(self, hyper: tuple[Any, ...], scratch: list[Array], *arrays: Array) -> None:
+        for array, value in zip((arrays[0], *arrays[2:]), self.formula(hyper, *arrays)):
             array[...] = value
 
     def kept(self, group: Group) -> tuple[str, ...]:
@@ -52,11 +52,11 @@ class Elementwise(Optimizer):
         return 0.0
 
     def advance(self, group: Group, state: State) -> tuple[Any, ...]:
-        """Changes the counts of one parameter, and says by what `numbers` goes."""
+        """Changes the counts of one parameter, and says by what `hyper` goes."""
         return (stepped(state),)
 
-    def numbers(self, group: Group, *moment: Any) -> tuple[Any, ...]:
-        """Return the numbers of this step, the same for all parameters of a group that are at the same moment."""
+    def hyper(self, group: Group, *step_key: Any) -> tuple[Any, ...]:
+        """Return the numbers of this step, the same for all parameters of a group that are at the same step_key."""
         raise NotImplementedError
 
     @no_grad()
@@ -89,20 +89,20 @@ class Elementwise(Optimizer):
         for name in self.counts:
             if name not in state:
                 state[name] = count_tensor(self.first_count(group, name))
-        moment = self.advance(group, state)
+        step_key = self.advance(group, state)
         dtype = computing_type(p._array.dtype)
-        key = id(group), moment, dtype
-        numbers = known.get(key)
-        if numbers is None:
-            exact = self.numbers(group, *moment)
-            numbers = known[key] = tuple([np.array(n, dtype) if n.__class__ is float else n for n in exact])
+        key = id(group), step_key, dtype
+        hyper = known.get(key)
+        if hyper is None:
+            exact = self.hyper(group, *step_key)
+            hyper = known[key] = tuple([np.array(n, dtype) if n.__class__ is float else n for n in exact])
         vectors = [_writable(p, back), vector(_read(p._grad, p))]
         for name in kept:
             if state.get(name) is None:
                 state[name] = filled(p, self.first_value(group, name))
             vectors.append(_writable(state[name], back))
         update = self.update if self.update is not None and is_plain(*vectors) else self.by_formula
-        return Job(update, numbers, tuple(vectors))
+        return Job(update, hyper, tuple(vectors))
 
 
 def stepped(state: State) -> float:

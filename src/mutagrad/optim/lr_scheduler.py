@@ -20,7 +20,8 @@ Most compute the next rate from the present one, so that several can work on one
 """
 from __future__ import annotations
 
-from .cycles import CyclicLR, OneCycleLR
+from .chained import ChainedScheduler, SequentialLR
+from .cyclic import CyclicLR, OneCycleLR
 from .plateau import ReduceLROnPlateau
 from .scheduler import WITH_EPOCH as EPOCH_DEPRECATION_WARNING, LRScheduler
 from .schedules import (
@@ -35,7 +36,6 @@ from .schedules import (
     PolynomialLR,
     StepLR,
 )
-from .several import ChainedScheduler, SequentialLR
 
 __all__ = [
     "EPOCH_DEPRECATION_WARNING", "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts",

@@ -10,11 +10,11 @@ from ..base.errors import BadValue
 from ..base.operands import Array
 from ..tensors.tensor import Tensor
 from .optimizer import Group, ParamsT, State
+from .per_parameter import PerParameter, move, zeros
 from .settings import check_positive, plain
-from .whole import Whole, move, zeros
 
 
-class Muon(Whole):
+class Muon(PerParameter):
     """For the matrices of hidden layers, by Keller Jordan; the other parameters need another optimizer.
 
     The matrices are orthogonalized in single precision, where PyTorch uses bfloat16: steps differ in the third digit.

@@ -38,7 +38,7 @@ class NAdam(Elementwise):
         product *= _momentum(group, step)
         return step, product.item()
 
-    def numbers(self, group: Group, step: float, product: float) -> tuple[Any, ...]:  # type: ignore[override]
+    def hyper(self, group: Group, step: float, product: float) -> tuple[Any, ...]:  # type: ignore[override]
         lr = float(plain(group["lr"]))
         beta1, beta2 = map(float, group["betas"])
         now, ahead = _momentum(group, step), _momentum(group, step + 1)
@@ -46,16 +46,16 @@ class NAdam(Elementwise):
                 float(group["eps"]), lr * (1 - now) / (1 - product), lr * ahead / (1 - product * ahead))
 
     @staticmethod
-    def formula(numbers: tuple[Any, ...], p: Array, g: Array, mean: Array, square: Array) -> tuple[Array, ...]:
-        maximize, decay, shrink, weight1, keep2, weight2, correction, eps, rate, rate_ahead = numbers
+    def formula(hyper: tuple[Any, ...], p: Array, g: Array, mean: Array, square: Array) -> tuple[Array, ...]:
+        maximize, decay, shrink, weight1, keep2, weight2, correction, eps, rate, rate_ahead = hyper
         g = toward(p, g, maximize, decay)
         p = p if shrink is None else shrink * p
         mean, square = mean + weight1 * (g - mean), keep2 * square + weight2 * g * g
         return p - (rate * g + rate_ahead * mean) / (np.sqrt(square / correction) + eps), mean, square
 
     @staticmethod
-    def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, mean: Array, square: Array) -> None:
-        maximize, decay, shrink, weight1, keep2, weight2, correction, eps, rate, rate_ahead = numbers
+    def update(hyper: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, mean: Array, square: Array) -> None:
+        maximize, decay, shrink, weight1, keep2, weight2, correction, eps, rate, rate_ahead = hyper
         t, u, below = scratch
         g = seen_gradient(u, p, g, maximize, decay)
         if shrink is not None:

@@ -27,7 +27,7 @@ class RAdam(Elementwise):
     def kept(self, group: Group) -> tuple[str, ...]:
         return "exp_avg", "exp_avg_sq"
 
-    def numbers(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
+    def hyper(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
         lr = float(plain(group["lr"]))
         beta1, beta2 = map(float, group["betas"])
         rate, correction = lr / (1 - beta1 ** step), 1 - beta2 ** step
@@ -41,16 +41,16 @@ class RAdam(Elementwise):
                 rectified)
 
     @staticmethod
-    def formula(numbers: tuple[Any, ...], p: Array, g: Array, mean: Array, square: Array) -> tuple[Array, ...]:
-        maximize, decay, shrink, weight1, keep2, weight2, eps, rate, rectified = numbers
+    def formula(hyper: tuple[Any, ...], p: Array, g: Array, mean: Array, square: Array) -> tuple[Array, ...]:
+        maximize, decay, shrink, weight1, keep2, weight2, eps, rate, rectified = hyper
         g = toward(p, g, maximize, decay)
         p = p if shrink is None else shrink * p
         mean, square = mean + weight1 * (g - mean), keep2 * square + weight2 * g * g
         return p - rate * (mean / (np.sqrt(square) + eps) if rectified else mean), mean, square
 
     @staticmethod
-    def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, mean: Array, square: Array) -> None:
-        maximize, decay, shrink, weight1, keep2, weight2, eps, rate, rectified = numbers
+    def update(hyper: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, mean: Array, square: Array) -> None:
+        maximize, decay, shrink, weight1, keep2, weight2, eps, rate, rectified = hyper
         t, u, _ = scratch
         g = seen_gradient(u, p, g, maximize, decay)
         if shrink is not None:

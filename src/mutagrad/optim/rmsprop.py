@@ -28,14 +28,14 @@ class RMSprop(Elementwise):
         momentum, centered = group["momentum"] > 0, group["centered"]
         return "square_avg", *(("momentum_buffer",) if momentum else ()), *(("grad_avg",) if centered else ())
 
-    def numbers(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
+    def hyper(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
         alpha, momentum = float(group["alpha"]), float(group["momentum"])
         return (group["maximize"], weight_decay_of(group), alpha, 1 - alpha, float(group["eps"]),
                 momentum if momentum > 0 else None, group["centered"], float(plain(group["lr"])))
 
     @staticmethod
-    def formula(numbers: tuple[Any, ...], p: Array, g: Array, square: Array, *others: Array) -> tuple[Array, ...]:
-        maximize, decay, keep, weight, eps, momentum, centered, lr = numbers
+    def formula(hyper: tuple[Any, ...], p: Array, g: Array, square: Array, *others: Array) -> tuple[Array, ...]:
+        maximize, decay, keep, weight, eps, momentum, centered, lr = hyper
         g = toward(p, g, maximize, decay)
         square = keep * square + weight * g * g
         means = [mean + weight * (g - mean) for mean in (others[-1:] if centered else ())]
@@ -46,9 +46,9 @@ class RMSprop(Elementwise):
         return p - lr * moving, square, moving, *means
 
     @staticmethod
-    def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, square: Array,
+    def update(hyper: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, square: Array,
                *others: Array) -> None:
-        maximize, decay, keep, weight, eps, momentum, centered, lr = numbers
+        maximize, decay, keep, weight, eps, momentum, centered, lr = hyper
         t, u, below = scratch
         g = seen_gradient(u, p, g, maximize, decay)
         average_square(square, g, keep, weight, t)

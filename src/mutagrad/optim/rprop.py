@@ -33,13 +33,13 @@ class Rprop(Elementwise):
     def first_value(self, group: Group, name: str) -> float:
         return float(plain(group["lr"])) if name == "step_size" else 0.0
 
-    def numbers(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
+    def hyper(self, group: Group, step: float) -> tuple[Any, ...]:  # type: ignore[override]
         (smaller, larger), (least, most) = group["etas"], group["step_sizes"]
         return group["maximize"], float(smaller), float(larger), float(least), float(most)
 
     @staticmethod
-    def formula(numbers: tuple[Any, ...], p: Array, g: Array, before: Array, size: Array) -> tuple[Array, ...]:
-        maximize, smaller, larger, least, most = numbers
+    def formula(hyper: tuple[Any, ...], p: Array, g: Array, before: Array, size: Array) -> tuple[Array, ...]:
+        maximize, smaller, larger, least, most = hyper
         g = toward(p, g, maximize, None)
         change = g * before
         size = np.where(change > 0, larger * size, np.where(change < 0, smaller * size, size))
@@ -48,8 +48,8 @@ class Rprop(Elementwise):
         return p - np.sign(g) * size, g, size
 
     @staticmethod
-    def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, before: Array, size: Array) -> None:
-        maximize, smaller, larger, least, most = numbers
+    def update(hyper: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, before: Array, size: Array) -> None:
+        maximize, smaller, larger, least, most = hyper
         t, u, _ = scratch
         np.negative(g, u) if maximize else np.copyto(u, g)
         np.multiply(u, before, t)

@@ -44,14 +44,14 @@ class SGD(Elementwise):
     def advance(self, group: Group, state: State) -> tuple[Any, ...]:
         return (state.get("momentum_buffer") is None,)
 
-    def numbers(self, group: Group, first: bool) -> tuple[Any, ...]:  # type: ignore[override]
+    def hyper(self, group: Group, first: bool) -> tuple[Any, ...]:  # type: ignore[override]
         dampening = float(group["dampening"])
         return (group["maximize"], weight_decay_of(group), float(plain(group["lr"])), float(group["momentum"]), first,
                 1 - dampening if dampening else None, group["nesterov"])
 
     @staticmethod
-    def formula(numbers: tuple[Any, ...], p: Array, g: Array, moving: Array | None = None) -> tuple[Array, ...]:
-        maximize, decay, lr, momentum, first, weight, nesterov = numbers
+    def formula(hyper: tuple[Any, ...], p: Array, g: Array, moving: Array | None = None) -> tuple[Array, ...]:
+        maximize, decay, lr, momentum, first, weight, nesterov = hyper
         g = toward(p, g, maximize, decay)
         if moving is None:
             return (p - lr * g,)
@@ -59,8 +59,8 @@ class SGD(Elementwise):
         return p - lr * (g + momentum * moving if nesterov else moving), moving
 
     @staticmethod
-    def update(numbers: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, moving: Array | None = None) -> None:
-        maximize, decay, lr, momentum, first, weight, nesterov = numbers
+    def update(hyper: tuple[Any, ...], scratch: list[Array], p: Array, g: Array, moving: Array | None = None) -> None:
+        maximize, decay, lr, momentum, first, weight, nesterov = hyper
         t, u, _ = scratch
         g = seen_gradient(u, p, g, maximize, decay)
         if moving is not None:

@@ -28,7 +28,7 @@ from ..core.dtypes import (
     int64,
     uint8,
 )
-from ..core.factory import SCOPE
+from ..core.factory import CODEGEN_GLOBALS
 from ..core.promote import as_operand, operand_dtype
 from ..core.storage import TensorBase
 from ..ops.math.elementwise import cast
@@ -57,7 +57,7 @@ def to_type(tensor: TensorBase, dtype: Any = None, non_blocking: bool = False) -
     """Return the name of the tensor's class in PyTorch's older way, `'torch.FloatTensor'`; given a type, `to` that."""
     if dtype is None:
         return called(CLASS_NAMES.get(tensor.dtype, tensor.dtype.name + "Tensor"))
-    return tensor.to(get_default_dtype() if dtype is SCOPE["Tensor"] else dtype_of_class(dtype))
+    return tensor.to(get_default_dtype() if dtype is CODEGEN_GLOBALS["Tensor"] else dtype_of_class(dtype))
 
 
 def type_as(tensor: TensorBase, other: TensorBase) -> Any:

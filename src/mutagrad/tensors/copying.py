@@ -6,7 +6,7 @@ from typing import Any, SupportsIndex
 from ..arrays import np
 from ..arrays.kinds import window
 from ..base.errors import GradientError
-from ..core.factory import SCOPE
+from ..core.factory import CODEGEN_GLOBALS
 from ..core.storage import Storage, TensorBase, memory_of, memory_offset, new_storage
 
 
@@ -39,7 +39,8 @@ def _place(tensor: TensorBase) -> int | None:
 def reduced(tensor: TensorBase, protocol: SupportsIndex) -> tuple[Any, ...]:
     """Return what a pickle holds: a tensor that was computed comes back without its history, as a leaf."""
     window = tensor._array.shape, tensor._array.strides, _place(tensor)
-    kind = None if type(tensor) is SCOPE["Tensor"] else type(tensor)  # whose path is another where this is torch
+    ours = type(tensor) is CODEGEN_GLOBALS["Tensor"]  # whose path is another where this is torch
+    kind = None if ours else type(tensor)
     return rebuild, (kind, memory_of(tensor), *window, tensor.requires_grad, tensor._array.dtype), attributes_of(tensor)
 
 
@@ -54,7 +55,7 @@ def attributes_of(tensor: TensorBase) -> Any:
 def rebuild(cls: type[Any] | None, storage: Storage, size: tuple[int, ...] | None,
             strides: tuple[int, ...] | None, offset: int | None, requires_grad: bool, dtype: Any) -> Any:
     """Return a tensor of this class (None: Tensor) as a window on a storage; all of it where `offset` is None."""
-    made = object.__new__(cls or SCOPE["Tensor"])
+    made = object.__new__(cls or CODEGEN_GLOBALS["Tensor"])
     made._storage = storage if offset is None and storage.writer is None else new_storage(storage.buffer, storage)
     buffer = storage.buffer
     made._array = buffer

@@ -44,7 +44,7 @@ def _reflected(operation: Callable[..., Any]) -> Any:
     return operator
 
 
-def answers_nothing(func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (),
+def disabled_torch_function(func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (),
                     kwargs: dict[str, Any] | None = None) -> Any:
     """Answer as the `__torch_function__` of classes that take nothing over, such as Parameter."""
     return socket("torch_function").untouched(func, args, kwargs)
@@ -77,7 +77,7 @@ class Tensor(TensorBase):
 
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
-        if cls.__torch_function__ is not answers_nothing:
+        if cls.__torch_function__ is not disabled_torch_function:
             socket("torch_function").subclassed(cls)
 
     @classmethod
@@ -299,7 +299,7 @@ class Tensor(TensorBase):
             suffixes.append(f"grad_fn=<{self.grad_fn.name()}>")
         elif self.requires_grad:
             suffixes.append("requires_grad=True")
-        named = type(self).__torch_function__ is not answers_nothing and type(self) is not Tensor
+        named = type(self).__torch_function__ is not disabled_torch_function and type(self) is not Tensor
         prefix = f"{type(self).__name__}(" if named else "tensor("
         return printing.format_tensor(self._array, suffixes=suffixes, prefix=prefix)
 

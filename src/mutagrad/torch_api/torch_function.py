@@ -20,7 +20,7 @@ from ..base.package_name import called
 from ..base.sockets import socket
 from ..nn import functional, init
 from ..ops.nn import recurrent
-from ..tensors.tensor import Tensor, answers_nothing
+from ..tensors.tensor import Tensor, disabled_torch_function
 from . import fft, import_hook as stand_in, linalg, special
 
 Asked = Callable[..., Any]
@@ -39,7 +39,7 @@ def takes_over(kind: type) -> bool:
     if kind in PLAIN:
         return False
     answer = getattr(kind, "__torch_function__", None)
-    if answer is not None and answer is not answers_nothing:
+    if answer is not None and answer is not disabled_torch_function:
         return True
     if kind.__module__.partition(".")[0] in ("builtins", "numpy", "mutagrad") and not issubclass(kind, (list, tuple)):
         PLAIN.add(kind)
@@ -289,7 +289,7 @@ def _as_subclass(result: Any, kind: type[Tensor]) -> Any:
     return result
 
 
-def asked_late(raw: Asked, args: tuple[Any, ...], error: Exception) -> Any:
+def late_dispatch(raw: Asked, args: tuple[Any, ...], error: Exception) -> Any:
     """Answer by an argument whose class was not known to take over at the time of the call; else raise the error."""
     watch()
     found = foreign(args) if mode.now.dispatch_off == 0 else []

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ..arrays import np
 from ..base.operands import Array
 from ..core.factory import make, view, window_or_none
-from ..core.graph import UNSEEN, Node, next_order, window_of
+from ..core.graph import UNKNOWN_SHAPE, Node, next_order, window_of
 from ..core.op import Op, same
 from ..core.storage import TensorBase, export_for_good
 from ..core.window import As, Window, dense_strides, is_dense, overlaps_itself, shape_of
@@ -171,7 +171,7 @@ class Fence:
             node = self._post(was.writer, was.window, (value.shape, value.dtype))
         else:
             window = window_of(tensor)
-            post = self._post(was.writer, was.window, UNSEEN)
+            post = self._post(was.writer, was.window, UNKNOWN_SHAPE)
             node = new_node(self._seen, (post,), (None,))
             node.order = self._order()  # type: ignore[assignment]
             set_write(node, storage, window)
@@ -193,7 +193,7 @@ class Fence:
             if window is None:
                 self.ends[writer] = key
                 continue
-            whole, inside = UNSEEN, None  # what an index has picked is all that the post is
+            whole, inside = UNKNOWN_SHAPE, None  # what an index has picked is all that the post is
             if (shape := shape_of(window)) is not None:
                 index = None if window.__class__ is int else window[3]
                 whole = shape, index.dtype if index.__class__ is As else writer.whole[1]

@@ -19,7 +19,7 @@ from ...core.factory import make
 from ...core.number import number
 from ...core.op import RAW, RECORDED
 from ...core.out_arg import write_out
-from ...core.promote import answered, as_operand
+from ...core.promote import as_operand, call_reflected
 from ...core.storage import TensorBase, save
 from ...core.write import linked, new_node
 from ..reduce.reductions import sum as total, sum_dims
@@ -156,7 +156,7 @@ def matmul(input: TensorBase, other: TensorBase, *, out: TensorBase | None = Non
         try:
             check_factors("matmul", input, other)
         except BadArgument as error:
-            return answered(matmul_values.op, (input, other), error)
+            return call_reflected(matmul_values.op, (input, other), error)
     a, b = input._array, other._array
     if not a.ndim or not b.ndim:
         raise mismatch("matmul", input, other, "0-d tensors have no product of this kind; use *")

@@ -71,31 +71,31 @@ def _top(scores: Array) -> Any:
     return np.where(top == -np.inf, np.zeros((), top.dtype), top)
 
 
-def _slope_of_scores(xp: Any, g: Any, weights: Any, v: Any, kept: Any) -> Any:
+def _grad_scores(xp: Any, g: Any, weights: Any, v: Any, kept: Any) -> Any:
     g = xp.matmul(g, _swap(xp, v))
     g = g if kept is None else g * xp.as_constant(kept)
     return weights * (g - xp.sum(g * weights, (len(g.shape) - 1,), True))
 
 
-def _slope_of_query(xp: Any, g: Any, q: Any, k: Any, v: Any, bias: Any, plan: Plan) -> Any:
+def _grad_query(xp: Any, g: Any, q: Any, k: Any, v: Any, bias: Any, plan: Plan) -> Any:
     weights = _recorded_weights(q, k, bias, plan)
-    return _sum_to(xp, xp.matmul(_slope_of_scores(xp, g, weights, v, plan.kept), k) * plan.scale, q.shape)
+    return _sum_to(xp, xp.matmul(_grad_scores(xp, g, weights, v, plan.kept), k) * plan.scale, q.shape)
 
 
-def _slope_of_key(xp: Any, g: Any, q: Any, k: Any, v: Any, bias: Any, plan: Plan) -> Any:
+def _grad_key(xp: Any, g: Any, q: Any, k: Any, v: Any, bias: Any, plan: Plan) -> Any:
     weights = _recorded_weights(q, k, bias, plan)
-    return _sum_to(xp, xp.matmul(_swap(xp, _slope_of_scores(xp, g, weights, v, plan.kept)), q) * plan.scale, k.shape)
+    return _sum_to(xp, xp.matmul(_swap(xp, _grad_scores(xp, g, weights, v, plan.kept)), q) * plan.scale, k.shape)
 
 
-def _slope_of_value(xp: Any, g: Any, q: Any, k: Any, v: Any, bias: Any, plan: Plan) -> Any:
+def _grad_value(xp: Any, g: Any, q: Any, k: Any, v: Any, bias: Any, plan: Plan) -> Any:
     weights = _recorded_weights(q, k, bias, plan)
     weights = weights if plan.kept is None else weights * xp.as_constant(plan.kept)
     return _sum_to(xp, xp.matmul(_swap(xp, weights), g), v.shape)
 
 
-def _slope_of_bias(xp: Any, g: Any, q: Any, k: Any, v: Any, bias: Any, plan: Plan) -> Any:
+def _grad_bias(xp: Any, g: Any, q: Any, k: Any, v: Any, bias: Any, plan: Plan) -> Any:
     weights = _recorded_weights(q, k, bias, plan)
-    return _sum_to(xp, _slope_of_scores(xp, g, weights, v, plan.kept), bias.shape)
+    return _sum_to(xp, _grad_scores(xp, g, weights, v, plan.kept), bias.shape)
 
 
 RECORDED.as_constant = make
@@ -224,10 +224,10 @@ def _product_into(target: Array | None, a: Array, b: Array, first: bool) -> None
 
 _attention = primitive(
     "scaled_dot_product_attention", _forward, settings=("plan", "weights"),
-    q=lambda xp, g, q, k, v, bias, plan, weights: _slope_of_query(xp, g, q, k, v, bias, plan),
-    k=lambda xp, g, q, k, v, bias, plan, weights: _slope_of_key(xp, g, q, k, v, bias, plan),
-    v=lambda xp, g, q, k, v, bias, plan, weights: _slope_of_value(xp, g, q, k, v, bias, plan),
-    bias=lambda xp, g, q, k, v, bias, plan, weights: _slope_of_bias(xp, g, q, k, v, bias, plan))
+    q=lambda xp, g, q, k, v, bias, plan, weights: _grad_query(xp, g, q, k, v, bias, plan),
+    k=lambda xp, g, q, k, v, bias, plan, weights: _grad_key(xp, g, q, k, v, bias, plan),
+    v=lambda xp, g, q, k, v, bias, plan, weights: _grad_value(xp, g, q, k, v, bias, plan),
+    bias=lambda xp, g, q, k, v, bias, plan, weights: _grad_bias(xp, g, q, k, v, bias, plan))
 
 
 def _share_the_work(op: Op) -> None:

@@ -71,7 +71,7 @@ def _spread(xp: Any, values: Any, x: Any, plan: Plan) -> tuple[Any, Any]:
     return centred, xp.rsqrt(xp.mean(centred * centred, plan.over, True) + plan.eps)
 
 
-def _slope_of_input(xp: Any, g: Any, x: Any, weight: Any, plan: Plan, moments: Any) -> Any:
+def _grad_input(xp: Any, g: Any, x: Any, weight: Any, plan: Plan, moments: Any) -> Any:
     shape = x.shape
     centred, scale = _spread(xp, moments, xp.reshape(x, plan.shape), plan)
     g = xp.reshape(g, plan.shape)
@@ -84,12 +84,12 @@ def _slope_of_input(xp: Any, g: Any, x: Any, weight: Any, plan: Plan, moments: A
     return xp.reshape(scale * rest, shape)
 
 
-def _slope_of_weight(xp: Any, g: Any, x: Any, weight_shape: tuple[int, ...], plan: Plan, moments: Any) -> Any:
+def _grad_weight(xp: Any, g: Any, x: Any, weight_shape: tuple[int, ...], plan: Plan, moments: Any) -> Any:
     centred, scale = _spread(xp, moments, xp.reshape(x, plan.shape), plan)
     return xp.reshape(xp.sum(xp.reshape(g, plan.shape) * (centred * scale), plan.repeated, True), weight_shape)
 
 
-def _slope_of_bias(xp: Any, g: Any, bias_shape: tuple[int, ...], plan: Plan) -> Any:
+def _grad_bias(xp: Any, g: Any, bias_shape: tuple[int, ...], plan: Plan) -> Any:
     return xp.reshape(xp.sum(xp.reshape(g, plan.shape), plan.repeated, True), bias_shape)
 
 
@@ -100,9 +100,9 @@ def _declare(name: str, forward: Callable[..., Array], reverse: Callable[..., Se
     """A normalisation: its rules are for recorded sweeps, and on raw arrays `reverse` serves all inputs in one pass."""
     function = primitive(
         name, forward, settings=("plan", "moments"),
-        x=lambda xp, g, x, weight, plan, moments: _slope_of_input(xp, g, x, weight, plan, moments),
-        weight=lambda xp, g, x, weight_shape, plan, moments: _slope_of_weight(xp, g, x, weight_shape, plan, moments),
-        bias=lambda xp, g, bias_shape, plan: _slope_of_bias(xp, g, bias_shape, plan))
+        x=lambda xp, g, x, weight, plan, moments: _grad_input(xp, g, x, weight, plan, moments),
+        weight=lambda xp, g, x, weight_shape, plan, moments: _grad_weight(xp, g, x, weight_shape, plan, moments),
+        bias=lambda xp, g, bias_shape, plan: _grad_bias(xp, g, bias_shape, plan))
     op = function.op
     rules = op.reverse
     names = "x", "weight", "plan", "moments", "weight_shape", "bias_shape"

@@ -14,7 +14,7 @@ from ...base.modes import Block, Relative, mode
 from ...core.backward import running
 from ...core.dtypes import dtype as ElementType
 from ...core.graph import Leaf, Node, Writer
-from ...tensors.tensor import Tensor, answers_nothing
+from ...tensors.tensor import Tensor, disabled_torch_function
 
 
 class DisableTorchFunctionSubclass(Block):
@@ -33,7 +33,7 @@ class DisableTorchFunction(DisableTorchFunctionSubclass):
 
 
 _TensorMeta = type(Tensor)
-_disabled_torch_function_impl = answers_nothing
+_disabled_torch_function_impl = disabled_torch_function
 
 
 def _is_torch_function_enabled() -> bool:

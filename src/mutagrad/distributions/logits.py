@@ -14,7 +14,7 @@ from ..ops.math.elementwise import sigmoid
 from ..ops.reduce.softmax import logsumexp, softmax
 from ..tensors.tensor import Tensor
 
-__all__ = ["BinaryOdds", "Odds", "one_of"]
+__all__ = ["BinaryLogits", "Logits", "one_of"]
 
 
 def one_of(owner: Any, **named: Any) -> tuple[str, Any]:
@@ -31,7 +31,7 @@ def _inside(probs: Tensor) -> Tensor:
     return probs.clamp(min=eps, max=1 - eps)
 
 
-class BinaryOdds:
+class BinaryLogits:
     """Each element is the chance of a one."""
 
     @cached_property
@@ -57,7 +57,7 @@ class BinaryOdds:
         return name
 
 
-class Odds:
+class Logits:
     """Each row holds the chances of its positions; what is given is normalised."""
 
     @cached_property

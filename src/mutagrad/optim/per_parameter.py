@@ -16,7 +16,7 @@ from .blocks import computing_type
 from .optimizer import Group, Optimizer, State, evaluated
 
 
-class Whole(Optimizer):
+class PerParameter(Optimizer):
     """A subclass checks a parameter, makes its state, and computes its new value from arrays."""
 
     def check(self, p: Tensor) -> None:
