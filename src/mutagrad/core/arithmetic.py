@@ -88,7 +88,10 @@ class Arithmetic:
     def view(self, buffer: Any, window: Any) -> Any:
         """Return the part of a buffer in a window, before its index picks."""
         offset, shape, strides, index = window
-        return kinds.window(buffer, shape, index.dtype if index.__class__ is As else buffer.dtype, offset, strides)
+        kind = index.dtype if index.__class__ is As else buffer.dtype
+        if IN_USE:
+            return kinds.window(buffer, shape, kind, offset, strides)
+        return np.ndarray(shape, kind, buffer, offset, strides)  # the same, without the call
 
     def take(self, buffer: Adjoint, window: Any, clear: bool) -> Any:
         """Return what stands in the window (a copy), and clear that if asked."""
