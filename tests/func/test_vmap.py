@@ -15,6 +15,8 @@ import pytest
 import mutagrad as mg
 from mutagrad import nn
 from mutagrad.arrays import batched, kinds
+from mutagrad.core.arithmetic import ON_ARRAYS
+from mutagrad.core.factory import make
 from mutagrad.core.op import KERNELS, RAW, kernel
 from mutagrad.func import functional_call, grad, hessian, jacfwd, jacrev, mapping, vmap
 from mutagrad.utils.checkpoint import checkpoint
@@ -620,3 +622,17 @@ def test_copying_what_was_kept() -> None:
     kept: list[Any] = []
     vmap(lambda x: (kept or kept.append(mg.arange(3.0)), x)[1])(mg.ones(2))
     assert copy.deepcopy(kept[0][1:]).tolist() == [1.0, 2.0] and type(kept[0].clone()._array) is np.ndarray
+
+
+def test_many_adjoints_meet(calls: list[str]) -> None:
+    """More than are added one by one."""
+    found = vmap(lambda x: make(ON_ARRAYS.total([x._array * k for k in range(10)])))(mg.arange(6.0).reshape(3, 2))
+    close(found, mg.arange(6.0).reshape(3, 2) * 45)
+    assert calls == []
+
+
+def test_drawing_says_what_is_wrong() -> None:
+    for draw in (lambda x: x + mg.randn(2), lambda x: x + mg.rand(2), lambda x: x + mg.randint(0, 5, (2,)), mg.bernoulli, lambda x: x.clone().normal_(),
+                 lambda x: nn.functional.dropout(x)):
+        with pytest.raises(RuntimeError, match="^vmap: the function draws random numbers"):
+            vmap(draw)(mg.ones(3, 2) * 0.5)

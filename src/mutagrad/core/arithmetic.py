@@ -12,7 +12,7 @@ from sys import getrefcount
 from typing import Any
 
 from ..arrays import kinds, np, parallel
-from ..arrays.kinds import IN_USE, levels_of
+from ..arrays.kinds import IN_USE, is_plain, levels_of
 from ..base.counters import counters
 from ..base.errors import BadArgument, ShapeError
 from .factory import make, view
@@ -137,7 +137,7 @@ class Arithmetic:
 
     def total(self, gs: list[Adjoint]) -> Any:
         """Return their sum; of many small ones in one go."""
-        if len(gs) > 8 and gs[0].__class__ is self.small and gs[0].size <= TINY:
+        if len(gs) > 8 and gs[0].__class__ is self.small and gs[0].size <= TINY and is_plain(*gs):
             return np.add.reduce(gs, 0)
         while len(gs) > 1:
             gs.append(self.add([gs.pop()], gs.pop()))

@@ -17,7 +17,16 @@ from ...arrays import np
 from ...arrays.allocator import allocator, keep_memory
 from ...arrays.numpy import silenced, silent, silently
 from ...base.device import CPU, check_device, device as Device, names_meta
-from ...base.errors import BadArgument, BadData, BadValue, DTypeError, OutOfMemory, ShapeError, may_need_much
+from ...base.errors import (
+    BadArgument,
+    BadData,
+    BadValue,
+    DTypeError,
+    MutagradError,
+    OutOfMemory,
+    ShapeError,
+    may_need_much,
+)
 from ...base.layout import check_format, check_layout, layout as Layout, memory_format as MemoryFormat
 from ...base.modes import mode
 from ...base.operands import Array
@@ -101,6 +110,8 @@ def allocate(maker: Callable[..., Array], shape: tuple[int, ...], to: DType, nam
         raise OutOfMemory(f"{name}: a tensor of shape {shape} and type {to.name} needs {need / 2**30:,.1f} GiB",
                           why="that much memory cannot be allocated",
                           fix="smaller sizes, or a smaller type: dtype=mutagrad.float16") from None
+    except MutagradError:  # vmap's, of what draws random numbers
+        raise
     except ValueError as error:
         raise ShapeError(f"{name}: no tensor has the shape {shape}",
                          why=str(error), fix=f"mutagrad.{name}(3, 4)") from None
