@@ -116,6 +116,8 @@ def dtype_error(op: Op, arrays: Sequence[Array], error: TypeError) -> Exception:
 
 
 def shape_error(op: Op, arrays: Sequence[Array], error: ValueError) -> Exception:
+    if isinstance(error, MutagradError):
+        return error
     shapes = " and ".join(str(a.shape) for a in arrays)
     try:
         np.broadcast_shapes(*(a.shape for a in arrays))
