@@ -634,5 +634,5 @@ def test_many_adjoints_meet(calls: list[str]) -> None:
 def test_drawing_says_what_is_wrong() -> None:
     for draw in (lambda x: x + mg.randn(2), lambda x: x + mg.rand(2), lambda x: x + mg.randint(0, 5, (2,)), mg.bernoulli, lambda x: x.clone().normal_(),
                  lambda x: nn.functional.dropout(x)):
-        with pytest.raises(RuntimeError, match="^vmap: the function draws random numbers"):
+        with pytest.raises(RuntimeError, match=r"^vmap: the function draws random numbers"):
             vmap(draw)(mg.ones(3, 2) * 0.5)
