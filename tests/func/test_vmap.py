@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import gc
 import io
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -636,3 +638,43 @@ def test_drawing_says_what_is_wrong() -> None:
                  lambda x: nn.functional.dropout(x)):
         with pytest.raises(RuntimeError, match=r"^vmap: the function draws random numbers"):
             vmap(draw)(mg.ones(3, 2) * 0.5)
+
+
+def test_what_a_function_makes_of_a_refusal() -> None:
+    def f(x: Any) -> Any:
+        try:
+            return x * float(x.sum())
+        except RuntimeError as error:
+            raise ValueError("not mine") from error
+
+    x = mg.arange(6.0).reshape(2, 3)
+    close(vmap(f)(x), each(f, x))
+
+
+def test_the_same_numbers_in_every_chunk() -> None:
+    source = mg.Generator().manual_seed(1)
+    drawn = vmap(lambda x: x + mg.rand(2, generator=source), randomness="same", chunk_size=2)(mg.zeros(5, 2))
+    assert (drawn == drawn[0]).all()
+
+
+def test_sweeps_while_other_threads_begin_calls() -> None:
+    stop, errors = threading.Event(), []
+
+    def begin_calls() -> None:
+        while not stop.is_set():
+            vmap(lambda x: x * 2)(mg.ones(2, 2))
+
+    thread = threading.Thread(target=begin_calls)
+    thread.start()
+    x, interval = mg.ones(3, 4, requires_grad=True), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)  # threads take turns so often that they meet where they can
+    try:
+        for _ in range(150):
+            vmap(lambda r: sum((r * k for k in range(20)), r).sum())(x).sum().backward()
+    except RuntimeError as error:
+        errors.append(error)
+    finally:
+        sys.setswitchinterval(interval)
+        stop.set()
+        thread.join()
+    assert not errors

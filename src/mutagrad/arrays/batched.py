@@ -208,14 +208,14 @@ def shared(a: Any, level: Slices) -> Batched:
     return fresh(level, a.copy(), False)
 
 
-def fresh(level: Slices, data: Any, split: bool, frozen: bool = False) -> Batched:
+def fresh(level: Slices, data: Any, split: bool) -> Batched:
     """An array over memory of its own."""
     made = object.__new__(Batched)
     if not isinstance(data, ndarray):
         data = raw.asarray(data)
     if not data.flags.c_contiguous:
         data = data.copy()
-    made.level, made.data, made.split, made.base, made.frozen = level, data, split, None, frozen
+    made.level, made.data, made.split, made.base, made.frozen = level, data, split, None, False
     made.twin = geometry(data[0, ...] if split else data)
     if not split and level.open:
         level.shared.append(ref(made))

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import lru_cache, wraps
 from typing import Any
-from weakref import WeakSet
+from weakref import ref
 
 from ..base.errors import NotSupported
 from ..base.modes import OTHER_KIND, call_with, mode
@@ -40,6 +40,7 @@ class Level:
     """What arrays of another kind belong to. `since` is the order of the first node that was recorded in it."""
 
     __slots__ = ("__weakref__", "open", "outer", "since", "until")
+
     def __init__(self, outer: Level | None = None, since: int = 0) -> None:
         self.outer, self.since, self.until = outer, since, 0  # orders: of the first node inside, of the first after
         self.open = True  # it is still on
@@ -100,13 +101,18 @@ class Level:
         raise NotImplementedError
 
 
-LEVELS: WeakSet[Level] = WeakSet()  # those whose arrays are alive
+# Those whose arrays are alive. No WeakSet: one thread may begin a level while another goes through them.
+LEVELS: dict[int, ref[Level]] = {}
 IN_USE: list[bool] = []  # empty as long as there is no other kind
+
+
+def living_levels() -> list[Level]:
+    return [level for reference in list(LEVELS.values()) if (level := reference()) is not None]
 
 
 def left_levels(order: int) -> list[Level]:
     """Return those that are over and in which the node of this order was recorded, the oldest first."""
-    found = [level for level in LEVELS if not level.open and level.has(order)]
+    found = [level for level in living_levels() if not level.open and level.has(order)]
     return sorted(found, key=lambda level: -level.since)
 
 
@@ -168,7 +174,7 @@ def _beside(array: Array, index: tuple[Any, ...]) -> Array:
     if type(array) is ndarray:
         for part in index:
             if isinstance(part, ndarray) and type(part) is not ndarray:
-                return part.level.adopt(array)
+                return part.level.adopt_as(array, part)
     return array
 
 
@@ -266,7 +272,7 @@ def _making(function: Callable[..., Array]) -> Callable[..., Array]:
 def _full(shape: Any, fill_value: Any, dtype: Any = None, **settings: Any) -> Array:
     if is_plain(fill_value):
         return _making(raw.full)(shape, fill_value, dtype, **settings)
-    made = fill_value.level.adopt(raw.empty(shape, fill_value.dtype if dtype is None else dtype))
+    made = fill_value.level.adopt_as(raw.empty(shape, fill_value.dtype if dtype is None else dtype), fill_value)
     made[...] = fill_value
     return made
 
@@ -295,7 +301,8 @@ def _ordered(array: Array) -> Array:
 
 def use(level: Level) -> None:
     """From now on arrays of another kind may turn up."""
-    LEVELS.add(level)
+    key = id(level)
+    LEVELS[key] = ref(level, lambda _: LEVELS.pop(key, None))
     if not IN_USE:
         IN_USE.append(True)
         for name in ("zeros", "empty", "ones"):

@@ -4,9 +4,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..arrays.batched import OneByOne, Slices, Turns
+from ..arrays.batched import Slices, Turns
 from ..arrays.batched_rules import begin
-from ..arrays.kinds import Level
+from ..arrays.kinds import Level, living_levels
 from ..base.errors import BadData, BadValue
 from ..base.modes import call_with, mode
 from ..base.operands import Array
@@ -15,7 +15,6 @@ from ..core.factory import stamp_storages
 from ..core.graph import next_order
 from ..ops.create.create import zeros_like
 from ..ops.math.elementwise import equal
-from ..ops.random.generator import default_generator
 from ..ops.shape.shape import cat, movedim, narrow, select, stack, whole_dim
 from ..ops.shape.slices import enter_slices, leave_slices
 from ..tensors.tensor import Tensor
@@ -35,7 +34,8 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
 
     def mapped(*arguments: Any, **settings: Any) -> Any:
         leaves, spec = tree_flatten(arguments)
-        call = _Call(func, leaves, _spread(in_dims, arguments), spec, settings, out_dims, randomness)
+        same = Turns(True) if randomness == "same" else None
+        call = _Call(func, leaves, _spread(in_dims, arguments), spec, settings, out_dims, randomness, same)
         size = call.size()
         if chunk_size is not None and size > chunk_size:
             return call.in_chunks(size, chunk_size)
@@ -59,6 +59,7 @@ class _Call(NamedTuple):
     settings: dict[str, Any]
     out_dims: Any
     randomness: str
+    same: Turns | None  # how all slices draw the same random numbers, in whatever chunks
 
     def size(self) -> int:
         """Return the number of slices."""
@@ -87,10 +88,10 @@ class _Call(NamedTuple):
 
     def in_chunks(self, size: int, chunk_size: int) -> Any:
         """Return the results for some slices at a time, joined."""
-        found, state = [], default_generator.get_state()
+        found = []
         for start in range(0, size, chunk_size):
-            if self.randomness == "same":
-                default_generator.set_state(state)
+            if self.same is not None:
+                self.same.again()
             length = min(chunk_size, size - start)
             found.append(self._replace(leaves=self.sliced(narrow, start, length)).run(length))
         trees = [tree_flatten(f) for f in found]
@@ -99,21 +100,23 @@ class _Call(NamedTuple):
         joined = [_same(list(c)) if d is None else cat(list(c), d) for c, d in zip(columns, dims)]
         return tree_unflatten(joined, trees[0][1])
 
+    def turns(self) -> Turns:
+        """How this time random numbers are drawn."""
+        return self.same or (NoTurns() if self.randomness == "error" else Turns(False))
+
     def at_once(self, size: int) -> tuple[Any] | None:
         """Return the results of one call for all slices; None where something in it has to be done for each."""
-        turns = Turns(self.randomness == "same") if self.randomness != "error" else NoTurns()
+        turns = self.turns()
         level = begin(size, next_order(), turns)
         try:
-            OPEN.append(level)
             stamp_storages(True)
             found = call_with({"kind": level}, self.inside, level)
-        except OneByOne:
+        except Exception:  # OneByOne, or what the function has made of it
             if not level.refusals:
                 raise
         finally:
             level.close(next_order())
-            OPEN.remove(level)
-            stamp_storages(bool(OPEN))
+            stamp_storages(any(other.open for other in living_levels()))
         if level.refusals:
             turns.again()
             return None
@@ -131,7 +134,7 @@ class _Call(NamedTuple):
         call = self
         if not size:  # zeros in the place of a slice say what the results would be like
             call = self._replace(leaves=self.sliced(lambda x, d: zeros_like(x.sum(d, keepdim=True))))
-        turns = Turns(self.randomness == "same") if self.randomness != "error" else NoTurns()
+        turns = self.turns()
         level = Loop(mode.now.kind, turns)
         results = []
         for i in range(size or 1):
@@ -175,9 +178,6 @@ class Loop(Level):
         source = source if self.outer is None else self.outer.drawing(source)
         self.turns.begin(source)
         return source
-
-
-OPEN: list[Level] = []  # the calls for all slices at once that are under way, on whatever thread
 
 
 def _argument(x: Tensor, dim: int, level: Slices) -> Any:
