@@ -23,6 +23,7 @@ from weakref import ref
 from ..base.operands import Array
 from .kinds import Level, Refused, levels_of, pick, raw, window
 from .numpy import silent
+from .twins import Twinned
 
 ndarray = raw.ndarray
 ALL = slice(None)
@@ -69,8 +70,8 @@ class Slices(Level):
     def before_write_outside(self) -> None:
         raise self.refuse("memory from outside of the function is written, once for each slice")
 
-    def drawing(self, source: Any) -> Any:
-        source = source if self.outer is None else self.outer.drawing(source)
+    def drawing(self, source: Any, owner: Any) -> Any:
+        source = source if self.outer is None else self.outer.drawing(source, owner)
         self.turns.begin(source)
         return Draws(self, source)
 
@@ -98,7 +99,7 @@ class Slices(Level):
                 array.frozen = True
         self.shared.clear()
 
-    def refuse(self, what: str) -> OneByOne:
+    def refuse(self, what: str, fix: str = "") -> OneByOne:
         found = OneByOne(f"vmap: {what}", why="this tensor stands for all slices at once, and each has its own value",
                          fix="use it inside the function that vmap calls, or vmap's result")
         found.level = self
@@ -223,7 +224,7 @@ def fresh(level: Slices, data: Any, split: bool) -> Batched:
 
 
 def geometry(array: Any) -> Any:
-    return array.twin if type(array) is Batched else array
+    return array.twin if hasattr(type(array), "level") else array
 
 
 def _address(array: Any) -> int:
@@ -240,26 +241,15 @@ def lined_up(values: Any, ndim: int) -> Any:
     return values.reshape(values.shape[:1] + (1,) * missing + values.shape[1:]) if missing > 0 else values
 
 
-class Batched(raw.lib.mixins.NDArrayOperatorsMixin):  # type: ignore[misc]
+class Batched(Twinned):
     """See the top of this file. `base` is the array whose memory this is a view of, None if it has its own."""
 
-    __slots__ = ("__weakref__", "base", "data", "frozen", "level", "split", "twin")
-    __class__ = property(lambda self: ndarray)  # type: ignore[assignment]
+    __slots__ = ("base", "data", "frozen", "level", "split")
     base: Batched | None
     level: Slices
-    twin: Any
     data: Any  # not of a view
     split: bool  # not of a view
     frozen: bool  # not of a view: memory of an argument, which a slice must not write to; or that has outlived the call
-
-    shape = property(lambda self: self.twin.shape)
-    strides = property(lambda self: self.twin.strides)
-    dtype = property(lambda self: self.twin.dtype)
-    ndim = property(lambda self: self.twin.ndim)
-    size = property(lambda self: self.twin.size)
-    itemsize = property(lambda self: self.twin.itemsize)
-    nbytes = property(lambda self: self.twin.nbytes)
-    flags = property(lambda self: self.twin.flags)
 
     # --------------------------------------------------------------------------------------------------------- memory
 
@@ -290,9 +280,6 @@ class Batched(raw.lib.mixins.NDArrayOperatorsMixin):  # type: ignore[misc]
         made = object.__new__(Batched)
         made.level, made.base, made.twin = self.level, self.root, twin
         return made
-
-    def window(self, shape: tuple[int, ...], dtype: Any, offset: int, strides: tuple[int, ...]) -> Batched:
-        return self.through(ndarray(shape, dtype, self.twin, offset, strides))
 
     def separate(self) -> None:
         """Give every slice memory of its own."""
@@ -426,76 +413,6 @@ class Batched(raw.lib.mixins.NDArrayOperatorsMixin):  # type: ignore[misc]
         values, split = self.values()
         return values.copy() if self.outlived else fresh(self.level, values.copy(), split)
 
-    __copy__ = copy
-
-    def view(self, dtype: Any = None) -> Batched:
-        return self.through(self.twin.view() if dtype is None else self.twin.view(dtype))
-
-    def reshape(self, *shape: Any, order: str = "C") -> Batched:
-        twin = self.twin.reshape(*shape)
-        if not twin.size or raw.may_share_memory(twin, self.twin):
-            return self.through(twin)
-        return self.copy().reshape(*shape)
-
-    def ravel(self, order: str = "C") -> Batched:
-        return self.reshape(-1)
-
-    def flatten(self, order: str = "C") -> Batched:
-        return self.copy().reshape(-1)
-
-    def transpose(self, *axes: Any) -> Batched:
-        return self.through(self.twin.transpose(*axes))
-
-    def swapaxes(self, one: int, other: int) -> Batched:
-        return self.through(self.twin.swapaxes(one, other))
-
-    def squeeze(self, axis: Any = None) -> Batched:
-        return self.through(self.twin.squeeze(axis))
-
-    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Batched:
-        return self.through(self.twin.diagonal(offset, axis1, axis2))
-
-    def conj(self) -> Batched:
-        return raw.conjugate(self) if self.dtype.kind == "c" else self
-
-    conjugate = conj
-
-    def fill(self, value: Any) -> None:
-        self.assign(value)
-
-    def setflags(self, write: bool | None = None, align: bool | None = None, uic: bool | None = None) -> None:
-        self.twin.setflags(write, align, uic)
-
-    @property
-    def T(self) -> Batched:
-        return self.through(self.twin.T)
-
-    @property
-    def mT(self) -> Batched:
-        return self.through(self.twin.swapaxes(-1, -2))
-
-    @property
-    def real(self) -> Batched:
-        return self.through(self.twin.real) if self.dtype.kind == "c" else self
-
-    @real.setter
-    def real(self, value: Any) -> None:
-        self.real.assign(value)
-
-    @property
-    def imag(self) -> Batched:
-        return self.through(self.twin.imag) if self.dtype.kind == "c" else raw.zeros_like(self)
-
-    @imag.setter
-    def imag(self, value: Any) -> None:
-        self.imag.assign(value)
-
-    def __len__(self) -> int:
-        return len(self.twin)
-
-    def __iter__(self) -> Any:
-        return (self[i] if self.ndim == 1 else self[i, ...] for i in range(len(self.twin)))
-
     def __repr__(self) -> str:
         values, split = self.values()
         return f"Batched({self.level.size if split else 'all'} slices of shape {self.shape}: {values!r})"
@@ -511,33 +428,5 @@ class Batched(raw.lib.mixins.NDArrayOperatorsMixin):  # type: ignore[misc]
             raise self.level.refuse(what)
         return values
 
-
-def _by_function(name: str) -> Callable[..., Any]:
-    function = getattr(raw, name)
-
-    def method(self: Batched, *arguments: Any, **settings: Any) -> Any:
-        return function(self, *arguments, **settings)
-
-    return method
-
-
-def _by_value(name: str, what: str) -> Callable[..., Any]:
-    def method(self: Batched, *arguments: Any, **settings: Any) -> Any:
-        return getattr(self.only(what), name)(*arguments, **settings)
-
-    return method
-
-
-FUNCTIONS = """sum prod max min mean var std any all argmax argmin cumsum cumprod argsort take repeat round clip trace
-    nonzero searchsorted dot compress choose ptp"""
-for _name in FUNCTIONS.split():
-    setattr(Batched, _name, _by_function(_name))
-for _name, _what in {
-        "__array__": "it is made one of NumPy's arrays", "item": "item() is asked for",
-        "tolist": "tolist() is asked for",
-        "__bool__": "what runs depends on a value: if, while, and, or, not", "__int__": "int(x) is asked for",
-        "__float__": "float(x) is asked for", "__complex__": "complex(x) is asked for",
-        "tobytes": "its bytes are asked for", "__reduce_ex__": "it is pickled"}.items():
-    setattr(Batched, _name, _by_value(_name, _what))
 
 RULES: dict[str, Callable[..., Any]] = {}  # filled in by batched_rules.py

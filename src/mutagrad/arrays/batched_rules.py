@@ -14,6 +14,7 @@ from ..base.modes import call_with, mode
 from . import parallel
 from .batched import RULES, Batched, Slices, Turns, fresh, geometry, lined_up
 from .kinds import computed, raw, use
+from .twins import ABOUT, LIKE, VIEWS
 
 ndarray = raw.ndarray
 Rule = Callable[..., Any]
@@ -304,36 +305,7 @@ def _function(function: Any, arguments: Any, settings: dict[str, Any]) -> Any:
     return _wrapped(level, rule(function, *given, **settings), True)
 
 
-ABOUT = {raw.shape, raw.ndim, raw.size, raw.may_share_memory, raw.shares_memory, raw.iscomplexobj, raw.isrealobj,
-         raw.result_type, raw.can_cast}
-LIKE = {raw.zeros_like, raw.ones_like, raw.empty_like, raw.zeros, raw.ones, raw.empty}
 NEVER = {raw.nonzero, raw.flatnonzero, raw.argwhere, raw.unique}
-
-
-def _through(function: Any) -> Rule:
-    """A function that gives a view."""
-    def rule(array: Any, *arguments: Any, **settings: Any) -> Any:
-        if type(array) is not Batched:
-            return function(array, *arguments, **settings)
-        twin = function(array.twin, *arguments, **settings)
-        if isinstance(twin, (list, tuple)):
-            return [array.through(t) for t in twin]
-        return array.through(twin)
-
-    return rule
-
-
-VIEWS: dict[Any, Rule] = {function: _through(function) for function in (
-    raw.transpose, raw.moveaxis, raw.swapaxes, raw.squeeze, raw.expand_dims, raw.broadcast_to, raw.diagonal, raw.flip,
-    raw.rollaxis, raw.split, raw.array_split, raw.atleast_1d, raw.atleast_2d, raw.atleast_3d,
-    raw.lib.stride_tricks.sliding_window_view)}
-VIEWS[raw.reshape] = lambda a, *shape, **settings: a.reshape(*shape)
-VIEWS[raw.ravel] = lambda a, order="C": a.ravel()
-VIEWS[raw.real] = lambda a: a.real
-VIEWS[raw.imag] = lambda a: a.imag
-VIEWS[raw.copy] = lambda a, order="K", subok=False: a.copy()
-VIEWS[raw.broadcast_arrays] = lambda *arrays, subok=False: tuple(
-    raw.broadcast_to(a, raw.broadcast_shapes(*(raw.shape(b) for b in arrays))) for a in arrays)
 
 
 def _copyto(level: Slices, target: Any, source: Any, casting: str = "same_kind", where: Any = True) -> None:

@@ -40,10 +40,20 @@ class Level:
     """What arrays of another kind belong to. `since` is the order of the first node that was recorded in it."""
 
     __slots__ = ("__weakref__", "open", "outer", "since", "until")
+    replays = False  # what runs while it is on is recorded, and runs again without Python
+    exchanges = False  # writing to its arrays gives their memory another value, which nothing changes
+    name: tuple[str, int | None] | None = None  # of a device: its type and number
+    on_host = False  # this is NumPy's memory
+    over_mesh: bool = False  # over the devices of a mesh
 
     def __init__(self, outer: Level | None = None, since: int = 0) -> None:
         self.outer, self.since, self.until = outer, since, 0  # orders: of the first node inside, of the first after
         self.open = True  # it is still on
+
+    @property
+    def on_device(self) -> bool:
+        """Whether it only says where arrays are made, which every call of the user's decides anew."""
+        return self.name is not None
 
     @property
     def real(self) -> Any:
@@ -62,9 +72,9 @@ class Level:
         """All levels that an array of this one belongs to, the newest first."""
         return [self]
 
-    def refuse(self, what: str) -> Refused:
+    def refuse(self, what: str, fix: str = "") -> Refused:
         """An error that says what arrays of this kind cannot do."""
-        return Refused(what)
+        return Refused(what, fix=fix)
 
     def before_write_outside(self) -> None:
         """Memory that is older than this level is about to change. Raise Refused if it must not."""
@@ -72,9 +82,24 @@ class Level:
     def before_user_code(self, name: str, arrays: list[Array]) -> None:
         """Raise Refused if a custom Function of this name, which may look at values, must not be called with these."""
 
-    def drawing(self, source: Any) -> Any:
+    def drawing(self, source: Any, owner: Any) -> Any:
         """NumPy's generator of random numbers as one that draws for arrays of this kind."""
         return source
+
+    def lasting(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What a function gives whose arrays stay when this is over."""
+        if self.outer is not None:
+            return self.outer.lasting(function, *arguments)
+        return call_with({"kind": None}, function, *arguments)
+
+    def each_run(self, function: Callable[[], tuple[Any, Callable[[], None]]],
+                 ahead: Callable[[int], list[Any]] | None = None) -> Any:
+        """The numbers that a function of Python's gives, and its effect done; see `numbers_of_each_run`."""
+        if self.outer is not None:
+            return self.outer.each_run(function, ahead)
+        numbers, commit = function()
+        commit()
+        return numbers
 
     def all_values(self, array: Array) -> Array:
         """All elements as one of NumPy's arrays, to check them."""
@@ -151,6 +176,18 @@ def of_kind(array: Array) -> Array:
     return array if level is None or type(array) is not ndarray else level.adopt(array)
 
 
+def lasting(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function whose arrays stay when the level that is on is over, as what an optimizer keeps does."""
+    level: Level | None = mode.now.kind if OTHER_KIND else None
+    return function(*arguments) if level is None else level.lasting(function, *arguments)
+
+
+def is_replayed() -> bool:
+    """Return whether what runs is being recorded as a program, which runs again without Python."""
+    level: Level | None = mode.now.kind if OTHER_KIND else None
+    return level is not None and level.replays
+
+
 def share_memory(a: Array, b: Array) -> bool:
     """Return whether an element of one is memory of the other: yes, too, where finding out would be a search."""
     try:
@@ -202,12 +239,32 @@ def remembered(count: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 def extremes(array: Array) -> tuple[Any, Any]:
     """Return the smallest and the largest element, of all slices where there are any."""
     plain = all_values(array)
-    return plain.min(), plain.max()
+    return (plain.min(), plain.max()) if plain.size else (0, 0)
+
+
+def is_frozen(array: Any) -> bool:
+    """Return whether an array's values never change, but are exchanged: a copy of one is free, and stays as it is."""
+    return hasattr(type(array), "level") and array.level.exchanges
+
+
+def is_spread(array: Any) -> bool:
+    """Return whether an array is spread over a mesh of devices."""
+    return hasattr(type(array), "level") and array.level.over_mesh
+
+
+def unknown(array: Any) -> bool:
+    """Return whether an array has no values yet, because a step is being traced; checks of values then find nothing."""
+    return bool(IN_USE) and array.size > 0 and not all_values(array).size
 
 
 def anywhere(condition: Array) -> bool:
     """Return whether a condition holds for some element, of whichever slice: how values are checked."""
     return bool(all_values(condition).any())
+
+
+def perhaps(condition: Array) -> bool:
+    """Return whether a condition holds for some element, or may once values are known: how formulas are chosen."""
+    return unknown(condition) or anywhere(condition)
 
 
 def add_at(array: Array, index: tuple[Any, ...], values: Array) -> None:
@@ -220,6 +277,14 @@ def add_at(array: Array, index: tuple[Any, ...], values: Array) -> None:
         array[...] = wide
     else:
         np.add.at(array, index, values)
+
+
+def accumulate(array: Array, values: Array) -> None:
+    """Add to an adjoint, or to a window on one."""
+    if IN_USE and is_frozen(array):
+        array.accumulate(values)
+    else:
+        np.add(array, values, array)
 
 
 def zeros(shape: tuple[int, ...], dtype: Any, like: Any = None) -> Array:
@@ -241,6 +306,43 @@ def require_plain(why: str, *arrays: Array) -> None:
             raise array.level.refuse(why)
 
 
+def device_of(array: Any) -> Any:
+    """Return the device whose memory an array is in, a Level; None for NumPy's memory."""
+    while hasattr(type(array), "level"):
+        level = array.level
+        if level.name is not None:
+            return None if level.on_host else level
+        if not hasattr(type(array), "root"):
+            return None
+        array = array.root.data  # that of all slices
+    return None
+
+
+def laid_like(array: Array, other: Any) -> Array:
+    """Return one of NumPy's arrays in the memory where another is: over a mesh, spread as that is."""
+    device = device_of(other)
+    if device is None or type(array) is not ndarray:
+        return moved(array, device)
+    return device.adopt_as(array, other)  # type: ignore[no-any-return]
+
+
+def address_of(array: Any) -> int:
+    """Return the address of the first element; of an array of another kind one that stands for it."""
+    return getattr(array, "twin", array).__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+
+def moved(array: Array, device: Any) -> Array:
+    """Return an array in the memory of a device; None: in NumPy's."""
+    here = device_of(array)
+    if here is device:
+        return array
+    if not hasattr(type(array), "level"):
+        return device.adopt(raw.asarray(array))  # type: ignore[no-any-return]
+    if array.level.name is None:
+        raise array.level.refuse("values of each slice move to another device")
+    return (here or device).move(array, device)  # type: ignore[no-any-return]
+
+
 def host(array: Array, why: str) -> Array:
     """Return one of NumPy's arrays with the values of one that may be of another kind."""
     return array.only(why) if hasattr(type(array), "level") else array
@@ -250,8 +352,12 @@ class Like(Level):
     """What is on while a rule runs on adjoints of levels that may be over: what it makes anew is of their kinds."""
 
     def __init__(self, array: Array) -> None:
-        super().__init__()
+        super().__init__(mode.now.kind)
         self.array = array
+
+    @property
+    def on_device(self) -> bool:
+        return self.array.level.name is not None
 
     def adopt(self, array: Array) -> Array:
         return self.array.level.adopt_as(array, self.array)

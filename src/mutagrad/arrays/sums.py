@@ -13,6 +13,7 @@ from typing import Any
 
 from ..base.operands import Array
 from . import parallel as large
+from .kinds import is_frozen
 from .numpy import np
 
 GROUP = 128  # elements that are added one after the other: then rounding shows in the last bit or two
@@ -23,7 +24,7 @@ MANY = 4096  # elements from which a faster way than NumPy's is worth looking fo
 def add(a: Array, dims: tuple[int, ...], keepdims: bool = False, dtype: Any = None) -> Any:
     """Sum a float32, float64 or complex array along dimensions, counted from the first; in its own type unless told."""
     dtype, shape = dtype or a.dtype, a.shape
-    if not dims or not a.size:
+    if not dims or not a.size or is_frozen(a):
         return np.add.reduce(a, dims, dtype, keepdims=keepdims)
     start, end = (dims[0], dims[0] + 1) if len(dims) == 1 else (min(dims), max(dims) + 1)
     if a.dtype.kind == "c":
@@ -183,7 +184,7 @@ BLOCK = 1 << 14  # elements whose running sums are kept in double at a time
 def accumulate(ufunc: Any, a: Array, dim: int) -> Any:
     """Return running sums or products along a dimension, in the array's type; floats are kept in double meanwhile."""
     n = a.shape[dim]
-    if a.dtype.char != "f" or n <= FEW or not a.size:
+    if a.dtype.char != "f" or n <= FEW or not a.size or is_frozen(a):
         return ufunc.accumulate(a, dim, a.dtype)
     out = np.empty(a.shape, a.dtype)
     inner = prod(a.shape[dim + 1:])

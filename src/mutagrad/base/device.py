@@ -1,10 +1,15 @@
-"""Where tensors live: on the CPU, or nowhere, as those of the device "meta" do, which have no data."""
+"""Where tensors live: on the CPU, on a device of XLA's, or nowhere, as those of the device "meta", which have no data.
+
+A device other than the CPU is found by xla/devices.py, which is loaded when one is first named.
+"""
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from .errors import BadArgument, BadValue, NoDevice
 from .modes import Block
+from .sockets import socket
 
 # What PyTorch knows a name for. That there is such a device is another matter.
 TYPES = frozenset(["cpu", "cuda", "fpga", "hip", "hpu", "ideep", "ipu", "lazy", "maia", "meta", "mkldnn", "mps", "mtia",
@@ -15,11 +20,15 @@ class device(Block):
     """The name of a place where tensors can live: `device("cpu")`, `device("cuda:0")`, `device("cuda", 0)`."""
 
     __module__ = "mutagrad"
-    __slots__ = ("type", "index")
+    __slots__ = ("type", "index", "place")
+    place: Any  # of a tensor over a mesh: the mesh, so that what is made on its device is there
 
     def __init__(self, type: str | int | device, index: int | None = None) -> None:
         if isinstance(type, int) and not isinstance(type, bool):
-            raise NoDevice(f"device {type}: there is no accelerator that a number could mean", fix='device("cpu")')
+            if not socket("devices").available("cuda"):
+                raise NoDevice(f"device {type}: there is no accelerator that a number could mean", fix='device("cpu")')
+            index = type
+            type = "cuda"
         if not isinstance(type, (str, device)):
             raise BadArgument(f"device: expects a name, got {type.__class__.__name__}", fix='device("cpu")')
         name, colon, number = str(type).partition(":")
@@ -29,7 +38,7 @@ class device(Block):
         if colon and not (number.isdecimal() and index is None) or index is not None and index < 0:
             raise BadValue(f"device: {str(type)!r} with index {index} names no device",
                            why="an index is a number from 0, given once", fix=f'device("{name}:0")')
-        self.type, self.index = name, int(number) if number else index
+        self.type, self.index, self.place = name, int(number) if number else index, getattr(type, "place", None)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
@@ -48,7 +57,7 @@ class device(Block):
 
     def __enter__(self) -> device:
         """`with device("meta"):` makes new tensors there."""
-        names_meta(self)
+        place_named(self)
         self.enter()
         return self
 
@@ -59,15 +68,40 @@ class device(Block):
 CPU, META = device("cpu"), device("meta")
 
 
+@lru_cache(maxsize=64)
+def known(type: str, index: int | None) -> device:
+    """Return the name of a device that is there."""
+    return device(type, index)
+
+
+def on_mesh(place: Any) -> device:
+    """Return the device of what is on a mesh: of the type of its devices, without a number."""
+    made = device(*place.name)
+    made.place = place
+    return made
+
+
+def as_device(wanted: device | str | int) -> device:
+    return wanted if isinstance(wanted, device) else device(wanted)
+
+
 def check_device(wanted: device | str | int | None) -> None:
     """Raise unless `wanted` is None or the CPU."""
-    if wanted is not None and (wanted if isinstance(wanted, device) else device(wanted)).type != "cpu":
+    if wanted is not None and as_device(wanted).type != "cpu":
         raise NoDevice(f"device {wanted}: only the CPU is supported", fix='device="cpu", or leave it out')
 
 
 def names_meta(wanted: device | str | int | None) -> bool:
-    """Whether this names the device of tensors without data; raises unless it does, or is None or the CPU."""
-    if wanted is not None and (wanted if isinstance(wanted, device) else device(wanted)).type == "meta":
-        return True
-    check_device(wanted)
-    return False
+    """Whether this names the device of tensors without data; raises if it names one that is not there."""
+    if wanted is None or wanted is CPU:
+        return False
+    place_named(wanted)
+    return as_device(wanted).type == "meta"
+
+
+def place_named(wanted: device | str | int | None) -> Any:
+    """Return where the arrays of a device are: None for the CPU and for "meta"; raise if it is not there."""
+    wanted = CPU if wanted is None else as_device(wanted)
+    if wanted.place is not None:
+        return wanted.place
+    return None if wanted.type in ("cpu", "meta") else socket("devices").find(wanted)

@@ -64,6 +64,10 @@ def may_need_much(function: F) -> F:
     return allocating  # type: ignore[return-value]
 
 
+class LostProcess(MutagradError, RuntimeError):
+    """A process of a group that has stopped, or was never there."""
+
+
 class DivisionByZero(MutagradError, RuntimeError, ZeroDivisionError):
     """An integer divided by zero. PyTorch raises RuntimeError, Python ZeroDivisionError."""
 

@@ -18,5 +18,5 @@ def plug_in(modules: Mapping[str, str]) -> None:
 
 
 def socket(name: str) -> ModuleType:
-    """Return the module that answers: "array_api", "meta", "norms", "torch_function", or "top", the package itself."""
+    """Return the module that answers: one of those that `_lazy.py` lists, or "top", the package itself."""
     return import_module(_modules[name])

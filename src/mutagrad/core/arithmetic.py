@@ -54,7 +54,7 @@ class Arithmetic:
     def array_of(self, g: Any) -> Any:
         """An array of an adjoint: of several results, one that is of another kind if there is one."""
         if g.__class__ is dict:
-            return next((v for v in g.values() if levels_of(v)), None)
+            return next((v for v in g.values() if not is_plain(v)), None)
         return g
 
     def levels(self, g: Any) -> list[Any]:
@@ -124,7 +124,7 @@ class Arithmetic:
         if index.__class__ is As:
             index = index.index
         if index is None:
-            np.add(view, g, view)
+            kinds.accumulate(view, g)
         else:
             kinds.add_at(view, index, g)
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Union
 from weakref import ref
 
 from ..arrays import np
-from ..arrays.kinds import anywhere, others, real_kind
+from ..arrays.kinds import IN_USE, anywhere, device_of, moved, others, real_kind
 from ..arrays.numpy import SILENT, fp_state, set_fp_state, silently
 from ..base.errors import BadArgument, BadValue, DTypeError, GradientError, OutOfMemory, ShapeError
 from ..base.locks import new_lock
@@ -45,7 +45,8 @@ def _seed(tensor: Any, gradient: TensorBase | None, create_graph: bool) -> Tenso
                                 "or several real ones, and this is complex",
                                 why="a complex number has two derivatives, "
                                     "one by its real and one by its imaginary part", fix="y.abs().sum().backward()")
-        return make(np.ones(array.shape, array.dtype))  # type: ignore[no-any-return]
+        ones = np.ones(array.shape, array.dtype)
+        return make(moved(ones, device_of(array)) if IN_USE else ones)  # type: ignore[no-any-return]
     if not isinstance(gradient, TensorBase):
         raise BadArgument(f"backward: the gradient must be a tensor, not {type(gradient).__name__}",
                           fix="y.backward(mutagrad.ones_like(y))")
@@ -56,6 +57,9 @@ def _seed(tensor: Any, gradient: TensorBase | None, create_graph: bool) -> Tenso
     if gradient._array.dtype.kind not in "fcV":
         raise DTypeError("backward: the gradient must be of a floating point type, "
                          f"not {gradient._array.dtype.name}", fix="gradient.float()")
+    if IN_USE and device_of(gradient._array) is not device_of(array):
+        raise BadValue("backward: Expected all tensors to be on the same device, but the tensor is on "
+                       f"{tensor.device} and its gradient on {gradient.device}", fix="gradient.to(y.device)")
     if anywhere(np.isnan(gradient._array)):
         nan_found("the gradient to start from has nan in it", None)
     return gradient if gradient._array.dtype == array.dtype else make(silently(gradient._array.astype, array.dtype))
@@ -295,6 +299,9 @@ def _derivatives(seeds: list[Seed], inputs: Sequence[Any], create_graph: bool, r
         return take
 
     run_sweep(seeds, create_graph, retain, None, {node: keep(node) for node in by_node}, True)
+    if IN_USE:
+        found = [RECORDED.joined(g, x) if g is not None and isinstance(x, TensorBase) else g
+                 for g, x in zip(found, inputs)]
     return found
 
 
@@ -405,6 +412,8 @@ def _deposit(leaf: Leaf, holder: list[Any], windowed: bool) -> None:
     g = ON_ARRAYS.own(holder, tensor._array.dtype if windowed or leaf.window is None else leaf.whole[1])
     if leaf.window is not None and not windowed:
         g = np.asarray(ON_ARRAYS.take(g, leaf.window, False))
+    if IN_USE:
+        g = moved(g, device_of(tensor._array))
     _add_grad(tensor, make(_shaped(g, leaf, tensor)), False)
     _call_after(leaf, tensor)
 
@@ -428,7 +437,7 @@ def _deposit_recorded(leaf: Leaf, holder: list[Any], windowed: bool) -> None:
         g = ON_TENSORS.own([g], dtype)
     if leaf.window is not None and not windowed:
         g = ON_TENSORS.view(RECORDED.clone(g), leaf.window)
-    _add_grad(tensor, RECORDED.clone(g), True)
+    _add_grad(tensor, RECORDED.joined(RECORDED.clone(g), tensor), True)
     _call_after(leaf, tensor)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import np
-from ..arrays.kinds import extremes, is_plain
+from ..arrays.kinds import extremes, is_plain, unknown
 from ..base.errors import BadIndex, BadIndexType, BadValue, OutOfMemory
 from ..base.operands import Array
 from .factory import view_of
@@ -152,7 +152,7 @@ def positions(part: Array, size: int, dim: int, from_end: bool = True) -> Array:
         if low < least or high >= size:
             raise BadIndex(f"index: {low if low < least else high} is out of range for dimension {dim} of size {size}",
                            fix=f"indices from {least} to {size - 1}")
-        if low < 0:
+        if low < 0 or from_end and unknown(part):
             return np.where(part < 0, part + size, part)  # type: ignore[no-any-return]
     try:
         return part.astype(np.int64)

@@ -6,11 +6,12 @@ index in it; writing them is a write through such a window. Either way a sweep t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from sys import _getframe, getrefcount
 from typing import Any, NoReturn
 
 from ..arrays import np
-from ..arrays.kinds import IN_USE, add_at, is_plain, pick, share_memory, take_rows
+from ..arrays.kinds import IN_USE, add_at, is_plain, pick, share_memory, take_rows, unknown
 from ..arrays.numpy import silent
 from ..arrays.parallel import LARGE
 from ..base.errors import BadArgument, DTypeError, OutOfMemory, ShapeError
@@ -20,6 +21,7 @@ from .dtypes import of_array
 from .factory import CODEGEN_GLOBALS, AnyTensor, make, view, view_of, window_or_none
 from .graph import next_order, window_of
 from .index import index_shape, plain_slice, split_index
+from .masked import as_everywhere, read_masked
 from .op import RECORDED, Op, same
 from .ownership import ASSIGNS, NOBODYS, UNNAMED, is_nobodys
 from .promote import operand_dtype
@@ -66,11 +68,19 @@ def getitem(x: TensorBase, key: Any) -> Any:
         key = plain_slice(key)
         start, stop, _ = key.indices(array.shape[0])
         return view_of(x, array[key], (x._offset or 0) + (start * array.strides[0] if start < stop else 0))
+    if IN_USE and _is_unknown_mask(x, key):
+        return read_masked(x, key)
     try:
         view, index = split_index(x, key)
     except MemoryError as error:
         raise OutOfMemory.found_by("index", error) from None
     return view if index is None else read(view, index)
+
+
+def _is_unknown_mask(x: TensorBase, key: Any) -> bool:
+    """Whether a key is a mask that is being traced, and fits."""
+    return (isinstance(key, TensorBase) and key._array.dtype.kind == "b" and unknown(key._array)
+            and 0 < key._array.ndim <= x._array.ndim and key._array.shape == x._array.shape[:key._array.ndim])
 
 
 def as_value(value: Any, target: TensorBase, name: str) -> Any:
@@ -118,6 +128,8 @@ def put(target: AnyTensor, index: Index | None, value: Any, name: str, accumulat
     check_writable(target, name)
     array = target._array
     value = as_value(value, target, name)
+    if IN_USE and value._storage.writer is not None and type(value._array) is not type(array):
+        value = RECORDED.joined(value, target)
     v = value._array
     shape = array.shape if index is None else index_shape(array.shape, index)
     if v.ndim > len(shape) and v.shape[: v.ndim - len(shape)] == (1,) * (v.ndim - len(shape)):
@@ -155,7 +167,7 @@ def _put_at(target: AnyTensor, index: Index, value: TensorBase, v: Array, shape:
 
 def _in_order(index: Index) -> Index:
     """Index arrays in C order, which is then the order in which NumPy writes: the last of duplicates wins."""
-    return tuple(np.ascontiguousarray(p) if isinstance(p, ndarray) else p for p in index)
+    return tuple(np.ascontiguousarray(p) if isinstance(p, ndarray) and p.ndim else p for p in index)
 
 
 def _overwritten(shape: Shape, index: Index) -> Any | None:
@@ -166,6 +178,10 @@ def _overwritten(shape: Shape, index: Index) -> Any | None:
     dims = tuple(shape[d] for d, p in enumerate(index) if isinstance(p, ndarray))
     vectors = tuple(a.reshape(-1) for a in arrays)
     places = np.ravel_multi_index(vectors, dims) if len(arrays) > 1 else vectors[0]
+    if unknown(places):
+        numbers, newest = np.arange(places.size), np.full(prod(dims), -1)
+        np.maximum.at(newest, places, numbers)
+        return _spread_losers(newest[places] != numbers, shape, index, arrays)
     if (places[1:] > places[:-1]).all():  # in order, as from a mask: none can be twice
         return None
     _, last = np.unique(places[::-1], return_index=True)
@@ -173,13 +189,17 @@ def _overwritten(shape: Shape, index: Index) -> Any | None:
         return None
     losers = np.ones(places.size, bool)
     losers[places.size - 1 - last] = False
+    return _spread_losers(losers, shape, index, arrays)
+
+
+def _spread_losers(losers: Array, shape: Shape, index: Index, arrays: Sequence[Array]) -> Array:
     picked = losers.reshape(arrays[0].shape)
     spread = [d for d, p in enumerate(index) if isinstance(p, ndarray)]
     together = spread[-1] - spread[0] + 1 == len(spread)
     result = index_shape(shape, index)
     lead = spread[0] if together else 0
     expanded = picked.reshape((1,) * lead + picked.shape + (1,) * (len(result) - lead - picked.ndim))
-    return np.broadcast_to(expanded, result).copy()
+    return np.broadcast_to(expanded, result).copy()  # type: ignore[no-any-return]
 
 
 def _put_accumulate(target: AnyTensor, index: Index | None, value: TensorBase, v: Array, shape: Shape) -> AnyTensor:
@@ -201,6 +221,8 @@ def setitem(x: TensorBase, key: Any, value: Any) -> None:
             unnamed = frame.f_code.co_code[frame.f_lasti] in ASSIGNS
         except ValueError:  # called by no Python at all
             unnamed = False
+    if IN_USE and isinstance(value, TensorBase) and type(value._array) is not type(x._array):
+        value = RECORDED.joined(value, x)
     if isinstance(value, TensorBase) and not value._array.ndim:
         array = x._array
         if key.__class__ is int and array.ndim == 1 and -(n := len(array)) <= key < n:
@@ -212,10 +234,8 @@ def setitem(x: TensorBase, key: Any, value: Any) -> None:
     elif (key.__class__ is slice and isinstance(value, TensorBase) and value._storage is x._storage
             and _is_slice(value, x, plain_slice(key))):
         return  # the last step of `x[i:j] += v`, found without a view
-    if isinstance(key, TensorBase) and key._array.dtype.kind == "b" and not is_plain(key._array) and not _ndim(value):
-        missing = x._array.ndim - key._array.ndim  # a mask is for the first dimensions
-        key = RECORDED.reshape(key, key._array.shape + (1,) * missing) if missing > 0 else key
-        put_where(x, key, value, "setitem")
+    if IN_USE and (not _ndim(value) or _is_unknown_mask(x, key)) and (found := _masked(x, key)) is not None:
+        put_where(*found, as_everywhere(x, key, value) if _ndim(value) else value, "setitem")
         return
     view, index = (getitem(x, key), None) if key.__class__ in (int, slice) else split_index(x, key)
     if index is None and isinstance(value, TensorBase):
@@ -234,6 +254,24 @@ def setitem(x: TensorBase, key: Any, value: Any) -> None:
             array[()] = v.copy() if aliased(value, view) else v  # NumPy's own care for overlaps has gaps
             return
     put(view, index, value, "setitem")
+
+
+def _masked(x: TensorBase, key: Any) -> tuple[TensorBase, TensorBase] | None:
+    """The view and the mask that a key means: with one mask, not NumPy's, behind slices and numbers; else None."""
+    parts = key if key.__class__ is tuple else (key,)
+    masks = [i for i, p in enumerate(parts) if isinstance(p, TensorBase) and p._array.dtype.kind == "b"]
+    if len(masks) != 1 or is_plain(parts[masks[0]]._array) or not parts[masks[0]]._array.ndim:
+        return None
+    at, = masks
+    mask, before, after = parts[at], parts[:at], parts[at + 1:]
+    if not all(p is None or p.__class__ in (int, slice) for p in (*before, *after)):
+        return None
+    view = getitem(x, (*before, *(slice(None),) * mask._array.ndim, *after)) if len(parts) > 1 else x
+    lead = sum(p.__class__ is not int for p in before)
+    missing = view._array.ndim - lead - mask._array.ndim
+    if missing < 0 or view._array.shape[lead:lead + mask._array.ndim] != mask._array.shape:
+        return None  # it does not fit, and whoever reads the index says so
+    return view, RECORDED.reshape(mask, mask._array.shape + (1,) * missing) if missing else mask
 
 
 def _ndim(value: Any) -> int:

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from ..base.errors import BadArgument, BadData, DTypeError, GradientError, NotSupported, ShapeError
+from ..arrays.kinds import IN_USE, device_of
+from ..base.errors import BadArgument, BadData, BadValue, DTypeError, GradientError, NotSupported, ShapeError
 from ..base.modes import OTHER_KIND
 from .backward import check_separate
 from .dtypes import FLOAT, of_array
@@ -94,6 +95,9 @@ def set_grad(tensor: TensorBase, value: TensorBase | None) -> None:
         raise ShapeError(f"grad: a tensor of type {of_array(tensor._array.dtype)} and shape {tensor._array.shape} "
                          f"cannot have {of_array(value._array.dtype)} of shape {value._array.shape} as its gradient",
                          why="the two must agree in shape and type", fix="x.grad = mutagrad.zeros_like(x)")
+    if value is not None and IN_USE and device_of(value._array) is not device_of(tensor._array):
+        raise BadValue(f"grad: assigned grad has data located on a different device: {value.device}, "
+                       f"while the tensor is on {tensor.device}", fix="x.grad = g.to(x.device)")
     tensor._grad = value
 
 

@@ -107,7 +107,7 @@ def variant(op: Op, dtype: Any) -> Op:
     return op.conjugate if dtype.kind == "c" else op.widened if dtype.char in SHORT else op
 
 
-ABOUT_TYPES = {"cast_float", "nextafter"}  # operations that depend on the very type they are given
+ABOUT_TYPES = {"cast_float", "nextafter", "to_device"}  # operations that depend on the very type they are given
 
 
 def forward_for(op: Op, dtype: Any) -> Any:

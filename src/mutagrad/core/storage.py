@@ -22,7 +22,7 @@ from typing import Any
 from weakref import ref
 
 from ..arrays import np
-from ..arrays.kinds import real_kind, share_memory
+from ..arrays.kinds import IN_USE, host, is_frozen, real_kind, share_memory
 from ..base.counters import counters
 from ..base.locks import new_lock
 from ..base.modes import OTHER_KIND
@@ -344,6 +344,8 @@ def save(tensor: TensorBase, node: Any, slot: int) -> Array:
     array = tensor._array
     if array.size <= SMALL:
         return array.copy() if array.ndim else array[()]
+    if IN_USE and is_frozen(array):  # whose copies cost nothing
+        return array.copy()
     memory = tensor._storage.root or tensor._storage
     with (lock := _LOCKS[id(memory) >> 4 & 63]):
         ledger = memory.ledger
@@ -362,7 +364,7 @@ def keep(leaf: Any, storage: Storage, array: Array) -> Array:
     (NumPy's writes are not seen.)
     """
     copy = array.copy()
-    if storage.root is None and storage.ledger is None:
+    if storage.root is None and storage.ledger is None and not (IN_USE and is_frozen(array)):
         leaf.kept = array, storage.version, copy
     return copy
 
@@ -464,7 +466,8 @@ class Handed:
 def export(tensor: TensorBase) -> Array:
     """Return an array over the same memory for other libraries to read and write."""
     memory, array = memory_of(tensor), tensor._array
-    if array.size == 0:
+    array = host(array, "NumPy is given its memory")
+    if array.size == 0 or array is not tensor._array:
         return array
     ledger, handed = ledger_of(memory), Handed(array)
     with ledger.lock:  # nothing is saved by reference from here on

@@ -33,7 +33,7 @@ from itertools import repeat
 from operator import or_
 from typing import TYPE_CHECKING, Any
 
-from ..arrays.kinds import Like, Refused, anywhere, left_levels, levels_of
+from ..arrays.kinds import Like, Refused, anywhere, device_of, is_plain, left_levels, levels_of
 from ..arrays.numpy import fp_error
 from ..base.counters import counters
 from ..base.errors import GradientError
@@ -231,7 +231,7 @@ class Sweep:
         pending.clear()
         return self.arithmetic.cast(g, node.whole[1])
 
-    def hand_down_zeros(self, node: Writer, whole: Whole) -> None:
+    def hand_down_zeros(self, node: Writer, whole: Whole, written: Window | None, g: Adjoint) -> None:
         """Have the writer before be visited, though nothing is left of the buffer that it would have got."""
         if node not in self.adjoints and (self.reachable is None or node in self.reachable):
             node.whole = whole
@@ -269,7 +269,7 @@ class Sweep:
                 if before is not None and adds:
                     self.accumulate(before, node.written, g)
                 elif before is not None:
-                    self.hand_down_zeros(before, node.whole)
+                    self.hand_down_zeros(before, node.whole, node.written, g)
                 return g if any(k is not None for k in inputs[:-1]) else None, inputs
             holder.append(self.materialize(node.whole, holder.pop()))
         if node not in self.owned:
@@ -323,6 +323,14 @@ class SweepAcross(Sweep):
                 g = self.arithmetic.share(g, level)  # what slices have in common, read outside
         super().accumulate(node, window, g)
 
+    def hand_down_zeros(self, node: Writer, whole: Whole, written: Window | None, g: Adjoint) -> None:
+        """The same, with a zero that tells on which device the others are."""
+        first = node not in self.adjoints
+        super().hand_down_zeros(node, whole, written, g)
+        there = device_of(self.arithmetic.array_of(g)) is not None and not self.arithmetic.levels(g)
+        if there and first and node in self.adjoints:
+            self.adjoints[node].append((written, self.arithmetic.xp.zeros_like(g)))
+
     def leave(self, level: Any, window: Window | None, g: Adjoint) -> tuple[Window | None, Adjoint]:
         """What an adjoint of a level means outside; where each slice has read in another place, it is added there."""
         index = index_of(window)
@@ -335,10 +343,11 @@ class SweepAcross(Sweep):
 
     def reverse(self, node: Node, g: Adjoint, inputs: Sequence[Writer | None]) -> Any:
         """Apply the rules as the operation was applied: what they make anew is of the kind of the adjoint."""
+        array, kind = self.arithmetic.array_of(g), mode.now.kind
         levels = self.arithmetic.levels(g)
-        if not levels or len(levels) == 1 and levels[0] is mode.now.kind:
+        if is_plain(array) or len(levels) == 1 and levels[0] is kind or not levels and kind is not None:
             return self._reverse(node, g, inputs)
-        return call_with({"kind": Like(self.arithmetic.array_of(g))}, self._reverse, node, g, inputs)
+        return call_with({"kind": Like(array)}, self._reverse, node, g, inputs)
 
     def _reverse(self, node: Node, g: Adjoint, inputs: Sequence[Writer | None]) -> Any:
         try:

@@ -14,6 +14,7 @@ from ..ops.shape.shape import broadcast_tensors
 from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
+from .like import like
 from .logits import BinaryLogits
 
 __all__ = ["Bernoulli"]
@@ -67,5 +68,5 @@ class Bernoulli(BinaryLogits, Distribution):
         return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        values = arange(2, dtype=self._given.dtype).reshape(-1, *(1,) * len(self._batch_shape))
+        values = arange(2, **like(self._given)).reshape(-1, *(1,) * len(self._batch_shape))
         return values.expand(-1, *self._batch_shape) if expand else values

@@ -14,6 +14,7 @@ from ..tensors.tensor import Tensor
 from . import constraints
 from .constraints import Constraint
 from .distribution import Distribution, numbers_or_tensors
+from .like import like
 from .logits import BinaryLogits
 
 __all__ = ["Binomial"]
@@ -79,5 +80,5 @@ class Binomial(BinaryLogits, Distribution):
         if not bool((self.total_count == most).all()):
             raise NotSupported("Binomial: values can be listed only where total_count is the same everywhere",
                                fix="one distribution for each count")
-        values = arange(1 + most, dtype=self.total_count.dtype).reshape(-1, *(1,) * len(self._batch_shape))
+        values = arange(1 + most, **like(self.total_count)).reshape(-1, *(1,) * len(self._batch_shape))
         return values.expand(-1, *self._batch_shape) if expand else values

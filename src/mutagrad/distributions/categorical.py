@@ -14,6 +14,7 @@ from ..tensors.tensor import Tensor
 from . import constraints
 from .constraints import Constraint
 from .distribution import Distribution
+from .like import like
 from .logits import Logits
 
 __all__ = ["Categorical"]
@@ -47,7 +48,7 @@ class Categorical(Logits, Distribution):
 
     @property
     def mean(self) -> Tensor:
-        return full(tuple(self._batch_shape), float("nan"), dtype=self.probs.dtype)
+        return full(tuple(self._batch_shape), float("nan"), **like(self.probs))
 
     variance = mean
 
@@ -74,5 +75,6 @@ class Categorical(Logits, Distribution):
         return -(logits * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        values = arange(self._num_events).reshape(-1, *(1,) * len(self._batch_shape))
+        given = self.probs if "probs" in self.__dict__ else self.logits
+        values = arange(self._num_events, device=given.device).reshape(-1, *(1,) * len(self._batch_shape))
         return values.expand(-1, *self._batch_shape) if expand else values

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ..ops.create.create import empty, full_like
 from ..tensors.tensor import Tensor
+from .like import like
 from .location_scale import LocationScale
 
 __all__ = ["Cauchy"]
@@ -27,7 +28,7 @@ class Cauchy(LocationScale):
         return full_like(self.loc, math.inf)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return self.loc + empty(self._extended_shape(sample_shape), dtype=self.loc.dtype).cauchy_() * self.scale
+        return self.loc + empty(self._extended_shape(sample_shape), **like(self.loc)).cauchy_() * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

@@ -14,6 +14,7 @@ from ..ops.shape.shape import broadcast_tensors
 from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
+from .like import like
 from .logits import BinaryLogits
 from .utils import clamp_probs
 
@@ -78,7 +79,7 @@ class ContinuousBernoulli(BinaryLogits, Distribution):
         return where(far, exact, 1 / 12 - (1 / 15 - 128 / 945 * x) * x)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return self.icdf(rand(self._extended_shape(sample_shape), dtype=self.probs.dtype))
+        return self.icdf(rand(self._extended_shape(sample_shape), **like(self.probs)))
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

@@ -15,6 +15,7 @@ from ..ops.create.create import as_tensor
 from ..ops.shape.shape import broadcast_tensors
 from ..tensors.tensor import Tensor
 from .constraints import Constraint, is_dependent
+from .like import like
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -29,8 +30,8 @@ def numbers_or_tensors(*values: Tensor | float) -> tuple[Tensor, ...]:
             raise BadData(f"a parameter must be a number or a tensor, not {type(v).__name__}",
                           fix="Normal(mutagrad.tensor(loc), 1.0)")
     tensors = [v for v in values if isinstance(v, Tensor)]
-    dtype = tensors[0].dtype if tensors else None
-    return tuple(broadcast_tensors(*(v if isinstance(v, Tensor) else as_tensor(float(v), dtype=dtype) for v in values)))
+    given = like(tensors[0]) if tensors else {}
+    return tuple(broadcast_tensors(*(v if isinstance(v, Tensor) else as_tensor(float(v), **given) for v in values)))
 
 
 class Distribution:

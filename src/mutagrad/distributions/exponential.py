@@ -7,6 +7,7 @@ from ..ops.create.create import empty, zeros_like
 from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
+from .like import like
 
 __all__ = ["Exponential"]
 
@@ -37,7 +38,7 @@ class Exponential(Distribution):
         return self.rate ** -2
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return empty(self._extended_shape(sample_shape), dtype=self.rate.dtype).exponential_() / self.rate
+        return empty(self._extended_shape(sample_shape), **like(self.rate)).exponential_() / self.rate
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

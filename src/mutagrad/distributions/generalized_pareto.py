@@ -11,6 +11,7 @@ from ..tensors.tensor import Tensor
 from . import constraints
 from .constraints import Constraint
 from .distribution import Distribution, numbers_or_tensors
+from .like import like
 
 __all__ = ["GeneralizedPareto"]
 
@@ -53,7 +54,7 @@ class GeneralizedPareto(Distribution):
         return where(finite, self.scale ** 2 / ((1 - c) ** 2 * (1 - 2 * c)), math.inf)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return self.icdf(rand(self._extended_shape(sample_shape), dtype=self.loc.dtype))
+        return self.icdf(rand(self._extended_shape(sample_shape), **like(self.loc)))
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

@@ -52,7 +52,7 @@ class Geometric(BinaryLogits, Distribution):
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
             shape, dtype = self._extended_shape(sample_shape), self.probs.dtype
-            drawn = rand(shape, dtype=dtype).clamp(min=finfo(dtype).tiny)
+            drawn = rand(shape, dtype=dtype, device=self.probs.device).clamp(min=finfo(dtype).tiny)
             return (drawn.log() / (-self.probs).log1p()).floor()
 
     def log_prob(self, value: Tensor) -> Tensor:

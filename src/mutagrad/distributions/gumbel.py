@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ..core.dtypes import finfo
 from ..ops.random.draws import rand
 from ..tensors.tensor import Tensor
+from .like import like
 from .location_scale import LocationScale
 
 __all__ = ["Gumbel"]
@@ -35,7 +36,7 @@ class Gumbel(LocationScale):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         limits = finfo(self.loc.dtype)
-        drawn = rand(self._extended_shape(sample_shape), dtype=self.loc.dtype)
+        drawn = rand(self._extended_shape(sample_shape), **like(self.loc))
         drawn = drawn.clamp(min=limits.tiny, max=1 - limits.eps)
         return self.loc - self.scale * (-drawn.log()).log()
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from ..core.dtypes import finfo
 from ..ops.random.draws import rand
 from ..tensors.tensor import Tensor
+from .like import like
 from .location_scale import LocationScale
 
 __all__ = ["Laplace"]
@@ -30,7 +31,7 @@ class Laplace(LocationScale):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         tiny = finfo(self.loc.dtype).eps
-        side = rand(self._extended_shape(sample_shape), dtype=self.loc.dtype) * (2 - tiny) + (tiny - 1)
+        side = rand(self._extended_shape(sample_shape), **like(self.loc)) * (2 - tiny) + (tiny - 1)
         return self.loc - self.scale * side.sign() * (-side.abs()).log1p()
 
     def log_prob(self, value: Tensor) -> Tensor:

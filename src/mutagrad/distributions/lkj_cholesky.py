@@ -12,6 +12,7 @@ from ..tensors.tensor import Tensor
 from . import constraints
 from .beta import Beta
 from .distribution import Distribution, numbers_or_tensors
+from .like import like
 
 __all__ = ["LKJCholesky"]
 
@@ -34,10 +35,10 @@ class LKJCholesky(Distribution):
 
         Rows are points on spheres: how far each goes from the last axis is beta distributed, its direction uniform.
         """
-        offsets = arange(self.dim - 1, dtype=self.concentration.dtype)
+        offsets = arange(self.dim - 1, **like(self.concentration))
         top = self.concentration.detach().unsqueeze(-1) + 0.5 * (self.dim - 2)
         length = Beta(offsets + 0.5, top - 0.5 * offsets, validate_args=False).sample(sample_shape).unsqueeze(-1)
-        normal = randn(self._extended_shape(sample_shape), dtype=self.concentration.dtype).tril(-1)[..., 1:, :]
+        normal = randn(self._extended_shape(sample_shape), **like(self.concentration)).tril(-1)[..., 1:, :]
         factor = normal.new_zeros(self._extended_shape(sample_shape))
         factor[..., 1:, :] = length.sqrt() * normal / normal.norm(dim=-1, keepdim=True)
         diagonal = (1 - factor.pow(2).sum(-1)).clamp(min=0.0).sqrt()
@@ -46,7 +47,7 @@ class LKJCholesky(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         last = self.dim - 1
-        order = 2 * (self.concentration - 1).unsqueeze(-1) + self.dim - arange(2, self.dim + 1)
+        order = 2 * (self.concentration - 1).unsqueeze(-1) + self.dim - arange(2, self.dim + 1, device=value.device)
         unnormalized = (order * value.diagonal(dim1=-1, dim2=-2)[..., 1:].log()).sum(-1)
         alpha = self.concentration + 0.5 * last
         normalizer = 0.5 * last * math.log(math.pi) + mvlgamma(alpha - 0.5, last) - alpha.lgamma() * last

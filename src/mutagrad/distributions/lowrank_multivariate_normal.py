@@ -14,6 +14,7 @@ from ..ops.random.draws import randn
 from ..ops.shape.joining import broadcast_shapes
 from ..tensors.tensor import Tensor
 from . import constraints
+from .like import like
 from .multivariate_normal import WithCovariance, half_log_det, squared_distance
 
 __all__ = ["LowRankMultivariateNormal"]
@@ -43,7 +44,7 @@ class LowRankMultivariateNormal(WithCovariance):
     def _capacitance(self) -> Tensor:
         """The Cholesky factor of I + W^T D^-1 W."""
         narrow = self.cov_factor.mT @ (self.cov_factor / self.cov_diag.unsqueeze(-1))
-        return cholesky(narrow + eye(narrow.shape[-1], dtype=narrow.dtype))
+        return cholesky(narrow + eye(narrow.shape[-1], **like(narrow)))
 
     @cached_property
     @enable_grad()
@@ -68,8 +69,8 @@ class LowRankMultivariateNormal(WithCovariance):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        along = randn((*shape[:-1], self.cov_factor.shape[-1], 1), dtype=self.loc.dtype)
-        apart = randn(shape, dtype=self.loc.dtype)
+        along = randn((*shape[:-1], self.cov_factor.shape[-1], 1), **like(self.loc))
+        apart = randn(shape, **like(self.loc))
         return self.loc + (self.cov_factor @ along).squeeze(-1) + self.cov_diag.sqrt() * apart
 
     def _log_det(self) -> Tensor:

@@ -12,6 +12,7 @@ from ..tensors.tensor import Tensor
 from . import constraints
 from .binomial import Binomial
 from .constraints import Constraint
+from .like import like
 from .multinomial_base import Counts
 
 __all__ = ["Multinomial"]
@@ -35,7 +36,7 @@ class Multinomial(Counts):
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         drawn = self._categorical.sample((self.total_count, *sample_shape))
         places = drawn.movedim(0, -1)
-        counts = zeros(self._extended_shape(sample_shape), dtype=self.probs.dtype)
+        counts = zeros(self._extended_shape(sample_shape), **like(self.probs))
         return counts.scatter_add_(-1, places, ones_like(places).to(self.probs.dtype))
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -45,7 +46,7 @@ class Multinomial(Counts):
         return lgamma(value.sum(-1) + 1) - lgamma(value + 1).sum(-1) + (logits * value).sum(-1)
 
     def entropy(self) -> Tensor:
-        n = tensor(float(self.total_count), dtype=self.probs.dtype)
+        n = tensor(float(self.total_count), **like(self.probs))
         binomial = Binomial(self.total_count, probs=self.probs, validate_args=False)
         counts = binomial.enumerate_support(expand=False)[1:]
         repeats = (binomial.log_prob(counts).exp() * lgamma(counts + 1)).sum((0, -1))

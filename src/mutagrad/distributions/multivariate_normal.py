@@ -15,6 +15,7 @@ from ..ops.shape.joining import broadcast_shapes
 from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution
+from .like import like
 from .logits import one_of
 
 __all__ = ["MultivariateNormal"]
@@ -24,7 +25,7 @@ def factor_of_precision(precision: Tensor) -> Tensor:
     """Return the Cholesky factor of a matrix that is given by its inverse."""
     flipped = cholesky(precision.flip((-2, -1)))
     inverse = flipped.flip((-2, -1)).mT
-    identity = eye(precision.shape[-1], dtype=precision.dtype).expand(precision.shape)
+    identity = eye(precision.shape[-1], **like(precision)).expand(precision.shape)
     return solve_triangular(inverse, identity, upper=False)
 
 
@@ -97,7 +98,7 @@ class MultivariateNormal(WithCovariance):
         return self.scale_tril.pow(2).sum(-1)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        noise = randn(self._extended_shape(sample_shape), dtype=self.loc.dtype)
+        noise = randn(self._extended_shape(sample_shape), **like(self.loc))
         return self.loc + (self.scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from ..ops.math.elementwise import erf
 from ..ops.math.special import erfinv
 from ..ops.random.draws import randn
 from ..tensors.tensor import Tensor
+from .like import like
 from .location_scale import LocationScale
 
 __all__ = ["Normal"]
@@ -36,7 +37,7 @@ class Normal(LocationScale):
         return self.scale ** 2
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return self.loc + randn(self._extended_shape(sample_shape), dtype=self.loc.dtype) * self.scale
+        return self.loc + randn(self._extended_shape(sample_shape), **like(self.loc)) * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

@@ -7,6 +7,7 @@ from ..nn.functional import one_hot
 from ..ops.create.create import eye
 from ..tensors.tensor import Tensor
 from . import constraints
+from .like import like
 from .multinomial_base import Counts
 
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
@@ -38,7 +39,7 @@ class OneHotCategorical(Counts):
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         n = self.event_shape[0]
-        values = eye(n, dtype=self.probs.dtype).reshape(n, *(1,) * len(self._batch_shape), n)
+        values = eye(n, **like(self.probs)).reshape(n, *(1,) * len(self._batch_shape), n)
         return values.expand(n, *self._batch_shape, n) if expand else values
 
 

@@ -9,6 +9,7 @@ from ..ops.random.draws import rand
 from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
+from .like import like
 from .logits import BinaryLogits
 from .transformed_distribution import TransformedDistribution
 from .transforms import SigmoidTransform
@@ -42,7 +43,7 @@ class LogitRelaxedBernoulli(BinaryLogits, Distribution):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         logits = self.logits
-        drawn = clamp_probs(rand(self._extended_shape(sample_shape), dtype=logits.dtype))
+        drawn = clamp_probs(rand(self._extended_shape(sample_shape), **like(logits)))
         return (drawn.log() - (-drawn).log1p() + logits) / self.temperature
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from ..tensors.tensor import Tensor
 from . import constraints
 from .categorical import Categorical
 from .distribution import Distribution, numbers_or_tensors
+from .like import like
 from .relaxed_bernoulli import Softened
 from .transforms import ExpTransform
 from .utils import clamp_probs
@@ -49,7 +50,7 @@ class ExpRelaxedCategorical(Distribution):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         logits = self.logits
-        drawn = clamp_probs(rand(self._extended_shape(sample_shape), dtype=logits.dtype))
+        drawn = clamp_probs(rand(self._extended_shape(sample_shape), **like(logits)))
         return log_softmax((logits - (-drawn.log()).log()) / self.temperature, -1)
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ from ..tensors.tensor import Tensor
 from . import constraints
 from .distribution import Distribution, numbers_or_tensors
 from .gamma import standard_gamma
+from .like import like
 
 __all__ = ["StudentT"]
 
@@ -44,7 +45,7 @@ class StudentT(Distribution):
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         squares = standard_gamma((self.df / 2).expand(*shape)) * 2
-        return self.loc + self.scale * randn(shape, dtype=self.df.dtype) * (squares / self.df).rsqrt()
+        return self.loc + self.scale * randn(shape, **like(self.df)) * (squares / self.df).rsqrt()
 
     def _log_scale(self) -> Tensor:
         return (self.scale.log() + 0.5 * self.df.log() + 0.5 * math.log(math.pi)

@@ -10,6 +10,7 @@ from ..tensors.tensor import Tensor
 from . import constraints
 from .constraints import Constraint
 from .distribution import Distribution, numbers_or_tensors
+from .like import like
 
 __all__ = ["Uniform"]
 
@@ -43,7 +44,7 @@ class Uniform(Distribution):
         return (self.high - self.low) ** 2 / 12
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return self.low + rand(self._extended_shape(sample_shape), dtype=self.low.dtype) * (self.high - self.low)
+        return self.low + rand(self._extended_shape(sample_shape), **like(self.low)) * (self.high - self.low)
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)

@@ -16,6 +16,7 @@ from ..tensors.tensor import Tensor
 from . import constraints
 from .constraints import Constraint
 from .independent import sum_rightmost
+from .like import like
 from .transform import Transform
 from .tril import tril_matrix_to_vec, vec_to_tril_matrix
 
@@ -63,7 +64,7 @@ class StickBreakingTransform(_Plain):
 
     def _left(self, x: Tensor, count: int) -> Tensor:
         """How many pieces the rest will be broken into, as a logarithm: so that zeros give equal pieces."""
-        return (count + 1 - arange(1, count + 1, dtype=x.dtype)).log()
+        return (count + 1 - arange(1, count + 1, **like(x))).log()
 
     def _call(self, x: Tensor) -> Tensor:
         part = sigmoid(x - self._left(x, x.shape[-1]))
@@ -98,7 +99,7 @@ class CorrCholeskyTransform(_Plain):
         limit = 1 - finfo(x.dtype).eps
         partial = vec_to_tril_matrix(x.tanh().clamp(-limit, limit), -1)
         rest = (1 - partial ** 2).sqrt().cumprod(-1)
-        return (partial + eye(partial.shape[-1], dtype=x.dtype)) * pad(rest[..., :-1], (1, 0), value=1)
+        return (partial + eye(partial.shape[-1], **like(x))) * pad(rest[..., :-1], (1, 0), value=1)
 
     def _inverse(self, y: Tensor) -> Tensor:
         rest = pad(1 - (y * y).cumsum(-1)[..., :-1], (1, 0), value=1)

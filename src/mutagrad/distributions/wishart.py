@@ -15,6 +15,7 @@ from ..ops.shape.joining import broadcast_shapes
 from ..tensors.tensor import Tensor
 from . import constraints
 from .gamma import standard_gamma
+from .like import like
 from .logits import one_of
 from .multivariate_normal import WithCovariance, half_log_det
 
@@ -23,7 +24,7 @@ __all__ = ["Wishart", "mvdigamma"]
 
 def mvdigamma(x: Tensor, p: int) -> Tensor:
     """Return the derivative of mvlgamma(x, p)."""
-    return digamma(x.unsqueeze(-1) - arange(p, dtype=x.dtype) / 2).sum(-1)
+    return digamma(x.unsqueeze(-1) - arange(p, **like(x)) / 2).sum(-1)
 
 
 class Wishart(WithCovariance):
@@ -71,9 +72,9 @@ class Wishart(WithCovariance):
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """Draw by Bartlett's way: a triangle of normal numbers, the lengths of ever shorter vectors on its diagonal."""
         shape, n = self._extended_shape(sample_shape), self.event_shape[0]
-        half = (self.df.unsqueeze(-1) - arange(n, dtype=self.df.dtype)) / 2
+        half = (self.df.unsqueeze(-1) - arange(n, **like(self.df))) / 2
         lengths = (2 * standard_gamma(half.expand(*shape[:-1]))).sqrt()
-        factor = self.scale_tril @ (randn(shape, dtype=self.df.dtype).tril(-1) + lengths.diag_embed())
+        factor = self.scale_tril @ (randn(shape, **like(self.df)).tril(-1) + lengths.diag_embed())
         return factor @ factor.mT
 
     def _normalizer(self) -> Tensor:

@@ -15,8 +15,9 @@ from typing import Any
 
 from ...arrays import np
 from ...arrays.allocator import allocator, keep_memory
+from ...arrays.kinds import IN_USE, moved
 from ...arrays.numpy import silenced, silent, silently
-from ...base.device import CPU, check_device, device as Device, names_meta
+from ...base.device import CPU, device as Device, names_meta, place_named
 from ...base.errors import (
     BadArgument,
     BadData,
@@ -28,7 +29,7 @@ from ...base.errors import (
     may_need_much,
 )
 from ...base.layout import check_format, check_layout, layout as Layout, memory_format as MemoryFormat
-from ...base.modes import mode
+from ...base.modes import OTHER_KIND, call_with, mode
 from ...base.operands import Array
 from ...base.provenance import to_user
 from ...base.sockets import socket
@@ -50,6 +51,7 @@ from ...core.out_arg import write_out
 from ...core.size import sizes
 from ...core.storage import TensorBase as Tensor, export_for_good
 from ..math.elementwise import Value, cast, cast_array
+from ..shape.places import on
 from ..shape.shape import RANKS, copied, tensor_argument
 
 MAX_BYTES = 1 << 46
@@ -57,16 +59,20 @@ SEQUENCES = (list, tuple, range, deque, packed)  # whose items are elements
 ElementType = DType | type  # bool, int, float and complex name types, too
 
 
-def finish(array: Array, requires_grad: bool, device: Device | str | None = None, name: str = "tensor",
+def finish(array: Array, requires_grad: bool, device: Device | str | int | None = None, name: str = "tensor",
            *, layout: Layout | None = None, pin_memory: bool = False, memory_format: MemoryFormat | None = None,
            out: Tensor | None = None, **unknown: Any) -> Any:
     """Return the array as the tensor that was asked for."""
     place = mode.now.device if device is None else device
-    if place is not None and place is not CPU and names_meta(place) and out is None:
-        blank = np.zeros(array.shape, array.dtype)
-        here = finish(blank, requires_grad, CPU, name, layout=layout, pin_memory=pin_memory,
-                      memory_format=memory_format, **unknown)
-        return socket("meta").emptied(here)
+    if place is not None and (place is not CPU or IN_USE):
+        if names_meta(place) and out is None:
+            blank = np.zeros(array.shape, array.dtype)
+            here = finish(blank, requires_grad, CPU, name, layout=layout, pin_memory=pin_memory,
+                          memory_format=memory_format, **unknown)
+            return socket("meta").emptied(here)
+        if out is None and (device is not None or type(array) is np.ndarray):
+            return _finish_there(array, requires_grad, place_named(place), name, layout=layout,
+                                 memory_format=memory_format, **unknown)
     if layout is not None or pin_memory or memory_format is not None or unknown:
         check_layout(name, layout, pin_memory)
         if unknown:
@@ -77,6 +83,14 @@ def finish(array: Array, requires_grad: bool, device: Device | str | None = None
         check_format(name, memory_format)
     result = write_out(name, make(array), out)
     return result if requires_grad is False or requires_grad is None else result.requires_grad_(requires_grad)
+
+
+def _finish_there(array: Array, requires_grad: bool, place: Any, name: str, **settings: Any) -> Any:
+    """The same on a device, which is where all that is made meanwhile belongs."""
+    array = moved(array, place)
+    if type(array) is np.ndarray and OTHER_KIND and mode.now.kind is not None and mode.now.kind.on_device:
+        return call_with({"kind": None, "device": None}, finish, array, requires_grad, None, name, **settings)
+    return call_with({"device": None}, finish, array, requires_grad, None, name, **settings)
 
 
 def wanted_type(dtype: ElementType | None, settings: dict[str, Any]) -> DType:
@@ -204,7 +218,7 @@ def _check_range_of(found: Array, to: DType, name: str) -> None:
 
 
 @may_need_much
-def tensor(data: Any, *, dtype: ElementType | None = None, device: Device | str | None = None,
+def tensor(data: Any, *, dtype: ElementType | None = None, device: Device | str | int | None = None,
            requires_grad: bool = False, pin_memory: bool = False) -> Any:
     """Return a tensor of data, always copied.
 
@@ -217,17 +231,15 @@ def tensor(data: Any, *, dtype: ElementType | None = None, device: Device | str 
     return finish(array, requires_grad, device, pin_memory=pin_memory)
 
 
-def as_tensor(data: Any, dtype: ElementType | None = None, device: Device | str | None = None) -> Any:
+def as_tensor(data: Any, dtype: ElementType | None = None, device: Device | str | int | None = None) -> Any:
     """Return a tensor of data, where possible without a copy: tensors stay themselves, arrays share their memory."""
-    check_device(device)
     if isinstance(data, Tensor):
-        if dtype is None or data._array.dtype is as_dtype(dtype).array_type:
-            return data
-        return cast(data, as_dtype(dtype).array_type)
+        if dtype is not None and data._array.dtype is not as_dtype(dtype).array_type:
+            data = cast(data, as_dtype(dtype).array_type)
+        return on(data, device)
     if isinstance(data, np.ndarray):
-        shared = from_numpy(data)
-        return shared if dtype is None else as_tensor(shared, dtype)
-    return tensor(data, dtype=dtype)
+        return as_tensor(from_numpy(data), dtype, mode.now.device if device is None else device)
+    return tensor(data, dtype=dtype, device=device)
 
 
 def from_numpy(array: Array) -> Any:
@@ -263,7 +275,7 @@ def from_numpy(array: Array) -> Any:
 
 # --------------------------------------------------------------------------------------------------------------- filled
 
-def empty(*size: int | Sequence[int], dtype: ElementType | None = None, device: Device | str | None = None,
+def empty(*size: int | Sequence[int], dtype: ElementType | None = None, device: Device | str | int | None = None,
           requires_grad: bool = False, **settings: Any) -> Any:
     """Return a tensor whose values are whatever the memory held."""
     to = wanted_type(dtype, settings)

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import anywhere, computed, require_plain
+from ...arrays.kinds import computed, perhaps, require_plain
 from ...base import return_types
 from ...base.errors import ShapeError, may_need_much
 from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.factory import make
+from ...core.op import RAW
 from ...core.out_arg import write_out
 from ...core.storage import TensorBase as Tensor
 from .matrices import adjoint
@@ -38,7 +39,7 @@ def _cholesky(a: Array, upper: bool, strict: bool) -> Any:
         found = np.linalg.cholesky(a)
     except np.linalg.LinAlgError:
         require_plain("a matrix has no Cholesky factor, and others may have one", a)
-        info = _bad_minors(a)
+        info = RAW.bad_minors(a)
         if strict:
             first_failure("cholesky", a.shape, info, "is not positive-definite: its leading minor of order {0} is not",
                           "A @ A.mT + eps * eye(n)")
@@ -60,6 +61,9 @@ def _bad_minors(a: Array) -> Any:
                 info[at] = order
                 break
     return info
+
+
+RAW.bad_minors = _bad_minors
 
 
 def _cholesky_rule(xp: Any, g: Any, out: Any, upper: bool) -> Any:
@@ -95,9 +99,9 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False,
                 out: Sequence[Tensor] | None = None) -> Any:
     """Return the factor, nan where it fails, and for each matrix 0 or the order of the minor that is not positive."""
     found = cholesky_values(square(A, "cholesky_ex"), upper, check_errors)
-    failed = anywhere(np.isnan(found._array))
+    failed = perhaps(np.isnan(found._array))
     a = A._array.conj().swapaxes(-2, -1) if upper else A._array
-    info = computed(_bad_minors, a) if failed else np.zeros(a.shape[:-2], np.int32)
+    info = computed(RAW.bad_minors, a) if failed else np.zeros(a.shape[:-2], np.int32)
     return write_out("cholesky_ex", return_types.linalg_cholesky_ex(found, make(info)), out)
 
 

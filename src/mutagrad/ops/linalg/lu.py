@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import computed
+from ...arrays.kinds import computed, take_rows
 from ...arrays.scipy import lapack
 from ...base import return_types
 from ...base.errors import DTypeError, NotSupported, ShapeError
@@ -25,7 +25,6 @@ from .solving import (
     batched,
     each_matrix,
     first_failure,
-    lu_arrays,
     matrices,
     one_type,
     solve_right,
@@ -47,9 +46,12 @@ def _row_order(pivots: Array, rows: int) -> Any:
     return order.reshape(*pivots.shape[:-1], rows)
 
 
+RAW.row_order = _row_order
+
+
 def _permutation(order: Array, dtype: Any) -> Any:
     """P with A = P @ L @ U: column k is 1 where row k of the product came from."""
-    return np.eye(order.shape[-1], dtype=dtype)[order].swapaxes(-2, -1)
+    return take_rows(np.eye(order.shape[-1], dtype=dtype), order).swapaxes(-2, -1)
 
 
 def _lu_rule(xp: Any, g: Any, out: Any, permutation: Any) -> Any:
@@ -98,8 +100,9 @@ def _check_pivot(name: str, pivot: bool) -> None:
 def _lu(name: str, A: Tensor, pivot: bool) -> Any:
     array = matrices(A, name)._array
     _check_pivot(name, pivot)
-    factors, pivots, info = lu_arrays(array)
-    found = lu_values(A, factors, computed(lambda p: _permutation(_row_order(p, array.shape[-2]), array.dtype), pivots))
+    factors, pivots, info = RAW.lu_arrays(array)
+    permutation = computed(lambda p: _permutation(RAW.row_order(p, array.shape[-2]), array.dtype), pivots)
+    found = lu_values(A, factors, permutation)
     return return_types.linalg_lu_factor_ex(found, make(pivots), make(info))
 
 
@@ -128,7 +131,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     m, n = array.shape[-2:]
     k = min(m, n)
     empty = make(np.zeros(0, array.dtype))
-    permutation = make(_permutation(_row_order(LU_pivots._array, m), array.dtype)) if unpack_pivots else empty
+    permutation = make(_permutation(RAW.row_order(LU_pivots._array, m), array.dtype)) if unpack_pivots else empty
     lower, upper = empty, empty
     if unpack_data:
         lower = tril(narrow(LU_data, -1, 0, k), -1) + make(np.eye(m, k, dtype=array.dtype))
@@ -161,7 +164,7 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
                          fix="check which one should be transposed")
     if not left:
         return write_out("lu_solve", _adjoint(linalg_lu_solve(LU, pivots, _adjoint(B), adjoint=not adjoint)), out)
-    rows = _row_order(tensor_argument(pivots, "lu_solve")._array, LU._array.shape[-1])
+    rows = RAW.row_order(tensor_argument(pivots, "lu_solve")._array, LU._array.shape[-1])
     permutation = make(_permutation(rows, LU._array.dtype))
     factors, right = batched("lu_solve", LU, B)
     if adjoint:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...arrays import np
-from ...base.device import check_device, device
+from ...base.device import device
 from ...base.errors import BadIndex, BadValue, DTypeError, ShapeError, may_need_much
 from ...base.layout import check_layout, layout
 from ...base.operands import Array
@@ -18,6 +18,7 @@ from ...core.number import whole_number
 from ...core.op import RAW, RECORDED
 from ...core.out_arg import write_out
 from ...core.storage import TensorBase as Tensor, memory_offset
+from ..create.create import finish
 from ..math.elementwise import conj
 from ..reduce.reductions import cumprod, sum
 from ..shape.shape import (
@@ -77,12 +78,11 @@ def triu_(x: Tensor, diagonal: int = 0) -> Any:
 
 def _indices(name: str, find: Callable[..., tuple[Array, Array]], row: int, col: int, offset: int, dtype: dtype | None,
              device: device | str | None, layout: layout | None, pin_memory: bool) -> Any:
-    check_device(device)
     check_layout(name, layout, pin_memory)
     if row < 0 or col < 0:
         raise BadValue(f"{name}: sizes must not be negative, got {row} and {col}", fix=f"mutagrad.{name}(3, 3)")
     to = np.dtype("int64") if dtype is None else as_dtype(dtype).array_type
-    return make(np.stack(find(row, offset, col)).astype(to))
+    return finish(np.stack(find(row, offset, col)).astype(to), False, device, name)
 
 
 @may_need_much

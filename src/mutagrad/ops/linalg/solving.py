@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import all_values, anywhere
+from ...arrays.kinds import all_values, perhaps
 from ...arrays.numpy import silenced
 from ...arrays.scipy import has_scipy, lapack, scipy
 from ...base import return_types
@@ -174,6 +174,9 @@ def lu_arrays(a: Array) -> tuple[Array, Array, Array]:
     return _eliminate(a)
 
 
+RAW.lu_arrays = lu_arrays
+
+
 def each_matrix(function: Callable[..., Any], a: Array, *results: tuple[tuple[int, ...], Any]) -> tuple[Array, ...]:
     """Call a function for each matrix of a batch; `results` are the shapes and types of what it returns."""
     outs = tuple(np.empty(a.shape[:-2] + shape, dtype) for shape, dtype in results)
@@ -239,7 +242,7 @@ def inverse(input: Tensor, *, out: Tensor | None = None) -> Any:
 
 def _info(name: str, A: Tensor, failed: bool, check_errors: bool) -> Any:
     shape = A._array.shape
-    info = lu_arrays(A._array)[2] if failed else np.zeros(shape[:-2], np.int32)
+    info = RAW.lu_arrays(A._array)[2] if failed else np.zeros(shape[:-2], np.int32)
     if check_errors:
         first_failure(name, shape, info, SINGULAR, USE_PINV)
     return make(np.asarray(info))
@@ -248,7 +251,7 @@ def _info(name: str, A: Tensor, failed: bool, check_errors: bool) -> Any:
 def inv_ex(A: Tensor, *, check_errors: bool = False, out: Sequence[Tensor] | None = None) -> Any:
     """Return the inverse, nan where there is none, and for each matrix 0 or its first zero pivot."""
     found = inv_values(square(A, "inv_ex"), False)
-    info = _info("inv_ex", A, anywhere(np.isnan(found._array)), check_errors)
+    info = _info("inv_ex", A, perhaps(np.isnan(found._array)), check_errors)
     return write_out("inv_ex", return_types.linalg_inv_ex(found, info), out)
 
 
@@ -301,7 +304,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
              out: Sequence[Tensor] | None = None) -> Any:
     """Return the solution, nan where there is none, and for each matrix 0 or its first zero pivot."""
     found = _solve("solve_ex", A, B, left, False)
-    info = _info("solve_ex", A, anywhere(np.isnan(found._array)), check_errors)
+    info = _info("solve_ex", A, perhaps(np.isnan(found._array)), check_errors)
     return write_out("solve_ex", return_types.linalg_solve_ex(found, info), out)
 
 
@@ -400,7 +403,7 @@ def _cofactors(a: Array) -> Any:
         return np.zeros_like(a)
     det = np.linalg.det(a)
     bound = np.linalg.norm(a, axis=-1).prod(-1) * (a.shape[-1] * np.finfo(a.dtype).eps)
-    if np.all(np.abs(det) > bound):
+    if not perhaps(~(np.abs(det) > bound)):
         return det[..., None, None] * np.linalg.inv(a).swapaxes(-2, -1)
     u, s, vh, sign = _singular(a)
     return (sign * u.conj() * _product_without(s, 1)[..., None, :]) @ vh.conj()
@@ -556,9 +559,17 @@ def _matrix_exp(a: Array) -> Any:
         even, odd = even + power * a.dtype.type(low), odd + power * a.dtype.type(high)
     odd = a @ odd
     found = np.linalg.solve(even - odd, even + odd)
-    for k in range(int(halvings.max(initial=0))):
-        found = np.where((halvings > k)[..., None, None], found @ found, found)
+    return RAW.squared(found, halvings)
+
+
+def _squared(found: Array, times: Array) -> Any:
+    """Each matrix multiplied with itself so many times."""
+    for k in range(int(times.max(initial=0))):
+        found = np.where((times > k)[..., None, None], found @ found, found)
     return found
+
+
+RAW.squared = _squared
 
 
 def _exp_rule(xp: Any, g: Any, x: Any) -> Any:

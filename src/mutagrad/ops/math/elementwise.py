@@ -10,7 +10,7 @@ from math import log as _ln, pi
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import anywhere, is_plain
+from ...arrays.kinds import anywhere, is_plain, perhaps
 from ...arrays.numpy import choose, silent
 from ...arrays.scipy import erf as _erf
 from ...base.errors import BadArgument, BadValue, DivisionByZero, DTypeError, bad_choice, may_need_much
@@ -75,7 +75,7 @@ def _power(a: Array, b: Array) -> Any:
     """Integers to negative powers are 0, but for 1 and -1, as in PyTorch (NumPy has no answer); booleans stay so."""
     if a.dtype.kind == "b":
         return a | ~b
-    if a.dtype.kind == "i" and anywhere(b < 0):
+    if a.dtype.kind == "i" and perhaps(b < 0):
         whole = np.power(a, np.abs(b))
         return np.where((b >= 0) | (np.abs(a) == 1), whole, np.zeros_like(whole))
     if not b.ndim and a.ndim and is_plain(b) and a.dtype.char in "fd":

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import extremes
+from ...arrays.kinds import anywhere
 from ...base.device import device as Device
 from ...base.errors import BadIndex, BadValue, DTypeError, NotSupported, ShapeError, bad_choice
 from ...base.operands import Array
@@ -478,7 +478,7 @@ def _trimmed(total: Tensor, share: Tensor, margin: int, length: int | None) -> T
     whole = total._array.shape[-1]
     end = whole - margin if length is None else min(margin + length, whole)
     share = narrow(share, -1, margin, max(end - margin, 0))
-    if not share._array.size or extremes(np.abs(share._array))[0] <= 1e-11:
+    if not share._array.size or anywhere(np.abs(share._array) <= 1e-11):
         raise ShapeError("istft: the windows do not cover every point of the signal",
                          why="what they sum to is zero somewhere",
                          fix="a smaller hop_length, another window, or center=True")

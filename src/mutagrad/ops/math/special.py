@@ -6,6 +6,7 @@ from math import factorial, inf, log as ln, pi, sqrt
 from typing import Any, NamedTuple
 
 from ...arrays import np
+from ...arrays.kinds import anywhere, perhaps
 from ...arrays.scipy import erfc as _erfc, lgamma as _lgamma, scipy, special
 from ...base import return_types
 from ...base.errors import BadArgument, BadValue, DTypeError
@@ -205,16 +206,16 @@ def _evaluate(family: Family, a: Array, n: Array, derivative: int) -> Any:
     """The derivative of that order of the polynomial of degree n, element by element; 0 where n is negative."""
     degrees = np.broadcast_to(n.astype(np.int64), np.broadcast_shapes(a.shape, n.shape))
     x = np.broadcast_to(_real(a), degrees.shape)
-    if family.far and not derivative and degrees.max(initial=0) > FAR:
+    if family.far and not derivative and anywhere(degrees > FAR):
         short = _by_recurrence(family, x, np.minimum(degrees, FAR), 0)
         far = getattr(scipy("special", "a polynomial of high degree"), family.far)(np.maximum(degrees, 0), x)
         return np.where((degrees > FAR) & (short == short), far, short).astype(a.dtype, copy=False)
     if family.closed is None or derivative:
-        return _by_recurrence(family, x, degrees, derivative)
+        return RAW.by_recurrence(family, x, degrees, derivative)
     cosine = family.recurrence(1)[0] / 2 * x + family.recurrence(1)[1] / 2
     inside = (degrees > LONG) & (np.abs(cosine) < 1)
-    short = _by_recurrence(family, x, np.where(inside, 0, degrees), 0)
-    if not inside.any():
+    short = RAW.by_recurrence(family, x, np.where(inside, 0, degrees), 0)
+    if not perhaps(inside):
         return short
     return np.where(inside, family.closed(np.arccos(cosine), degrees), short).astype(a.dtype, copy=False)
 
@@ -235,6 +236,9 @@ def _by_recurrence(family: Family, x: Array, degrees: Array, derivative: int) ->
         if k % 16 == 0 and np.isnan(current[derivative][ahead]).all():  # nothing but nan is left to find
             return np.where(ahead, current[derivative], found)
     return found
+
+
+RAW.by_recurrence = _by_recurrence
 
 
 def _polynomial(name: str, family: Family, words: str) -> Any:

@@ -10,6 +10,7 @@ from math import prod, sqrt
 from typing import Any, NamedTuple
 
 from ...arrays import blas, np, parallel as large
+from ...arrays.kinds import is_frozen
 from ...base.errors import BadArgument, BadValue, DTypeError, Mismatch, ShapeError, may_need_much
 from ...base.operands import Array
 from ...core.codegen import primitive
@@ -140,7 +141,7 @@ def _attend(q: Array, k: Array, v: Array, bias: Array | None, kept: Array | None
 
 
 def _forward(q: Array, k: Array, v: Array, bias: Array, plan: Plan, weights: list[Array]) -> Any:
-    """`weights`, one array for each stripe, are filled."""
+    """`weights`, one array for each stripe, are filled; what arrays that never change need is their kernel's."""
     dtype, narrow = weights[0].dtype, q.dtype
     q, k, v = (a.astype(dtype, copy=False) for a in (q, k, v))
     lead, queries, keys = weights[0].shape[:-2], q.shape[-2], k.shape[-2]
@@ -238,33 +239,42 @@ def _share_the_work(op: Op) -> None:
         if xp is not RAW:
             return rules(xp, g, s, i)
         q, k, v, bias, plan, weights = s
-        narrow, dtype = g.dtype, weights[0].dtype
-        q, k, v, g = (a.astype(dtype, copy=False) for a in (q, k, v, g))
-        lead, queries, keys = weights[0].shape[:-2], q.shape[-2], k.shape[-2]
-        wanted = [w is not None for w in i[:4]]
-        make_room = np.zeros if plan.causal else np.empty  # there may be keys that nobody sees
-        found = [make_room(lead + side, dtype) if want else None
-                 for want, side in zip(wanted, (q.shape[-2:], k.shape[-2:], v.shape[-2:], (queries, keys)))]
-        stripes = _stripes(plan, queries, keys)
-
-        def work(q: Any, k: Any, v: Any, g: Any, kept: Any, *rest: Any) -> None:
-            weights, results = rest[:len(stripes)], iter(rest[len(stripes):])
-            targets = [next(results) if want else None for want in wanted]
-            for n, (rows, seen) in enumerate(stripes):
-                parts = [None if t is None else t[..., side, :] for t, side in zip(targets, (rows, seen, seen, rows))]
-                _reverse_stripe(g[..., rows, :], q[..., rows, :], k[..., seen, :], v[..., seen, :],
-                                _cut(kept, rows, seen), weights[n], dtype.type(plan.scale), parts, len(stripes) == 1)
-
-        results = [f for f in found if f is not None]
-        heads = _heads((q, k, v, g), (plan.kept,), (*weights, *results), (*lead, queries, keys))
-        if heads is None:
-            work(q, k, v, g, plan.kept, *weights, *results)
-        else:
-            _by_heads(heads, queries * keys, len(stripes), work)
-        return tuple(None if f is None else _sum_to(RAW, f, shape).astype(narrow, copy=False)
+        found = RAW.attention_reverse(g, q, k, v, plan, weights, [w is not None for w in i[:4]])
+        return tuple(None if f is None else _sum_to(RAW, f, shape).astype(g.dtype, copy=False)
                      for f, shape in zip(found, (q.shape, k.shape, v.shape, bias.shape)))
 
     op.reverse = reverse
+
+
+def _reverse(g: Array, q: Array, k: Array, v: Array, plan: Plan, weights: list[Array],
+             wanted: Sequence[bool]) -> Sequence[Any]:
+    """The adjoints of query, key, value and scores, those that are wanted."""
+    dtype = weights[0].dtype
+    q, k, v, g = (a.astype(dtype, copy=False) for a in (q, k, v, g))
+    lead, queries, keys = weights[0].shape[:-2], q.shape[-2], k.shape[-2]
+    make_room = np.zeros if plan.causal else np.empty  # there may be keys that nobody sees
+    found = [make_room(lead + side, dtype) if want else None
+             for want, side in zip(wanted, (q.shape[-2:], k.shape[-2:], v.shape[-2:], (queries, keys)))]
+    stripes = _stripes(plan, queries, keys)
+
+    def work(q: Any, k: Any, v: Any, g: Any, kept: Any, *rest: Any) -> None:
+        weights, results = rest[:len(stripes)], iter(rest[len(stripes):])
+        targets = [next(results) if want else None for want in wanted]
+        for n, (rows, seen) in enumerate(stripes):
+            parts = [None if t is None else t[..., side, :] for t, side in zip(targets, (rows, seen, seen, rows))]
+            _reverse_stripe(g[..., rows, :], q[..., rows, :], k[..., seen, :], v[..., seen, :],
+                            _cut(kept, rows, seen), weights[n], dtype.type(plan.scale), parts, len(stripes) == 1)
+
+    results = [f for f in found if f is not None]
+    heads = _heads((q, k, v, g), (plan.kept,), (*weights, *results), (*lead, queries, keys))
+    if heads is None:
+        work(q, k, v, g, plan.kept, *weights, *results)
+    else:
+        _by_heads(heads, queries * keys, len(stripes), work)
+    return found
+
+
+RAW.attention_reverse = _reverse
 
 
 _share_the_work(_attention.op)
@@ -304,8 +314,8 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
         drawn = default_generator.source.random(shape, np.float32) >= dropout_p
         kept = drawn.astype(dtype) * dtype.type(1 / (1 - dropout_p) if dropout_p < 1 else 0)
     plan = Plan(scale, blocked, kept, is_causal)
-    weights = [np.empty((*shape[:-2], rows.stop - rows.start, seen.stop), dtype)
-               for rows, seen in _stripes(plan, *shape[-2:])]
+    weights = [] if is_frozen(query._array) else [
+        np.empty((*shape[:-2], rows.stop - rows.start, seen.stop), dtype) for rows, seen in _stripes(plan, *shape[-2:])]
     out = _attention(query, key, value, bias, plan, weights)
     return reshape(out, *whole[:-1], out._array.shape[-1]) if enable_gqa else out
 

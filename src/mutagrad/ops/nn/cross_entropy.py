@@ -7,7 +7,7 @@ from typing import Any
 
 from ...arrays import np
 from ...arrays.bfloat16 import SHORT, widened
-from ...arrays.kinds import all_values, pick
+from ...arrays.kinds import all_values, extremes, pick, unknown
 from ...arrays.numpy import silently
 from ...base.errors import BadIndex, BadValue, DTypeError, GradientError, NotSupported, ShapeError
 from ...base.modes import mode
@@ -65,7 +65,7 @@ def check_indices(name: str, a: Array, target: Tensor, ignore_index: int | None 
         raise BadValue(f"{name}: {expected}: a target of shape {t.shape} for x of shape {a.shape}",
                        why="x is (N, C, ...), and class indices are (N, ...) of the same sizes",
                        fix=f"a target of shape {(*a.shape[:1], *a.shape[2:])}")
-    if t.size and all_values(t.view(_UNSIGNED[t.dtype.char])).max() >= a.shape[1]:  # negative ones are the largest then
+    if t.size and extremes(t.view(_UNSIGNED[t.dtype.char]))[1] >= a.shape[1]:  # negative ones are the largest then
         found = all_values(t)
         wrong = found[((found < 0) | (found >= a.shape[1])) & (found != ignore_index)]
         if wrong.size:
@@ -77,13 +77,19 @@ def check_indices(name: str, a: Array, target: Tensor, ignore_index: int | None 
 
 
 class _Picks:
-    """Which elements of x a loss of class indices is made of, and the share of each: one number, or one for each."""
+    """Which elements of x a loss of class indices is made of, and the share of each: one number, or one for each.
 
-    __slots__ = ("index", "share", "shape", "places")
+    `places` is where they are; None: everywhere. While targets are not known yet, all are picked, and the share of
+    those that are to be ignored is zero.
+    """
+
+    __slots__ = ("index", "share", "shape", "places", "kept")
 
     def __init__(self, a: Array, t: Array, weight: Array | None, ignore_index: int, reduction: str) -> None:
         kept = t != ignore_index
-        self.places = None if all_values(kept).all() else np.nonzero(kept)  # where they are; None: everywhere
+        self.kept = kept if unknown(t) else None
+        t = t if self.kept is None else np.where(kept, t, 0)
+        self.places = None if all_values(kept).all() else np.nonzero(kept)
         self.shape = t.shape if reduction == "none" else None
         index = [np.arange(n).reshape((-1,) + (1,) * (t.ndim - 1 - d)) for d, n in enumerate(t.shape)]
         index.insert(1, np.array(t, np.int64))
@@ -92,17 +98,19 @@ class _Picks:
 
     def _shares(self, dtype: Any, weight: Array | None, mean: bool) -> Any:
         count = self.index[1].size
-        if not count or weight is None and self.places is None:
+        if not count or weight is None and self.places is None and self.kept is None:
             return 1.0 if not mean else 1 / count if count else float("nan")
         if weight is None:
             each = np.ones(count, np.float32 if dtype.char in SHORT else dtype)
         else:
             each = pick(widened(weight), self.index[1:2])
+        each = each if self.kept is None else np.where(self.kept, each.reshape(self.kept.shape), 0)
         return silently(np.divide, each, each.sum()) if mean else each  # the weights may sum to zero
 
     def reduce(self, found: Array) -> Any:
         """The loss out of what the picked elements give."""
         alike = self.share.__class__ is float
+        found = found if self.kept is None else np.where(self.kept, found, 0)
         weighted = found if alike else found * self.share
         if self.shape is not None:
             return weighted if self.places is None else _filled(self.places, weighted, self.shape)
@@ -293,7 +301,12 @@ def _smoothed(x: Tensor, target: Tensor, weight: Tensor | None, ignore_index: in
     np.put_along_axis(shares, np.expand_dims(np.where(t == ignore_index, 0, t), 1), 1 - smoothing, 1)
     shares += smoothing / a.shape[1]
     shares *= each.reshape(1, -1, *(1,) * (a.ndim - 2)) * kept
-    scale = float(silently(np.divide, 1, widened(each)[t[kept[:, 0]]].sum())) if reduction == "mean" else 1.0
+    scale = 1.0
+    if reduction == "mean" and unknown(t):
+        counted = np.where(kept[:, 0], pick(widened(each), (np.where(t == ignore_index, 0, t),)), 0)
+        shares /= counted.sum().astype(a.dtype)
+    elif reduction == "mean":
+        scale = float(silently(np.divide, 1, widened(each)[t[kept[:, 0]]].sum()))
     found = cross_entropy_shares(x, make(shares), reduction != "none", scale)
     return reshape(found, shape) if reduction == "none" and found._array.shape != shape else found
 

@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import add_at, anywhere, extremes
+from ...arrays.kinds import add_at, anywhere, extremes, pick, unknown
 from ...base.errors import BadIndex, BadValue, DTypeError, ShapeError
 from ...base.operands import Array
 from ...core.codegen import primitive
@@ -61,16 +62,20 @@ def _moved(xp: Any, row: Any, plan: _Alignment, by: int) -> Any:
     return xp.join([gap, row[:, :max(count - by, 0)]] if by > 0 else [row[:, min(-by, count):], gap], 1)
 
 
-def _ways_here(xp: Any, e: Any, plan: _Alignment) -> list[Any]:
+def _stacked(xp: Any, rows: list[Any]) -> Any:
+    return xp.join([xp.unsqueeze(row, 0) for row in rows], 0)
+
+
+def _ways_here(xp: Any, e: Any, plan: _Alignment) -> Any:
     """For each step the log-probability of all ways that begin at the start and are in each state."""
     rows = [e[0] + xp.as_value(plan.start)]
     for t in range(1, e.shape[0]):
         stay_or_next = xp.logaddexp(rows[-1], _moved(xp, rows[-1], plan, 1))
         rows.append(e[t] + xp.logaddexp(stay_or_next, _moved(xp, rows[-1], plan, 2) + xp.as_value(plan.skip)))
-    return rows
+    return _stacked(xp, rows)
 
 
-def _ways_on(xp: Any, e: Any, plan: _Alignment) -> list[Any]:
+def _ways_on(xp: Any, e: Any, plan: _Alignment) -> Any:
     """For each step the log-probability of all ways from each state to an end, without the step itself."""
     rows: list[Any] = [xp.as_value(plan.never)]
     for t in reversed(range(e.shape[0])):
@@ -80,12 +85,11 @@ def _ways_on(xp: Any, e: Any, plan: _Alignment) -> list[Any]:
             stay_or_next = xp.logaddexp(row, _moved(xp, row, plan, -1))
             row = xp.logaddexp(stay_or_next, _moved(xp, row + xp.as_value(plan.skip), plan, -2))
         rows.append(xp.where(xp.as_value((plan.last == t)[:, None]), xp.as_value(plan.end), row))
-    return rows[:0:-1]
+    return _stacked(xp, rows[:0:-1])
 
 
-def _all_ways(xp: Any, rows: list[Any], plan: _Alignment) -> Any:
+def _all_ways(xp: Any, table: Any, plan: _Alignment) -> Any:
     """The log-probability of the targets, out of the rows at which each sample ends."""
-    table = xp.join([xp.unsqueeze(row, 0) for row in rows], 0)
     each = np.arange(len(plan.last))
     blank_last = xp.pick(table, (plan.last, each, 2 * plan.lengths))
     label_last = xp.pick(table, (plan.last, each, np.maximum(2 * plan.lengths - 1, 0)))
@@ -94,21 +98,21 @@ def _all_ways(xp: Any, rows: list[Any], plan: _Alignment) -> Any:
 
 
 def _ctc(a: Array, plan: _Alignment) -> Any:
-    loss = -_all_ways(RAW, _ways_here(RAW, a[plan.index], plan), plan)
-    loss[plan.steps == 0] = np.where(plan.lengths == 0, 0, np.inf)[plan.steps == 0]
-    loss[loss > -_NEVER / 2] = 0 if plan.zero_infinity else np.inf
-    return loss
+    kind = a.dtype.type
+    loss = -_all_ways(RAW, RAW.ways_here(pick(a, plan.index), plan), plan)
+    loss = np.where(plan.steps == 0, np.where(plan.lengths == 0, kind(0), kind(np.inf)), loss)
+    return np.where(loss > -_NEVER / 2, kind(0 if plan.zero_infinity else np.inf), loss)
 
 
 def _ctc_rule(xp: Any, g: Any, x: Any, plan: _Alignment) -> Any:
     """Each state's share in all ways, at each step, with its sign changed."""
     e = xp.pick(x, plan.index)
-    here, on = _ways_here(xp, e, plan), _ways_on(xp, e, plan)
+    here, on = xp.ways_here(e, plan), xp.ways_on(e, plan)
     whole = xp.reshape(_all_ways(xp, here, plan), (-1, 1))
     idle = (plan.steps == 0) | xp.is_impossible(whole, plan)
     infinite = 0.0 if plan.zero_infinity else np.where(plan.steps == 0, 0.0, np.nan)
     lost = np.where(idle, infinite, 1.0).astype(plan.never.dtype)
-    shares = xp.join([xp.unsqueeze(xp.exp(a + b - whole), 0) for a, b in zip(here, on)], 0)
+    shares = xp.exp(here + on - whole)
     return xp.gathered(x.shape, plan.index, shares * xp.reshape(-g * xp.as_value(lost), (-1, 1)))
 
 
@@ -128,6 +132,8 @@ def _is_impossible(whole: Any, plan: _Alignment) -> Any:
     return whole[:, 0] < _NEVER / 2
 
 
+for _xp in (RAW, RECORDED):
+    _xp.ways_here, _xp.ways_on = partial(_ways_here, _xp), partial(_ways_on, _xp)
 RAW.gathered, RECORDED.gathered = _gathered, _gathered_recorded
 RAW.is_impossible, RECORDED.is_impossible = _is_impossible, lambda whole, plan: _is_impossible(whole._array, plan)
 ctc_values = primitive("ctc_loss", _ctc, settings=("plan",), x=_ctc_rule)
@@ -155,7 +161,7 @@ def _labels(target: Tensor, lengths: Array, classes: int) -> Any:
         rows[np.arange(rows.shape[1]) < lengths[:, None]] = t
     else:
         padded = np.where(np.arange(t.shape[1]) < lengths[:, None], t, 0).astype(np.int64)
-        rows = padded[:, :int(lengths.max(initial=0))]
+        rows = padded if unknown(lengths) else padded[:, :int(lengths.max(initial=0))]
     least, most = extremes(rows) if rows.size else (0, -1)
     if least < 0 or most >= classes:
         wrong = least if least < 0 else most

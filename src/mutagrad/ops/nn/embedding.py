@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import anywhere, extremes, take_rows
+from ...arrays.kinds import add_at, anywhere, extremes, is_frozen, is_plain, pick, take_rows, unknown
 from ...arrays.numpy import silently
 from ...base.errors import BadArgument, BadIndex, BadIndexType, BadValue, DTypeError, NotSupported, ShapeError
 from ...base.modes import UNRECORDED, call_with, mode
@@ -19,10 +19,10 @@ from ...core.graph import window_of
 from ...core.index import positions
 from ...core.indexing import put, read
 from ...core.number import number, whole_number
-from ...core.op import Op
+from ...core.op import RECORDED, Op
 from ...core.storage import TensorBase as Tensor
 from ...core.write import new_node
-from ..shape.shape import reshape, tensor_argument, unsqueeze
+from ..shape.shape import narrow, reshape, tensor_argument, unsqueeze
 
 __all__ = ["embedding", "embedding_bag"]
 
@@ -44,10 +44,19 @@ def _share(index: Array, weight: Tensor, padding: int | None, by_frequency: bool
     """What part of its adjoint each row gets: none for padding, and equal parts of one where it was read repeatedly."""
     share = None
     if by_frequency:
-        share = 1 / np.bincount(index.reshape(-1), minlength=1)[index]
+        share = 1 / pick(_counted(index.reshape(-1), weight._array.shape[0]), (index,))
     if padding is not None:
         share = (index != padding) * (1.0 if share is None else share)
     return None if share is None else share.astype(weight._array.dtype)[..., None]
+
+
+def _counted(numbers: Array, count: int) -> Any:
+    """How often each number below `count` occurs."""
+    if is_plain(numbers):
+        return np.bincount(numbers, minlength=count)
+    found = np.zeros(count, np.int64)
+    np.add.at(found, (numbers,), np.ones(numbers.shape, np.int64))
+    return found
 
 
 def _numbers(name: str, input: Tensor, weight: Tensor) -> Any:
@@ -122,6 +131,9 @@ def _starts(bag: Array) -> Array:
 
 def _sum_bags(rows: Array, bag: Array, count: int) -> Any:
     out = np.zeros((count, *rows.shape[1:]), rows.dtype)
+    if is_frozen(rows):
+        add_at(out, (bag,), rows)
+        return out
     starts = _starts(bag)
     if starts.size:
         out[bag[starts]] = np.add.reduceat(rows, starts, 0)
@@ -130,6 +142,8 @@ def _sum_bags(rows: Array, bag: Array, count: int) -> Any:
 
 def _largest(rows: Tensor, bag: Array, count: int) -> Any:
     """The largest of each column of a bag, the first where several are; zero for empty bags."""
+    if is_frozen(rows._array):
+        return _largest_at_once(rows, bag, count)
     values, starts = rows._array, _starts(bag)
     out = make(np.zeros((count, values.shape[1]), values.dtype))
     if not starts.size:
@@ -138,6 +152,20 @@ def _largest(rows: Tensor, bag: Array, count: int) -> Any:
     numbers = np.where(values == top, np.arange(len(bag))[:, None], len(bag) - 1)
     chosen = read(rows, (np.minimum.reduceat(numbers, starts, 0), np.arange(values.shape[1])))
     return chosen if starts.size == count else put(out, (bag[starts],), chosen, "embedding_bag")
+
+
+def _largest_at_once(rows: Tensor, bag: Array, count: int) -> Any:
+    """The same without looking at where bags begin."""
+    values = rows._array
+    if not values.size:
+        return make(np.zeros((count, values.shape[1]), values.dtype))
+    shape = count, values.shape[1]
+    top, numbers = np.full(shape, -np.inf, values.dtype), np.full(shape, len(values))
+    np.maximum.at(top, (bag,), values)
+    mine = np.where(values == pick(top, (bag,)), np.arange(len(values))[:, None], len(values))
+    np.minimum.at(numbers, (bag,), mine)
+    chosen = read(rows, (np.minimum(numbers, len(values) - 1), np.arange(values.shape[1])))
+    return RECORDED.where(make(numbers < len(values)), chosen, 0.0)
 
 
 def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None,
@@ -162,16 +190,26 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     index = index.reshape(-1)
     if max_norm is not None:
         _limit_rows(weight, index, max_norm, norm_type)
+    if padding is not None and unknown(index):  # a bag beyond the last is for what is left out
+        bag, count = np.where(index == padding, count, bag), count + 1
+        found = embedding_bags(weight, index, bag, count, weights, mode, scale_grad_by_freq)
+        return narrow(found, 0, 0, count - 1)
     if padding is not None:
         counted = np.flatnonzero(index != padding)
         index, bag, weights = index[counted], bag[counted], None if weights is None else read(weights, (counted,))
-    rows = _rows(weight, index, _share(index, weight, None, scale_grad_by_freq))
+    return embedding_bags(weight, index, bag, count, weights, mode, scale_grad_by_freq)
+
+
+def embedding_bags(weight: Tensor, index: Array, bag: Array, count: int, weights: Any, mode: str,
+                   by_frequency: bool) -> Any:
+    """The sum, mean or largest of the rows in each bag, by the number of the bag that each is in."""
+    rows = _rows(weight, index, _share(index, weight, None, by_frequency))
     if mode == "max":
         return _largest(rows, bag, count)
     total = bag_sum(rows if weights is None else rows * unsqueeze(weights, 1), bag, count)
     if mode == "sum":
         return total
-    sizes = np.maximum(np.bincount(bag, minlength=count), 1).astype(rows._array.dtype)
+    sizes = np.maximum(_counted(bag, count), 1).astype(rows._array.dtype)
     return total / make(sizes[:, None])
 
 
@@ -207,7 +245,7 @@ def _bags(name: str, index: Array, offsets: Tensor | None, include_last_offset: 
     starts = offsets._array
     if starts.ndim != 1 or starts.dtype.kind not in "iu":
         raise BadValue(f"{name}: offsets must be a vector of integers", fix="offsets=mutagrad.tensor([0, 3])")
-    if starts.size and starts[0] != 0:
+    if anywhere(starts[:1] != 0):
         raise BadValue(f"{name}: offsets[0] must be 0, not {starts[0]}",
                        why="the first bag begins with the first number", fix="offsets - offsets[0]")
     if anywhere(starts > index.size) or anywhere(starts[1:] < starts[:-1]):
@@ -217,4 +255,4 @@ def _bags(name: str, index: Array, offsets: Tensor | None, include_last_offset: 
         raise BadValue(f"{name}: with include_last_offset there must be one offset at least, the end of the input",
                        fix="include_last_offset=False")
     starts = starts[:-1] if include_last_offset else starts
-    return np.repeat(np.arange(starts.size), np.diff(np.append(starts, index.size))), starts.size
+    return np.searchsorted(starts, np.arange(index.size), "right") - 1, starts.size

@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import extremes
+from ...arrays.kinds import extremes, is_spread, unknown
 from ...base.errors import BadValue, DTypeError, ShapeError, may_need_much
 from ...base.operands import Array
 from ...core.codegen import primitive
@@ -25,8 +25,13 @@ __all__ = ["bilinear", "linear", "one_hot"]
 # ------------------------------------------------------------------------------------------------------------- products
 
 def _rows(xp: Any, x: Any) -> Any:
-    """x as a matrix whose rows are its last dimension: one product of matrices instead of many."""
-    return xp.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1])) if len(x.shape) != 2 else x
+    """x as a matrix whose rows are its last dimension: one product of matrices instead of many.
+
+    Over a mesh it stays as it is: dimensions that become one cannot all be spread.
+    """
+    if len(x.shape) == 2 or xp is RAW and is_spread(x) and len(x.shape) > 2:
+        return x
+    return xp.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
 
 
 def _product(a: Array, w: Array) -> Any:
@@ -44,7 +49,16 @@ def _to_rows(xp: Any, g: Any, weight: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _to_weight(xp: Any, g: Any, x: Any) -> Any:
-    return xp.matmul(xp.transpose(_rows(xp, g), 0, 1), _rows(xp, x))
+    g, x = _rows(xp, g), _rows(xp, x)
+    if len(g.shape) == 2 == len(x.shape):
+        return xp.matmul(xp.transpose(g, 0, 1), x)
+    lead = tuple(range(len(g.shape) - 1))
+    return np.tensordot(g.reshape(*x.shape[:-1], -1), x, (lead, lead))
+
+
+def _to_bias(xp: Any, g: Any) -> Any:
+    g = _rows(xp, g)
+    return xp.sum(g, tuple(range(len(g.shape) - 1)), False)
 
 
 linear_values = primitive("linear", _product, inputs=("x", "weight"),
@@ -53,7 +67,7 @@ linear_values = primitive("linear", _product, inputs=("x", "weight"),
 linear_bias_values = primitive("linear_bias", _product_and_bias, inputs=("x", "weight", "bias"),
                                x=lambda xp, g, weight, x_shape: _to_rows(xp, g, weight, x_shape),
                                weight=lambda xp, g, x: _to_weight(xp, g, x),
-                               bias=lambda xp, g: xp.sum(_rows(xp, g), (0,), False))
+                               bias=lambda xp, g: _to_bias(xp, g))
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Any:
@@ -126,6 +140,8 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Any:
     num_classes = whole_number(num_classes, "one_hot", "num_classes")
     if not array.size and num_classes <= 0:
         raise BadValue("one_hot: no indices to count the classes of", fix="one_hot(x, num_classes=3)")
+    if num_classes == -1 and unknown(array):
+        raise array.level.refuse("one_hot: how many classes there are depends on values")  # type: ignore[attr-defined]
     bounds: tuple[Any, Any] = extremes(array) if array.size else (0, "")
     least, most = bounds
     if least < 0:

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import anywhere, extremes
+from ...arrays.kinds import anywhere, extremes, perhaps
 from ...arrays.numpy import silently
 from ...base.errors import BadArgument, BadValue, DTypeError, bad_choice, may_need_much
 from ...base.operands import Array
@@ -251,7 +251,7 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full
 def at_least(x: Tensor, low: float) -> Any:
     """x, raised to at least `low` without taking its gradient away."""
     array = x._array
-    if not anywhere(array < low):
+    if not perhaps(array < low):
         return x
     return add_values(x, make(silently(np.subtract, np.maximum(array, array.dtype.type(low)), array)))
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import extremes
+from ...arrays.kinds import add_at, extremes
 from ...base.errors import BadIndex, BadValue, DTypeError, ShapeError
 from ...core.dtypes import of_array
 from ...core.factory import make
@@ -96,9 +96,9 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: bool | N
     x, t = reshape(input, -1, classes), target._array.reshape(-1, classes)
     counts = np.logical_and.accumulate(t >= 0, 1)  # up to the first -1
     safe = np.where(counts, t, 0)
-    others = np.ones(t.shape, x._array.dtype)
-    others[np.nonzero(counts)[0], safe[counts]] = 0
-    pairs = make(counts[:, :, None] * others[:, None, :] / classes)
+    taken = np.zeros(t.shape, np.int64)
+    add_at(taken, (np.broadcast_to(np.arange(len(t))[:, None], t.shape), safe), counts.astype(np.int64))
+    pairs = make(counts[:, :, None] * (taken == 0)[:, None, :] / classes)
     over = relu(unsqueeze(x, 1) - unsqueeze(gather(x, 1, make(safe)), 2) + 1)
     loss = sum_dims(over * cast(pairs, x._array.dtype), (1, 2), False)
     return reduced(loss if input._array.ndim == 2 else reshape(loss, ()), reduction)

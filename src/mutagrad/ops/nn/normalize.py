@@ -97,7 +97,8 @@ RAW.constants, RECORDED.constants = lambda values, x: values, lambda values, x: 
 
 
 def _declare(name: str, forward: Callable[..., Array], reverse: Callable[..., Sequence[Any]]) -> Any:
-    """A normalisation: its rules are for recorded sweeps, and on raw arrays `reverse` serves all inputs in one pass."""
+    """A normalisation: its rules are for recorded sweeps; on raw arrays one pass, `layer_norm_reverse`, serves all."""
+    setattr(RAW, f"{name}_reverse", reverse)
     function = primitive(
         name, forward, settings=("plan", "moments"),
         x=lambda xp, g, x, weight, plan, moments: _grad_input(xp, g, x, weight, plan, moments),
@@ -112,7 +113,8 @@ def _declare(name: str, forward: Callable[..., Array], reverse: Callable[..., Se
         if xp is not RAW or s[slots[0]] is None:
             return rules(xp, g, s, i)
         x, weight, plan, moments, weight_shape, bias_shape = (s[slot] for slot in slots)
-        found = reverse(g, x, weight, plan, moments, tuple(k is not None for k in i[:3]))
+        one_pass = getattr(RAW, f"{name}_reverse")
+        found = one_pass(g, x, weight, plan, moments, tuple(k is not None for k in i[:3]))
         return tuple(None if f is None else f.reshape(shape).astype(g.dtype, copy=False)
                      for f, shape in zip(found, (x.shape, weight_shape, bias_shape)))
 

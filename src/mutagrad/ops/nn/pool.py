@@ -14,7 +14,7 @@ from ...core.codegen import primitive
 from ...core.dtypes import of_array
 from ...core.factory import make
 from ...core.number import number
-from ...core.op import RECORDED
+from ...core.op import RAW, RECORDED
 from ...core.storage import TensorBase as Tensor
 from ..math.elementwise import abs as abs_, neg, pow_values
 from ..random.draws import rand
@@ -108,6 +108,9 @@ def _largest(a: Array, w: Windows) -> tuple[Any, Any]:
     return best, where
 
 
+RAW.largest_in_windows = _largest
+
+
 def _largest_along(values: Array, where: Array, w: Windows, d: int, number: int) -> tuple[Any, Any]:
     """The same along one dimension; `number` is what a step along it adds to the number of a kernel element."""
     shift, step = w.shifts[d] // prod(w.padded[d + 1:]), w.steps[d] // prod(w.padded[d + 1:])
@@ -127,7 +130,7 @@ def _largest_along(values: Array, where: Array, w: Windows, d: int, number: int)
 
 
 @remembered(64)
-def _origins(size: Sizes, settings: tuple[Sizes, Sizes, Sizes, Sizes], out: Sizes) -> tuple[Any, Any]:
+def window_origins(size: Sizes, settings: tuple[Sizes, Sizes, Sizes, Sizes], out: Sizes) -> tuple[Any, Any]:
     """In the flat image: where each window begins, and how far from there each kernel element lies."""
     starts, distances = np.zeros(1, np.int64), np.zeros(1, np.int64)
     for n, k, s, p, d, o in zip(size, *settings, out):
@@ -138,7 +141,7 @@ def _origins(size: Sizes, settings: tuple[Sizes, Sizes, Sizes, Sizes], out: Size
 
 def _image_positions(where: Array, size: Sizes, settings: tuple[Sizes, Sizes, Sizes, Sizes]) -> Any:
     """Positions in the flat image of what was picked under the kernel elements `where`."""
-    starts, distances = _origins(size, settings, where.shape[2:])
+    starts, distances = window_origins(size, settings, where.shape[2:])
     return pick(distances, (where,)) + starts.reshape(where.shape[2:])
 
 
@@ -184,7 +187,7 @@ def _max_pool(name: str, n: int, input: Tensor, kernel_size: Ints, stride: Ints 
     if x._array.dtype.kind not in "fiV" and x._array.dtype != np.uint8:
         raise DTypeError(f"{name}: {x._array.dtype.name} numbers have no largest", fix="x.float()")
     w = _windows(name, x, settings, ceil_mode)
-    found, where = _largest(x._array, w)
+    found, where = RAW.largest_in_windows(x._array, w)
     values = _unbatched(max_pool_values(x, where, settings, None, found), input, n)
     if not indices:
         return values

@@ -204,10 +204,12 @@ def _with_memory(steps: Callable[..., tuple[Any, ...]], results: int) -> Callabl
 
 
 def _all_at_once(function: Any, reverse: Callable[..., tuple[Any, ...]]) -> Any:
-    """One pass serves all inputs."""
+    """One pass serves all inputs; on raw arrays it is `lstm_reverse` for "lstm"."""
+    name = f"{function.op.name}_reverse"
+    setattr(RAW, name, lambda *arguments: reverse(RAW, *arguments))
+
     def joint(xp: Any, g: Any, s: Any, i: Any) -> tuple[Any, ...]:
-        *values, plan, memory = s
-        found = reverse(xp, g, *values, plan, memory)
+        found = getattr(RAW, name)(g, *s) if xp is RAW else reverse(xp, g, *s)
         return tuple(None if wanted is None else f for f, wanted in zip(found, i))
 
     function.op.reverse = joint

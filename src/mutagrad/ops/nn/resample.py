@@ -2,12 +2,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import product
 from math import floor, isfinite, prod
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import anywhere, remembered
+from ...arrays.kinds import add_at, remembered, take_rows
 from ...arrays.numpy import silenced
 from ...base.errors import BadArgument, BadValue, DTypeError, NotSupported, ShapeError, may_need_much
 from ...base.modes import call_with
@@ -18,8 +17,7 @@ from ...core.number import number
 from ...core.storage import TensorBase as Tensor
 from ..linalg.products import matmul
 from ..math.elementwise import clamp_values
-from ..select.selecting import gather
-from ..shape.shape import reshape, select, tensor_argument, transpose, unsqueeze
+from ..shape.shape import reshape, select, stack, tensor_argument, transpose, unsqueeze
 
 FUNCTIONS = "affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d"
 
@@ -377,24 +375,71 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
     corners = bool(align_corners)
     pixels = [_pixels(select(positions, 2, len(sizes) - 1 - d), size, corners) for d, size in enumerate(sizes)]
     dims = [_neighbours(at, size, mode, padding_mode, corners) for at, size in zip(pixels, sizes)]
-    total = None
-    for corner in product(*dims):
-        term = _corner(flat, corner, sizes)
-        total = term if total is None else total + term
-    return reshape(total, n, c, *shape)
+    return reshape(read_corners(flat, *_corners(dims, sizes, flat)), n, c, *shape)
 
 
-def _corner(flat: Tensor, corner: tuple[tuple[Any, Any, Any], ...], sizes: Sequence[int]) -> Any:
-    """What one neighbour of every point contributes."""
-    place, exists, weight = np.zeros_like(corner[0][0]), np.ones_like(corner[0][1]), None
-    for (p, there, w), size in zip(corner, sizes):
-        place, exists = place * size + p, exists & there
-        weight = w if weight is None else weight if w is None else weight * w
-    index = np.broadcast_to(place[:, None], (flat._array.shape[0], flat._array.shape[1], place.shape[1]))
-    value = gather(flat, 2, make(np.ascontiguousarray(index)))
-    inside = _constant(exists[:, None], flat)
-    value = value * inside if anywhere(~exists) else value
-    return value if weight is None else value * unsqueeze(weight, 1)
+def _corners(dims: Sequence[Sequence[tuple[Any, Any, Any]]], sizes: Sequence[int], flat: Tensor) -> tuple[Any, Any]:
+    """The weights of all neighbours of every point, and their places in the flat image: (n, points, neighbours)."""
+    places: Any = None
+    weights: Any = None
+    for neighbours, size in zip(dims, sizes):
+        p, there, w = zip(*neighbours)
+        along, inside = np.stack(p, -1), np.stack(there, -1)
+        lead = along.shape[:2]
+        share = _constant(inside, flat) if w[0] is None else stack(w, -1) * _constant(inside, flat)
+        if places is None:
+            places, weights = along, share
+        else:
+            places = (places[..., None] * size + along[:, :, None]).reshape(*lead, places.shape[2] * along.shape[2])
+            weights = reshape(unsqueeze(weights, 3) * unsqueeze(share, 2), *lead, places.shape[2])
+    return weights, places
+
+
+# Sums over the neighbours of points, weighted. Each is the adjoint of the others by one of its inputs.
+
+def _numbers(shape: tuple[int, ...], places: Array, k: int) -> Any:
+    """The places of the k-th neighbours in an array of this shape, as a vector's."""
+    n, c, size = shape
+    return places[:, None, :, k] + (np.arange(n * c) * size).reshape(n, c, 1)
+
+
+def _read_corners(a: Array, w: Array, places: Array) -> Any:
+    """The sum over k of a[n, c, places[n, p, k]] * w[n, p, k]."""
+    flat = a.reshape(-1)
+    out = take_rows(flat, _numbers(a.shape, places, 0)) * w[:, None, :, 0]
+    for k in range(1, places.shape[2]):
+        out += take_rows(flat, _numbers(a.shape, places, k)) * w[:, None, :, k]
+    return out
+
+
+def _write_corners(g: Array, w: Array, places: Array, size: int) -> Any:
+    """g[n, c, p] * w[n, p, k] added up at places[n, p, k]."""
+    out = np.zeros((*g.shape[:2], size), g.dtype)
+    for k in range(places.shape[2]):
+        numbers = _numbers(out.shape, places, k)
+        add_at(out.reshape(-1), (numbers.reshape(-1),), (g * w[:, None, :, k]).reshape(-1))
+    return out
+
+
+def _weigh_corners(g: Array, a: Array, places: Array) -> Any:
+    """The sum over channels of g[n, c, p] * a[n, c, places[n, p, k]]."""
+    flat = a.reshape(-1)
+    return np.stack([np.add.reduce(g * take_rows(flat, _numbers(a.shape, places, k)), 1)
+                     for k in range(places.shape[2])], -1)
+
+
+read_corners = primitive(
+    "read_corners", _read_corners, settings=("places",), inputs=("x", "y"),
+    x=lambda xp, g, y, x_shape, places: xp.write_corners(g, y, places, x_shape[2]),
+    y=lambda xp, g, x, places: xp.weigh_corners(g, x, places))
+write_corners = primitive(
+    "write_corners", _write_corners, settings=("places", "size"), inputs=("x", "y"),
+    x=lambda xp, g, y, places: xp.read_corners(g, y, places),
+    y=lambda xp, g, x, places: xp.weigh_corners(x, g, places))
+weigh_corners = primitive(
+    "weigh_corners", _weigh_corners, settings=("places",), inputs=("x", "y"),
+    x=lambda xp, g, y, places: xp.read_corners(y, g, places),
+    y=lambda xp, g, x, y_shape, places: xp.write_corners(x, g, places, y_shape[2]))
 
 
 def _sampler(name: str, dimensions: tuple[int, ...]) -> Any:

@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Any
 
 from ...arrays import np
+from ...arrays.kinds import is_replayed
 from ...arrays.numpy import silently
-from ...base.device import CPU, check_device, device as Device
+from ...base.device import CPU, as_device, device as Device, place_named
 from ...base.errors import BadArgument, BadData, BadValue
 from ...base.modes import OTHER_KIND, mode
 from ...core.factory import make
@@ -32,14 +33,15 @@ class Generator:
     device = CPU
 
     def __init__(self, device: Device | str | None = "cpu") -> None:
-        check_device(device)
+        if device is not None and place_named(device) is not None:
+            self.device = as_device(device)  # for which numbers are drawn here, the same as for the CPU
         self._seed = FIRST_SEED
 
     @property
     def source(self) -> Any:
         """What draws: NumPy's generator, for whichever kind of array is on."""
         level = mode.now.kind if OTHER_KIND else None
-        return self._source if level is None else level.drawing(self._source)
+        return self._source if level is None else level.drawing(self._source, self)
 
     @cached_property
     def _source(self) -> Any:
@@ -48,6 +50,9 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         """The same numbers follow each time; a negative seed counts from 2^64 down."""
+        if is_replayed():
+            raise mode.now.kind.refuse("a generator is seeded, which happens only while the step is traced",
+                                       "mutagrad.manual_seed(0) before the step is called")
         wanted = _whole(seed)
         if not -2**63 <= wanted < 2**64:
             raise BadValue(f"manual_seed: {seed} is out of range",
@@ -65,12 +70,17 @@ class Generator:
 
     def get_state(self) -> Any:
         """The state as a tensor of bytes, for `set_state`."""
+        if is_replayed():  # a step that is traced draws in another way
+            return mode.now.kind.drawing(self._source, self).state()
         state = self._source.bit_generator.state["state"]
         numbers = (self._seed, state["state"], state["inc"], self._source.bit_generator.state["has_uint32"],
                    self._source.bit_generator.state["uinteger"])
         return make(np.frombuffer(b"".join(n.to_bytes(16, "little") for n in numbers), np.uint8).copy())
 
     def set_state(self, state: Any) -> Generator:
+        if is_replayed():
+            mode.now.kind.drawing(self._source, self).go_back(state)
+            return self
         if not hasattr(state, "_array") or state._array.dtype != np.uint8:
             raise BadArgument(f"set_state: a state is a tensor of bytes, not {type(state).__name__}",
                               fix="generator.set_state(generator.get_state())")

@@ -12,7 +12,7 @@ from typing import Any
 from ...arrays import np
 from ...arrays.kinds import anywhere, extremes
 from ...arrays.numpy import silently
-from ...base.device import check_device, device as Device
+from ...base.device import device as Device
 from ...base.errors import BadArgument, BadValue, DTypeError, ShapeError, may_need_much
 from ...base.layout import layout as Layout
 from ...base.operands import Array
@@ -25,6 +25,7 @@ from ...core.out_arg import write_out
 from ...core.size import sizes
 from ...core.storage import TensorBase as Tensor
 from ...core.write import check_writable
+from ..create.create import finish
 from ..shape.shape import broadcast_to, tensor_argument
 from .generator import Generator, source, uniform
 
@@ -172,7 +173,6 @@ def normal(mean: Tensor | float, std: Tensor | float = 1.0, size: Sequence[int] 
     >>> mg.normal(mg.zeros(2, 3), 0.1).shape, mg.normal(5.0, 2.0, (4,)).shape
     (mutagrad.Size([2, 3]), mutagrad.Size([4]))
     """
-    check_device(device)
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
         if size is None:
             return _out(_normal_of_tensors(mean, std, generator), out)
@@ -184,7 +184,7 @@ def normal(mean: Tensor | float, std: Tensor | float = 1.0, size: Sequence[int] 
     if to.category < FLOAT:
         raise DTypeError(f"normal: needs a floating point type, not {to.name}", fix="dtype=mutagrad.float32")
     drawn = silently(_scaled, _standard_normal(generator, sizes((size,)), to.is_complex), std, mean, to.array_type)
-    return _out(make(drawn).requires_grad_(requires_grad), out)
+    return _out(finish(drawn, requires_grad, device, "normal"), out)
 
 
 def _check_std(std: Any, name: str) -> None:

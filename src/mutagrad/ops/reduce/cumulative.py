@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...arrays import np, sums
-from ...arrays.kinds import anywhere
+from ...arrays.kinds import perhaps
 from ...base import return_types
 from ...base.errors import may_need_much
 from ...base.operands import Array
@@ -89,7 +89,7 @@ def _top_in_range(a: Array, dim: int) -> Array | None:
         return a
     top = np.maximum.reduce(a.real, dim, keepdims=True)
     most = np.log(np.finfo(a.dtype).max) / 2
-    return top if a.dtype.kind == "c" or not anywhere(top - np.minimum.reduce(a, dim, keepdims=True) >= most) else None
+    return top if a.dtype.kind == "c" or not perhaps(top - np.minimum.reduce(a, dim, keepdims=True) >= most) else None
 
 
 def _constant_top(x: Tensor, dim: int) -> Tensor | None:

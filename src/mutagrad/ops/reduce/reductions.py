@@ -6,7 +6,7 @@ from typing import Any
 
 from ...arrays import np, parallel as large, sums
 from ...arrays.bfloat16 import SHORT
-from ...arrays.kinds import anywhere
+from ...arrays.kinds import is_frozen, is_spread, perhaps
 from ...base import return_types
 from ...base.errors import BadArgument, BadIndex, DTypeError, NotSupported, may_need_much
 from ...base.operands import Array
@@ -65,7 +65,7 @@ std_dims = primitive("std", lambda a, dims, keepdim, correction: np.sqrt(_varian
 cumsum_dim = primitive("cumsum", lambda a, dim: sums.accumulate(np.add, a, dim), settings=("dim",),
                        x=lambda xp, g, dim: xp.flip(xp.cumsum(xp.flip(g, (dim,)), dim), (dim,)))
 cumprod_dim = primitive("cumprod", lambda a, dim: sums.accumulate(np.multiply, a, dim), settings=("dim",),
-                        x=lambda xp, g, x, out, dim: _cumprod_rule(xp, g, x, out, dim))
+                        x=lambda xp, g, x, out, dim: xp.cumprod_rule(g, x, out, dim))
 
 
 _add = np.add.reduce
@@ -86,7 +86,12 @@ def _wide_sum(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
 
 
 def _mean(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
-    """Beside values far from zero an error in their mean is large."""
+    """Beside values far from zero an error in their mean is large.
+
+    Over a mesh each device sums its part, and sums of one type, those of gradients too, are exchanged together.
+    """
+    if is_spread(a):
+        return _add(a, dims, a.dtype, None, keepdim) / a.dtype.type(count(a.shape, dims))
     return (_wide_sum(a, dims, keepdim) / count(a.shape, dims)).astype(a.dtype, copy=False)
 
 
@@ -100,7 +105,7 @@ def _product(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
     """
     dtype = a.dtype
     wide = np.float64 if a.shape and a.shape[-1] >= _MANY else dtype
-    if dims == (a.ndim - 1,) and a.size >= _MANY and dtype.kind == "f":
+    if dims == (a.ndim - 1,) and a.size >= _MANY and dtype.kind == "f" and not is_frozen(a):
         while (n := a.shape[-1]) >= 16:
             half = np.multiply(a[..., : n // 2], a[..., n // 2 : n // 2 * 2], dtype=wide)
             if n % 2:
@@ -110,7 +115,7 @@ def _product(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
 
 
 def _reduced(ufunc: Any, a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
-    if a.size < large.LARGE or (dim := one_dim(dims)) is None:
+    if a.size < large.LARGE or (dim := one_dim(dims)) is None or is_frozen(a):
         return ufunc.reduce(a, dims, keepdims=keepdim)
 
     def work(axis: int, part: Array, out: Array) -> None:
@@ -184,7 +189,9 @@ def _cumprod_rule(xp: Any, g: Any, x: Any, out: Any, dim: int) -> Any:
     return xp.join(columns, dim)
 
 
-RAW.has_zero, RECORDED.has_zero = lambda a: anywhere(a == 0), lambda x: anywhere(x._array == 0)
+RAW.cumprod_rule = lambda *arguments: _cumprod_rule(RAW, *arguments)
+RECORDED.cumprod_rule = lambda *arguments: _cumprod_rule(RECORDED, *arguments)
+RAW.has_zero, RECORDED.has_zero = lambda a: perhaps(a == 0), lambda x: perhaps(x._array == 0)
 RAW.join, RECORDED.join = lambda parts, dim: np.concatenate(parts, dim), lambda parts, dim: RECORDED.cat(parts, dim)
 
 

@@ -6,6 +6,7 @@ from math import prod as product
 from typing import Any
 
 from ...arrays import np, parallel as large, sums
+from ...arrays.kinds import is_frozen
 from ...base.operands import Array
 from ...core.op import RAW
 
@@ -15,7 +16,7 @@ SHORT = 48  # elements up to which rows are worked on column by column: NumPy st
 
 def is_large(xp: Any, x: Any) -> bool:
     """Return whether a rule meets an array that is worth working on row by row."""
-    return xp is RAW and x.size >= large.LARGE and x.dtype.char in "fd"
+    return xp is RAW and x.size >= large.LARGE and x.dtype.char in "fd" and not is_frozen(x)
 
 
 def one_dim(dims: tuple[int, ...]) -> int | None:

@@ -226,7 +226,7 @@ def _between(ordered: TensorBase, ranks: TensorBase, interpolation: str) -> Any:
     below = gather(ordered, -1, make(low.astype(np.int64)))
     if interpolation not in ("linear", "midpoint"):
         return below
-    weight = ranks - make(low) if interpolation == "linear" else make(np.full_like(r, 0.5))
+    weight = ranks - make(low) if interpolation == "linear" else make(np.full(r.shape, 0.5, r.dtype))
     return lerp(below, gather(ordered, -1, make(np.ceil(r).astype(np.int64))), weight)
 
 
@@ -306,7 +306,7 @@ def _covariance(x: TensorBase, frequency: TensorBase | None, importance: TensorB
         centred, degrees = x - (mean(x, 1, True) if n else 0), make(np.array(n - correction, x._array.real.dtype))
     else:
         weight = total(w)
-        if n and not weight._array:
+        if n and anywhere(weight._array == 0):
             raise BadValue("cov: the weights sum to zero, so that nothing is left to average",
                            fix="weights that are not all zero")
         centred = x - total(x * w, 1, True) / weight
@@ -316,7 +316,7 @@ def _covariance(x: TensorBase, frequency: TensorBase | None, importance: TensorB
             degrees = weight - correction
     other = centred if w is None else centred * w
     products = matmul(other, RECORDED.conj(centred).T)
-    degrees = degrees if degrees._array > 0 else make(np.zeros_like(degrees._array))
+    degrees = RECORDED.where(degrees > 0, degrees, 0.0)
     return squeeze(products / degrees)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...arrays import np
 from ...arrays.bfloat16 import widened
-from ...arrays.kinds import anywhere, extremes
+from ...arrays.kinds import add_at, anywhere, extremes, unknown
 from ...base import return_types
 from ...base.errors import BadArgument, BadData, BadIndex, BadValue, DTypeError, ShapeError, bad_choice, may_need_much
 from ...base.modes import mode
@@ -193,6 +193,8 @@ def bucketize(input: TensorBase | float, boundaries: TensorBase, *, out_int32: b
 def _limits(name: str, low: float, high: float, values: Array) -> tuple[float, float]:
     """The range that is counted: that of the values if none is given, and one wide around a single value."""
     if low == high and values.size:
+        if unknown(values):
+            return _apart(values.min(), values.max(), 1)
         low, high = float(values.min()), float(values.max())
     if low == high:
         low, high = low - 1, high + 1
@@ -203,6 +205,19 @@ def _limits(name: str, low: float, high: float, values: Array) -> tuple[float, f
     return low, high
 
 
+def _apart(low: Array, high: Array, margin: float) -> tuple[Any, Any]:
+    """Limits that are not known yet, so far apart around a single value."""
+    same = low == high
+    return np.where(same, low - low.dtype.type(margin), low), np.where(same, high + low.dtype.type(margin), high)
+
+
+def _counted(places: Array, weights: Array, count: int) -> Any:
+    """The sum of the weights at each place."""
+    found = np.zeros(count, weights.dtype)
+    add_at(found, (places,), weights)
+    return found
+
+
 @may_need_much
 def histc(input: TensorBase, bins: int = 100, min: float = 0, max: float = 0, *, out: TensorBase | None = None) -> Any:
     """Return how many elements fall into each of equally wide bins between min and max."""
@@ -211,6 +226,10 @@ def histc(input: TensorBase, bins: int = 100, min: float = 0, max: float = 0, *,
     if bins <= 0:
         raise BadValue(f"histc: bins={bins} must be positive", fix="bins=100")
     low, high = _limits("histc", min, max, array)
+    if unknown(array):
+        places = np.clip(((array - low) * bins / (high - low)).astype(np.int64), 0, bins - 1)
+        found = _counted(places, ((array >= low) & (array <= high)).astype(array.dtype), bins)
+        return write_out("histc", make(found), out)
     inside = array[(array >= low) & (array <= high)]
     places = np.minimum(((inside - low) * bins / (high - low)).astype(np.int64), bins - 1)
     return write_out("histc", make(np.bincount(places, minlength=bins).astype(array.dtype)), out)
@@ -234,6 +253,8 @@ def _edges(name: str, bins: TensorBase | int, column: Array, limits: Sequence[fl
     count = whole_number(bins, name, "bins")
     if count <= 0:
         raise BadValue(f"{name}: bins={count} must be positive", fix="bins=10")
+    if limits is None and unknown(column):
+        return _line(*_apart(column.min(), column.max(), 0.5), count)
     if limits is None:
         low, high = (float(column.min()), float(column.max())) if column.size else (0.0, 1.0)
         if low == high:
@@ -267,6 +288,9 @@ def _count(columns: list[Array], edges: list[Array], weight: TensorBase | None, 
         empty = make(np.zeros(int(np.prod(shape)), dtype))
         total = index_add(empty, 0, make(place[at]), read(reshape(weight, -1), (at,)))
         counted = reshape(total, *shape)
+    elif unknown(inside):
+        weights = np.ones(len(inside), dtype) if weight is None else weight._array.reshape(-1)
+        counted = make(_counted(place, weights * inside, int(np.prod(shape))).reshape(shape))
     else:
         weights = None if weight is None else weight._array.reshape(-1)[inside]
         counted = make(np.bincount(place[inside], weights, int(np.prod(shape))).astype(dtype).reshape(shape))

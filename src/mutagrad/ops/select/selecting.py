@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import add_at, anywhere, is_plain
+from ...arrays.kinds import add_at, anywhere, is_plain, unknown
 from ...base.errors import BadArgument, BadIndex, BadIndexType, NotSupported, ShapeError, bad_choice, may_need_much
 from ...base.operands import Array
 from ...core.codegen import primitive
@@ -417,6 +417,8 @@ def masked_select(input: TensorBase, mask: TensorBase, *, out: TensorBase | None
 
 def masked_scatter_(x: TensorBase, mask: TensorBase, source: TensorBase) -> Any:
     """Overwrite the elements where the mask holds with those of `source`, in order."""
+    if isinstance(mask, TensorBase) and unknown(mask._array):
+        return _scattered_by(x, mask, flatten(tensor_argument(source, "masked_scatter_")))
     lifted, where = _lifted(x), mask if x._array.ndim else _lifted(mask)
     target, index = _mask_index(lifted, where, "masked_scatter_")
     n = index[0].size
@@ -424,6 +426,15 @@ def masked_scatter_(x: TensorBase, mask: TensorBase, source: TensorBase) -> Any:
         raise ShapeError(f"masked_scatter_: the mask picks {n} elements, but the source has {source._array.size}",
                          fix="a source of at least as many")
     put(target, index, basic_view(flatten(source), (slice(n),)), "masked_scatter_")
+    return x
+
+
+def _scattered_by(x: TensorBase, mask: TensorBase, source: TensorBase) -> Any:
+    """The same for a mask that is not known yet: each place has its number among those where the mask holds."""
+    if source._array.size:
+        numbers = np.cumsum(np.broadcast_to(mask._array, x._array.shape).reshape(-1)) - 1
+        picked = read(source, (np.clip(numbers, 0, source._array.size - 1),))
+        put_where(x, mask, reshape(picked, *x._array.shape), "masked_scatter_")
     return x
 
 

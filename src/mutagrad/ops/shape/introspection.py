@@ -7,6 +7,7 @@ from typing import Any
 
 from ...base.device import device
 from ...base.errors import BadValue, NoDevice
+from ...base.sockets import socket
 from ...core.dtypes import of_array
 from ...core.factory import whole_memory
 from ...core.storage import TensorBase, memory_of
@@ -87,8 +88,8 @@ _base = property(_owner)
 
 def get_device(input: TensorBase) -> int:
     """Return the number of the device, -1 for the CPU."""
-    tensor_argument(input, "get_device")
-    return -1
+    index: int | None = tensor_argument(input, "get_device").device.index
+    return -1 if index is None else index
 
 
 def is_pinned(x: TensorBase, device: device | str | None = None) -> bool:
@@ -97,7 +98,9 @@ def is_pinned(x: TensorBase, device: device | str | None = None) -> bool:
 
 
 def pin_memory(x: TensorBase, device: device | str | None = None) -> Any:
-    """Raise: memory is kept in place for copies to a GPU, and there is none."""
+    """Return the tensor itself: copies to a GPU need no memory of their own. Without a GPU, raise as PyTorch does."""
+    if socket("devices").available("cuda"):
+        return x
     raise NoDevice("pin_memory: there is no GPU to copy to", why="computation is on the CPU",
                    fix="leave pin_memory() out where cuda.is_available() is False")
 

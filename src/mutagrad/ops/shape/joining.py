@@ -10,7 +10,7 @@ from typing import Any
 
 from ...arrays import np
 from ...arrays.kinds import extremes
-from ...base.device import check_device, device
+from ...base.device import device
 from ...base.errors import (
     BadArgument,
     BadData,
@@ -446,14 +446,13 @@ def empty_strided(size: Sequence[int], stride: Sequence[int], *, dtype: dtype | 
                   requires_grad: bool = False) -> Any:
     """Return a tensor of whatever the memory held, with these strides."""
     check_layout("empty_strided", layout, pin_memory)
-    check_device(device)
     to = as_dtype(dtype) if dtype is not None else get_default_dtype()
     shape, steps = sizes((size,)), sizes((stride,))
     if len(shape) != len(steps) or min((*shape, *steps), default=0) < 0:
         raise ShapeError(f"empty_strided: size {shape} and stride {steps} do not make a window",
                          fix="sizes and strides of 0 or more, one for each dimension")
     room = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, steps))
-    memory = make(np.empty(room, to.array_type))
+    memory = finish(np.empty(room, to.array_type), False, device)
     return view(memory, shape, tuple(s * to.itemsize for s in steps), 0).requires_grad_(requires_grad)
 
 
@@ -477,6 +476,7 @@ def new_empty_strided(x: TensorBase, size: Sequence[int], stride: Sequence[int],
                       requires_grad: bool = False) -> Any:
     """Return `empty_strided` of the type of x."""
     dtype = of_array(x._array.dtype) if dtype is None else dtype
+    device = x.device if device is None else device
     return empty_strided(size, stride, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
                          requires_grad=requires_grad)
 
