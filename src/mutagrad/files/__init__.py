@@ -23,7 +23,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from typing import IO, Any, TypeAlias
 
-from ..base.device import device
+from ..base.device import device, place_named
 from ..base.errors import BadArgument, BadFile, BadTarget, BadValue, NoDevice, NotSupported
 from .archive import Run, Source, read_archive
 from .header import NoPlainData, Packer, Unpacker
@@ -147,13 +147,12 @@ def get_unsafe_globals_in_checkpoint(f: FILE_LIKE) -> list[str]:
     return found
 
 
-def _load(source: Source, arrival: Callable[[Any, str], None], run: Run, trusted: bool) -> Any:
+def _load(source: Source, arrival: Callable[[Any, str], Any], run: Run, trusted: bool) -> Any:
     head = source.bytes_at(0, min(source.size, 16)).tobytes()
     if head[:2] == b"PK":
         return read_archive(source, arrival, run, trusted)
     if head[8:9] == b"{":
-        arrival(None, "cpu")
-        return _read_safetensors(source)
+        return _read_safetensors(source, arrival)
     if head[:1] == b"\x80":
         return read_old_archive(source, arrival, run, trusted)
     raise BadFile("load: this is neither a safetensors file nor one that torch.save wrote "
@@ -161,12 +160,13 @@ def _load(source: Source, arrival: Callable[[Any, str], None], run: Run, trusted
                   fix="mutagrad.save(x, path) and torch.save(x, path) write files that can be loaded")
 
 
-def _arrival(map_location: MAP_LOCATION) -> Callable[[Any, str], None]:
-    """Raise unless what was at a place is to come to the CPU; as in PyTorch, it is given a place, dict or function."""
+def _arrival(map_location: MAP_LOCATION) -> Callable[[Any, str], Any]:
+    """Return a function that tells where to what was at a place is to come: None for the CPU. It raises if that is not
+    there. As in PyTorch, `map_location` is a place, a dict or a function."""
     if isinstance(map_location, str):
         map_location = device(map_location)
 
-    def check(storage: Any, location: str) -> None:
+    def find(storage: Any, location: str) -> Any:
         place: Any = location
         if isinstance(map_location, dict):
             place = map_location.get(location, location)
@@ -178,19 +178,23 @@ def _arrival(map_location: MAP_LOCATION) -> Callable[[Any, str], None]:
             place = location if moved is None else moved if isinstance(moved, (str, device)) else "cpu"
         elif map_location is not None:
             place = map_location
-        kind = device(place).type
-        if kind != "cpu":
-            raise NoDevice(f"load: Attempting to deserialize object on a {kind.upper()} device: "
+        try:
+            if device(place).type != "meta":
+                return place_named(place)
+            raise NoDevice("meta")
+        except NoDevice:
+            raise NoDevice(f"load: Attempting to deserialize object on a {device(place).type.upper()} device: "
                            f"it was on {location}, and should come to {place}",
-                           why="this build computes on the CPU only", fix="mutagrad.load(f, map_location='cpu')")
+                           why="there is no such device", fix="mutagrad.load(f, map_location='cpu')") from None
 
-    return check
+    return find
 
 
-def _read_safetensors(source: Source) -> Any:
+def _read_safetensors(source: Source, arrival: Callable[[Any, str], Any]) -> Any:
+    arrival(None, "cpu")
     with damage("safetensors file"):
         header = Header(source)
         source.end = header.end
         text = header.metadata.get("mutagrad", "").encode("utf-8", "surrogatepass")
         description = parsed(text) if text else {"dict": [[name, {"tensor": name}] for name in header.entries]}
-        return Unpacker(header.array, len(text)).unpack(description)
+        return Unpacker(header.array, len(text), arrival).unpack(description)

@@ -110,7 +110,7 @@ class _Archive:
                    f"and has {info.file_size} bytes")
         if name not in self.cells:
             self.cells[name] = Cell(element, count, lambda d: self._array(info, d))
-            self.at(self.cells[name], location)
+            self.cells[name].place = self.at(self.cells[name], location)
         elif self.cells[name].kind is not element and element is not None:
             refuse(f"the storage {name[:80]!r} is of two types")
         return self.cells[name]

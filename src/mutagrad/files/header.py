@@ -11,10 +11,12 @@ import math
 from argparse import Namespace
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any
 
 from ..arrays import np
+from ..arrays.kinds import moved
 from ..base.device import device
 from ..base.operands import Array
 from ..core import dtypes
@@ -109,6 +111,8 @@ class Packer:
                 node["requires_grad"] = True
             if isinstance(tensor, Parameter):
                 node["parameter"] = True
+            if not tensor.is_cpu:
+                node["device"] = str(tensor.device)
             self._tensors.append((self._name(".".join(keys) or "tensor"), tensor, node))
             self._nodes[id(tensor)] = node
         return self._nodes[id(tensor)]
@@ -194,8 +198,8 @@ PARTS: dict[type, Callable[[Any], Any]] = {
 class Unpacker:
     """Puts a structure together again from its description, a text of this length, and arrays by name."""
 
-    def __init__(self, arrays: Callable[[Any], Array], length: int) -> None:
-        self._array = arrays
+    def __init__(self, arrays: Callable[[Any], Array], length: int, arrival: Callable[[Any, str], Any]) -> None:
+        self._array, self._arrival = arrays, cache(partial(arrival, None))
         self._storages: dict[str, Storage] = {}
         self._tensors: dict[str, Tensor] = {}
         self._classes: dict[tuple[str, ...], Any] = {}
@@ -238,7 +242,9 @@ class Unpacker:
     def _window(self, node: dict[str, Any], requires_grad: bool) -> Tensor:
         name = node["tensor"]
         if type(name) is not str or name not in self._storages:
-            self._storages[name] = _storage(self._array(name), node.get("of") == "complex128")
+            made = _storage(self._array(name), node.get("of") == "complex128")
+            made.buffer = moved(made.buffer, self._arrival(_text(node.get("device", "cpu"))))
+            self._storages[name] = made
         storage = self._storages[name]
         if "size" in node:
             place = node.get("offset"), node["size"], node.get("stride")

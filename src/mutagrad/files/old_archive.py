@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..arrays import np
-from ..base.errors import BadFile
+from ..base.errors import BadFile, NotSupported
 from ..base.operands import Array
 from ..core import dtypes
 from .archive import KIND, Run, Source, as_elements, fill, storage_key
@@ -83,7 +83,10 @@ class _OldArchive:
                 refuse(f"its storages are larger than the file of {self.source.size} bytes")
             memory = np.zeros(length, np.uint8)
             self.cells[name] = Cell(element, count, lambda kind: as_elements(memory, kind, False)), memory
-            self.at(self.cells[name][0], location)
+            if self.at(self.cells[name][0], location) is not None:
+                raise NotSupported(f"load: a file of PyTorch's old form comes to the CPU, not to {location}",
+                                   why="its tensors are made before their elements are read",
+                                   fix="mutagrad.load(f, map_location='cpu'), then x.to(device)")
         cell = self.cells[name][0]
         if element not in (None, cell.kind) or cell.count != count:
             refuse(f"the storage {name[:80]!r} is of two types or sizes")

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 from ..arrays import np
+from ..arrays.kinds import moved
 from ..base.device import device
 from ..base.errors import BadArgument, BadFile, BadValue
 from ..base.layout import layout, strided
@@ -163,6 +164,7 @@ class Cell(TypedStorage):
 
     def __init__(self, kind: dtypes.dtype | None, count: int, read: Callable[[dtypes.dtype], Array]) -> None:
         self.kind, self.count, self._read = kind, count, read
+        self.place: Any = None  # the device that it comes to
         self._storage: Storage | None = None
         self._marked: dict[tuple[bool, bool], Storage] = {}
 
@@ -182,7 +184,7 @@ class Cell(TypedStorage):
     def storage(self, kind: dtypes.dtype | None) -> Storage:
         wanted = kind or self.kind or refuse("a tensor has no element type")
         if self._storage is None:
-            self._storage, self.kind = new_storage(self._read(wanted)), wanted
+            self._storage, self.kind = new_storage(moved(self._read(wanted), self.place)), wanted
         if wanted is not self.kind:
             refuse(f"the same memory is of {self.kind} and of {wanted}")
         return self._storage

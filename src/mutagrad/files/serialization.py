@@ -6,7 +6,7 @@ from enum import Enum
 from types import ModuleType
 from typing import Any
 
-from ..base.device import device
+from ..base.device import device, place_named
 from ..base.errors import BadArgument, BadValue, NoDevice
 from . import FILE_LIKE, MAP_LOCATION, get_unsafe_globals_in_checkpoint, load, save
 from .archive import BYTE_ORDER
@@ -25,11 +25,12 @@ class SourceChangeWarning(Warning):
 
 
 def default_restore_location(storage: Any, location: str) -> Any:
-    """Return the storage, which is where it belongs if that is the CPU; for use in a `map_location` function."""
-    if device(location).type != "cpu":
-        raise NoDevice(f"default_restore_location: {location} is not there", why="this build computes on the CPU only",
-                       fix="map_location='cpu'")
-    return storage
+    """Return the storage, or the place that it belongs to if that is no CPU; for use in a `map_location` function."""
+    try:
+        return storage if place_named(location) is None else device(location)
+    except NoDevice:
+        raise NoDevice(f"default_restore_location: {location} is not there", why="there is no such device",
+                       fix="map_location='cpu'") from None
 
 
 class LoadEndianness(Enum):

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+from ..arrays.kinds import device_of, moved
+from ..base.device import known
 from ..base.errors import BadFile, CannotPickle
 from ..base.torch_paths import our_path
 from ..core.dtypes import of_array
@@ -48,7 +50,7 @@ def _write(program: bytes, storages: list[tuple[str, Storage]], sink: Sink) -> N
         _add(archive, "byteorder", [b"little"])
         _add(archive, "version", [b"3\n"])
         for key, storage in storages:
-            _add(archive, f"data/{key}", pieces(storage.buffer), storage.buffer.nbytes)
+            _add(archive, f"data/{key}", pieces(moved(storage.buffer, None)), storage.buffer.nbytes)
 
 
 def _add(archive: zipfile.ZipFile, name: str, content: Iterable[bytes | memoryview], size: int = 0) -> None:
@@ -69,7 +71,9 @@ class _Writer:
         if not isinstance(value, Storage):
             return None
         key, _ = self.storages.setdefault(id(value), (str(len(self.storages)), value))
-        return "storage", of_array(value.buffer.dtype), key, "cpu", value.buffer.size
+        place = device_of(value.buffer)
+        location = "cpu" if place is None else str(known(*place.name))
+        return "storage", of_array(value.buffer.dtype), key, location, value.buffer.size
 
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, Tensor) and type(value).__reduce_ex__ is Tensor.__reduce_ex__:

@@ -238,7 +238,8 @@ def _rows(traced: _Traced, out: Any, chunk_size: int | None) -> list[Any]:
     flat, n = reshape(out, -1), out.numel()
     if not n:
         return [x.new_zeros((*out.shape, *x.shape)) for x in traced.leaves]
-    rows = vmap(lambda seed: tuple(traced.derivatives([flat], [seed])), chunk_size=chunk_size)(eye(n, dtype=out.dtype))
+    seeds = eye(n, dtype=out.dtype, device=out.device)
+    rows = vmap(lambda seed: tuple(traced.derivatives([flat], [seed])), chunk_size=chunk_size)(seeds)
     return [reshape(found, *out.shape, *x.shape) for found, x in zip(rows, traced.leaves)]
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from ..arrays.batched import Slices, Turns
 from ..arrays.batched_rules import begin
-from ..arrays.kinds import Level, living_levels
+from ..arrays.kinds import Level, device_of, living_levels, others
 from ..base.errors import BadData, BadValue
 from ..base.modes import call_with, mode
 from ..base.operands import Array
@@ -77,6 +77,17 @@ class _Call(NamedTuple):
         return int(sizes.pop())
 
     def run(self, size: int) -> Any:
+        """Return the results, where what the function makes anew is on the device of its arguments."""
+        place, kind = self.place() if others() else None, mode.now.kind
+        if place is None or kind is not None and (kind is place or not kind.on_device):
+            return self.run_there(size)
+        return call_with({"kind": place}, self.run_there, size)
+
+    def place(self) -> Any:
+        places = (device_of(x._array) for x in self.leaves if isinstance(x, Tensor))
+        return next((place for place in places if place is not None), None)
+
+    def run_there(self, size: int) -> Any:
         found = self.at_once(size) if size > 1 else None
         return self.one_by_one(size) if found is None else found[0]
 
@@ -174,8 +185,8 @@ class Loop(Level):
     def adopt(self, array: Array) -> Array:
         return array if self.outer is None else self.outer.adopt(array)
 
-    def drawing(self, source: Any) -> Any:
-        source = source if self.outer is None else self.outer.drawing(source)
+    def drawing(self, source: Any, owner: Any) -> Any:
+        source = source if self.outer is None else self.outer.drawing(source, owner)
         self.turns.begin(source)
         return source
 

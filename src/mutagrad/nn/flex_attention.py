@@ -50,10 +50,10 @@ class BlockMask:
         return self
 
 
-def _places(samples: int, heads: int, queries: int, keys: int) -> tuple[Tensor, ...]:
+def _places(*sizes: int, device: DeviceLike | None) -> tuple[Tensor, ...]:
     """The four indices of every score, in shapes that broadcast to that of the scores."""
-    sizes = (samples, heads, queries, keys)
-    return tuple(arange(size).reshape([-1 if i == dim else 1 for i in range(4)]) for dim, size in enumerate(sizes))
+    return tuple(arange(size, device=device).reshape([-1 if i == dim else 1 for i in range(4)])
+                 for dim, size in enumerate(sizes))
 
 
 def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Any:
@@ -88,7 +88,7 @@ def create_mask(mod_fn: Callable[..., Any], B: int | None, H: int | None, Q_LEN:
     """Return the mask of a function of four indices, or what one of a score and four indices makes of zero scores."""
     shape = (B or 1, H or 1, Q_LEN, KV_LEN)
     scores = (zeros(shape, device=device),) if len(signature(mod_fn).parameters) == 5 else ()
-    return mod_fn(*scores, *_places(*shape)).expand(shape).clone()
+    return mod_fn(*scores, *_places(*shape, device=device)).expand(shape).clone()
 
 
 def create_block_mask(mask_mod: Callable[..., Any], B: int | None, H: int | None, Q_LEN: int, KV_LEN: int,
@@ -110,7 +110,7 @@ def _masked(scores: Tensor, mask: BlockMask) -> Any:
         raise ShapeError(f"flex_attention: the block mask is for {mask.shape}, and the scores are {tuple(expected)}",
                          why="batch, heads, queries, keys",
                          fix=f"create_block_mask(mask_mod, None, None, {expected[2]}, {expected[3]})")
-    return scores.masked_fill(~mask.mask_mod(*_places(*expected)), -math.inf)
+    return scores.masked_fill(~mask.mask_mod(*_places(*expected, device=scores.device)), -math.inf)
 
 
 def _grouped(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> tuple[Tensor, Tensor]:
@@ -136,7 +136,7 @@ def flex_attention(query: Tensor, key: Tensor, value: Tensor, score_mod: Callabl
     key, value = _grouped(query, key, value, enable_gqa)
     scores = query @ key.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
     if score_mod is not None:
-        scores = score_mod(scores, *_places(*scores.shape))
+        scores = score_mod(scores, *_places(*scores.shape, device=scores.device))
     if block_mask is not None:
         scores = _masked(scores, block_mask)
     blind = (scores == -math.inf).all(-1, keepdim=True)

@@ -32,13 +32,13 @@ def _gradients(convolution: Callable[..., Any]) -> tuple[Gradient, Gradient]:
     def of_input(input_size: Sequence[int], weight: Tensor, grad_output: Tensor, stride: _size_any_t = 1,
                  padding: _size_any_t = 0, dilation: _size_any_t = 1, groups: int = 1) -> Any:
         """Return the gradient of a convolution with respect to an input of this size."""
-        x = zeros(tuple(input_size), dtype=grad_output.dtype, requires_grad=True)
+        x = zeros(tuple(input_size), dtype=grad_output.dtype, device=grad_output.device, requires_grad=True)
         return differentiated(x, weight, x, grad_output, (stride, padding, dilation, groups))
 
     def of_weight(input: Tensor, weight_size: Sequence[int], grad_output: Tensor, stride: _size_any_t = 1,
                   padding: _size_any_t = 0, dilation: _size_any_t = 1, groups: int = 1) -> Any:
         """Return the gradient of a convolution with respect to a weight of this size."""
-        weight = zeros(tuple(weight_size), dtype=grad_output.dtype, requires_grad=True)
+        weight = zeros(tuple(weight_size), dtype=grad_output.dtype, device=grad_output.device, requires_grad=True)
         return differentiated(input, weight, weight, grad_output, (stride, padding, dilation, groups))
 
     return of_input, of_weight

@@ -12,6 +12,9 @@ from ..base.errors import BadValue
 from ..ops.create.create import zeros
 from ..tensors.tensor import Tensor
 
+# Changed whenever an attribute, a parameter or a hook of any module is set: a compiled step looks at its modules then.
+CHANGES = [0]
+
 
 class Handle:
     """Takes a hook away again: `handle.remove()`, or the end of a `with` block."""
@@ -25,6 +28,7 @@ class Handle:
         self.extra_dict_ref: tuple[Callable[[], Any], ...] = tuple(map(ref, others))
 
     def remove(self) -> None:
+        CHANGES[0] += 1
         for table in (self.hooks_dict_ref, *self.extra_dict_ref):
             found = table()
             if found is not None:
@@ -50,6 +54,7 @@ class Handle:
 def put(table: OrderedDict[int, Any], hook: Callable[..., Any], prepend: bool = False,
         marks: Sequence[OrderedDict[int, Any]] = ()) -> Handle:
     """Enters a hook into its table, last or first, and its number into those that mark something about it."""
+    CHANGES[0] += 1
     handle = Handle(table, *marks)
     table[handle.id] = hook
     if prepend:

@@ -11,11 +11,12 @@ from ..autograd import no_grad
 from ..base.device import device as Device
 from ..base.errors import BadArgument, BadValue, NoDevice, NotSupported
 from ..base.modes import keeps_modes
+from ..base.sockets import socket
 from ..core.dtypes import as_dtype, bfloat16, dtype as element_type, dtype_of_class, float16, float32, float64
 from ..ops.create.create import empty_like
 from ..tensors.tensor import Tensor
 from . import future as conversion
-from .hooks import BackwardHooks, Handle, put
+from .hooks import CHANGES, BackwardHooks, Handle, put
 from .parameter import Buffer, Parameter, is_lazy
 from .state import IncompatibleKeys, Stateful
 
@@ -144,6 +145,7 @@ class Module(Stateful):
 
     def __setattr__(self, name: str, value: Any) -> None:
         own = self.__dict__
+        CHANGES[0] += 1
         if isinstance(value, Parameter):
             self._forget(name, "_parameters")
             self.register_parameter(name, value)
@@ -174,6 +176,7 @@ class Module(Stateful):
             super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
+        CHANGES[0] += 1
         for table in _TABLES:
             if name in self.__dict__[table]:
                 del self.__dict__[table][name]
@@ -208,6 +211,7 @@ class Module(Stateful):
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         self._check_name(name, "parameter", "_parameters")
+        CHANGES[0] += 1
         if param is not None and not isinstance(param, Parameter):
             raise BadArgument(f"cannot assign {type(param).__name__} as parameter {name!r}",
                               fix="nn.Parameter(tensor), or None")
@@ -220,6 +224,7 @@ class Module(Stateful):
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Registers a tensor that belongs to the state but is not trained."""
         self._check_name(name, "buffer", "_buffers")
+        CHANGES[0] += 1
         if tensor is not None and not isinstance(tensor, Tensor):
             raise BadArgument(f"cannot assign {type(tensor).__name__} as buffer {name!r}", fix="a tensor, or None")
         self._buffers[name] = _registered(_global_buffer_registration_hooks, self, name, tensor)
@@ -227,6 +232,7 @@ class Module(Stateful):
 
     def add_module(self, name: str, module: Module | None) -> None:
         self._check_name(name, "module", "_modules")
+        CHANGES[0] += 1
         if module is not None and not isinstance(module, Module):
             raise BadArgument(f"{type(module).__name__} is not a Module")
         self._modules[name] = _registered(_global_module_registration_hooks, self, name, module)
@@ -379,7 +385,7 @@ class Module(Stateful):
 
     def to(self: M, *targets: Any, device: DeviceLike | int | None = None, dtype: element_type | None = None,
            non_blocking: bool = False, memory_format: Any = None) -> M:
-        """Converts parameters and buffers of a floating point type to another; the device can only be the CPU.
+        """Converts parameters and buffers of a floating point type to another, and moves all to a device.
 
         `memory_format` is for tensors of images and volumes; the others stay as they are.
         """
@@ -408,10 +414,12 @@ class Module(Stateful):
         return self._apply(lambda t: t.to(dtype_of_class(dst_type)))
 
     def cpu(self: M) -> M:
-        return self
+        return self._apply(lambda t: t.cpu())
 
     def cuda(self: M, device: DeviceLike | int | None = None) -> M:
-        raise NoDevice("cuda: this build computes on the CPU only", fix="model.cpu(), or leave the device out")
+        if not socket("devices").available("cuda"):
+            raise NoDevice("cuda: this build computes on the CPU only", fix="model.cpu(), or leave the device out")
+        return self._apply(lambda t: t.cuda(device))
 
     def to_empty(self: M, *, device: DeviceLike | None, recurse: bool = True) -> M:
         """Makes new parameters and buffers of the same shapes, on a device, that are still to be filled."""
@@ -422,7 +430,9 @@ class Module(Stateful):
                            fix="threads share memory by themselves")
 
     def compile(self, *arguments: Any, **settings: Any) -> None:
-        """Does nothing: there is no compiler."""
+        """Has the forward, and with it the backward, run as a compiled program from now on."""
+        compile: Any = socket("top").compile
+        self.__dict__["forward"] = compile(self.forward, *arguments, **settings)
 
     # ---------------------------------------------------------------------------------------------------------- calling
 

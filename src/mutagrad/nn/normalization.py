@@ -5,8 +5,10 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ..arrays.kinds import is_spread
 from ..base.errors import BadValue, NotSupported
 from ..core.dtypes import dtype, int64
+from ..distributed import get_world_size, is_initialized
 from ..ops.create.create import ones, tensor, zeros
 from ..tensors.tensor import Tensor
 from . import functional as F, init
@@ -136,7 +138,7 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalization over all processes; there is one here, so that its statistics are those of the batch."""
+    """Batch normalization over a group of one process; over a mesh of devices, every one is that of the whole batch."""
 
     ranks = 2, 3, 4, 5
 
@@ -147,6 +149,13 @@ class SyncBatchNorm(_BatchNorm):
             raise NotSupported("SyncBatchNorm: there is one process only, and no groups of them",
                                fix="process_group=None")
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        if self.training and is_initialized() and get_world_size() > 1 and not is_spread(input._array):
+            raise NotSupported(f"SyncBatchNorm: there are {get_world_size()} processes",
+                               why="statistics are not exchanged between them in eager mode",
+                               fix="distribute_module(model, mesh) over a mesh of all processes")
+        return super().forward(input)
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:

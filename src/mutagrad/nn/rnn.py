@@ -150,7 +150,7 @@ class RNNBase(Module):
         of_state, of_cell = (count, batch, self.proj_size or self.hidden_size), (count, batch, self.hidden_size)
         shapes = [of_state, of_cell][:KINDS[self.mode].states]
         if states is None:
-            return tuple(zeros(shape, dtype=input.dtype) for shape in shapes)
+            return tuple(zeros(shape, dtype=input.dtype, device=input.device) for shape in shapes)
         for state, shape, what in zip(states, shapes, ("state", "cell state")):
             if tuple(state.shape) != shape:
                 raise ShapeError(f"{self._get_name()}: the {what} has shape {tuple(state.shape)}, expected {shape}",
@@ -268,7 +268,7 @@ class RNNCellBase(Module):
                            fix="(batch, input_size)")
         given: Any = hx if self.states == 2 else (hx,)
         if hx is None:
-            state = zeros((*input.shape[:-1], self.hidden_size), dtype=input.dtype)
+            state = zeros((*input.shape[:-1], self.hidden_size), dtype=input.dtype, device=input.device)
             given = (state,) * self.states
         for s in given:
             if tensor_argument(s, name)._array.ndim not in (1, 2):

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, SupportsFloat
 
-from ..base.device import device as device_class, names_meta
+from ..base.device import CPU, device as device_class, names_meta
 from ..base.errors import NoDevice
 from ..base.layout import memory_format, preserve_format
 from ..base.package_name import called
@@ -32,37 +32,42 @@ from ..core.factory import CODEGEN_GLOBALS
 from ..core.promote import as_operand, operand_dtype
 from ..core.storage import TensorBase
 from ..ops.math.elementwise import cast
+from ..ops.shape.places import on
 from ..ops.shape.shape import contiguous, tensor_argument
 
 
 def to(tensor: TensorBase, *targets: Any, dtype: dtype | type | None = None,
        device: device_class | str | int | None = None, non_blocking: bool = False, copy: bool = False,
        memory_format: memory_format | None = None) -> Any:
-    """Return the tensor in another element type (or on the same device): itself where nothing changes."""
+    """Return the tensor in another element type, or on another device: itself where nothing changes."""
     for target in targets:
         if isinstance(target, TensorBase):
-            dtype = target.dtype
-        elif isinstance(target, (str, device_class)):
+            dtype, device = target.dtype, target.device
+        elif isinstance(target, (str, device_class)) or target.__class__ is int:
             device = target
         elif not isinstance(target, bool):
             dtype = target
     if device is not None and names_meta(device) and not tensor.is_meta:
         return socket("meta").blank(tensor if dtype is None else tensor.to(dtype))
     wanted = tensor._array.dtype if dtype is None else as_dtype(dtype).array_type
-    found = cast(tensor, wanted) if tensor._array.dtype is not wanted else tensor.clone() if copy else tensor
+    found = cast(tensor, wanted) if tensor._array.dtype is not wanted else tensor
+    found = on(found, device)
+    if copy and found is tensor:
+        found = tensor.clone()
     return found if memory_format is None or memory_format is preserve_format else contiguous(found, memory_format)
 
 
 def to_type(tensor: TensorBase, dtype: Any = None, non_blocking: bool = False) -> Any:
     """Return the name of the tensor's class in PyTorch's older way, `'torch.FloatTensor'`; given a type, `to` that."""
     if dtype is None:
-        return called(CLASS_NAMES.get(tensor.dtype, tensor.dtype.name + "Tensor"))
+        name = CLASS_NAMES.get(tensor.dtype, tensor.dtype.name + "Tensor")
+        return called(f"cuda.{name}" if tensor.is_cuda else name)
     return tensor.to(get_default_dtype() if dtype is CODEGEN_GLOBALS["Tensor"] else dtype_of_class(dtype))
 
 
 def type_as(tensor: TensorBase, other: TensorBase) -> Any:
-    """Return the tensor in the element type of another."""
-    return tensor.to(tensor_argument(other, "type_as").dtype)
+    """Return the tensor in the element type of another, and on its device."""
+    return tensor.to(tensor_argument(other, "type_as"))
 
 
 def to_device(tensor: TensorBase, device: device_class | str | int, /, *, stream: Any = None) -> Any:
@@ -70,9 +75,17 @@ def to_device(tensor: TensorBase, device: device_class | str | int, /, *, stream
     return tensor.to(device=device)
 
 
-def cuda(tensor: TensorBase, *arguments: Any, **settings: Any) -> Any:
-    """Raise: there is no such device."""
-    raise NoDevice("cuda: this build computes on the CPU only", fix="x.cpu(), or leave the device out")
+def cuda(tensor: TensorBase, device: device_class | str | int | None = None, non_blocking: bool = False,
+         memory_format: memory_format | None = None) -> Any:
+    """Return the tensor on a GPU: the current one, unless another is named."""
+    if not socket("devices").available("cuda"):
+        raise NoDevice("cuda: this build computes on the CPU only", fix="x.cpu(), or leave the device out")
+    return tensor.to(device="cuda" if device is None else device, memory_format=memory_format)
+
+
+def cpu(tensor: TensorBase, memory_format: memory_format | None = None) -> Any:
+    """Return the tensor in the CPU's memory: itself where it is there."""
+    return tensor.to(device=CPU, memory_format=memory_format)
 
 
 def _caster(name: str, kind: dtype) -> Callable[..., Any]:

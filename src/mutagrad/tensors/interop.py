@@ -5,12 +5,13 @@ from typing import Any
 
 from ..arrays import np
 from ..arrays.dlpack import borrow
-from ..base.device import check_device, device as device_class
+from ..base.device import device as device_class
 from ..base.errors import BadData, BadValue
 from ..core.dtypes import as_dtype, dtype, get_default_dtype
 from ..core.factory import make
 from ..core.storage import TensorBase
 from ..ops.create.create import as_tensor, from_numpy, tensor
+from ..ops.shape.places import on
 from ..ops.shape.shape import clone
 from .typed_storage import UntypedStorage
 
@@ -26,11 +27,10 @@ def from_dlpack(ext_tensor: Any, *, device: device_class | str | int | None = No
     tensor([1., 1.])
     array([1., 1.], dtype=float32)
     """
-    check_device(device)
     if type(ext_tensor).__name__ != "PyCapsule" and not hasattr(ext_tensor, "__dlpack__"):
         raise BadData(f"from_dlpack: {type(ext_tensor).__name__} does not share its memory",
                       why="it has no method __dlpack__", fix="mutagrad.tensor(data)")
-    shared = from_numpy(borrow(ext_tensor))
+    shared = on(from_numpy(borrow(ext_tensor)), device)
     return clone(shared) if copy else shared
 
 
@@ -59,9 +59,8 @@ def asarray(obj: Any, *, dtype: dtype | type | None = None, device: device_class
     >>> mg.asarray([1, 2])
     tensor([1, 2])
     """
-    check_device(device)
     given = _shared(obj, dtype)
-    found = tensor(obj, dtype=dtype) if given is None else as_tensor(given, dtype)
+    found = tensor(obj, dtype=dtype, device=device) if given is None else as_tensor(given, dtype, device)
     if copy is False and (given is None or found is not given):
         raise BadValue(f"asarray: {type(obj).__name__} cannot be shared as {found.dtype}", why="copy=False",
                        fix="copy=None copies where it must")

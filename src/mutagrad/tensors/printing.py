@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..arrays import np
-from ..arrays.kinds import all_values, is_plain
+from ..arrays.kinds import all_values, is_plain, unknown
 from ..base.modes import call_with
 from ..core.storage import TensorBase
 
@@ -66,6 +66,8 @@ def format_tensor(array: np.ndarray, *, suffixes: Sequence[str] = (), prefix: st
     Of an array that stands for all slices of a `vmap`, all slices.
     """
     if not is_plain(array):
+        if unknown(array):
+            return f"{prefix}..., shape={tuple(array.shape)}, dtype={array.dtype.name}, traced)"
         whole = all_values(array)
         prefix = "BatchedTensor(" if whole.shape != array.shape else prefix
         return call_with({"kind": None}, format_tensor, whole, suffixes=suffixes, prefix=prefix)

@@ -108,6 +108,12 @@ def contains(tensor: TensorBase, element: Any) -> bool:
 
 def numpy(tensor: TensorBase, *, force: bool = False) -> Any:
     """Return a NumPy array over the same memory."""
+    if not tensor.is_cpu:
+        if force:
+            return numpy(tensor.detach().cpu())
+        raise BadArgument(f"numpy: can't convert {tensor.device} device type tensor to numpy. Use Tensor.cpu() to copy "
+                          "the tensor to host memory first.", why="NumPy computes in the CPU's memory",
+                          fix="x.cpu().numpy()")
     if tensor.requires_grad and mode.grad and not force:
         raise GradientError("numpy: this tensor requires a gradient, which NumPy would lose",
                             why="Can't call numpy() on Tensor that requires grad", fix="x.detach().numpy()")

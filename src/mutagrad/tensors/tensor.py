@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn, SupportsFloat, TypeVar
 
 from ..arrays import np
-from ..base.device import CPU, check_device, device
+from ..arrays.kinds import address_of
+from ..base.device import CPU, device
 from ..base.errors import BadArgument, BadData, NotSupported
 from ..base.layout import layout, memory_format, strided
 from ..base.operands import Array
@@ -30,7 +31,9 @@ from ..ops.random import draws
 from ..ops.reduce import reductions as reduce, softmax as softmaxes
 from ..ops.select import selecting, sorting
 from ..ops.shape import moving, shape as shapes
+from ..ops.shape.places import device_name
 from . import casts as element_types, copying, printing, protocols
+from .spread import spread_attribute
 
 AnyTensor = TypeVar("AnyTensor", bound="Tensor")
 _new_tuple = tuple.__new__
@@ -68,11 +71,11 @@ class Tensor(TensorBase):
 
     def __new__(cls, *data: Any, device: device | str | int | None = None) -> Any:
         """PyTorch's oldest constructor: `Tensor(2, 3)` is uninitialised, `Tensor([1, 2])` holds floats."""
-        check_device(device)
         if len(data) == 1 and not isinstance(data[0], (int, Size)):
-            made = create.tensor(data[0], dtype=None if isinstance(data[0], Tensor) else get_default_dtype())
+            made = create.tensor(data[0], dtype=None if isinstance(data[0], Tensor) else get_default_dtype(),
+                                 device=device)
         else:
-            made = create.empty(*data) if data else create.empty(0)
+            made = create.empty(*(data or (0,)), device=device)
         return made if cls is Tensor else made.as_subclass(cls)
 
     def __init_subclass__(cls, **settings: Any) -> None:
@@ -109,10 +112,10 @@ class Tensor(TensorBase):
 
     def new(self, *data: Any, size: Sequence[int] | None = None, device: device | str | int | None = None) -> Any:
         """PyTorch's oldest constructor, with this type: `x.new(2, 3)` is uninitialised, `x.new([1, 2])` has values."""
-        check_device(device)
+        device = self.device if device is None else device
         data = data if size is None else tuple(size)
         if len(data) != 1 or isinstance(data[0], (int, Size)):
-            return create.empty(*(data or (0,)), dtype=self.dtype)
+            return create.empty(*(data or (0,)), dtype=self.dtype, device=device)
         if isinstance(data[0], Tensor) and data[0].dtype is self.dtype:
             return data[0].detach()
         if isinstance(data[0], Tensor):
@@ -120,7 +123,7 @@ class Tensor(TensorBase):
                               fix=f"x.new(y.to({self.dtype}))")
         if hasattr(data[0], "as_tensor"):
             return data[0].as_tensor(self._array.dtype)
-        return create.tensor(data[0], dtype=self.dtype)
+        return create.tensor(data[0], dtype=self.dtype, device=device)
 
     # ------------------------------------------------------------------------------------------------------- what it is
 
@@ -137,7 +140,15 @@ class Tensor(TensorBase):
 
     @property
     def device(self) -> device:
-        return CPU
+        return CPU if type(self._array) is np.ndarray else device_name(self)
+
+    @property
+    def placements(self) -> tuple[Any, ...]:
+        return spread_attribute(self, "placements")  # type: ignore[no-any-return]
+
+    @property
+    def device_mesh(self) -> Any:
+        return spread_attribute(self, "device_mesh")
 
     @property
     def ndim(self) -> int:
@@ -184,11 +195,22 @@ class Tensor(TensorBase):
 
     def data_ptr(self) -> int:
         """Return the address of the first element: equal where two tensors begin at the same memory."""
-        return self._array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+        return address_of(self._array)
 
-    is_cuda = is_sparse = is_quantized = is_meta = is_mps = is_xpu = is_mkldnn = is_nested = False
-    is_ipu = is_maia = is_mtia = is_sparse_csr = is_vulkan = is_xla = False
-    is_cpu = True
+    @property
+    def is_cpu(self) -> bool:
+        return self.device.type == "cpu"
+
+    @property
+    def is_cuda(self) -> bool:
+        return self.device.type == "cuda"
+
+    @property
+    def is_xla(self) -> bool:
+        return self.device.type == "xla"
+
+    is_sparse = is_quantized = is_meta = is_mps = is_xpu = is_mkldnn = is_nested = False
+    is_ipu = is_maia = is_mtia = is_sparse_csr = is_vulkan = False
     stride = shapes.stride
 
     # -------------------------------------------------------------------------------------------------------- autograd
@@ -292,7 +314,9 @@ class Tensor(TensorBase):
         return id(self)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        suffixes = [f"size={tuple(self._array.shape)}"] if printing.size_suffix_needed(self._array) else []
+        suffixes = [f"device='{self.device}'"] if not self.is_cpu else []
+        if printing.size_suffix_needed(self._array):
+            suffixes.append(f"size={tuple(self._array.shape)}")
         if printing.dtype_suffix_needed(self._array, get_default_dtype().name):
             suffixes.append(f"dtype={self.dtype}")
         if not self.is_leaf:
@@ -309,14 +333,11 @@ class Tensor(TensorBase):
     # ---------------------------------------------------------------------------------------------------- element types
 
     to, type, type_as = element_types.to, element_types.to_type, element_types.type_as
-    to_device, cuda = element_types.to_device, element_types.cuda
+    to_device, cuda, cpu = element_types.to_device, element_types.cuda, element_types.cpu
     float, double, half = element_types.to_float, element_types.to_double, element_types.to_half
     bfloat16, long, int = element_types.to_bfloat16, element_types.to_long, element_types.to_int
     short, char, byte = element_types.to_short, element_types.to_char, element_types.to_byte
     bool, cfloat, cdouble = element_types.to_bool, element_types.to_cfloat, element_types.to_cdouble
-
-    def cpu(self) -> Tensor:
-        return self
 
     # -------------------------------------------------------------------------------------------------------- operators
 

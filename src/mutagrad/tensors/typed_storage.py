@@ -8,7 +8,8 @@ from copy import deepcopy
 from typing import Any
 
 from ..arrays import np
-from ..base.device import CPU, device
+from ..arrays.kinds import address_of
+from ..base.device import device
 from ..base.errors import BadArgument, BadIndex, BadValue, DTypeError, NotSupported
 from ..base.package_name import called
 from ..core.dtypes import (
@@ -54,12 +55,16 @@ class TypedStorage:
 
     @property
     def device(self) -> device:
-        return CPU
+        return self._tensor.device  # type: ignore[no-any-return]
 
-    is_cuda = is_sparse = False
+    @property
+    def is_cuda(self) -> builtins.bool:
+        return self.device.type == "cuda"
+
+    is_sparse = False
 
     def data_ptr(self) -> builtins.int:
-        return self._flat.__array_interface__["data"][0]  # type: ignore[no-any-return]
+        return address_of(self._flat)
 
     def size(self) -> builtins.int:
         return self._flat.size  # type: ignore[no-any-return]
@@ -176,7 +181,7 @@ class TypedStorage:
 
     def __repr__(self) -> str:
         title = called(f"storage.{self.__class__.__name__}")
-        last = f"[{title}(dtype={self.dtype}, device=cpu) of size {self.size()}]"
+        last = f"[{title}(dtype={self.dtype}, device={self.device}) of size {self.size()}]"
         return "\n".join([*(f" {v}" for v in self.tolist()), last])
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import np
-from ..base.device import check_device, device as device_class
+from ..base.device import device as device_class
 from ..base.errors import BadArgument, BadValue
 from ..core import dtypes
 from ..core.factory import make
@@ -40,9 +40,8 @@ class _TypedTensor(type):
 
     def __call__(cls, *data: Any, device: device_class | str | int | None = None) -> Any:
         """Make an uninitialised tensor from sizes, one of values from anything else."""
-        check_device(device)
         if len(data) != 1 or isinstance(data[0], (int, Size)):
-            return create.empty(*(data or (0,)), dtype=cls.dtype)
+            return create.empty(*(data or (0,)), dtype=cls.dtype, device=device)
         if isinstance(data[0], TypedStorage):
             return data[0].as_tensor(cls.dtype.array_type)
         if isinstance(data[0], Tensor):
@@ -50,7 +49,7 @@ class _TypedTensor(type):
                 raise BadArgument(f"{cls.__name__}: expects a tensor of {cls.dtype}, got {data[0].dtype}",
                                   fix=f"x.to({cls.dtype})")
             return data[0].detach()
-        made = create.tensor(data[0])
+        made = create.tensor(data[0], device=device)
         return made if made.dtype is cls.dtype else made.to(cls.dtype)
 
 

@@ -1,9 +1,9 @@
 """Functions that first ask the classes of their arguments: `__torch_function__`, modes, and mixed precision.
 
-Nothing asks until somebody could answer: until a subclass of Tensor is defined, `mutagrad.overrides` is loaded, or a
-mode or `autocast` entered. Then `watch` puts functions that ask in the place of the public ones and of Tensor's
-methods, for good. A program without any of these pays nothing; what computes inside this package goes on with the plain
-functions.
+Nothing asks until somebody could answer: until a subclass of Tensor is defined, `mutagrad.overrides` is loaded, a
+mode or `autocast` entered, or a device other than the CPU used. Then `watch` puts functions that ask in the place of
+the public ones and of Tensor's methods, for good. A program without any of these pays nothing; what computes inside
+this package goes on with the plain functions.
 """
 from __future__ import annotations
 
@@ -82,13 +82,19 @@ def answer(func: Asked, found: list[Any], args: tuple[Any, ...], kwargs: dict[st
                    fix=f"handle {name} in __torch_function__, or call super().__torch_function__")
 
 
-def _ask(func: Asked, raw: Asked, args: tuple[Any, ...], kwargs: dict[str, Any], looks: bool = True) -> Any:
+def _ask(func: Asked, raw: Asked, args: tuple[Any, ...], kwargs: dict[str, Any], looks: bool = True,
+         makes: bool = True) -> Any:
     """Answer a call of `func` by a class or mode; where none is to be asked, by `raw`, cast as autocast says."""
     now = mode.now
     found = foreign((*args, *kwargs.values())) if looks and now.dispatch_off < 2 else []
     if found and now.dispatch_off == 0 or now.function_modes and now.dispatch_off < 2:
         return answer(func, found, args, kwargs)
+    if PLACING and makes:
+        return PLACING[0](raw, args, kwargs, looks)
     return raw(*args, **kwargs) if now.cast is None else now.cast(raw, args, kwargs)
+
+
+PLACING: list[Callable[..., Any]] = []  # how calls are made once there are tensors on devices; xla/devices.py says
 
 
 def untouched(func: Asked, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
@@ -142,13 +148,13 @@ def _asking_property(known: property) -> property:
     def read(x: Any) -> Any:
         if not DISPATCHING and type(x) in PLAIN:
             return known.fget(x)  # type: ignore[misc]
-        return _ask(made.__get__, known.fget, (x,), {})  # type: ignore[arg-type]
+        return _ask(made.__get__, known.fget, (x,), {}, makes=False)  # type: ignore[arg-type]
 
     def write(x: Any, value: Any) -> None:
         if not DISPATCHING and type(x) in PLAIN and type(value) in PLAIN:
             known.fset(x, value)  # type: ignore[misc]
         else:
-            _ask(made.__set__, known.fset, (x, value), {})  # type: ignore[arg-type]
+            _ask(made.__set__, known.fset, (x, value), {}, makes=False)  # type: ignore[arg-type]
 
     made = property(read, write if known.fset else None, known.fdel, known.__doc__)
     return made

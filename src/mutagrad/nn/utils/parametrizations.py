@@ -109,7 +109,7 @@ def spectral_norm(module: M, name: str = "weight", n_power_iterations: int = 1, 
 # ----------------------------------------------------------------------------------------------------------- orthogonal
 
 def _is_orthogonal(q: Tensor) -> bool:
-    error = (q.mH @ q - eye(q.shape[-1], dtype=q.dtype)).detach().abs()
+    error = (q.mH @ q - eye(q.shape[-1], dtype=q.dtype, device=q.device)).detach().abs()
     return bool((error <= 10 * q.shape[-2] * np.finfo(q._array.dtype).eps).all())
 
 
@@ -142,12 +142,12 @@ class _Orthogonal(Module):
         n, k = x.shape[-2:]
         x = x.tril()
         if n != k:
-            x = cat([x, zeros((*x.shape[:-2], n, n - k), dtype=x.dtype)], -1)
+            x = cat([x, zeros((*x.shape[:-2], n, n - k), dtype=x.dtype, device=x.device)], -1)
         skew = x - x.mH
         if self.orthogonal_map == "matrix_exp":
             q = matrix_exp(skew)
         else:
-            one = eye(n, dtype=x.dtype)
+            one = eye(n, dtype=x.dtype, device=x.device)
             q = solve(one - skew * 0.5, one + skew * 0.5)
         return q[..., :k]
 
@@ -167,7 +167,7 @@ class _Orthogonal(Module):
             tall = q.mT if wide else q
             if hasattr(self, "base"):
                 self.base = self._base(tall)
-                start = zeros(tuple(q.shape), dtype=q.dtype)
+                start = zeros(tuple(q.shape), dtype=q.dtype, device=q.device)
                 start.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
                 return start
             if self.orthogonal_map != "householder":

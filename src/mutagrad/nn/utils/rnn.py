@@ -160,7 +160,7 @@ def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, pad
     index, lead = (steps, sequences), (longest, int(sizes[0]))
     if batch_first:
         index, lead = index[::-1], lead[::-1]
-    out = full((*lead, *data.shape[1:]), padding_value, dtype=data.dtype)
+    out = full((*lead, *data.shape[1:]), padding_value, dtype=data.dtype, device=data.device)
     out[tuple(map(make, index))] = data
     return out, make(counts)
 
@@ -183,7 +183,7 @@ def pad_sequence(sequences: Tensor | Iterable[Tensor], batch_first: bool = False
         raise ShapeError(f"pad_sequence: sequences of shapes {[tuple(s.shape) for s in found]} differ in more than "
                          "their length", fix="the same features in each")
     longest = max(len(s) for s in found)
-    out = full((len(found), longest, *rest), padding_value, dtype=found[0].dtype)
+    out = full((len(found), longest, *rest), padding_value, dtype=found[0].dtype, device=found[0].device)
     for row, s in zip(out, found):
         start = 0 if padding_side == "right" else longest - len(s)
         row[start:start + len(s)] = s
