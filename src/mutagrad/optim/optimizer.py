@@ -11,6 +11,7 @@ from math import sqrt
 from typing import Any, TypeAlias
 
 from ..arrays import np
+from ..arrays.kinds import device_of, host, laid_like
 from ..autograd import no_grad
 from ..base.errors import BadArgument, BadValue, NotSupported
 from ..base.modes import RECORDED, call_with
@@ -359,11 +360,16 @@ def _own(value: Any) -> Any:
 
 
 def _fitted(value: Any, p: Tensor, key: str | None) -> Any:
-    """A loaded value of the state of `p`: tensors in its type, but for the count of steps."""
+    """A loaded value of the state of `p`: tensors in its type and where it is, but for the count of steps."""
     if _from_elsewhere(value):
         value = _converted(value)
     if isinstance(value, Tensor):
-        return value if key == "step" or not p.is_floating_point() else value.to(p.dtype)
+        if key == "step":
+            return value
+        value = value.to(p.dtype) if p.is_floating_point() else value
+        if device_of(value._array) is device_of(p._array):
+            return value
+        return make(laid_like(host(value._array, "a state is loaded"), p._array))
     if isinstance(value, dict):
         return {k: _fitted(v, p, k) for k, v in value.items()}
     if isinstance(value, (list, tuple)):

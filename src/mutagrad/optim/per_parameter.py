@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..arrays import np
+from ..arrays.kinds import laid_like
 from ..arrays.numpy import silently
 from ..autograd import no_grad
 from ..base.operands import Array
@@ -54,7 +55,7 @@ class PerParameter(Optimizer):
 
 def zeros(p: Tensor, shape: tuple[int, ...]) -> Any:
     """Return a part of the state of `p`, in its type."""
-    return make(np.zeros(shape, p._array.dtype))
+    return make(laid_like(np.zeros(shape, p._array.dtype), p._array))
 
 
 def move(average: Tensor, value: Array, weight: float) -> Array:

@@ -42,7 +42,7 @@ class SGD(Elementwise):
         return ("momentum_buffer",) if group["momentum"] else ()
 
     def advance(self, group: Group, state: State) -> tuple[Any, ...]:
-        return (state.get("momentum_buffer") is None,)
+        return (bool(group["dampening"]) and state.get("momentum_buffer") is None,)  # else zeros are as good
 
     def hyper(self, group: Group, first: bool) -> tuple[Any, ...]:  # type: ignore[override]
         dampening = float(group["dampening"])

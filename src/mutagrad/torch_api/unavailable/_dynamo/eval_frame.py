@@ -1,10 +1,6 @@
-"""What `compile` would make of a module."""
+"""What `compile` makes of a module."""
 from __future__ import annotations
 
-from ....nn.module import Module
+from ...compiler import OptimizedModule
 
 __all__ = ["OptimizedModule"]
-
-
-class OptimizedModule(Module):
-    """A module that was compiled; there are none, as `compile` gives a module itself back."""

@@ -1,0 +1,172 @@
+"""`compile(step)`: a whole step, with its writes, its backward and its optimizer, as one program of XLA's."""
+from __future__ import annotations
+
+import copy
+import functools
+import os
+import warnings
+from collections.abc import Callable
+from math import copysign
+from typing import Any
+from weakref import WeakSet
+
+import jax
+import numpy
+
+from ..arrays.xla import rules  # noqa: F401  what NumPy's functions mean
+from ..arrays.xla.memory import NotTraced, XArray
+from ..base.errors import MutagradError
+from ..base.modes import mode
+from ..base.pytree import tree_flatten
+from ..core.dtypes import get_default_dtype
+from ..core.graph import Leaf
+from ..core.storage import TensorBase
+from . import kernels  # noqa: F401  what operations are computed by
+from .explain import Explanation
+from .guards import Retrace, contents, like, spread_of
+from .program import Program
+
+LIMIT = 3  # calls in a row that change Python's state, after which it is an error
+PROGRAMS = 64  # that are kept for one function
+
+
+class Compiled:
+    """A function that runs as a program of XLA's: called as the function is."""
+
+    def __init__(self, step: Callable[..., Any], fallback: bool = False) -> None:
+        functools.update_wrapper(self, step)
+        _keep_on_disk()
+        self.step, self.fallback = step, fallback
+        self.programs: dict[Any, list[Program]] = {}
+        self.newest: list[tuple[Any, Program]] = []
+        self.retraces: list[str] = []
+        self.eager: str | None = None  # why it runs as it is
+        self.once = 0
+        self.last: Program | None = None
+        _ALL.add(self)
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        """A method, where a class has it as an attribute."""
+        return self if owner is None else functools.partial(self, owner)
+
+    def __call__(self, *arguments: Any, **settings: Any) -> Any:
+        if self.eager is not None or mode.now.kind is not None:  # inside another step, or a vmap
+            return self.step(*arguments, **settings)
+        leaves, form = _leaves(arguments, settings)
+        key = form, tuple([_about(v) for v in leaves]), _shared(leaves), _modes()
+        known = self.programs.get(key)
+        why = "the first call" if not self.programs else "other arguments: shapes, types, or numbers"
+        for program in known or ():
+            why = program.guards.check() or ""
+            if not why:
+                try:
+                    return self.run(program, leaves)
+                except Retrace as error:
+                    why = str(error)
+        return self.traced(key, leaves, arguments, settings, why)
+
+    def run(self, program: Program, leaves: list[Any]) -> Any:
+        self.last = program
+        return program(leaves)
+
+    def traced(self, key: Any, leaves: list[Any], arguments: Any, settings: Any, why: str) -> Any:
+        try:
+            program = Program(functools.partial(self.step, *arguments, **settings), leaves)
+        except NotTraced as error:
+            if not self.fallback:
+                raise
+            self.eager = str(error)
+            warnings.warn(f"compile: the step runs eagerly from here on: {error}", stacklevel=3)
+            return self.step(*arguments, **settings)
+        self.retraces.append(why)
+        if program.survivors or program.guards.changed:
+            self.once += 1
+            if self.once >= LIMIT:
+                raise self.unstable(program)
+            return self.run(program, leaves)
+        self.once = 0
+        self.programs.setdefault(key, []).insert(0, program)
+        self.newest.append((key, program))
+        if len(self.newest) > PROGRAMS:
+            old, forgotten = self.newest.pop(0)
+            self.programs[old].remove(forgotten)
+        return self.run(program, leaves)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
+        return Compiled(copy.deepcopy(self.step, memo), self.fallback)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Compiled, (self.step, self.fallback)
+
+    def explain(self) -> Explanation:
+        """Return what was compiled: inputs, outputs, bytes, times, guards, and why it was traced again."""
+        return Explanation(self)
+
+    def unstable(self, program: Program) -> MutagradError:
+        changed = program.guards.changed
+        what = f"Python's state: {changed[0]}" if changed else (
+            f"what is kept outside: a tensor of shape {tuple(program.survivors[0][0].shape)} that it makes")
+        return NotTraced(f"compile: the step changes {what}",
+                         why="Python's part of a step runs only while it is traced, and not again with the program",
+                         fix="write into a tensor that is there (self.state.copy_(new)), return it, or do it outside")
+
+
+def _leaves(arguments: tuple[Any, ...], settings: dict[str, Any]) -> tuple[list[Any], str]:
+    """Arguments as a list, and what they form."""
+    if not settings and not any(isinstance(a, (list, tuple, dict)) for a in arguments):
+        return list(arguments), ""
+    leaves, spec = tree_flatten((arguments, settings))
+    return leaves, repr(spec)
+
+
+def _about(value: Any) -> Any:
+    """What of an argument is part of the program."""
+    if not isinstance(value, TensorBase):
+        if type(value) is numpy.ndarray:
+            return contents(value)
+        try:
+            hash(value)
+        except TypeError:
+            return type(value), id(value)
+        return type(value), value, copysign(1, value) if type(value) is float else None
+    array, storage = value._array, value._storage
+    writer = storage.writer
+    whole = storage.root or storage
+    return (array.shape, array.dtype, array.strides, value._offset is None, type(array), getattr(array, "level", None),
+            type(value), writer is None, type(writer) is Leaf, like(value._grad),
+            getattr(writer, "hooks", None) is None,
+            (whole.buffer.shape, storage.start + (value._offset or 0), spread_of(array)) if type(array) is XArray
+            else None)
+
+
+def _shared(leaves: list[Any]) -> Any:
+    """Which arguments share memory, and where they lie in it."""
+    tensors = [v for v in leaves if isinstance(v, TensorBase)]
+    roots = [id(v._storage.root or v._storage) for v in tensors]
+    if len(set(roots)) == len(roots):
+        return None
+    return tuple([(roots.index(r), v._storage.start + (v._offset or 0)) for r, v in zip(roots, tensors)])
+
+
+def _modes() -> Any:
+    now = mode.now
+    return (now.recorded, now.strong_zeros, now.anomaly, now.inference, now.cast is None, now.autocast_dtype,
+            now.device, get_default_dtype())
+
+
+def _keep_on_disk() -> None:
+    """Have JAX keep compiled programs between processes, unless it is told where already, or MUTAGRAD_CACHE is "0"."""
+    if jax.config.jax_compilation_cache_dir is None and os.environ.get("MUTAGRAD_CACHE") != "0":
+        home = os.environ.get("MUTAGRAD_CACHE") or os.path.join(
+            os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache"), "mutagrad", "xla")
+        jax.config.update("jax_compilation_cache_dir", home)
+
+
+_ALL: WeakSet[Compiled] = WeakSet()
+
+
+def reset() -> None:
+    """Forget all programs."""
+    for compiled in list(_ALL):
+        compiled.programs.clear()
+        compiled.eager = None

@@ -1,0 +1,382 @@
+"""Programs that were once wrong when compiled: each is run with the step as it is, and with the step compiled."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mutagrad as mg
+from mutagrad import nn
+from mutagrad.nn import functional as F
+
+pytest.importorskip("jax")
+
+PROGRAMS: list[Callable[..., Any]] = []
+K = 2.0
+
+
+def program(function: Callable[..., Any]) -> Callable[..., Any]:
+    PROGRAMS.append(function)
+    return function
+
+
+def T(*values: float) -> Any:
+    return mg.tensor(list(values), dtype=mg.float32)
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, mg.Tensor):
+        return value.requires_grad, value.detach().cpu().numpy().tolist()
+    return [plain(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+
+@pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
+def test_compiled_as_eager(function: Callable[..., Any]) -> None:
+    mg.manual_seed(0)
+    expected = plain(function(lambda step: step))
+    mg.manual_seed(0)
+    got = plain(function(mg.compile))
+    np.testing.assert_equal(got, expected)
+
+
+@program
+def a_backward_inside_and_an_open_result(c: Any) -> Any:
+    w = T(1, 2).requires_grad_()
+
+    def step(x: Any) -> Any:
+        (w * x).sum().backward()
+        return (w * x).sum()
+
+    g = c(step)
+    out = g(T(1, 2))
+    out.backward()
+    return w.grad, g(T(3, 4)), w.grad
+
+
+@program
+def gradients_of_arguments(c: Any) -> Any:
+    a, b = T(1).requires_grad_(), T(2).requires_grad_()
+    g = c(lambda w, x: (w * x).sum().backward())
+    for _ in range(3):
+        g(a, T(1))
+        g(b, T(10))
+    return a.grad, b.grad
+
+
+@program
+def views_of_what_is_captured(c: Any) -> Any:
+    data = mg.arange(12.0).reshape(3, 4)
+    g = c(lambda row: row - data.mean())
+    return [g(data[i]) for i in range(3)]
+
+
+@program
+def an_argument_that_is_captured(c: Any) -> Any:
+    w = T(1, 2, 3)
+
+    def step(a: Any) -> Any:
+        a.add_(1)
+        return w * 2 + a.sum()
+
+    g = c(step)
+    return g(w), g(T(1, 2, 3)), w
+
+
+@program
+def results_on_one_memory(c: Any) -> Any:
+    w = T(1, 2, 3, 4).requires_grad_()
+
+    def step(x: Any) -> Any:
+        y = w * x
+        return y[:2], y[2:], y
+
+    a, b, y = c(step)(T(1, 2, 3, 4))
+    (a.sum() * 2 + b.sum() + y.sum()).backward()
+    return w.grad
+
+
+@program
+def what_is_not_reached_has_no_gradient(c: Any) -> Any:
+    w, v = T(1, 2).requires_grad_(), T(1, 2).requires_grad_()
+    a, _ = c(lambda x: (w * x, v * x))(T(1, 2))
+    a.sum().backward()
+    return w.grad, v.grad
+
+
+@program
+def swapped_state_of_a_while(c: Any) -> Any:
+    return c(lambda a, b: mg.while_loop(lambda a, b: a.sum() < b.sum(), lambda a, b: (b, a), (a, b)))(T(1), T(2))
+
+
+@program
+def detached_results(c: Any) -> Any:
+    w = T(1, 2, 3).requires_grad_()
+    g = c(lambda: (w.detach(), w.detach()[1:], w[1:], w))
+    return g()
+
+
+@program
+def dropout_in_a_checkpoint(c: Any) -> Any:
+    w = mg.ones(100, requires_grad=True)
+
+    def step() -> Any:
+        y = mg.utils.checkpoint.checkpoint(lambda w: F.dropout(w * 1, 0.5), w, use_reentrant=False)
+        y.sum().backward()
+        return y.detach()
+
+    return bool((c(step)() == w.grad).all())
+
+
+@program
+def counted_once(c: Any) -> Any:
+    w, count = T(1, 2).requires_grad_(), [0]
+
+    def step(x: Any) -> Any:
+        count[0] += 1
+        return w * x * count[0]
+
+    return c(step)(T(1, 2)), count[0]
+
+
+@program
+def rebinding(c: Any) -> Any:
+    global K
+    found = []
+
+    class Settings:
+        k, scale = 2.0, (1.0, 2.0)
+
+    class Slotted:
+        __slots__ = ("k",)
+
+    settings, slotted, box, act = Settings(), Slotted(), {"w": T(1)}, mg.sin
+    slotted.k = 1.0
+    model = nn.Linear(1, 1)
+
+    def helper(x: Any, power: int = 2) -> Any:
+        return x ** power
+
+    def step(x: Any) -> Any:
+        made = helper(x) * K + settings.k + settings.scale[0] + slotted.k + box["w"] + act(x) + getattr(settings, "extra", 0.0)
+        return made + model(x).detach()
+
+    g = c(step)
+
+    def call() -> None:
+        found.append(g(T(1)))
+
+    call()
+    K = 3.0
+    call()
+    Settings.k = 5.0
+    call()
+    settings.k = 7.0
+    call()
+    settings.scale = (4.0, 2.0)
+    call()
+    slotted.k = 9.0
+    call()
+    box = {"w": T(11)}
+    call()
+    act = mg.cos
+    call()
+    helper.__defaults__ = (3,)
+    call()
+    model = nn.Linear(1, 1)
+    model.weight.data.fill_(2.0)
+    model.bias.data.fill_(1.0)
+    call()
+    model.weight.data = mg.full((1, 1), 5.0)
+    call()
+    K = 2.0
+    return found[:-2], found[-2] - found[-3] if False else found[-1] - found[-2]
+
+
+@program
+def numpy_arguments(c: Any) -> Any:
+    g = c(lambda a, x: x * float(a[0]))
+    return [g(np.array([float(i)]), T(1)) for i in range(4)]
+
+
+@program
+def optimizers_that_change(c: Any) -> Any:
+    a, b = T(1, 2).requires_grad_(), T(3, 4).requires_grad_()
+    optimizer = mg.optim.SGD([a, b], lr=0.1, momentum=0.9)
+
+    def step(x: Any) -> None:
+        optimizer.zero_grad()
+        ((a * x).sum() + (b * x).sum()).backward()
+        optimizer.step()
+
+    g, x = c(step), T(1, 2)
+    g(x)
+    state = copy.deepcopy(optimizer.state_dict())
+    g(x)
+    optimizer.load_state_dict(state)
+    g(x)
+    b.requires_grad_(False)
+    g(x)
+    b.requires_grad_(True)
+    g(x)
+    optimizer.param_groups[0]["params"] = [a]
+    g(x)
+    optimizer.state[a]["momentum_buffer"] = T(5, 5)
+    g(x)
+    return a, b
+
+
+@program
+def layers_and_hooks_that_change(c: Any) -> Any:
+    model = nn.Sequential(nn.Linear(2, 2, bias=False), nn.ReLU())
+    with mg.no_grad():
+        model[0].weight.copy_(mg.eye(2))
+    g = c(lambda x: model(x).detach())
+    found = [g(T(-1, 2))]
+    model[1] = nn.Tanh()
+    found.append(g(T(-1, 2)).sign())
+    handle = model.register_forward_hook(lambda *_: T(7, 7))
+    found.append(g(T(-1, 2)))
+    handle.remove()
+    model.register_forward_hook(lambda *_: T(8, 8))
+    found.append(g(T(-1, 2)))
+    return found
+
+
+@program
+def hooks_on_tensors(c: Any) -> Any:
+    w = T(1, 2).requires_grad_()
+    g = c(lambda x: (w * x).sum().backward())
+    g(T(1, 1))
+    handle = w.register_hook(lambda grad: grad * 10)
+    g(T(1, 1))
+    handle.remove()
+    g(T(1, 1))
+    return w.grad
+
+
+@program
+def a_module_that_was_compiled_is_copied(c: Any) -> Any:
+    model = nn.Linear(2, 1)
+    with mg.no_grad():
+        model.weight.fill_(1.0)
+        model.bias.fill_(0.0)
+    if c is mg.compile:
+        model.compile()
+    first = model(T(1, 2)).detach()
+    other = copy.deepcopy(model)
+    with mg.no_grad():
+        other.weight.fill_(3.0)
+    return first, other(T(1, 2)).detach(), model(T(1, 2)).detach()
+
+
+@program
+def compiled_inside_vmap(c: Any) -> Any:
+    return mg.func.vmap(c(lambda x: x * x.sum()))(mg.arange(6.0).reshape(2, 3))
+
+
+@program
+def backward_inside_a_loop(c: Any) -> Any:
+    def step(x: Any) -> Any:
+        y = x.clone()
+
+        def body(i: Any) -> None:
+            leaf = y.detach().requires_grad_()
+            g, = mg.autograd.grad((leaf ** 2).sum(), leaf)
+            y.sub_(0.1 * g)
+
+        mg.loop(3, body)
+        return y
+
+    return [round(v, 5) for v in c(step)(T(1, 2)).tolist()]
+
+
+def test_a_history_on_memory_from_outside_is_refused() -> None:
+    w, buffer = T(1, 2).requires_grad_(), mg.zeros(2)
+    with pytest.raises(NotImplementedError, match="has a history"):
+        mg.compile(lambda x: buffer.__setitem__(1, w[0] * x))(mg.tensor(2.0))
+    assert buffer.tolist() == [0, 0] and not buffer.requires_grad
+
+
+def test_what_a_step_does_to_python_in_every_call_is_an_error() -> None:
+    model, log = nn.Linear(2, 1), []
+    optimizer = mg.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = mg.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+
+    def stepping(x: Any) -> None:
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+        scheduler.step()
+
+    def logging(x: Any) -> Any:
+        log.append(1)
+        return x * 2
+
+    for function in (stepping, logging):
+        step = mg.compile(function)
+        with pytest.raises(NotImplementedError, match="changes Python's state"):
+            for _ in range(3):
+                step(mg.ones(1, 2))
+    assert len(log) == 3
+
+
+def test_seeding_inside_is_refused() -> None:
+    with pytest.raises(NotImplementedError, match="seeded"):
+        mg.compile(lambda: mg.manual_seed(0))()
+
+
+def test_a_branch_returns_what_it_makes() -> None:
+    def step(x: Any) -> Any:
+        return mg.cond(x.sum() > 0, lambda: x, lambda: x * 2)
+
+    with pytest.raises(NotImplementedError, match="not its own"):
+        mg.compile(step)(T(1))
+
+
+@pytest.mark.parametrize("device", ["cpu", "xla"])
+def test_threads_that_write_the_same_memory(device: str) -> None:
+    w = mg.zeros(3).to(device)
+    step = mg.compile(lambda: w.add_(1))
+    step()
+
+    def work() -> None:
+        for _ in range(50):
+            step()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert w.tolist() == [201, 201, 201]
+
+
+def test_programs_are_forgotten() -> None:
+    step = mg.compile(lambda x, k: x * k)
+    for i in range(70):
+        step(T(1), float(i))
+    assert step.explain().programs == 64
+
+
+@program
+def methods_of_the_users_own(c: Any) -> Any:
+    class Model:
+        def __init__(self) -> None:
+            self.w = T(1, 2)
+
+        def helper(self, x: Any) -> Any:
+            return x * self.w
+
+        def step(self, x: Any) -> Any:
+            return self.helper(x) + 1
+
+    model = Model()
+    g = c(model.step)
+    found = [g(T(i, 2)) for i in range(5)]
+    assert c is not mg.compile or len(g.retraces) == 1
+    return found
