@@ -10,7 +10,7 @@ import pytest
 
 from mutagrad.base.errors import MissingExtra
 
-LIBRARIES = {"scipy": "scipy", "bfloat16": "ml_dtypes", "files": "safetensors"}
+LIBRARIES = {"scipy": "scipy", "bfloat16": "ml_dtypes", "files": "safetensors", "xla": "jax"}
 
 
 @pytest.hookimpl(wrapper=True)

@@ -12,6 +12,7 @@ import io
 import linecache
 import re
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,6 +55,8 @@ def run(block: Block, document: Path, names: dict[str, Any]) -> str:
     filename, source = (named[1], block.text) if named else (str(document), "\n" * (block.line - 1) + block.text)
     if named:
         linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    if "mg.compile" in source and find_spec("jax") is None:
+        return ""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(source, filename, "exec"), names)

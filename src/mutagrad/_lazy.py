@@ -92,7 +92,7 @@ OTHERS = {name: module for module, names in {
         is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled set_autocast_dtype
         set_autocast_enabled""",
     "torch_api.compiler": "compile",
-    "torch_api.control": "cond while_loop",
+    "torch_api.control": "cond loop while_loop",
     "torch_api.futures": "Future",
     "torch_api.import_hook": "as_torch",
     "torch_api.settings": """
@@ -110,8 +110,9 @@ OTHERS = {name: module for module, names in {
 
 # What rooms ask of rooms above them, by the names in base/sockets.py.
 SOCKETS = {name: f"mutagrad.{module}".rstrip(".") for name, module in {
-    "array_api": "array_api", "top": "", "meta": "torch_api.meta", "norms": "ops.linalg.norms",
-    "torch_function": "torch_api.torch_function",
+    "array_api": "array_api", "compile": "xla.compile", "cuda": "xla.cuda", "devices": "xla.devices",
+    "loops": "xla.loops", "mesh": "xla.mesh", "meta": "torch_api.meta", "norms": "ops.linalg.norms",
+    "processes": "xla.processes", "top": "", "torch_function": "torch_api.torch_function",
 }.items()}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from . import __version__, tour
-from .torch_api import run
+from .torch_api import launch, run
 
 
 class Command(NamedTuple):
@@ -20,6 +20,7 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
+    "launch": Command(launch.SUMMARY, launch.add_arguments, launch.run),
     "run": Command(run.SUMMARY, run.add_arguments, run.run),
     "tour": Command(tour.SUMMARY, tour.add_arguments, tour.run),
 }

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import Array, R, domain, op
+from .base import Array, R, domain, elsewhere, op
 from .conv import tuple_of
 from .pool import adaptive
 
@@ -120,6 +120,7 @@ op("nn.functional.grid_sample", R(1, 2, 4, 5), GRID(1, 5, 4, 2), padding_mode="r
 op("nn.functional.grid_sample", R(1, 2, 4, 5), GRID(1, 5, 4, 2), "nearest", "reflection", True, ref=sampled)
 op("nn.functional.grid_sample", R(1, 2, 4, 5), GRID(1, 5, 4, 2), "bicubic", ref=sampled)
 op("nn.functional.grid_sample", R(1, 2, 3, 4, 3), GRID(1, 2, 3, 3, 3), ref=sampled)
+elsewhere("weigh_corners write_corners")  # the adjoints of grid_sample, by its second derivatives
 op("grid_sampler", R(1, 2, 4, 5), GRID(1, 5, 4, 2), 2, 1, False, ref=by_number)
 op("grid_sampler_2d", R(1, 2, 4, 5), GRID(1, 5, 4, 2), 0, 0, True, ref=by_number)
 op("grid_sampler_3d", R(1, 2, 3, 4, 3), GRID(1, 2, 3, 3, 3), 1, 1, False, ref=by_number)

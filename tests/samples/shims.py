@@ -5,7 +5,7 @@ from .base import elsewhere
 elsewhere("""
     are_deterministic_algorithms_enabled clear_autocast_cache compile get_default_device get_deterministic_debug_mode get_float32_matmul_precision
     get_num_interop_threads cond get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype set_autocast_dtype
-    set_autocast_enabled while_loop is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled is_deterministic_algorithms_warn_only_enabled
+    set_autocast_enabled loop while_loop is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled is_deterministic_algorithms_warn_only_enabled
     is_storage is_warn_always_enabled set_default_device set_default_tensor_type set_deterministic_debug_mode set_float32_matmul_precision
     set_flush_denormal set_num_interop_threads set_warn_always typename use_deterministic_algorithms""")
 elsewhere("bfloat16")  # tests/arrays/test_bfloat16.py

@@ -122,7 +122,7 @@ def member_text(name: str, scope: Scope) -> list[str]:
 
 def property_text(name: str, value: property, scope: Scope) -> list[str]:
     found = signatures(name, value.fget, observed())  # type: ignore[arg-type]
-    if "Any" in found[0].return_annotation and name not in ("grad_fn", "_base"):
+    if "Any" in found[0].return_annotation and name not in ("grad_fn", "_base", "device_mesh", "placements"):
         example = mg.ones(2, 2, dtype=mg.complex64)
         found = [found[0].replace(return_annotation=type_name(getattr(example, name)))]
     lines = [f"@{scope.short('builtins.property')}", *function_text(name, found, scope, "self")]

@@ -245,14 +245,14 @@ def test_what_does_not_exist_has_names() -> None:
     assert mg._C._log_api_usage_once("") is mg._C._get_tracing_state() is None and not mg.fx.is_fake(mg.ones(1))
     with pytest.raises(ValueError, match="process group"):
         mg.distributed.nn.all_reduce(mg.ones(1))
-    for call in (mg.distributed.rpc.rpc_sync, mg.distributed.tensor.distribute_tensor, mg.distributed.fsdp.FullyShardedDataParallel):
-        with pytest.raises(NotImplementedError, match="one process"):
+    for call in (mg.distributed.rpc.rpc_sync, mg.distributed.optim.ZeroRedundancyOptimizer, mg.distributed.fsdp.FullyShardedDataParallel):
+        with pytest.raises(NotImplementedError, match="by placing them"):
             call()
     with pytest.raises(AttributeError):
         mg.distributed.rpc.all_reduce  # noqa: B018
     with pytest.raises(AttributeError):
         mg._C.DispatchKey.NoSuchKey  # noqa: B018
-    assert isinstance(mg.jit.ScriptModule(), mg.nn.Module) and not isinstance(mg.compile(mg.nn.ReLU()), mg._dynamo.eval_frame.OptimizedModule)
+    assert isinstance(mg.jit.ScriptModule(), mg.nn.Module) and issubclass(mg._dynamo.eval_frame.OptimizedModule, mg.nn.Module)
     assert mg.types._size and mg.utils.hooks.RemovableHandle
     assert mg._dynamo.mark_static_address(mg.ones(1)) is mg._dynamo.graph_break() is None and mg._dynamo.assume_constant_result(double) is double
     groups = mg.utils._foreach_utils._group_tensors_by_device_and_dtype([[mg.ones(1), mg.ones(1).half(), mg.ones(2)], [1, 2, 3]], with_indices=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 from collections import OrderedDict, defaultdict, deque, namedtuple
@@ -204,7 +205,7 @@ def test_compiling_gives_the_function_itself() -> None:
     def f(x: Any) -> Any:
         return x * 2
 
-    assert mg.compile(f) is mg.compile(mode="max-autotune")(f) is mg.jit.script(f) is mg.jit.trace(f, (mg.ones(1),)) is f
+    assert mg.compile(f, disable=True) is mg.jit.script(f) is mg.jit.trace(f, (mg.ones(1),)) is f
     assert mg.jit.ignore(f) is mg.jit.ignore(drop=True)(f) is mg.jit.unused(f) is mg.jit.export(f) is mg.jit.script_method(f) is f
     assert mg.jit.script_if_tracing(f) is mg.jit.trace()(f) is f
     assert not mg.jit.is_scripting() and not mg.jit.is_tracing() and not mg.compiler.is_compiling()
@@ -213,12 +214,12 @@ def test_compiling_gives_the_function_itself() -> None:
     assert mg.compiler.disable(f) is mg.compiler.disable()(f) is mg.compiler.allow_in_graph(f) is f
     mg.compiler.reset()
     mg.compiler.cudagraph_mark_step_begin()
-    assert mg.compiler.list_backends() == []
+    assert mg.compiler.list_backends() in ([], ["xla"])
     for error in (AssertionError, TypeError):
         with pytest.raises(error):
             mg.compile(3)
     for call in (lambda: mg.jit.save(f, "f"), lambda: mg.jit.load("f"), lambda: mg.jit.freeze(f), lambda: mg.jit.trace_module(f, {}),
-                 lambda: mg.jit.optimize_for_inference(f), lambda: mg.compile(f, fullgraph=True), lambda: mg.onnx.register_custom_op_symbolic("a::b", f, 11),
+                 lambda: mg.jit.optimize_for_inference(f), lambda: mg.onnx.register_custom_op_symbolic("a::b", f, 11),
                  lambda: mg.library.Library("mine", "IMPL").impl("double", f, "Autograd")):
         with pytest.raises(NotImplementedError):
             call()
@@ -226,11 +227,12 @@ def test_compiling_gives_the_function_itself() -> None:
 
 def test_there_is_no_process_group() -> None:
     d = mg.distributed
-    assert not any(ask() for ask in (d.is_available, d.is_initialized, d.is_nccl_available, d.is_gloo_available, d.is_mpi_available, d.is_torchelastic_launched))
-    for call in (d.get_rank, d.get_world_size, d.barrier, lambda: d.all_reduce(mg.ones(1)), d.recv):
+    assert not any(ask() for ask in (d.is_initialized, d.is_nccl_available, d.is_mpi_available, d.is_torchelastic_launched))
+    assert d.is_available() == d.is_gloo_available() == (importlib.util.find_spec("jax") is not None)
+    for call in (d.get_rank, d.get_world_size, d.barrier, lambda: d.all_reduce(mg.ones(1)), lambda: d.recv(mg.ones(1), 0)):
         with pytest.raises(ValueError, match="no process group"):
             call()
-    with pytest.raises(NotImplementedError):
+    with pytest.raises(ValueError, match="WORLD_SIZE"):
         d.init_process_group("gloo")
     with pytest.raises(AttributeError):
         d.no_such_name  # noqa: B018
@@ -240,7 +242,7 @@ def test_a_group_of_one_process_knows_everything_already() -> None:
     d, model = mg.distributed, mg.nn.Linear(2, 1)
     with pytest.raises(NotImplementedError, match="process group"):
         mg.nn.parallel.DistributedDataParallel(model)
-    with pytest.raises(NotImplementedError):
+    with pytest.raises(ValueError, match="MASTER_ADDR"):
         d.init_process_group("gloo", world_size=2, rank=0)
     d.init_process_group("gloo", world_size=1, rank=0)
     try:

@@ -1,17 +1,29 @@
-"""Communication that gradients pass through, `torch.distributed.nn.functional`: a group of one gets what it gives."""
+"""Communication that gradients pass through, `torch.distributed.nn.functional`: a group of one gets what it gives.
+
+Between several processes gradients pass through tensors that are placed over a mesh, see `distributed.tensor`.
+"""
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..base.errors import BadValue
-from . import ProcessGroup, ReduceOp, get_world_size
+from ..base.errors import BadValue, NotSupported
+from . import ProcessGroup, ReduceOp, get_world_size as processes
 
 if TYPE_CHECKING:
     from ..tensors.tensor import Tensor
 
 __all__ = ["all_gather", "all_reduce", "all_to_all", "all_to_all_single", "broadcast", "gather", "reduce",
            "reduce_scatter", "scatter"]
+
+
+def get_world_size(group: ProcessGroup | None = None) -> int:
+    """Return that there is one process, or raise."""
+    if (count := processes(group)) > 1:
+        raise NotSupported(f"distributed.nn: gradients do not pass between {count} processes in this way",
+                           why="XLA finds what devices exchange", fix="tensors that are placed over a mesh of all "
+                           "processes (distribute_tensor), or DistributedDataParallel")
+    return count
 
 
 def _from_first(name: str, rank: int) -> None:

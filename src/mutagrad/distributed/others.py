@@ -1,4 +1,4 @@
-"""What is spread over several processes, under PyTorch's names: there is one process, so none of it can be made.
+"""What is done by other means here, under PyTorch's names: none of it can be made.
 
 The classes are classes, so that programs can ask `isinstance(model, FullyShardedDataParallel)`, and get the answer no.
 """
@@ -10,9 +10,8 @@ from ..base.errors import NotSupported
 
 
 def _refuse(name: str) -> NotSupported:
-    return NotSupported(f"distributed.{name}: one process computes here",
-                        why="there is no communication between processes",
-                        fix="the model, its optimizer and its tensors themselves")
+    return NotSupported(f"distributed.{name}: is not supported", why="tensors are spread by placing them",
+                        fix="distributed.fsdp.fully_shard(model, mesh=mesh), or distribute_module(model, mesh)")
 
 
 class ZeroRedundancyOptimizer:
@@ -26,22 +25,12 @@ class FullyShardedDataParallel(ZeroRedundancyOptimizer):
     """A model that is spread over processes."""
 
 
-class DeviceMesh(ZeroRedundancyOptimizer):
-    """Devices of several processes, in rows and columns."""
-
-
-class DTensor(ZeroRedundancyOptimizer):
-    """A tensor that is spread over processes."""
-
-
 class RRef(ZeroRedundancyOptimizer):
     """A value in another process."""
 
 
-FSDPModule = FullyShardedDataParallel
 _FUNCTIONS = frozenset([
-    "context", "distribute_module", "distribute_tensor", "fully_shard", "implicit_replication", "init_device_mesh",
-    "init_rpc", "remote", "rpc_async", "rpc_sync", "shutdown"])
+    "context", "implicit_replication", "init_rpc", "remote", "rpc_async", "rpc_sync", "shutdown"])
 
 
 def record(fn: Any, error_handler: Any = None) -> Any:

@@ -1,20 +1,22 @@
 """Mixed precision: blocks in which products are computed in bfloat16, and what is sensitive in float32.
 
-`autocast` for the CPU casts as PyTorch's does: the arguments of functions under "lower" to its type, those under
-"single" to float32, those under "widest" to the widest among them, and so those under "first", whose result has the
-type of the first; everything else is computed in the type of its operands. For a device that is not there it does
-nothing. `GradScaler` scales.
+`autocast` for a device casts what is there as PyTorch's does: the arguments of functions under "lower" to its type,
+those under "single" to float32, those under "widest" to the widest among them, and so those under "first", whose result
+has the type of the first; everything else is computed in the type of its operands. For a device that is not there it
+does nothing. `GradScaler` scales.
 """
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from functools import reduce, wraps
+from functools import cache, partial, reduce, wraps
 from typing import TYPE_CHECKING, Any
 
 from ..arrays import np
+from ..arrays.kinds import IN_USE
 from ..base.errors import BadData, BadValue
 from ..base.modes import Block, amend, mode
+from ..base.sockets import socket
 from ..core.dtypes import bfloat16, dtype, float16, float32, float64, promote_types
 from ..ops.nn.recurrent import GRU
 from ..tensors.tensor import Tensor
@@ -56,7 +58,7 @@ _policies: dict[int, str] = {}  # by the function that computes
 
 def is_autocast_available(device_type: str) -> bool:
     """Whether operations can be cast automatically on such a device."""
-    return device_type == "cpu"
+    return device_type == "cpu" or socket("devices").available(device_type)
 
 
 class autocast(Block):
@@ -76,7 +78,7 @@ class autocast(Block):
                           fix='autocast("cpu", enabled=False)')
         self.device = device_type
         self.fast_dtype = dtype or (float16 if device_type == "cuda" else _DEFAULTS["cpu"])
-        if enabled and device_type != "cpu":
+        if enabled and not is_autocast_available(device_type):
             warnings.warn(f"autocast: there is no device of type {device_type!r} here; it does nothing",
                           UserWarning, stacklevel=2)
             enabled = False
@@ -87,7 +89,9 @@ class autocast(Block):
         self._enabled = enabled
 
     def changes(self) -> dict[str, Any]:
-        return _casting(self.fast_dtype if self._enabled else None) if self.device == "cpu" else {}
+        if not is_autocast_available(self.device):
+            return {}
+        return _casting(self.fast_dtype if self._enabled else None, self.device)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
@@ -101,17 +105,23 @@ class autocast(Block):
 _DEFAULTS = {"cpu": bfloat16, "cuda": float16}
 
 
-def _casting(lower: dtype | None) -> dict[str, Any]:
-    """Return the modes in which products are cast to this type; None: to none."""
+def _casting(lower: dtype | None, device: str) -> dict[str, Any]:
+    """Return the modes in which products on a device are cast to this type; None: to none."""
     if lower is not None and not _policies:
         watch()
         for policy, places in _CASTS.items():
             for path, names in places.items():
                 _policies.update({id(getattr(NAMESPACES[path], name).__wrapped__): policy for name in names.split()})
-    return {"autocast_dtype": lower, "cast": None if lower is None else _cast}
+    return {"autocast_dtype": lower, "cast": None if lower is None else _caster(device)}
 
 
-def _cast(raw: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+@cache
+def _caster(device: str) -> Callable[..., Any]:
+    """How calls are cast for tensors on a device of this type."""
+    return partial(_cast, device)
+
+
+def _cast(device: str, raw: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The function of its arguments in the type that it is computed in."""
     policy = _policies.get(id(raw))
     if policy == "pad":  # where it repeats what is there
@@ -121,6 +131,8 @@ def _cast(raw: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     if policy is None or kwargs.get("out") is not None:
         return raw(*args, **kwargs)
     given = (*args, *kwargs.values())
+    if (device != "cpu" or IN_USE) and not any(x.device.type == device for x in _tensors(given)):
+        return raw(*args, **kwargs)
     to = mode.now.autocast_dtype if policy == "lower" else float32 if policy == "single" else _widest(given)
     result = raw(*_in_type(args, to), **{name: _in_type(value, to) for name, value in kwargs.items()})
     return result.to(_tensors(given)[0].dtype) if policy == "first" and _tensors(given) else result
@@ -154,9 +166,9 @@ def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str = "cud
 
     @wraps(fwd)
     def forward(*arguments: Any, **settings: Any) -> Any:
-        if cast_inputs is None or device_type != "cpu" or mode.now.autocast_dtype is None:
+        if cast_inputs is None or not is_autocast_enabled(device_type):
             return fwd(*arguments, **settings)
-        with autocast("cpu", enabled=False):
+        with autocast(device_type, enabled=False):
             cast = {name: _in_type(value, cast_inputs) for name, value in settings.items()}
             return fwd(*_in_type(arguments, cast_inputs), **cast)
 
@@ -172,7 +184,8 @@ def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str = "cud
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
     """Whether operations are cast in this block, on this device (on a GPU, if none is named)."""
-    return device_type == "cpu" and mode.now.autocast_dtype is not None
+    cast = mode.now.cast
+    return cast is not None and cast is _caster(device_type or "cuda")
 
 
 def is_autocast_cpu_enabled() -> bool:
@@ -181,13 +194,14 @@ def is_autocast_cpu_enabled() -> bool:
 
 def set_autocast_enabled(device_type: str, enabled: bool) -> None:
     """Turn casting on or off for what follows, rather than for a block."""
-    if device_type == "cpu":
-        amend(**_casting(_DEFAULTS["cpu"] if enabled else None))
+    if is_autocast_available(device_type):
+        amend(**_casting(_DEFAULTS.get(device_type, bfloat16) if enabled else None, device_type))
 
 
 def get_autocast_dtype(device_type: str) -> dtype:
     """Return the type that products are cast to on a device, in this block or by default."""
-    return mode.now.autocast_dtype or _DEFAULTS["cpu"] if device_type == "cpu" else float16
+    default = _DEFAULTS.get(device_type, float16)
+    return mode.now.autocast_dtype or default if is_autocast_enabled(device_type) else default
 
 
 def set_autocast_dtype(device_type: str, dtype: dtype) -> None:
@@ -220,7 +234,7 @@ class GradScaler:
 
     def __init__(self, device: str = "cuda", init_scale: float = 2.0**16, growth_factor: float = 2.0,
                  backoff_factor: float = 0.5, growth_interval: int = 2000, enabled: bool = True) -> None:
-        if enabled and device != "cpu":
+        if enabled and not is_autocast_available(device):
             warnings.warn(f"GradScaler: there is no device of type {device!r} here; it does nothing",
                           UserWarning, stacklevel=2)
             enabled = False

@@ -62,8 +62,8 @@ VERSION = TorchVersion("2.13.0+mutagrad")
 
 # Why something cannot be here, by the beginning of its path.
 REASONS = {
-    "torch.distributed": "there is one process and no communication with others",
-    "torch.nn.parallel": "there is one process and no communication with others",
+    "torch.distributed": "tensors are spread over devices by placing them, see torch.distributed.tensor",
+    "torch.nn.parallel": "tensors are spread over devices by placing them, see torch.distributed.tensor",
     "torch.cuda": "computation is on the CPU",
     "torch.backends": "computation is on the CPU, by NumPy",
     "torch.mps": "computation is on the CPU",

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Union
 
 from ..arrays import np
+from ..arrays.kinds import device_of, moved
 from ..base.errors import BadIndex, BadValue, DTypeError, ShapeError, may_need_much
 from ..core import dtypes
 from ..core.dtypes import dtype, of_array
@@ -131,7 +132,7 @@ def _count(x: TensorBase, dim: Dims, keepdim: bool, mask: TensorBase | None, nam
     """Return how many elements the mask holds for."""
     dims = whole_dims(dim, x._array.ndim, name)
     held = np.ones(x._array.shape, bool) if mask is None else _as_mask(x, mask, name)._array
-    return make(np.asarray(np.add.reduce(held, dims, np.int64, keepdims=keepdim)))
+    return make(moved(np.asarray(np.add.reduce(held, dims, np.int64, keepdims=keepdim)), device_of(x._array)))
 
 
 def mean(input: Tensor, dim: Dims = None, *, keepdim: bool = False,

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import warnings
 
-from ..base.device import CPU, META, device, names_meta
+from ..base.device import CPU, META, device, known, names_meta, place_named
 from ..base.errors import BadArgument, BadValue
 from ..base.modes import amend, mode
 from ..core.dtypes import dtype, dtype_of_class, set_default_dtype
@@ -58,8 +58,11 @@ def get_float32_matmul_precision() -> str:
 
 
 def set_default_device(device: device | str | int | None) -> None:
-    """Set where new tensors live: on the CPU, which None stands for, or on the device "meta"."""
-    amend(device=META if names_meta(device) else None)
+    """Set where new tensors live: on the CPU, which None stands for, on another device, or on "meta"."""
+    if device is None or (place := place_named(device)) is None and not names_meta(device):
+        amend(device=None)
+    else:
+        amend(device=META if place is None else known(*place.name))
 
 
 def get_default_device() -> device:
