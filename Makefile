@@ -10,7 +10,7 @@ EXAMPLES := .venv-examples/bin
 # On two cores two workers halve the time; the cost tests count instead of timing, so neighbours do not disturb them.
 PYTEST := -m pytest -q -n 2
 
-.PHONY: anew tour test matrix smoke soak oracle coverage stubs bench examples lint clean help
+.PHONY: anew tour test matrix smoke soak oracle coverage compiled stubs bench bench-xla bench-gpu examples lint clean help
 
 help:
 	@echo "make tour    a dozen mutating programs, their gradients, and what PyTorch does with them"
@@ -19,8 +19,10 @@ help:
 	@echo "make soak    a million random programs and the stress cases, for a night; goes on where it was stopped"
 	@echo "make oracle  all tests, with those that compare with PyTorch 2.13"
 	@echo "make coverage  writes docs/coverage.md: how much of PyTorch's table of operations is here"
+	@echo "make compiled  writes the list in docs/compiled.md: what a compiled step refuses"
 	@echo "make stubs   writes the .pyi files: what type checkers and editors know of the package"
 	@echo "make bench   timings as ratios to PyTorch          make lint    ruff and mypy --strict"
+	@echo "make bench-xla  compiled steps against eager ones and hand-written JAX   make bench-gpu  the same on a GPU"
 	@echo "make examples  train what is in examples/training, and save the plots"
 
 .venv/ready: pyproject.toml $(call again,.venv)
@@ -56,6 +58,15 @@ soak: .venv/ready
 
 oracle: .venv-oracle/ready
 	$(ORACLE)/python $(PYTEST) -m oracle tests
+
+compiled: .venv/ready
+	PYTHONPATH=tests:tests/xla $(BIN)/python -m refused
+
+bench-xla: .venv/ready
+	$(BIN)/python benchmarks/xla.py
+
+bench-gpu: .venv/ready
+	$(BIN)/python benchmarks/gpu.py
 
 coverage: .venv-oracle/ready
 	PYTHONPATH=tests $(ORACLE)/python -m oracle.coverage

@@ -12,12 +12,18 @@ def options(description, arguments, steps):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--steps", type=int, default=steps, metavar="N", help=f"training steps (default {steps})")
     parser.add_argument("--seed", type=int, default=0, metavar="S")
+    parser.add_argument("--compile", action="store_true", help="run each step as one compiled program; needs JAX: pip install 'mutagrad[xla]'")
     parser.add_argument("--no-plot", dest="plot", action="store_false")
     parser.add_argument("--out", type=Path, default=PLOTS, metavar="DIR", help="where the plot goes (default examples/plots)")
     given = parser.parse_args(arguments)
     given.full = given.steps >= steps
     mg.manual_seed(given.seed)
     return given
+
+
+def compiled(given, step):
+    """The step itself, or what the compiler makes of it."""
+    return mg.compile(step) if given.compile else step
 
 
 def digits():

@@ -1,11 +1,11 @@
 """Learn to read a stream of sounds that nobody has cut into letters, with CTC written as a loop over a table.
 
-    python examples/training/ctc.py [--steps N] [--seed S] [--no-plot] [--out DIR]
+    python examples/training/ctc.py [--steps N] [--seed S] [--compile] [--no-plot] [--out DIR]
 
 Words of four letters are spoken at varying speed and with noise. The network says at every moment which letter it
 hears, or none; the loss (Graves and others, 2006) sums over all ways to place the word's letters in time.
 """
-from common import finish, options, save_plot
+from common import compiled, finish, options, save_plot
 
 import mutagrad as mg
 from mutagrad import nn
@@ -27,14 +27,18 @@ def ctc(log_probabilities, words):
 
     table = mg.full((times, stations.shape[1], count), NEVER, dtype=emitted.dtype)
     table[0, :2] = emitted[0, :, :2].T
-    for t in range(1, times):
-        for s in range(min(stations.shape[1], 2 * t + 2)):
-            ways = [table[t - 1, s]]
+
+    def listen(before):
+        t = before + 1
+        for s in range(stations.shape[1]):
+            ways = [table[before, s]]
             if s > 0:
-                ways.append(table[t - 1, s - 1])
+                ways.append(table[before, s - 1])
             if s > 1:
-                ways.append(table[t - 1, s - 2] + skip[:, s])
+                ways.append(table[before, s - 2] + skip[:, s])
             table[t, s] = emitted[t, :, s] + mg.logsumexp(mg.stack(ways), 0)
+
+    mg.loop(times - 1, listen)
     return -mg.logaddexp(table[-1, -1], table[-1, -2])
 
 
@@ -78,17 +82,23 @@ def main(arguments=None):
     draw_words = lambda count: mg.randint(1, LETTERS + 1, (count, WORD))
     check(draw_words(3))
     model = nn.Sequential(nn.Conv1d(CHANNELS, 48, 5, padding=2), nn.ReLU(inplace=True), nn.Conv1d(48, LETTERS + 1, 5, padding=2))
-    hear = lambda words: F.log_softmax(model(spoken(words, voice)).permute(2, 0, 1), 2)
+    hear = lambda sounds: F.log_softmax(model(sounds).permute(2, 0, 1), 2)
     optimizer = mg.optim.Adam(model.parameters(), lr=1e-2)
     schedule = mg.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=given.steps)
     losses = []
 
-    for step in range(1, given.steps + 1):
-        words = draw_words(32)
+    def train(sounds, words):
         optimizer.zero_grad()
-        loss = ctc(hear(words), words).mean()
+        loss = ctc(hear(sounds), words).mean()
         loss.backward()
         optimizer.step()
+        return loss.detach()
+
+    train = compiled(given, train)
+
+    for step in range(1, given.steps + 1):
+        words = draw_words(32)
+        loss = train(spoken(words, voice), words)
         schedule.step()
         losses.append(loss.item())
         if step % 50 == 0:
@@ -96,7 +106,7 @@ def main(arguments=None):
 
     words = draw_words(500)
     with mg.no_grad():
-        heard = hear(words)
+        heard = hear(spoken(words, voice))
     right = sum(a == b for a, b in zip(read(heard), words.tolist())) / len(words)
 
     def draw(left, right):

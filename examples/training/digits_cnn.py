@@ -1,8 +1,8 @@
 """Tell handwritten digits apart with a small convolutional network, fed by a DataLoader.
 
-    python examples/training/digits_cnn.py [--steps N] [--seed S] [--no-plot] [--out DIR]
+    python examples/training/digits_cnn.py [--steps N] [--seed S] [--compile] [--no-plot] [--out DIR]
 """
-from common import digits, finish, options, save_plot, tiles
+from common import compiled, digits, finish, options, save_plot, tiles
 
 import mutagrad as mg
 from mutagrad import nn
@@ -56,13 +56,19 @@ def main(arguments=None):
     schedule = mg.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1e-2, total_steps=given.steps)
     losses = []
 
+    def train(x, y):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    train = compiled(given, train)
+
     while len(losses) < given.steps:
         for x, y in loader:
             hide_a_corner(x)
-            optimizer.zero_grad()
-            loss = F.cross_entropy(model(x), y)
-            loss.backward()
-            optimizer.step()
+            loss = train(x, y)
             schedule.step()
             losses.append(loss.item())
             if len(losses) % 100 == 0:

@@ -1,8 +1,8 @@
 """Tell handwritten digits apart with two layers, trained on images that are shifted in place.
 
-    python examples/training/digits_mlp.py [--steps N] [--seed S] [--no-plot] [--out DIR]
+    python examples/training/digits_mlp.py [--steps N] [--seed S] [--compile] [--no-plot] [--out DIR]
 """
-from common import batches, digits, finish, options, save_plot
+from common import batches, compiled, digits, finish, options, save_plot
 
 import mutagrad as mg
 from mutagrad import nn
@@ -34,13 +34,19 @@ def main(arguments=None):
     schedule = mg.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=given.steps)
     losses, accuracies = [], []
 
+    def train(x, y):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    train = compiled(given, train)
+
     while len(losses) < given.steps:
         for x, y in batches(64, x_train, y_train):
             shift_some(x)
-            optimizer.zero_grad()
-            loss = F.cross_entropy(model(x), y)
-            loss.backward()
-            optimizer.step()
+            loss = train(x, y)
             schedule.step()
             losses.append(loss.item())
             if len(losses) % 100 == 0:

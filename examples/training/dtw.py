@@ -1,12 +1,12 @@
 """Learn the shape behind curves that run early or late, with dynamic time warping written as a loop over a table.
 
-    python examples/training/dtw.py [--steps N] [--seed S] [--no-plot] [--out DIR]
+    python examples/training/dtw.py [--steps N] [--seed S] [--compile] [--no-plot] [--out DIR]
 
 Each cell of the table is assigned once, from its three neighbours, and the gradient of the distance flows back through
 the assignments. The mean of the curves smears what is out of step; the learned template does not. (The soft minimum is
 that of Cuturi and Blondel, 2017.)
 """
-from common import finish, options, save_plot
+from common import compiled, finish, options, save_plot
 
 import mutagrad as mg
 
@@ -19,9 +19,12 @@ def distance(curves, template, softness):
     n, m, count = cost.shape
     table = mg.full((n + 1, m + 1, count), mg.inf, dtype=cost.dtype)
     table[0, 0] = 0
-    for i in range(n):
+
+    def row(i):
         for j in range(m):
             table[i + 1, j + 1] = cost[i, j] + softmin(table[i, j], table[i, j + 1], table[i + 1, j], softness)
+
+    mg.loop(n, row)
     return table[n, m]
 
 
@@ -61,11 +64,17 @@ def main(arguments=None):
     schedule = mg.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=given.steps)
     losses = []
 
-    for step in range(1, given.steps + 1):
+    def train():
         optimizer.zero_grad()
         loss = distance(curves, template, softness=0.003).mean()
         loss.backward()
         optimizer.step()
+        return loss.detach()
+
+    train = compiled(given, train)
+
+    for step in range(1, given.steps + 1):
+        loss = train()
         schedule.step()
         losses.append(loss.item())
         if step % 10 == 0:

@@ -1,6 +1,6 @@
 """Train a small GPT on characters through a cache of keys and values that is written in place.
 
-    python examples/training/gpt.py [--steps N] [--seed S] [--no-plot] [--out DIR]
+    python examples/training/gpt.py [--steps N] [--seed S] [--compile] [--no-plot] [--out DIR]
 
 The network reads one character at a time, as it will when it writes: step t stores its key and value in column t of the
 cache and attends to columns 0 to t. Every later loss depends on every earlier write, and the gradients flow back through
@@ -9,7 +9,7 @@ Independence of the United States (1776).
 """
 from pathlib import Path
 
-from common import finish, options, save_plot
+from common import compiled, finish, options, save_plot
 
 import mutagrad as mg
 from mutagrad import nn
@@ -35,8 +35,8 @@ class Block(nn.Module):
         query, key, value = self.query_key_value(self.norm(x)).view(len(x), 3, HEADS, -1).unbind(1)
         keys[:, t] = key
         values[:, t] = value
-        past = keys[:, :t + 1].transpose(1, 2), values[:, :t + 1].transpose(1, 2)
-        attended = F.scaled_dot_product_attention(query.unsqueeze(2), *past)
+        past = mg.arange(LENGTH) <= t
+        attended = F.scaled_dot_product_attention(query.unsqueeze(2), keys.transpose(1, 2), values.transpose(1, 2), attn_mask=past)
         x = x + self.out(attended.reshape(len(x), WIDTH))
         return x + self.network(self.last_norm(x))
 
@@ -63,8 +63,11 @@ class GPT(nn.Module):
         """How surprising each next letter of `text`, (batch, LENGTH + 1), is on average, in nats."""
         cache = self.new_cache(len(text))
         scores = mg.empty(len(text), LENGTH, len(LETTERS))
-        for t in range(LENGTH):
+
+        def read(t):
             scores[:, t] = self(text[:, t], cache, t)
+
+        mg.loop(LENGTH, read)
         return F.cross_entropy(scores.flatten(0, 1), text[:, 1:].flatten())
 
     @mg.no_grad()
@@ -92,13 +95,19 @@ def main(arguments=None):
     schedule = mg.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=given.steps)
     losses = []
 
-    for step in range(1, given.steps + 1):
-        starts = mg.randint(0, len(text) - LENGTH, (24, 1))
+    def train(letters):
         optimizer.zero_grad()
-        loss = model.loss(text[starts + mg.arange(LENGTH + 1)])
+        loss = model.loss(letters)
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
+        return loss.detach()
+
+    train = compiled(given, train)
+
+    for step in range(1, given.steps + 1):
+        starts = mg.randint(0, len(text) - LENGTH, (24, 1))
+        loss = train(text[starts + mg.arange(LENGTH + 1)])
         schedule.step()
         losses.append(loss.item())
         if step % 50 == 0:

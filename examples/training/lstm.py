@@ -1,10 +1,10 @@
 """The adding problem: an LSTM must remember two marked numbers of a long sequence and add them.
 
-    python examples/training/lstm.py [--steps N] [--seed S] [--no-plot] [--out DIR]
+    python examples/training/lstm.py [--steps N] [--seed S] [--compile] [--no-plot] [--out DIR]
 
 A network that has not understood answers 1, the mean of a sum of two numbers between 0 and 1; its squared error is 1/6.
 """
-from common import finish, options, save_plot
+from common import compiled, finish, options, save_plot
 
 import mutagrad as mg
 from mutagrad import nn
@@ -44,13 +44,19 @@ def main(arguments=None):
     schedule = mg.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=given.steps)
     losses = []
 
-    for step in range(1, given.steps + 1):
-        sequence, sums = problems(BATCH)
+    def train(sequence, sums):
         optimizer.zero_grad()
         loss = F.mse_loss(model(sequence), sums)
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
+        return loss.detach()
+
+    train = compiled(given, train)
+
+    for step in range(1, given.steps + 1):
+        sequence, sums = problems(BATCH)
+        loss = train(sequence, sums)
         schedule.step()
         losses.append(loss.item())
         if step % 100 == 0:

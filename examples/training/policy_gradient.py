@@ -1,13 +1,13 @@
 """Learn to balance a pole on a cart with REINFORCE, many carts at a time.
 
-    python examples/training/policy_gradient.py [--steps N] [--seed S] [--no-plot] [--out DIR]
+    python examples/training/policy_gradient.py [--steps N] [--seed S] [--compile] [--no-plot] [--out DIR]
 
 The carts move by the equations of Barto, Sutton and Anderson (1983). An episode ends when the pole leans over by 12
 degrees, when the cart leaves the track, or after 200 steps; its return is how long it lasted.
 """
 import math
 
-from common import finish, options, save_plot
+from common import compiled, finish, options, save_plot
 
 import mutagrad as mg
 from mutagrad import nn
@@ -41,22 +41,27 @@ def play(policy):
     """One episode of every cart: log-probabilities of what was done, and who was upright then; both (steps, carts)."""
     carts = Carts()
     log_probabilities, upright = mg.zeros(LONGEST, CARTS), mg.zeros(LONGEST, CARTS)
-    for t in range(LONGEST):
-        if not carts.upright.any():
-            break
+
+    def move(t):
         upright[t] = carts.upright
         probability = mg.sigmoid(policy(carts.state).squeeze(1))  # of a push to the right; the state moves on below
         right = mg.bernoulli(probability.detach())
         log_probabilities[t] = mg.log(mg.where(right > 0, probability, 1 - probability))
         carts.push(right)
+
+    mg.loop(LONGEST, move)
     return log_probabilities, upright
 
 
 def returns_to_go(upright, discount=0.98):
     """What each step earned from there on, discounted: summed backwards in place."""
     earned = upright.clone()
-    for t in range(LONGEST - 2, -1, -1):
+
+    def add(later):
+        t = LONGEST - 2 - later
         earned[t] += discount * earned[t + 1]
+
+    mg.loop(LONGEST - 1, add)
     return earned
 
 
@@ -66,17 +71,21 @@ def main(arguments=None):
     optimizer = mg.optim.Adam(policy.parameters(), lr=2e-2)
     lasted = []
 
-    for step in range(1, given.steps + 1):
+    def train():
         log_probabilities, upright = play(policy)
-        advantage = returns_to_go(upright)
-        alive = upright > 0
-        advantage[alive] -= advantage[alive].mean()
-        advantage[alive] /= advantage[alive].std() + 1e-6
+        advantage, moves = returns_to_go(upright), upright.sum()
+        advantage -= (advantage * upright).sum() / moves
+        advantage /= ((advantage ** 2 * upright).sum() / moves).sqrt() + 1e-6
         optimizer.zero_grad()
-        loss = -(log_probabilities * advantage * upright).sum() / upright.sum()
+        loss = -(log_probabilities * advantage * upright).sum() / moves
         loss.backward()
         optimizer.step()
-        lasted.append(upright.sum().item() / CARTS)
+        return moves
+
+    train = compiled(given, train)
+
+    for step in range(1, given.steps + 1):
+        lasted.append(train().item() / CARTS)
         if step % 5 == 0:
             print(f"step {step:3}  an episode lasted {lasted[-1]:.1f} steps")
 

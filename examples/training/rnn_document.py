@@ -1,11 +1,11 @@
 """Train the loop that PyTorch's documentation of nn.RNN gives as its meaning, which PyTorch itself cannot differentiate.
 
-    python examples/training/rnn_document.py [--steps N] [--seed S] [--no-plot] [--out DIR]
+    python examples/training/rnn_document.py [--steps N] [--seed S] [--compile] [--no-plot] [--out DIR]
 
 The loop writes the state of each layer into `h_t[layer]`, and the layer above reads it before the next time step
 overwrites it. PyTorch's backward() then finds the states that it had saved changed, and stops with a RuntimeError.
 """
-from common import finish, options, save_plot
+from common import compiled, finish, options, save_plot
 
 import mutagrad as mg
 from mutagrad import nn
@@ -60,13 +60,19 @@ def main(arguments=None):
     schedule = mg.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=given.steps)
     losses = []
 
-    for step in range(1, given.steps + 1):
-        noisy, clean = waves(BATCH)
+    def train(noisy, clean):
         optimizer.zero_grad()
         loss = F.mse_loss(out(document(rnn, noisy[:-1])), clean[1:])
         loss.backward()
         nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
+        return loss.detach()
+
+    train = compiled(given, train)
+
+    for step in range(1, given.steps + 1):
+        noisy, clean = waves(BATCH)
+        loss = train(noisy, clean)
         schedule.step()
         losses.append(loss.item())
         if step % 50 == 0:

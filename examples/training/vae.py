@@ -1,8 +1,8 @@
 """A variational autoencoder of handwritten digits, and digits that nobody wrote.
 
-    python examples/training/vae.py [--steps N] [--seed S] [--no-plot] [--out DIR]
+    python examples/training/vae.py [--steps N] [--seed S] [--compile] [--no-plot] [--out DIR]
 """
-from common import batches, digits, finish, options, save_plot, tiles
+from common import batches, compiled, digits, finish, options, save_plot, tiles
 
 import mutagrad as mg
 from mutagrad import nn
@@ -50,12 +50,18 @@ def main(arguments=None):
     schedule = mg.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=given.steps)
     losses = []
 
+    def train(x):
+        optimizer.zero_grad()
+        loss = model.loss(x)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    train = compiled(given, train)
+
     while len(losses) < given.steps:
         for x, in batches(64, x_train):
-            optimizer.zero_grad()
-            loss = model.loss(x)
-            loss.backward()
-            optimizer.step()
+            loss = train(x)
             schedule.step()
             losses.append(loss.item())
             if len(losses) % 250 == 0:

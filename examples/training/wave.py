@@ -1,12 +1,12 @@
 """Find out how a pond was disturbed from what a few floats saw later: gradients through a simulator that works in place.
 
-    python examples/training/wave.py [--steps N] [--seed S] [--no-plot] [--out DIR]
+    python examples/training/wave.py [--steps N] [--seed S] [--compile] [--no-plot] [--out DIR]
 
 The simulator is written as for NumPy: two buffers, height and speed, that every time step changes with `+=`, and a
 record that is filled row by row. A spring that grows with the cube of the height pulls the water back, so derivatives
 need the heights of all times, which the buffer no longer holds.
 """
-from common import finish, options, save_plot
+from common import compiled, finish, options, save_plot
 
 import mutagrad as mg
 from mutagrad.nn import functional as F
@@ -21,10 +21,13 @@ def simulate(start, floats):
     record = mg.empty(TIMES, len(floats))
     inside, pushed = height[1:-1, 1:-1], speed[1:-1, 1:-1]
     above, below, left, right = height[:-2, 1:-1], height[2:, 1:-1], height[1:-1, :-2], height[1:-1, 2:]
-    for t in range(TIMES):
-        pushed += SPEED * (above + below + left + right - 4 * inside) - SPRING * inside ** 3
-        inside += pushed
+
+    def move(t):
+        pushed.add_(SPEED * (above + below + left + right - 4 * inside) - SPRING * inside ** 3)
+        inside.add_(pushed)
         record[t] = height.view(-1)[floats]
+
+    mg.loop(TIMES, move)
     return record
 
 
@@ -50,7 +53,7 @@ def main(arguments=None):
     schedule = mg.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=given.steps)
     losses = []
 
-    for step in range(1, given.steps + 1):
+    def train():
         start = mg.zeros(SIZE, SIZE)
         start[1:-1, 1:-1] = guess  # the shore stays at zero
         optimizer.zero_grad()
@@ -58,10 +61,16 @@ def main(arguments=None):
         loss = F.mse_loss(simulate(start, floats), seen) + 1e-3 * rough
         loss.backward()
         optimizer.step()
+        return loss.detach(), start.detach()
+
+    train = compiled(given, train)
+
+    for step in range(1, given.steps + 1):
+        loss, start = train()
         schedule.step()
         losses.append(loss.item())
         if step % 20 == 0:
-            print(f"step {step:3}  loss {loss.item():.2e}  error of the start {mg.dist(start.detach(), true) / true.norm():.3f}")
+            print(f"step {step:3}  loss {loss.item():.2e}  error of the start {mg.dist(start, true) / true.norm():.3f}")
 
     error = (mg.dist(guess.detach(), true[1:-1, 1:-1]) / true.norm()).item()
 
@@ -72,7 +81,7 @@ def main(arguments=None):
         left.set(title="start, and the floats", xticks=[], yticks=[])
         middle.plot(seen[:, :4].numpy(), linewidth=0.9)
         middle.set(title="what four floats saw", xlabel="time")
-        right.imshow(start.detach().numpy(), **limits)
+        right.imshow(start.numpy(), **limits)
         right.set(title="recovered", xticks=[], yticks=[])
 
     save_plot(given, "wave", draw, columns=3)
