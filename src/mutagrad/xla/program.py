@@ -15,7 +15,6 @@ from __future__ import annotations
 import gc
 from collections import deque
 from collections.abc import Callable
-from functools import cache
 from itertools import chain, repeat
 from operator import le
 from sys import getrefcount
@@ -26,22 +25,33 @@ import jax
 import jax.numpy as jnp
 import numpy
 
-from ..arrays.kinds import window as window_on
-from ..arrays.xla.memory import HOST, BeyondPart, Cell, NotTraced, Place, XArray, place_of, wrap
-from ..arrays.xla.shardings import constrained, put
+from ..arrays.xla.memory import HOST, BeyondPart, Cell, Place, XArray, wrap
+from ..arrays.xla.shardings import constrained
 from ..base.locks import new_lock
-from ..base.modes import call_with, mode
+from ..base.modes import call_with
 from ..base.pytree import tree_flatten, tree_unflatten
 from ..core.arithmetic import ON_ARRAYS
 from ..core.backward import run_sweep
-from ..core.factory import make, view
-from ..core.graph import Freed, Node
-from ..core.storage import MadeInside, Storage, TensorBase, memory_of, move_aside, new_storage
+from ..core.factory import view
+from ..core.storage import Storage, TensorBase, memory_of, move_aside, new_storage
 from ..core.sweep import OUTPUT
-from ..core.write import FOLLOW, new_node
-from ..tensors.tensor import Tensor
+from ..core.write import new_node
+from .around import (
+    Holder,
+    Table,
+    address,
+    check_histories,
+    ends_of,
+    fresh,
+    is_open,
+    on_memory,
+    references,
+    root_array,
+    settle,
+    sole,
+)
 from .guards import Guards, Retrace
-from .session import BUFFER, SLOTS, Session, Source, fixed, flat, watch
+from .session import SLOTS, Session, Source, flat, watch
 from .split import Halves, compiled_rule
 
 ndarray = numpy.ndarray
@@ -90,7 +100,7 @@ class Memory(NamedTuple):
         if self.part is None:
             return buffer
         low = numpy.lib.array_utils.byte_bounds(tensors[self.argument]._array)[0]  # type: ignore[index]
-        return ndarray(*self.part, buffer, low - _address(buffer))
+        return ndarray(*self.part, buffer, low - address(buffer))
 
 
 class Program:
@@ -161,7 +171,7 @@ class Program:
                 if cell not in made:
                     made.append(cell)
                 k, base = len(cells) + made.index(cell), cell.twin
-            offset = _address(twin) - _address(base) if twin.size else 0
+            offset = address(twin) - address(base) if twin.size else 0
             alike = (twin.shape, twin.dtype, twin.strides) == (base.shape, base.dtype, base.strides)
             return Window(k, twin.shape, twin.dtype, offset, twin.strides, k >= len(cells) and alike and offset == 0)
 
@@ -178,14 +188,18 @@ class Program:
         self.survivors = [(t, window(a).memory - len(cells)) for t, a in alive]
         self.places = [cell.place for cell in made]
         self.twins = [numpy.empty(cell.twin.shape, cell.twin.dtype) for cell in made]
-        counted = [w.memory for w in (*self.returned, *(w for _, w in self.grads if w is not None))]
-        kept = {k for _, k in self.survivors}
-        self.spare = [(owner, w.memory - len(cells)) for owner, w in self.grads
-                      if w is not None and w.whole and counted.count(w.memory) == 1
-                      and w.memory - len(cells) not in kept and self.places[w.memory - len(cells)] is not HOST
-                      and not isinstance(owner, int) and id(owner) not in now.grads]
+        self.spare = self.replaced(now, len(cells))
         self.alone = self.plain == [()] and self.same == [None] and self.spec.type is None
         return self.spread(cells, values, made, owners) + found_grads
+
+    def replaced(self, now: Session, count: int) -> list[tuple[Any, int]]:
+        """Gradients that a run makes in the place of those before, whose memory it may use; of `count` memories."""
+        counted = [w.memory for w in (*self.returned, *(w for _, w in self.grads if w is not None))]
+        kept = {k for _, k in self.survivors}
+        return [(owner, w.memory - count) for owner, w in self.grads
+                      if w is not None and w.whole and counted.count(w.memory) == 1
+                      and w.memory - count not in kept and self.places[w.memory - count] is not HOST
+                      and not isinstance(owner, int) and id(owner) not in now.grads]
 
     def spread(self, cells: list[Cell], values: list[Any], made: list[Cell], owners: list[Any]) -> list[Any]:
         """Values of memory that was written, and of memory made inside, as they are to be spread over a mesh.
@@ -212,7 +226,7 @@ class Program:
         Those are placeholders, which become arguments of a program of its own.
         """
         open_ = {id(r._storage): r for r, same in zip(returned, self.same)
-                 if same is None and r._array.cell.born is not None and _is_open(r)}
+                 if same is None and r._array.cell.born is not None and is_open(r)}
         self.open_results = [k for k, r in enumerate(returned) if self.same[k] is None and id(r._storage) in open_]
         shapes = [(r._storage.buffer.shape, r._storage.buffer.dtype) for r in open_.values()]
         with jax.ensure_compile_time_eval():
@@ -237,7 +251,7 @@ class Program:
         hooked = [s.leaf for s in now.storages.values() if s.leaf is not None and s.leaf.hooks is not None]
         hooks = [leaf.hooks for leaf in hooked]
         seeds = [(r._storage.writer, None, wrap(g, r._array.level)) for r, g in zip(open_.values(), self.adjoints)]
-        self.reach = [_ends(r._storage.writer) for r in open_.values()]
+        self.reach = [ends_of(r._storage.writer) for r in open_.values()]
         try:
             for leaf in hooked:  # the sweep outside calls them
                 leaf.hooks = None
@@ -475,154 +489,3 @@ class Program:
 
 def _shape(value: Any) -> Any:
     return jax.ShapeDtypeStruct(value.shape, value.dtype, sharding=getattr(value, "sharding", None))
-
-
-class Table:
-    """Numbers of Python's for some runs ahead, on the device, and which row is next: the program counts it itself.
-
-    Most numbers change in a way that is known before, as those of Adam do. So nothing is sent to the device as long as
-    they are what they were expected to be.
-    """
-
-    ROWS = 64
-
-    def __init__(self, where: Any) -> None:
-        self.where = where  # the sharding of what all devices of a mesh have; None where there is none
-        self.rows: list[Any] = []  # of the runs that are left, the next one last
-        self.same = False  # they are the same in all runs
-        self.put(numpy.zeros((1, 0)))
-
-    def put(self, values: Any) -> None:
-        both = values, numpy.zeros((), numpy.int32)
-        self.values, self.held = [jnp.asarray(v) if self.where is None else put(v, self.where) for v in both]
-
-    @property
-    def index(self) -> Any:
-        return self.held
-
-    def goes_on(self, found: Any) -> bool:
-        """Whether the numbers of a run are those that were expected."""
-        if not self.rows or self.rows[-1] != found:
-            return False
-        if not self.same:
-            self.rows.pop()
-        return True
-
-    def begin(self, site: Any, found: Any) -> None:
-        first = flat(found)
-        if (now := fixed(first)) != site.fixed:
-            raise Retrace("what decides what an optimizer computes has changed: "
-                          f"{[v for v in site.fixed if v != ()]} to {[v for v in now if v != ()]}")
-        ahead = [] if site.ahead is None else site.ahead(self.ROWS)[1:]
-        self.same = all(row == found for row in ahead)
-        table, rows = [first], [found]
-        for row in () if self.same else ahead:
-            leaves = flat(row)
-            if fixed(leaves) != site.fixed:
-                break  # it will be another program then
-            table.append(leaves)
-            rows.append(row)
-        table += table[-1:] * (self.ROWS - len(table))
-        self.rows = rows if self.same else rows[:0:-1]
-        self.put(numpy.array([[v for v in leaves if type(v) is float] for leaves in table]))
-
-
-class Holder:
-    """Holds one value."""
-
-    __slots__ = ("held",)
-
-
-def references(holder: list[Any]) -> tuple[Any, tuple[int, ...]]:
-    """Return the one tensor in `holder`, and how many refer to it and to each part of its memory."""
-    tensor = holder.pop()
-    array, storage = tensor._array, tensor._storage
-    cell = array.cell
-    held = cell.held
-    return tensor, tuple(map(getrefcount, (tensor, storage, array, cell, held)))
-
-
-@cache
-def sole() -> tuple[int, ...]:
-    """How many that is where nobody else has it."""
-    twin = numpy.empty(1)
-    return references([fresh(jnp.zeros(1), place_of(jax.devices()[0], ("xla", 0)), twin)])[1]
-
-
-def _ends(writer: Any) -> set[int]:
-    """The leaves and sources that a history comes from, by identity."""
-    found, seen, waiting = set(), set(), [writer]
-    while waiting:
-        node = waiting.pop()
-        if node is not None and id(node) not in seen:
-            seen.add(id(node))
-            if node.op is None:
-                found.add(id(node))
-            waiting += node.inputs
-    return found
-
-
-def check_histories(now: Session) -> None:
-    """Raise where a step leaves a history on memory from outside: there is nobody who could sweep it."""
-    for storage, writer, *_ in now.storages.values():
-        now_by = storage.writer
-        if isinstance(now_by, Node) and now_by is not writer and now_by.op is not FOLLOW and _is_open_history(now_by):
-            raise NotTraced("compile: the step writes to a tensor from outside what has a history",
-                            why="the history of what a step writes ends with the step",
-                            fix="with mutagrad.no_grad(): x.copy_(new), or x.copy_(new.detach())")
-
-
-def _is_open(tensor: TensorBase) -> bool:
-    """Whether a tensor has a history, of which no part has been swept and freed."""
-    return tensor._storage.writer is not None and mode.grad and _is_open_history(tensor._storage.writer)
-
-
-def _is_open_history(writer: Any) -> bool:
-    waiting, seen = [writer], set()
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, Node) and id(node) not in seen:
-            seen.add(id(node))
-            if type(node.saved) is Freed:
-                return False
-            waiting += node
-    return True
-
-
-def _address(array: Any) -> int:
-    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
-
-
-def root_array(root: Storage) -> Any:
-    """The array of NumPy's that has the geometry of a memory."""
-    buffer = BUFFER.__get__(root)
-    return buffer.twin if type(buffer) is XArray else buffer
-
-
-def fresh(value: Any, place: Place, twin: Any) -> Any:
-    """A tensor over memory of its own, with a value that nobody else has."""
-    if place is HOST:
-        return make(numpy.array(value))  # type: ignore[arg-type]
-    return on_memory(new_storage(XArray(Cell(value, twin, place), twin)))
-
-
-def on_memory(storage: Storage) -> Any:
-    """A tensor that is all of a memory."""
-    tensor = object.__new__(Tensor)
-    tensor._array, tensor._storage, tensor._offset, tensor._grad = storage.buffer, storage, None, None
-    return tensor
-
-
-def settle(tensor: Any, memory: Any) -> None:
-    """Give a tensor that was made while the step was traced, and that somebody keeps, its memory."""
-    array, storage = tensor._array, tensor._storage
-    if array.cell.born is None:  # a view of memory that was there
-        tensor._array = array.twin if array.cell.place is HOST else array
-        return
-    whole = memory._array.reshape(array.cell.twin.shape)
-    offset = _address(array.twin) - _address(array.cell.twin) if array.twin.size else 0
-    for one in {id(s): s for s in (storage, storage.root) if s is not None}.values():
-        one.buffer, one.writer = whole, one.leaf
-        if type(one) is MadeInside:
-            one.level = None
-    tensor._array = window_on(whole, array.shape, array.dtype, offset, array.strides)
