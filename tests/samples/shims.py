@@ -15,3 +15,6 @@ elsewhere("as_torch load save vmap sparse_coo_tensor spmm to_dense to_sparse to_
 
 # Of test_libraries.py.
 elsewhere("asarray from_dlpack frombuffer new resize")
+
+# Of tests/xla/test_mesh.py.
+elsewhere("full_tensor redistribute to_local")

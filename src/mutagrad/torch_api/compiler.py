@@ -1,12 +1,4 @@
-"""Compiling: a function, a module or a whole step as one program of XLA's; see docs/compiled.md.
-
->>> import mutagrad as mg
->>> @mg.compile(fallback=True)
-... def double(x):
-...     return x * 2
->>> double(mg.ones(2))
-tensor([2., 2.])
-"""
+"""Compiling: a function, a module or a whole step as one program of XLA's; see docs/compiled.md."""
 from __future__ import annotations
 
 import warnings
