@@ -10,7 +10,7 @@ tensor([0., 4., 6.])
 from math import e, inf, nan, pi
 from typing import Any as _Any
 
-from . import _lazy, autograd
+from . import _lazy, autograd, xla
 from .arrays.threads import get_num_threads, set_num_threads
 from .autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from .base import sockets as _sockets
