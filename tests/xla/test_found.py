@@ -41,7 +41,18 @@ def test_compiled_as_eager(function: Callable[..., Any]) -> None:
     expected = plain(function(lambda step: step))
     mg.manual_seed(0)
     got = plain(function(mg.compile))
-    np.testing.assert_equal(got, expected)
+    alike(got, expected)
+
+
+def alike(got: Any, expected: Any) -> None:
+    if isinstance(expected, (list, tuple)):
+        assert len(got) == len(expected)
+        for g, e in zip(got, expected):
+            alike(g, e)
+    elif isinstance(expected, float):
+        np.testing.assert_allclose(got, expected, 1e-5, 1e-6)
+    else:
+        assert got == expected
 
 
 @program
@@ -194,7 +205,7 @@ def rebinding(c: Any) -> Any:
     model.weight.data = mg.full((1, 1), 5.0)
     call()
     K = 2.0
-    return found[:-2], found[-2] - found[-3] if False else found[-1] - found[-2]
+    return found
 
 
 @program
@@ -380,3 +391,67 @@ def methods_of_the_users_own(c: Any) -> Any:
     found = [g(T(i, 2)) for i in range(5)]
     assert c is not mg.compile or len(g.retraces) == 1
     return found
+
+
+def test_a_step_that_moves_tensors_leaves_them_as_they_were() -> None:
+    a, b, c = T(1, 2).requires_grad_(), T(3, 4), T(5, 6)
+    memories = [t.data_ptr() for t in (a, b, c)]
+
+    def step() -> None:
+        with mg.no_grad():
+            c.add_(1)
+        a.data = T(7, 8)
+        b.data = T(9, 10)
+
+    with pytest.raises(NotImplementedError, match="another memory"):
+        mg.compile(step)()
+    assert [t.data_ptr() for t in (a, b, c)] == memories and [t.tolist() for t in (a, b, c)] == [[1, 2], [3, 4], [5, 6]]
+    assert c._version == 0 and a.is_leaf and a.requires_grad
+
+
+def test_what_a_failed_trace_has_made_says_so() -> None:
+    kept: list[Any] = []
+
+    def step(x: Any) -> Any:
+        kept.append(x * 2)
+        return x.item()
+
+    with pytest.raises(NotImplementedError, match="item"):
+        mg.compile(step)(mg.tensor(1.0))
+    with pytest.raises(NotImplementedError, match="could not be traced"):
+        kept[0] + 1
+
+
+def test_a_step_that_changes_python_runs_as_it_is_with_fallback() -> None:
+    count = [0]
+
+    def step(x: Any) -> Any:
+        count[0] += 1
+        return x * count[0]
+
+    compiled = mg.compile(step, fallback=True)
+    with pytest.warns(UserWarning, match="eagerly"):
+        found = [compiled(T(1)).item() for _ in range(5)]
+    assert found == [1, 2, 3, 4, 5] and count == [5]
+
+
+def test_vmap_inside_a_step_and_what_comes_after() -> None:
+    """What is computed of numbers alone belongs to the step, after a vmap in it, too."""
+    def step(x: Any) -> Any:
+        y = mg.func.vmap(lambda a: a * 2)(x)
+        z = mg.add(1.0, 2.0)
+        z += 1
+        return y, z
+
+    compiled = mg.compile(step)
+    assert [compiled(mg.ones(2, 1))[1].item() for _ in range(3)] == [4, 4, 4]
+
+
+def test_reset_forgets_all_programs() -> None:
+    step = mg.compile(lambda x, k: x * k)
+    for i in range(40):
+        step(T(1), float(i))
+    mg.compiler.reset()
+    for i in range(70):
+        step(T(1), float(i))
+    assert step.explain().programs == 64

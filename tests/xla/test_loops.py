@@ -274,3 +274,21 @@ def test_overlapping_updates_are_right() -> None:
     for size in (6, 64, 1000, 4096):
         x = mg.randn(size)
         np.testing.assert_allclose(mg.compile(step)(x).numpy(), step(x).numpy(), 1e-4, 1e-5)
+
+
+def test_overlapping_updates_are_choices(monkeypatch: pytest.MonkeyPatch) -> None:
+    def primitives(function: Callable[..., Any]) -> set[str]:
+        return {e.primitive.name for e in traced(function, mg.ones(8), monkeypatch=monkeypatch).eqns}
+
+    def shifted(x: Any) -> Any:
+        y = x * 2
+        y[1:] += y[:-1]
+        return y
+
+    def apart(x: Any) -> Any:
+        y = x * 2
+        y[1:3] = x[:2]
+        return y
+
+    assert "select_n" in primitives(shifted) and "dynamic_update_slice" not in primitives(shifted)
+    assert "dynamic_update_slice" in primitives(apart)

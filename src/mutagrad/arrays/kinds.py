@@ -135,6 +135,11 @@ def living_levels() -> list[Level]:
     return [level for reference in list(LEVELS.values()) if (level := reference()) is not None]
 
 
+def any_open() -> bool:
+    """Return whether some level is on, on whatever thread: storages of results then tell that they were made inside."""
+    return any(level.open for level in living_levels())
+
+
 def left_levels(order: int) -> list[Level]:
     """Return those that are over and in which the node of this order was recorded, the oldest first."""
     found = [level for level in living_levels() if not level.open and level.has(order)]

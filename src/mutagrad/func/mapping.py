@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from ..arrays.batched import Slices, Turns
 from ..arrays.batched_rules import begin
-from ..arrays.kinds import Level, device_of, living_levels, others
+from ..arrays.kinds import Level, any_open, device_of, others
 from ..base.errors import BadData, BadValue
 from ..base.modes import call_with, mode
 from ..base.operands import Array
@@ -127,7 +127,7 @@ class _Call(NamedTuple):
                 raise
         finally:
             level.close(next_order())
-            stamp_storages(any(other.open for other in living_levels()))
+            stamp_storages(any_open())
         if level.refusals:
             turns.again()
             return None

@@ -17,6 +17,7 @@ from ..arrays.xla import rules  # noqa: F401  what NumPy's functions mean
 from ..arrays.xla.memory import NotTraced, XArray
 from ..base.errors import MutagradError
 from ..base.modes import mode
+from ..base.provenance import to_user
 from ..base.pytree import tree_flatten
 from ..core.dtypes import get_default_dtype
 from ..core.graph import Leaf
@@ -75,22 +76,32 @@ class Compiled:
         except NotTraced as error:
             if not self.fallback:
                 raise
-            self.eager = str(error)
-            warnings.warn(f"compile: the step runs eagerly from here on: {error}", stacklevel=3)
+            self.give_up(error)
             return self.step(*arguments, **settings)
         self.retraces.append(why)
         if program.survivors or program.guards.changed:
             self.once += 1
-            if self.once >= LIMIT:
-                raise self.unstable(program)
-            return self.run(program, leaves)
+            unstable = self.unstable(program) if self.once >= LIMIT else None
+            result = self.run(program, leaves)  # or what the step keeps would have no values
+            if unstable is not None:
+                if not self.fallback:
+                    raise unstable
+                self.give_up(unstable)
+            return result
         self.once = 0
         self.programs.setdefault(key, []).insert(0, program)
         self.newest.append((key, program))
         if len(self.newest) > PROGRAMS:
             old, forgotten = self.newest.pop(0)
             self.programs[old].remove(forgotten)
+            if not self.programs[old]:
+                del self.programs[old]
         return self.run(program, leaves)
+
+    def give_up(self, error: MutagradError) -> None:
+        """Run the step as it is from now on, and say so."""
+        self.eager = str(error)
+        warnings.warn(f"compile: the step runs eagerly from here on: {error}", stacklevel=to_user())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
         return Compiled(copy.deepcopy(self.step, memo), self.fallback)
@@ -169,4 +180,5 @@ def reset() -> None:
     """Forget all programs."""
     for compiled in list(_ALL):
         compiled.programs.clear()
+        compiled.newest.clear()
         compiled.eager = None

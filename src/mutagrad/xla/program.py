@@ -132,10 +132,10 @@ class Program:
             return self.results(now, self.guards.watching(step), leaves)
 
         try:
-            watch(True)
+            watch(now.trace, True)
             closed = jax.make_jaxpr(lambda: call_with({"kind": now.trace}, body))()
         finally:
-            watch(False)
+            watch(now.trace, False)
             now.put_back()
         self.guards.finish(now, leaves)
         self.bind(now, leaves)
@@ -197,9 +197,9 @@ class Program:
         counted = [w.memory for w in (*self.returned, *(w for _, w in self.grads if w is not None))]
         kept = {k for _, k in self.survivors}
         return [(owner, w.memory - count) for owner, w in self.grads
-                      if w is not None and w.whole and counted.count(w.memory) == 1
-                      and w.memory - count not in kept and self.places[w.memory - count] is not HOST
-                      and not isinstance(owner, int) and id(owner) not in now.grads]
+                if w is not None and w.whole and counted.count(w.memory) == 1
+                and w.memory - count not in kept and self.places[w.memory - count] is not HOST
+                and not isinstance(owner, int) and id(owner) not in now.grads]
 
     def spread(self, cells: list[Cell], values: list[Any], made: list[Cell], owners: list[Any]) -> list[Any]:
         """Values of memory that was written, and of memory made inside, as they are to be spread over a mesh.

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy
 
-from ..arrays.kinds import use
+from ..arrays.kinds import any_open, use
 from ..arrays.xla.memory import HOST, Cell, NotTraced, Place, Trace, XArray, from_outside, new, tracing, wrap
 from ..base.errors import GradientError
 from ..base.locks import new_lock
@@ -282,19 +282,20 @@ class Session:
 
     def put_back(self) -> list[tuple[Seen, Any]]:
         """Make everything outside what it was, but for values; return the tensors that have another gradient now."""
-        grads = []
+        grads, moved = [], False
         for seen in self.tensors.values():
             now = [slot.__get__(seen.tensor) for slot in SLOTS.values()]
             if now[3] is not seen.grad:
                 grads.append((seen, now[3]))
             for slot, before in zip(SLOTS.values(), seen[1:]):
                 slot.__set__(seen.tensor, before)
-            if now[0] is not seen.array or now[1] is not seen.storage:
-                raise NotTraced("compile: the step gives a tensor from outside another memory (x.data = ..., set_, "
-                                "resize_)", why="a compiled step writes into memory that is there",
-                                fix="x.data.copy_(y), or x.copy_(y) inside no_grad")
+            moved = moved or now[0] is not seen.array or now[1] is not seen.storage
         for storage, writer, leaf, version, ledger in self.storages.values():
             storage.writer, storage.leaf, storage.version, storage.ledger = writer, leaf, version, ledger
+        if moved:
+            raise NotTraced("compile: the step gives a tensor from outside another memory (x.data = ..., set_)",
+                            why="a compiled step writes into memory that is there",
+                            fix="x.data.copy_(y), or x.copy_(y) inside no_grad")
         return grads
 
 
@@ -369,17 +370,19 @@ class _Buffer:
         BUFFER.__set__(storage, buffer)
 
 
-_watching = 0
+_traces: dict[int, Trace] = {}  # those that go on, on whatever thread
 _lock = new_lock()
 
 
-def watch(on: bool) -> None:
-    """Watch the slots of tensors and storages, as long as any step is being traced on some thread."""
-    global _watching
+def watch(trace: Trace, on: bool) -> None:
+    """Watch the slots of tensors and storages, as long as any step is being traced. Twice is as good as once."""
     with _lock:
-        _watching += 1 if on else -1
-        array, grad, buffer = (_Array(), _Grad(), _Buffer()) if _watching else (
-            SLOTS["_array"], SLOTS["_grad"], BUFFER)
+        trace.open = on
+        if on:
+            _traces[id(trace)] = trace
+        else:
+            _traces.pop(id(trace), None)
+        array, grad, buffer = (_Array(), _Grad(), _Buffer()) if _traces else (SLOTS["_array"], SLOTS["_grad"], BUFFER)
         TensorBase._array, TensorBase._grad = array, grad  # type: ignore[assignment]
         Storage.buffer = buffer  # type: ignore[assignment,misc]
-        stamp_storages(bool(_watching))
+        stamp_storages(any_open())

@@ -276,6 +276,9 @@ class Cell:
         if trace is not None and self.born is not trace:
             return trace.value_of(self)
         held = self.held
+        if trace is None and self.born is not None:
+            raise NotTraced("compile: a tensor is used that a step has made which could not be traced",
+                            why="it never got a value", fix="make it anew")
         if held is not None:
             return held
         if trace is not tracing():  # a constant of the step around, which this one has its own of
