@@ -455,3 +455,39 @@ def test_reset_forgets_all_programs() -> None:
     for i in range(70):
         step(T(1), float(i))
     assert step.explain().programs == 64
+
+
+def test_what_a_product_of_short_floats_knows_of_a_tensor_ends_with_its_next_write() -> None:
+    """Products go by the short values that a tensor was made of, while it has these."""
+    y = mg.randn(8, 8).bfloat16().to("xla").float()
+    other = mg.randn(8, 8).bfloat16().to("xla").float()
+    mg.compile(lambda: y.add_(1.0))()
+    np.testing.assert_allclose((y @ other).cpu().numpy(), (y.cpu() @ other.cpu()).numpy(), 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "NAdam", "ASGD", "Rprop"])
+def test_settings_and_counts_that_change_between_steps_are_those_of_the_next_step(name: str) -> None:
+    """A step goes by numbers that were computed ahead; other rates, counts from a file and tensors for rates count."""
+    def run(device: str, compiled: bool) -> Any:
+        p = mg.tensor([1.0, -2.0, 3.0], device=device, requires_grad=True)
+        optimizer = getattr(mg.optim, name)([p], lr=0.1)
+
+        def step() -> None:
+            optimizer.zero_grad()
+            (p ** 2).sum().backward()
+            optimizer.step()
+
+        once = mg.compile(step) if compiled else step
+        for k in range(70):
+            if k == 3:
+                optimizer.param_groups[0]["lr"] = 0.05
+            if k == 6 and "step" in optimizer.state[p]:
+                optimizer.state[p]["step"].fill_(2.0)
+            if k == 9:
+                optimizer.param_groups[0]["lr"] = mg.tensor(0.2)
+            if k == 11 and name != "Rprop":
+                optimizer.param_groups[0]["lr"].mul_(0.5)
+            once()
+        return p.detach().cpu().numpy()
+
+    np.testing.assert_allclose(run("xla", True), run("cpu", False), 1e-5, 1e-6)

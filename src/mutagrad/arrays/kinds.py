@@ -93,10 +93,13 @@ class Level:
         return call_with({"kind": None}, function, *arguments)
 
     def each_run(self, function: Callable[[], tuple[Any, Callable[[], None]]],
-                 ahead: Callable[[int], list[Any]] | None = None) -> Any:
-        """The numbers that a function of Python's gives, and its effect done; see `numbers_of_each_run`."""
+                 course: Any = None) -> Any:
+        """The numbers that a function of Python's gives, and its effect done.
+
+        Where they are computed again in each run of a program, `course` knows those of the runs to come.
+        """
         if self.outer is not None:
-            return self.outer.each_run(function, ahead)
+            return self.outer.each_run(function, course)
         numbers, commit = function()
         commit()
         return numbers

@@ -7,8 +7,9 @@ from ..arrays import np
 from ..base.operands import Array
 from ..tensors.tensor import Tensor
 from .blocks import divided_step, seen_gradient, toward
-from .elementwise import Elementwise, filled, weight_decay_of
+from .elementwise import Elementwise, weight_decay_of
 from .optimizer import Group, ParamsT, count_tensor
+from .replayed import filled
 from .settings import check_positive, plain
 
 

@@ -7,17 +7,16 @@ from itertools import pairwise
 from typing import Any
 
 from ..arrays import np
-from ..arrays.kinds import is_plain, is_replayed, laid_like, lasting
+from ..arrays.kinds import is_plain, is_replayed
 from ..autograd import no_grad
 from ..base.errors import ShapeError
-from ..base.modes import mode
 from ..base.operands import Array
-from ..core.factory import make
 from ..core.storage import aliased, before_write, is_foreign, memory_of
 from ..core.write import check_writable, end_write
 from ..tensors.tensor import Tensor
 from .blocks import Job, computing_type, run, vector
 from .optimizer import Group, Optimizer, State, count_tensor, evaluated
+from .replayed import filled, replayed
 from .settings import plain
 
 byte_bounds = np.lib.array_utils.byte_bounds
@@ -68,7 +67,7 @@ class Elementwise(Optimizer):
             kept = [self.state[p].get(name) for name in self.kept(group)] if p in self.state else ()
             _check(p, kept, type(self).__name__)
         if is_replayed():
-            self._step_replayed(found)
+            replayed(self, found)
             return loss
         known: dict[Any, tuple[Any, ...]] = {}
         if _apart([p for _, p in found]):
@@ -107,93 +106,6 @@ class Elementwise(Optimizer):
             vectors.append(_writable(state[name], back))
         update = self.update if self.update is not None and is_plain(*vectors) else self.by_formula
         return Job(update, hyper, tuple(vectors))
-
-
-    def _step_replayed(self, found: list[tuple[Group, Any]]) -> None:
-        """The step inside a program that runs again: its numbers are Python's in each run, the formula is XLA's."""
-        lasting(self._make_counts, found)
-        hypers, which = mode.now.kind.each_run(lambda: self._numbers(found), lambda n: self._ahead(found, n))
-        lasting(self._make_kept, found)
-        known: dict[Any, Any] = {}
-        for (group, p), k in zip(found, which):
-            dtype = computing_type(p._array.dtype)
-            if (k, dtype) not in known:
-                known[k, dtype] = tuple([n.astype(dtype) if isinstance(n, np.ndarray) else n for n in hypers[k]])
-            self._update_whole(known[k, dtype], p, [self.state[p][name] for name in self.kept(group)], dtype)
-
-    def _update_whole(self, hyper: tuple[Any, ...], p: Any, kept: list[Any], dtype: Any) -> None:
-        def computed(array: Array) -> Array:
-            parts = array.copy().reshape(-1).view(dtype) if array.dtype.kind == "c" else array
-            return parts.astype(dtype, copy=False)
-
-        tensors = [p, *kept]
-        first, *rest = [computed(t._array) for t in tensors]
-        g = computed(p._grad._array.astype(p._array.dtype, copy=False))
-        for t, value in zip(tensors, self.formula(hyper, first, g, *rest)):
-            before_write(t)
-            array = t._array
-            array[...] = value.view(array.dtype).reshape(array.shape) if array.dtype.kind == "c" else value
-        end_write(p, None)
-
-    def _make_counts(self, found: list[tuple[Group, Any]]) -> None:
-        for group, p in found if self.counts else ():
-            state = self.state[p]
-            for name in self.counts:
-                if name not in state:
-                    state[name] = count_tensor(self.first_count(group, name))
-
-    def _make_kept(self, found: list[tuple[Group, Any]]) -> None:
-        for group, p in found:
-            for name in self.kept(group):
-                if self.state[p].get(name) is None:
-                    self.state[p][name] = filled(p, self.first_value(group, name))
-
-    def _numbers(self, found: list[tuple[Group, Any]]) -> tuple[Any, Callable[[], None]]:
-        """The numbers of the next step, those of each parameter among them; and what counts the step."""
-        counted = [self._counted(group, p) for group, p in found]
-
-        def commit() -> None:
-            for _, changes in counted:
-                for array, value in changes:
-                    array[...] = value
-
-        return self._hypers(found, [key for key, _ in counted]), commit
-
-    def _ahead(self, found: list[tuple[Group, Any]], count: int) -> list[Any]:
-        """The same for as many steps as asked, if nothing but the counts changes."""
-        each: dict[Any, tuple[Group, State]] = {}  # those that are at the same count go on alike
-        which = []
-        for group, p in found:
-            state = self.state.get(p, {})
-            counts = tuple([state[name]._array.item() for name in self.counts])
-            which.append((id(group), counts, self.advance(group, state) if not self.counts else ()))
-            each.setdefault(which[-1], (group, {**state, **{n: make(state[n]._array.copy()) for n in self.counts}}))
-        ahead = []
-        for _ in range(count):
-            keys = {one: self.advance(group, state) for one, (group, state) in each.items()}
-            ahead.append(self._hypers(found, [keys[one] for one in which]))
-        return ahead
-
-    def _hypers(self, found: list[tuple[Group, Any]], keys: list[tuple[Any, ...]]) -> Any:
-        hypers: dict[Any, Any] = {}
-        for (group, _), key in zip(found, keys):
-            if (id(group), key) not in hypers:
-                hypers[id(group), key] = self.hyper(group, *key)
-        places = {key: k for k, key in enumerate(hypers)}
-        return tuple(hypers.values()), tuple([places[id(group), key] for (group, _), key in zip(found, keys)])
-
-    def _counted(self, group: Group, p: Any) -> tuple[tuple[Any, ...], list[tuple[Array, Any]]]:
-        """What the numbers of a parameter's next step go by, and the counts that it changes, with their new values."""
-        if not self.counts:
-            return self.advance(group, self.state.get(p, {})), []
-        state = self.state[p]
-        if type(self).advance is Elementwise.advance:
-            array = state["step"]._array
-            step = array.item() + 1
-            return (step,), [(array, step)]
-        copied = {name: make(state[name]._array.copy()) for name in self.counts}
-        key = self.advance(group, {**state, **copied})
-        return key, [(state[name]._array, copied[name]._array) for name in self.counts]
 
 
 def stepped(state: State) -> float:
@@ -247,14 +159,6 @@ def _writable(tensor: Tensor, back: list[tuple[Array, Array]]) -> Array:
     changed = array.copy("C")
     back.append((array, changed))
     return vector(changed)
-
-
-def filled(p: Tensor, value: float) -> Any:
-    array = p._array
-    if not value:
-        return make(laid_like(np.zeros(array.shape, array.dtype), array))
-    value = complex(value, value) if array.dtype.kind == "c" else value  # type: ignore[assignment]
-    return make(laid_like(np.full(array.shape, value, array.dtype), array))
 
 
 def weight_decay_of(group: Group) -> float | None:

@@ -1,9 +1,12 @@
 """What stands around the runs of a program: memory and tensors for its results, and the numbers that it is given."""
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
+from itertools import takewhile
+from operator import attrgetter, is_, le
 from sys import getrefcount
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,85 +16,118 @@ from ..arrays.kinds import window as window_on
 from ..arrays.xla.memory import HOST, Cell, NotTraced, Place, XArray, place_of
 from ..arrays.xla.shardings import put
 from ..base.modes import mode
-from ..core.factory import make
 from ..core.graph import Freed, Node
 from ..core.storage import MadeInside, Storage, TensorBase, new_storage
 from ..core.write import FOLLOW
 from ..tensors.tensor import Tensor
 from .guards import Retrace
-from .session import BUFFER, Session, fixed, flat
+from .session import BUFFER, Session, Site, fixed, flat
+
+
+class Row(NamedTuple):
+    """The numbers of a run to come; what they are given by, and what is counted after it."""
+
+    numbers: Any
+    before: Any
+    after: Any
 
 
 class Table:
     """Numbers of Python's for some runs ahead, on the device, and which row is next: the program counts it itself.
 
     Most numbers change in a way that is known before, as those of Adam do. So nothing is sent to the device as long as
-    they are what they were expected to be.
+    they are what they were expected to be; and nothing is computed, where what they depend on is.
     """
 
     ROWS = 64
 
-    def __init__(self, where: Any) -> None:
+    def __init__(self, site: Site, where: Any) -> None:
+        self.site = site
         self.where = where  # the sharding of what all devices of a mesh have; None where there is none
-        self.rows: list[Any] = []  # of the runs that are left, the next one last
+        self.rows: list[Row] = []  # of the runs that are left, the next one last
         self.same = False  # they are the same in all runs
+        self.arrays: list[Any] = []
+        self.held: Any  # the number of the next row
         self.put(numpy.zeros((1, 0)))
 
     def put(self, values: Any) -> None:
         both = values, numpy.zeros((), numpy.int32)
         self.values, self.held = [jnp.asarray(v) if self.where is None else put(v, self.where) for v in both]
 
-    @property
-    def index(self) -> Any:
-        return self.held
+    def next(self, first: bool) -> Callable[[], None]:
+        """Have the numbers of this run ready; return what counts it."""
+        site, rows, course = self.site, self.rows, self.site.course
+        if rows and course is not None and rows[-1].before is not None and rows[-1].before == course.state():
+            row = rows[-1] if self.same else rows.pop()
+            return partial(course.count, row.after)
+        found, commit = site.first if first else site.function()
+        if site.arrays:
+            self.arrays = [v for v in flat(found) if isinstance(v, numpy.ndarray)]
+        elif not self.goes_on(found):
+            self.begin(found)
+        return commit
 
     def goes_on(self, found: Any) -> bool:
         """Whether the numbers of a run are those that were expected."""
-        if not self.rows or self.rows[-1] != found:
+        if not self.rows or self.rows[-1].numbers != found:
             return False
         if not self.same:
             self.rows.pop()
         return True
 
-    def begin(self, site: Any, found: Any) -> None:
-        first = flat(found)
-        if (now := fixed(first)) != site.fixed:
+    def begin(self, found: Any) -> None:
+        """The numbers of this run are others: have these, and those that will follow."""
+        fixed_before, course = self.site.fixed, self.site.course
+        if (now := fixed(flat(found))) != fixed_before:
             raise Retrace("what decides what an optimizer computes has changed: "
-                          f"{[v for v in site.fixed if v != ()]} to {[v for v in now if v != ()]}")
-        ahead = [] if site.ahead is None else site.ahead(self.ROWS)[1:]
-        self.same = all(row == found for row in ahead)
-        table, rows = [first], [found]
-        for row in () if self.same else ahead:
-            leaves = flat(row)
-            if fixed(leaves) != site.fixed:
-                break  # it will be another program then
-            table.append(leaves)
-            rows.append(row)
-        table += table[-1:] * (self.ROWS - len(table))
-        self.rows = rows if self.same else rows[:0:-1]
-        self.put(numpy.array([[v for v in leaves if type(v) is float] for leaves in table]))
+                          f"{[v for v in fixed_before if v != ()]} to {[v for v in now if v != ()]}")
+        rows = [Row(found, None, None)]
+        if course is not None:
+            rows += [Row(*row) for row in course.ahead(self.ROWS)[1:]]
+        rows = list(takewhile(lambda row: fixed(flat(row.numbers)) == fixed_before, rows))  # then another program
+        self.same = len(rows) > 1 and all(row == rows[1] and row.numbers == found for row in rows[1:])
+        self.rows = rows[1:2] if self.same else rows[:0:-1]
+        table = [[v for v in flat(row.numbers) if type(v) is float] for row in rows]
+        self.put(numpy.array(table + table[-1:] * (self.ROWS - len(table))))
 
 
 class Holder:
     """Holds one value."""
 
     __slots__ = ("held",)
+    held: Any
 
 
-def references(holder: list[Any]) -> tuple[Any, tuple[int, ...]]:
-    """Return the one tensor in `holder`, and how many refer to it and to each part of its memory."""
-    tensor = holder.pop()
-    array, storage = tensor._array, tensor._storage
-    cell = array.cell
-    held = cell.held
-    return tensor, tuple(map(getrefcount, (tensor, storage, array, cell, held)))
+def gradients_before(owners: list[Any], twins: list[Any]) -> list[Any] | None:
+    """The gradients of these tensors, if the runs of a program have made them and nobody else has any; else None."""
+    grads = list(map(_grad, owners))
+    try:
+        counts = references(grads)
+        same = all(map(is_, map(_twin, grads), twins))
+    except AttributeError:  # none, or of another kind
+        return None
+    return grads if same and (not grads or all(map(le, counts, sole()))) else None
+
+
+def references(tensors: list[Any]) -> list[int]:
+    """How many refer to tensors in a list, to their storages, arrays and cells, and to what these hold, at most."""
+    storages, arrays = list(map(_storage, tensors)), list(map(_array, tensors))
+    cells = list(map(_cell, arrays))
+    held = list(map(_held, cells))
+    return [max(map(getrefcount, each), default=0) for each in (tensors, storages, arrays, cells, held)]
+
+
+_grad, _storage, _array, _cell, _held, _twin = map(
+    attrgetter, ("_grad", "_storage", "_array", "cell", "held", "_array.twin"))
 
 
 @cache
-def sole() -> tuple[int, ...]:
+def sole() -> list[int]:
     """How many that is where nobody else has it."""
-    twin = numpy.empty(1)
-    return references([fresh(jnp.zeros(1), place_of(jax.devices()[0], ("xla", 0)), twin)])[1]
+    place, twin = place_of(jax.devices()[0], ("xla", 0)), numpy.empty(1)
+    owner = fresh(place, twin)
+    owner._grad = fresh(place, twin, jnp.zeros(1))
+    return references(list(map(_grad, [owner])))
 
 
 def ends_of(writer: Any) -> set[int]:
@@ -144,10 +180,8 @@ def root_array(root: Storage) -> Any:
     return buffer.twin if type(buffer) is XArray else buffer
 
 
-def fresh(value: Any, place: Place, twin: Any) -> Any:
-    """A tensor over memory of its own, with a value that nobody else has."""
-    if place is HOST:
-        return make(numpy.array(value))  # type: ignore[arg-type]
+def fresh(place: Place, twin: Any, value: Any = None) -> Any:
+    """A tensor over memory of its own, with a value that nobody else has; or that it gets by a run."""
     return on_memory(new_storage(XArray(Cell(value, twin, place), twin)))
 
 

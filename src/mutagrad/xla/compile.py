@@ -20,12 +20,14 @@ from ..base.modes import mode
 from ..base.provenance import to_user
 from ..base.pytree import tree_flatten
 from ..core.dtypes import get_default_dtype
-from ..core.graph import Leaf
 from ..core.storage import TensorBase
+from ..nn.parameter import Parameter
+from ..tensors.tensor import Tensor
 from . import kernels  # noqa: F401  what operations are computed by
 from .explain import Explanation
-from .guards import Retrace, contents, like, spread_of
+from .guards import Retrace, contents
 from .program import Program
+from .unchanged import like, spread_of
 
 LIMIT = 3  # calls in a row that change Python's state, after which it is an error
 PROGRAMS = 64  # that are kept for one function
@@ -122,9 +124,13 @@ class Compiled:
                          fix="write into a tensor that is there (self.state.copy_(new)), return it, or do it outside")
 
 
+_TENSORS = {Tensor, Parameter}
+
+
 def _leaves(arguments: tuple[Any, ...], settings: dict[str, Any]) -> tuple[list[Any], str]:
     """Arguments as a list, and what they form."""
-    if not settings and not any(isinstance(a, (list, tuple, dict)) for a in arguments):
+    if not settings and (_TENSORS.issuperset(map(type, arguments))
+                         or not any(isinstance(a, (list, tuple, dict)) for a in arguments)):
         return list(arguments), ""
     leaves, spec = tree_flatten((arguments, settings))
     return leaves, repr(spec)
@@ -140,19 +146,22 @@ def _about(value: Any) -> Any:
         except TypeError:
             return type(value), id(value)
         return type(value), value, copysign(1, value) if type(value) is float else None
-    array, storage = value._array, value._storage
-    writer = storage.writer
-    whole = storage.root or storage
-    return (array.shape, array.dtype, array.strides, value._offset is None, type(array), getattr(array, "level", None),
-            type(value), writer is None, type(writer) is Leaf, like(value._grad),
-            getattr(writer, "hooks", None) is None,
-            (whole.buffer.shape, storage.start + (value._offset or 0), spread_of(array)) if type(array) is XArray
-            else None)
+    array, storage, grad = value._array, value._storage, value._grad
+    kind, writer = type(array), storage.writer
+    if kind is not XArray:
+        place: Any = None
+    else:
+        whole = storage.root or storage
+        place = array.level, spread_of(array), whole.buffer.shape, storage.start + (value._offset or 0)
+    return (array.shape, array.dtype, array.strides, value._offset is None, kind, place, type(value), type(writer),
+            None if grad is None else like(grad), writer is None or writer.hooks is None)
 
 
 def _shared(leaves: list[Any]) -> Any:
     """Which arguments share memory, and where they lie in it."""
     tensors = [v for v in leaves if isinstance(v, TensorBase)]
+    if len(tensors) < 2:
+        return None
     roots = [id(v._storage.root or v._storage) for v in tensors]
     if len(set(roots)) == len(roots):
         return None

@@ -46,7 +46,7 @@ class Explanation:
         self.copied_out = sum(memories[k].nbytes for k in program.written if memories[k].place is HOST)
         self.could_stay = sum(memories[k].nbytes for k in {*read, *program.written}
                               if memories[k].place is HOST and memories[k].storage is not None)
-        self.numbers = sum(site.fixed.count(()) for site in program.sites)
+        self.numbers = sum(table.site.fixed.count(()) for table in program.tables)
         self.guards = [f"{item.name} is " + ("the same" if hasattr(item.value, "_array") else repr(item.value))
                        for item in program.guards.items.values()]
         self.modules = len(program.guards.modules)

@@ -21,13 +21,13 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from ..arrays.xla.memory import XArray
 from ..base.provenance import OURS
-from ..core.storage import Storage, TensorBase
+from ..core.storage import TensorBase
 from ..nn import module as modules
 from ..nn.hooks import CHANGES
 from ..nn.module import Module
 from ..optim.optimizer import Optimizer
+from .unchanged import Unchanged
 
 PLAIN = (int, float, complex, bool, str, bytes, type(None))
 DEEP = 8  # attributes of attributes, and items of items
@@ -91,9 +91,6 @@ class Guards:
         self.names: set[str] = set()
         self.seen: dict[int, Any] = {}
         self.before: set[int] = set()  # all objects that there were before the step began
-        self.storages: list[tuple[Storage, Any, Any, Any]] = []
-        self.tensors: list[tuple[TensorBase, Any, Any]] = []
-        self.grads: list[tuple[TensorBase, Any]] = []  # of which the step has seen the gradient, and what it was like
         self.changed: list[str] = []
         self.generation = CHANGES[0]
 
@@ -305,13 +302,7 @@ class Guards:
         self.before.clear()
         self.seen.clear()
         self.generation = CHANGES[0]
-        self.storages = [(s.storage, s.leaf, s.writer, _hooks(s.leaf)) for s in session.storages.values()
-                         if id(s.storage.root or s.storage) not in session.given
-                         and not any(s.storage is g._storage for t in session.grads.values()
-                                     if (g := session.tensors[id(t)].grad) is not None)]
-        self.tensors = [(seen.tensor, seen.array, seen.storage) for seen in session.tensors.values()
-                        if id(seen.tensor) not in given and id(seen.tensor) not in grads]
-        self.grads = [(t, like(session.tensors[id(t)].grad)) for t in session.grads.values() if id(t) not in given]
+        self.outside = Unchanged(session, given, grads)
 
     def different(self, items: Iterable[Item]) -> Iterator[tuple[Item, Any]]:
         for item in items:
@@ -335,16 +326,7 @@ class Guards:
                 for text in differences(before, snapshot(module)):
                     return f"{type(module).__name__}: {text}"
             self.generation = CHANGES[0]
-        for storage, leaf, writer, hooks in self.storages:
-            if storage.leaf is not leaf or storage.writer is not writer or leaf is not None and _hooks(leaf) != hooks:
-                return "a tensor that the step uses requires a gradient, or does no longer; or it was computed anew"
-        for tensor, array, memory in self.tensors:
-            if tensor._array is not array or tensor._storage is not memory:
-                return "a tensor that the step uses has another memory (x.data = ..., set_)"
-        for tensor, before in self.grads:
-            if like(tensor._grad) != before:
-                return "a tensor has a gradient now, or has none any more, or another one"
-        return None
+        return self.outside.check()
 
 
 def same_value(a: Any, b: Any) -> bool:
@@ -356,26 +338,6 @@ def same_value(a: Any, b: Any) -> bool:
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(x is y or same_value(x, y) for x, y in zip(a, b))
     return bool(a == b)
-
-
-def like(grad: Any) -> Any:
-    """Return what of a gradient a program depends on."""
-    if grad is None:
-        return None
-    array, storage = grad._array, grad._storage
-    return (array.shape, array.strides, array.dtype, grad._offset, storage.writer is None,
-            getattr(array, "level", None), (storage.root or storage).buffer.shape, spread_of(array))
-
-
-def spread_of(array: Any) -> Any:
-    """How an array is spread over a mesh; None where it is not."""
-    return array.cell.held.sharding if type(array) is XArray and array.cell.place.over_mesh else None
-
-
-def _hooks(leaf: Any) -> Any:
-    if leaf is None or leaf.hooks is None and leaf.after is None:
-        return None
-    return tuple((leaf.hooks or {}).values()), tuple((leaf.after or {}).values())
 
 
 _CONTENTS = attrgetter("cell_contents")

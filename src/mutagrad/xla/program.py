@@ -13,103 +13,34 @@ a forward, and a backward that a sweep outside calls.
 from __future__ import annotations
 
 import gc
-from collections import deque
 from collections.abc import Callable
-from itertools import chain, repeat
-from operator import le
-from sys import getrefcount
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy
 
-from ..arrays.xla.memory import HOST, BeyondPart, Cell, Place, XArray, wrap
+from ..arrays.xla.memory import HOST, BeyondPart, Cell, XArray, wrap
 from ..arrays.xla.shardings import constrained
-from ..base.locks import new_lock
 from ..base.modes import call_with
-from ..base.pytree import tree_flatten, tree_unflatten
+from ..base.pytree import tree_flatten
 from ..core.arithmetic import ON_ARRAYS
 from ..core.backward import run_sweep
-from ..core.factory import view
-from ..core.storage import Storage, TensorBase, memory_of, move_aside, new_storage
-from ..core.sweep import OUTPUT
-from ..core.write import new_node
-from .around import (
-    Holder,
-    Table,
-    address,
-    check_histories,
-    ends_of,
-    fresh,
-    is_open,
-    on_memory,
-    references,
-    root_array,
-    settle,
-    sole,
-)
-from .guards import Guards, Retrace
-from .session import SLOTS, Session, Source, flat, watch
-from .split import Halves, compiled_rule
-
-ndarray = numpy.ndarray
+from ..core.storage import TensorBase
+from .around import Table, address, check_histories, ends_of, is_open, root_array
+from .guards import Guards
+from .running import Memory, Running, Window
+from .session import SLOTS, Session, Source, watch
+from .split import Halves
 
 
-_running = new_lock()  # what two threads give to XLA to be changed in place must not be the same
-
-
-class Window(NamedTuple):
-    """A tensor that is given back: on which memory, of which shape and type, and where; `whole`: all that was made."""
-
-    memory: int
-    shape: tuple[int, ...]
-    dtype: Any
-    offset: int
-    strides: tuple[int, ...]
-    whole: bool
-    detached: bool = False  # of memory from outside, without its history
-    leaf: bool = False  # one that the step has made
-
-
-class Memory(NamedTuple):
-    """Where a memory is found in each run: always the same one, or with an argument, or as a gradient.
-
-    `part` is the shape and type of that part of NumPy's memory that an argument is.
-    """
-
-    storage: Storage | None
-    argument: int | None
-    grad_of: Any
-    place: Place
-    part: tuple[Any, Any] | None
-    nbytes: int
-
-    def root(self, tensors: list[Any]) -> Storage:
-        if self.storage is not None:
-            return self.storage
-        owner = tensors[self.grad_of] if type(self.grad_of) is int else self.grad_of
-        storage: Storage = (tensors[self.argument] if self.argument is not None else owner._grad)._storage
-        return storage.root or storage
-
-    def value(self, root: Storage, tensors: list[Any]) -> Any:
-        buffer = root.buffer
-        if type(buffer) is not ndarray:
-            return buffer.cell.held  # type: ignore[attr-defined]
-        if self.part is None:
-            return buffer
-        low = numpy.lib.array_utils.byte_bounds(tensors[self.argument]._array)[0]  # type: ignore[index]
-        return ndarray(*self.part, buffer, low - address(buffer))
-
-
-class Program:
+class Program(Running):
     """See the top of this file."""
 
     def __init__(self, step: Callable[[], Any], leaves: list[Any]) -> None:
         begun = perf_counter()
         self.arguments = [i for i, v in enumerate(leaves) if isinstance(v, TensorBase)]
-        self.runs, self.compile_seconds = 0, 0.0
         whole: set[int] = set()
         while True:
             now = Session(whole)
@@ -186,20 +117,22 @@ class Program:
         # Tensors that somebody keeps who is no part of the step, and on which memory they are.
         alive = [(t, SLOTS["_array"].__get__(t)) for r in now.inside.values() if (t := r()) is not None]
         self.survivors = [(t, window(a).memory - len(cells)) for t, a in alive]
-        self.places = [cell.place for cell in made]
-        self.twins = [numpy.empty(cell.twin.shape, cell.twin.dtype) for cell in made]
-        self.spare = self.replaced(now, len(cells))
+        replaced = self.replaced(now, made, len(cells))
+        self.outputs = [(replaced.get(k), cell.place, numpy.empty(cell.twin.shape, cell.twin.dtype))
+                        for k, cell in enumerate(made)]
+        again = [(owner, twin) for owner, _, twin in self.outputs if owner is not None]
+        self.owners, self.twins = [owner for owner, _ in again], [twin for _, twin in again]
         self.alone = self.plain == [()] and self.same == [None] and self.spec.type is None
         return self.spread(cells, values, made, owners) + found_grads
 
-    def replaced(self, now: Session, count: int) -> list[tuple[Any, int]]:
+    def replaced(self, now: Session, made: list[Cell], count: int) -> dict[int, Any]:
         """Gradients that a run makes in the place of those before, whose memory it may use; of `count` memories."""
         counted = [w.memory for w in (*self.returned, *(w for _, w in self.grads if w is not None))]
         kept = {k for _, k in self.survivors}
-        return [(owner, w.memory - count) for owner, w in self.grads
+        return {w.memory - count: owner for owner, w in self.grads
                 if w is not None and w.whole and counted.count(w.memory) == 1
-                and w.memory - count not in kept and self.places[w.memory - count] is not HOST
-                and not isinstance(owner, int) and id(owner) not in now.grads]
+                and w.memory - count not in kept and made[w.memory - count].place is not HOST
+                and not isinstance(owner, int) and id(owner) not in now.grads}
 
     def spread(self, cells: list[Cell], values: list[Any], made: list[Cell], owners: list[Any]) -> list[Any]:
         """Values of memory that was written, and of memory made inside, as they are to be spread over a mesh.
@@ -209,7 +142,7 @@ class Program:
         """
         results = [cell.value for cell in made]
         mesh = self.mesh = next((c.place for c in (*cells, *made) if c.place.over_mesh), None)
-        self.ends: list[Any] = [place.device for place in self.places]
+        self.ends = [cell.place.device for cell in made]
         if mesh is None:
             return values + results
         kept = [cells[k].held.sharding if cells[k].place.over_mesh else mesh.device for k in self.written]
@@ -308,16 +241,15 @@ class Program:
             by_value |= {id(a): ("array", (i, j)) for j, a in enumerate(site.arrays)}
         by_value |= {id(a): ("adjoint", i) for i, a in enumerate(self.adjoints)}
         found = [by_value.get(id(c)) for c in closed.consts]
-        self.sites = now.sites
-        self.tables = [Table(None if self.mesh is None else self.mesh.device) for _ in now.sites]
-        self.reused: dict[int, Any] = {}  # by number of the result: gradients of the run before
+        self.tables = [Table(site, None if self.mesh is None else self.mesh.device) for site in now.sites]
         read = [k for kind, k in filter(None, found) if kind == "memory"]
         written = set() if self.sources else {k for k in self.written if self.memories[k].place is not HOST}
         self.donated, self.kept = [k for k in read if k in written], [k for k in read if k not in written]
-        groups = ([("memory", k) for k in self.donated], [("memory", k) for k in self.kept],
-                  [("numbers", i) for i in range(len(now.sites))],
-                  [("array", (i, j)) for i, site in enumerate(now.sites) for j in range(len(site.arrays))],
-                  [("adjoint", i) for i in range(len(self.adjoints))])
+        groups: list[list[Any]] = [
+            [("memory", k) for k in self.donated], [("memory", k) for k in self.kept],
+            [("numbers", i) for i in range(len(now.sites))],
+            [("array", (i, j)) for i, site in enumerate(now.sites) for j in range(len(site.arrays))],
+            [("adjoint", i) for i in range(len(self.adjoints))]]
         at = {what: (g, i) for g, group in enumerate(groups) for i, what in enumerate(group)}
         order = [(5, c) if f is None else at[f] for c, f in zip(closed.consts, found)]
         self.equations = len(closed.jaxpr.eqns)
@@ -334,158 +266,4 @@ class Program:
             found = jax.core.eval_jaxpr(closed.jaxpr, consts) if halves is None else halves.forward(consts)
             return [*found, *(index + 1 for index in indices)]
 
-        self.jitted = jax.jit(run, donate_argnums=(0, 4, 5), keep_unused=bool(self.spare))
-
-    # --------------------------------------------------------------------------------------------------------- running
-
-    def __call__(self, leaves: list[Any]) -> Any:
-        tensors = [leaves[i] for i in self.arguments]
-        roots = [memory.storage or memory.root(tensors) for memory in self.memories]
-        self.check_apart(tensors, roots)
-        with _running:
-            return self.give_back(roots, tensors, self.step(roots, tensors))
-
-    def step(self, roots: list[Storage], tensors: list[Any]) -> list[Any]:
-        """One run, with what it counts."""
-        numbers, arrays, commits = self.numbers()
-        for k in self.written:
-            root = roots[k]
-            if root.ledger is not None and root.ledger.records:
-                move_aside(root, None)
-            root.version += 1
-        begun = perf_counter() if not self.runs else 0.0
-        try:
-            out = self.run(roots, tensors, numbers, arrays)
-        except BaseException:
-            self.reused = {}
-            for table in self.tables:
-                table.rows = []
-            raise
-        if not self.runs:
-            self.compile_seconds = perf_counter() - begun
-        self.runs += 1
-        for commit in commits:
-            commit()
-        return out
-
-    def check_apart(self, tensors: list[Any], roots: list[Storage]) -> None:
-        """Raise where arguments share memory with what the step has captured, and did not when it was traced."""
-        given = [id(roots[k]) for k in self.changing]
-        if not self.captured.isdisjoint(given) or len(set(given)) < len(given):
-            raise Retrace("an argument shares memory with a tensor that the step uses besides")
-        for n, owner in self.both:
-            if owner._grad is None or memory_of(owner._grad) is not memory_of(tensors[n]):
-                raise Retrace("an argument is no longer a gradient that the step uses besides")
-        for n, root, offset in self.pinned:
-            storage = tensors[n]._storage
-            if (storage.root or storage) is not root or storage.start + (tensors[n]._offset or 0) != offset:
-                raise Retrace("an argument no longer shares memory with a tensor that the step uses besides")
-
-    def run(self, roots: list[Storage], tensors: list[Any], numbers: Any, arrays: Any) -> list[Any]:
-        """Run it, and put new values where old ones were. No interrupt comes between, or memory would be lost."""
-        cells = [None if type(buffer := roots[k].buffer) is ndarray else buffer.cell for k in self.written]
-        count = len(self.places) + (0 if self.halves is None else len(self.halves.residuals))
-        holders: list[Any] = [cell or Holder() for cell in cells]
-        holders += [Holder() for _ in range(count)]
-        values, indices = [table for table, _ in numbers], [index for _, index in numbers]
-        memories = self.memories
-        donated = [memories[k].value(roots[k], tensors) for k in self.donated]
-        if donated and max(map(getrefcount, donated)) > 3:  # somebody else has one of them as well
-            donated = [jnp.array(v, copy=True) for v in donated]
-        kept = [memories[k].value(roots[k], tensors) for k in self.kept]
-        spare = []
-        for owner, k in self.spare:
-            grad, value = self.again(owner, k)
-            spare.append(value)
-            if grad is not None:
-                holders[len(cells) + k] = grad._array.cell
-                self.reused[k] = grad
-        if not self.runs:
-            self.given = jax.tree_util.tree_map(_shape, (donated, kept, values, arrays, spare, indices))
-        deque(map(setattr, (*holders, *self.tables), repeat("held"), chain.from_iterable(
-            map(self.jitted, (donated,), (kept,), (values,), (arrays,), (spare,), (indices,)))), 0)
-        if None in cells:
-            for k, holder, cell in zip(self.written, holders, cells):
-                if cell is None:
-                    value = memories[k].value(roots[k], tensors)
-                    value[...] = numpy.asarray(holder.held).reshape(value.shape)
-        return [holder.held for holder in holders[len(cells):]]
-
-    def again(self, owner: Any, k: int) -> tuple[Any, Any]:
-        """The gradient of the run before, if nobody else has it: this one replaces it, and may use its memory.
-
-        Else None; and a value for its memory.
-        """
-        holder, twin = [owner._grad], self.twins[k]
-        if holder[0] is not None and getattr(holder[0]._array, "twin", None) is twin:
-            owner._grad = None
-            grad, counts = references(holder)
-            if all(map(le, counts, sole())):
-                grad._storage.version += 1
-                return grad, grad._array.cell.held
-            owner._grad = grad
-        return None, jnp.zeros(twin.shape, twin.dtype, device=self.ends[k])
-
-    def numbers(self) -> tuple[list[Any], list[Any], list[Callable[[], None]]]:
-        """The numbers of this run, as rows of tables that are on the device already; and what counts it."""
-        arrays: list[Any] = []
-        commits = []
-        for site, table in zip(self.sites, self.tables):
-            found, commit = site.function() if self.runs else site.first
-            commits.append(commit)
-            if site.arrays:
-                arrays += [v for v in flat(found) if isinstance(v, ndarray)]
-            elif not table.goes_on(found):
-                table.begin(site, found)
-        return [(table.values, table.index) for table in self.tables], arrays, commits
-
-    def give_back(self, roots: list[Storage], tensors: list[Any], out: list[Any]) -> Any:
-        """Return what the step returns, and set gradients."""
-        reused, self.reused = self.reused, {}
-        made = [reused[k] if k in reused else fresh(value, place, twin)
-                for k, (value, place, twin) in enumerate(zip(out, self.places, self.twins))]
-        if self.survivors:
-            for survivor, k in self.survivors:
-                settle(survivor, None if k < 0 else made[k])
-            self.survivors = []
-        count = len(roots)
-
-        def tensor(window: Window) -> Any:
-            if window.whole:
-                return made[window.memory - count].requires_grad_() if window.leaf else made[window.memory - count]
-            if window.memory < count:
-                root = roots[window.memory]
-                base = on_memory(new_storage(root.buffer, root) if window.detached else root)
-            else:
-                base = made[window.memory - count]
-            return view(base, window.shape, window.strides, window.offset, window.dtype)
-
-        if self.sources:
-            self.link(tensors, made, out[len(self.places):])
-        for owner, window in self.grads:
-            owner = tensors[owner] if isinstance(owner, int) else owner
-            owner._grad = None if window is None else tensor(window)
-        if self.alone:
-            return tensor(self.returned[0])
-        results = iter([tensor(w) if same is None else tensors[same] if isinstance(same, int) else same
-                        for w, same in zip(self.returned, self.same)])
-        return tree_unflatten([v[0] if v else next(results) for v in self.plain], self.spec)
-
-    def link(self, tensors: list[Any], made: list[Any], residuals: list[Any]) -> None:
-        """Make the call one node of the history around it."""
-        storages = [tensors[s]._storage if isinstance(s, int) else s for s in self.sources]
-        windows = [self.returned[k] for k in self.open_results]
-        memories = list(dict.fromkeys(w.memory for w in windows))
-        node = new_node(compiled_rule(self.halves, residuals, memories, self.adjoints, self.reach, storages),
-                        [s.writer for s in storages])
-        by_memory: dict[int, Any] = {}
-        for window in windows:
-            result = made[window.memory - len(self.memories)]
-            if window.memory not in by_memory:
-                out = by_memory[window.memory] = new_node(OUTPUT, (node,))
-                out.saved, out.whole = window.memory, (result._array.shape, result._array.dtype)
-                result._storage.writer = out
-
-
-def _shape(value: Any) -> Any:
-    return jax.ShapeDtypeStruct(value.shape, value.dtype, sharding=getattr(value, "sharding", None))
+        self.jitted = jax.jit(run, donate_argnums=(0, 4, 5), keep_unused=bool(self.owners))

@@ -58,7 +58,7 @@ class Site(NamedTuple):
     value: Any  # the array of JAX's that stands for all floats
     arrays: list[Any]  # those that stand for arrays
     first: tuple[Any, Callable[[], None]]  # what the function gave while the step was traced
-    ahead: Callable[[int], list[Any]] | None  # what it will give in the runs to come, unless something else changes
+    course: Any  # of numbers that are known before: see Course in optim/replayed.py; None for others
 
 
 class Source:
@@ -252,7 +252,7 @@ class Session:
     # ---------------------------------------------------------------------------------------------- numbers of each run
 
     def each_run(self, function: Callable[[], tuple[Any, Callable[[], None]]],
-                 ahead: Callable[[int], list[Any]] | None = None) -> Any:
+                 course: Any = None) -> Any:
         """Return the numbers that a function gives: inside, inputs that it is asked for in each run.
 
         What is no float or array (None, a choice) is part of the program, which is traced anew when it changes.
@@ -263,7 +263,7 @@ class Session:
         with jax.ensure_compile_time_eval():
             value = jnp.array(floats, numpy.float64)
             arrays = [jnp.array(v) for v in leaves if isinstance(v, ndarray)]
-        self.sites.append(Site(function, fixed(leaves), value, arrays, first, ahead))
+        self.sites.append(Site(function, fixed(leaves), value, arrays, first, course))
         each, others = iter(range(len(floats))), iter(arrays)
 
         def inside(v: Any) -> Any:

@@ -190,8 +190,8 @@ class Trace(Level):
         with jax.ensure_compile_time_eval():
             return call_with({"kind": None}, function, *arguments)
 
-    def each_run(self, function: Any, ahead: Any = None) -> Any:
-        return self.session.each_run(function, ahead)
+    def each_run(self, function: Any, course: Any = None) -> Any:
+        return self.session.each_run(function, course)
 
     def value_of(self, cell: Cell) -> Any:
         if cell in self.values:
