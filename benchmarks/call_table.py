@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from zlib import crc32
 
@@ -912,18 +913,22 @@ class Inputs(dict[str, Any]):
         self.update(graded=self.graded, stepping=self.stepping)
 
     def __missing__(self, name: str) -> Any:
-        self.random = np.random.default_rng(crc32(name.encode()))
+        self.seed, self.random = crc32(name.encode()), np.random.default_rng(crc32(name.encode()))
         self[name] = eval(INPUTS[name], self, self)
         return self[name]
 
     def normal(self, *shape: int) -> Any:
-        return self["torch"].tensor(self.random.normal(size=shape).astype(np.float32))
+        return self.drawn("normal", 0, 1, shape)
 
     def uniform(self, low: float, high: float, *shape: int) -> Any:
-        return self["torch"].tensor(self.random.uniform(low, high, shape).astype(np.float32))
+        return self.drawn("uniform", low, high, shape)
 
     def integers(self, low: int, high: int, *shape: int) -> Any:
-        return self["torch"].tensor(self.random.integers(low, high, shape))
+        return self.drawn("integers", low, high, shape)
+
+    def drawn(self, kind: str, low: float, high: float, shape: tuple[int, ...]) -> Any:
+        self.seed += 1
+        return self["torch"].tensor(draw(self.seed, kind, low, high, shape))
 
     def graded(self, shape: tuple[int, ...] = (500, 500)) -> list[Any]:
         """Four parameters that have gradients."""
@@ -958,6 +963,12 @@ class Inputs(dict[str, Any]):
                 self[node.id]
         exec(code, self)
         return self["run"]
+
+
+@lru_cache(maxsize=12)  # neighbouring rows share their inputs, and a million draws take longer than most calls
+def draw(seed: int, kind: str, low: float, high: float, shape: tuple[int, ...]) -> np.ndarray:
+    values = getattr(np.random.default_rng(seed), kind)(low, high, shape)
+    return values if kind == "integers" else values.astype(np.float32)
 
 
 def backward(lib: Any, forward: Callable[[], Any], leaves: list[Any]) -> Callable[[], Any]:

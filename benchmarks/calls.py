@@ -7,7 +7,7 @@
     python benchmarks/calls.py --json calls.json
 
 The rows are the lines of `call_table.py`. Each library has a process of its own for the whole run (`worker.py`) and they
-take turns, as in `bench.py`: the figure is the least of several samples of some 15 ms. The environment is inherited, so
+take turns, as in `bench.py`: the figure is the least of several samples of some 12 ms. The environment is inherited, so
 that a variable that chooses how mutagrad computes is heeded.
 
 Before a row is timed both libraries' results are compared, all elements, with their shapes and types: a row whose
@@ -35,8 +35,8 @@ import numpy as np
 from bench import OURS, QUIET, THEIRS, Result, Worker, amount, machine, our_seconds, paint, undisturbed
 from call_table import CALLS, REASONS, ROWS, Call
 
-SAMPLE_S = 0.015
-ROUNDS, LEAST_ROUNDS, ROW_S = 6, 2, 0.4
+SAMPLE_S = 0.012
+ROUNDS, LEAST_ROUNDS, ROW_S = 5, 2, 0.3
 LIMITS = 1, 2, 3, 5
 # Of the root mean square and of each element; sums of a thousand products round differently in either library.
 TOLERANCE = {"float16": 1e-2, "bfloat16": 5e-2, "float64": 1e-8, "complex128": 1e-8, "float": 1e-3}
