@@ -145,7 +145,7 @@ multihead = filled(nn.MultiheadAttention(128, 8, batch_first=True))
 encoder = filled(nn.TransformerEncoderLayer(128, 8, 256, dropout=0.0, batch_first=True))
 linear = filled(nn.Linear(1024, 1024))
 logits = normal(10_000, 100)
-log_probs = torch.log_softmax(normal(50, 16, 20), -1)
+letters = normal(50, 16, 20)
 ctc_targets = integers(1, 20, 16, 12)
 ctc_inputs = torch.full((16,), 50)
 ctc_lengths = torch.full((16,), 12)
@@ -776,7 +776,7 @@ F.multi_margin_loss(logits, small_classes) wrt logits
 F.multilabel_soft_margin_loss(x, mask.float()) wrt x
 F.triplet_margin_loss(x, y, z) wrt x y z
 F.cosine_embedding_loss(large, large2, sign_row) wrt large
-F.ctc_loss(log_probs, ctc_targets, ctc_inputs, ctc_lengths) wrt log_probs
+F.ctc_loss(F.log_softmax(letters, -1), ctc_targets, ctc_inputs, ctc_lengths) wrt letters
 F.mse_loss(small, small2) wrt small
 """
 
@@ -867,8 +867,13 @@ small_Adam()
 
 NOT_COMPARED = {"random", "F.rrelu(x)"}  # families, or calls: what they draw differs; shapes and types do not
 
-# Rows more than three times as slow as PyTorch that are so for a reason.
-REASONS: dict[str, str] = {}
+# Why calls that contain a text take more than three times as long as PyTorch.
+REASONS = {
+    "half": "NumPy converts halves one by one, without the processor's instructions for it",
+    "torch.fft.": "NumPy's pocketfft on one thread, against MKL",
+    "int_a @ int_b": "there is no BLAS for integers",
+    "torch.linalg.qr": "LAPACK in OpenBLAS, against MKL",
+}
 
 # -------------------------------------------------------------------------------- lines into programs
 
@@ -883,6 +888,10 @@ class Call:
     @property
     def compared(self) -> bool:
         return not {self.family, self.statement} & NOT_COMPARED
+
+    @property
+    def reason(self) -> str:
+        return next((why for text, why in REASONS.items() if text in self.name), "")
 
     def arrays(self, result: Any) -> dict[str, np.ndarray]:
         """What is compared, by place and type."""

@@ -33,7 +33,7 @@ from time import perf_counter
 import numpy as np
 
 from bench import OURS, QUIET, THEIRS, Result, Worker, amount, machine, our_seconds, paint, undisturbed
-from call_table import CALLS, REASONS, ROWS, Call
+from call_table import CALLS, ROWS, Call
 
 SAMPLE_S = 0.012
 ROUNDS, LEAST_ROUNDS, ROW_S = 5, 2, 0.3
@@ -110,7 +110,7 @@ def shown(results: Iterator[Result]) -> Iterator[Result]:
             print(f"\n{paint(family, '1')}")
         line = f"{r.name:84} {amount(r.mutagrad, ''):>9} {amount(r.torch, ''):>9} {ratio(r)}"
         print(paint(line, "31" if r.error or r.ratio > 3 else "32" if r.ratio <= 1 else "0"), flush=True)
-        if note := r.error or (REASONS.get(r.name, "") if r.ratio > 3 else ""):
+        if note := r.error or (ROWS[r.name].reason if r.ratio > 3 else ""):
             print(f"    {note}", flush=True)
         yield r
 
@@ -174,7 +174,7 @@ def main() -> int:
     if busy := sum(r.others >= QUIET for r in results):
         print(f"{busy} rows were measured while others used more than {QUIET:.0%} of the machine: repeat it")
     if args.json:
-        listed = [asdict(r) | {"ratio": r.ratio, "reason": REASONS.get(r.name, "")} for r in results]
+        listed = [asdict(r) | {"ratio": r.ratio, "reason": ROWS[r.name].reason} for r in results]
         args.json.write_text(json.dumps({"machine": where, "families": families, "rows": listed}, indent=1) + "\n")
     return int(bool(wrong))
 
