@@ -94,6 +94,7 @@ many16 = normal(200, 16, 16) + 6 * torch.eye(16)
 many16_2 = normal(200, 16, 16)
 spd = (lambda r: r @ r.T / 256 + torch.eye(256))(normal(256, 256))
 spd_many = (lambda r: r @ r.mT / 16 + torch.eye(16))(normal(200, 16, 16))
+apart = (lambda r: (r + r.T) / 8 + torch.diag(torch.arange(256.0)))(normal(256, 256))
 square = normal(256, 256) + 24 * torch.eye(256)
 rectangle = normal(256, 128)
 sides = normal(256, 64)
@@ -673,8 +674,8 @@ torch.linalg.qr(many16)
 torch.linalg.svd(square)[1] wrt square
 torch.linalg.svdvals(rectangle)
 torch.linalg.svdvals(many16) wrt many16
-torch.linalg.eigh(spd)[0] wrt spd
-torch.linalg.eigvalsh(spd)
+torch.linalg.eigh(apart)[0] wrt apart
+torch.linalg.eigvalsh(apart)
 torch.linalg.eigvalsh(spd_many)
 torch.linalg.eigvals(square).abs().max()
 torch.linalg.solve(square, sides) wrt square sides
