@@ -36,6 +36,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -77,21 +78,29 @@ class Result:
 class Worker:
     """A library in a process of its own; ask it by `ask("time", "small_mul")`."""
 
-    def __init__(self, library: str, threads: int) -> None:
+    def __init__(self, library: str, threads: int, table: str = "programs") -> None:
         self.process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("worker.py")), library],
+            [sys.executable, str(Path(__file__).with_name("worker.py")), library, table],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             env=environment(threads),
         )
 
-    def ask(self, task: str, name: str) -> dict:
+    def ask(self, task: str, name: str, *details: float | str) -> dict:
         try:
-            print(json.dumps([task, name]), file=self.process.stdin, flush=True)
+            print(json.dumps([task, name, *details]), file=self.process.stdin, flush=True)
             return json.loads(self.process.stdout.readline())
         except (BrokenPipeError, json.JSONDecodeError):
             return {"error": f"the process ended with status {self.process.wait()}"}
+
+    def seconds(self) -> float:
+        """Processor time that it has used so far."""
+        try:
+            fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return 0.0
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def __enter__(self) -> Worker:
         return self
@@ -113,13 +122,13 @@ def measure_import(library: str) -> dict:
     return {"error": done.stderr.strip().splitlines()[-1]} if done.returncode else {"value": float(done.stdout)}
 
 
-def undisturbed(row: Row, libraries: list[str], threads: int) -> Result:
-    """Compare, and once more if other programs were in the way; the quieter of the two."""
+def undisturbed(attempt: Callable[[], Result], used: Callable[[], float]) -> Result:
+    """Compare, and once more if programs beside what we `used` were in the way; the quieter of the two."""
     tries: list[Result] = []
     while len(tries) < 2 and not (tries and (tries[0].error or tries[0].others < QUIET)):
-        start, busy, ours = perf_counter(), machine_seconds(), our_seconds()
-        r = compare(row, libraries, threads)
-        others = machine_seconds() - busy - (our_seconds() - ours)
+        start, busy, ours = perf_counter(), machine_seconds(), used()
+        r = attempt()
+        others = machine_seconds() - busy - (used() - ours)
         r.others = max(0.0, others / (perf_counter() - start) / (os.cpu_count() or 1))
         tries.append(r)
     return min(tries, key=lambda r: r.others)
@@ -309,7 +318,7 @@ def main() -> int:
     libraries = [args.solo] if args.solo else [OURS, THEIRS]
     if absent := [library for library in libraries if find_spec(library) is None]:
         sys.exit(f"{' and '.join(absent)} cannot be imported by {sys.executable}; `make bench` installs both")
-    measured = (undisturbed(r, libraries, args.threads) for r in rows)
+    measured = (undisturbed(partial(compare, r, libraries, args.threads), our_seconds) for r in rows)
     where = machine(args.threads)
     heading = ", ".join(f"{key} {value}" for key, value in where.items())
     if args.markdown:

@@ -1,6 +1,9 @@
 """One library in a process of its own: answers one JSON line for each line asked on stdin.
 
     echo '["time", "small_mul"]' | python benchmarks/worker.py torch
+    echo '["seconds", "x + y", 0.02]' | python benchmarks/worker.py torch call_table
+
+The second argument is the module whose `ROWS` are asked for, `programs` where there is none.
 
 A process for each library, not one for both: an allocator that one of them tunes, or a thread pool that one
 of them leaves spinning, must not help or hurt the other.
@@ -22,7 +25,7 @@ LIBRARY = importlib.import_module(sys.argv[1])  # before NumPy: either library m
 
 import numpy as np  # noqa: E402
 
-from programs import ROWS  # noqa: E402
+ROWS = importlib.import_module((sys.argv[2:] or ["programs"])[0]).ROWS
 
 SAMPLE_S = 0.02  # long enough for the garbage collector's share, short enough to fall between disturbances
 SLOW_S = 0.2  # a run this long needs no other before it
@@ -37,13 +40,34 @@ class Timer:
 
     def time(self, name: str) -> dict[str, Any]:
         """Seconds for one run, as the mean over about SAMPLE_S, and a digest of the gradient it gave."""
-        if name != self.name:
-            self.name, self.run = name, ROWS[name].make(self.lib)
+        self.program(name)
         gc.collect()
+        seconds, g = self.awake(SAMPLE_S)
+        return {"value": seconds, "gradient": digest(g)}
+
+    def seconds(self, name: str, duration: float) -> dict[str, Any]:
+        """The same over about `duration`, without the digest: of a call that takes microseconds it is most of the work."""
+        self.program(name)
+        return {"value": self.awake(duration)[0]}
+
+    def save(self, name: str, path: str) -> dict[str, Any]:
+        """Write the result of the program's first run into a file; their names say their order and their types."""
+        self.name = ""  # a program that writes into its inputs is another after one run
+        gc.collect()
+        np.savez(path, **ROWS[name].arrays(self.program(name)()))
+        return {}
+
+    def program(self, name: str) -> Any:
+        if name != self.name:
+            self.run = None  # its memory is for the next
+            self.name, self.run = name, ROWS[name].make(self.lib)
+        return self.run
+
+    def awake(self, duration: float) -> tuple[float, Any]:
         seconds, g = self.sample(0.0)
         if seconds < SLOW_S:  # that run woke the threads and filled the caches after the other's turn
-            seconds, g = self.sample(SAMPLE_S)
-        return {"value": seconds, "gradient": digest(g)}
+            seconds, g = self.sample(duration)
+        return seconds, g
 
     def sample(self, duration: float) -> tuple[float, Any]:
         calls, start = 0, perf_counter()
@@ -83,9 +107,9 @@ def main(lib: Any) -> None:
         lib.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     timer = Timer(lib)
     for line in sys.stdin:
-        task, name = json.loads(line)
+        task, *details = json.loads(line)
         try:
-            answer = timer.time(name) if task == "time" else memory(lib, name)
+            answer = memory(lib, *details) if task == "memory" else getattr(timer, task)(*details)
         except Exception as error:  # one library lacks something: the row says so, the others go on
             answer = {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
         print(json.dumps(answer), flush=True)
