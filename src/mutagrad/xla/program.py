@@ -289,6 +289,10 @@ class Program:
                    if id(leaves[i]) in named}
         self.pinned = [(n, s.root or s, s.start + (leaves[i]._offset or 0))
                        for i, (n, s) in zip(self.arguments, now.argument_storages()) if id(s.root or s) in others]
+        # Those whose whole memory is given have to lie where they lay in it, and it has to be as large.
+        self.offsets = [(n, leaves[i]._offset, s.buffer.shape)
+                        for i, (n, s) in zip(self.arguments, now.argument_storages())
+                        if leaves[i]._offset is not None and not now.memories[id(s.root or s)][1].partial]
         self.memories = []
         for root, cell in now.memories.values():
             argument, owned = (None, None) if id(root) in others else by_root.get(id(root), (None, None))
@@ -376,6 +380,9 @@ class Program:
         for n, owner in self.both:
             if owner._grad is None or memory_of(owner._grad) is not memory_of(tensors[n]):
                 raise Retrace("an argument is no longer a gradient that the step uses besides")
+        for n, offset, shape in self.offsets:
+            if tensors[n]._offset != offset or tensors[n]._storage.buffer.shape != shape:
+                raise Retrace("an argument is another part of its memory")
         for n, root, offset in self.pinned:
             storage = tensors[n]._storage
             if (storage.root or storage) is not root or storage.start + (tensors[n]._offset or 0) != offset:
