@@ -455,3 +455,43 @@ def test_reset_forgets_all_programs() -> None:
     for i in range(70):
         step(T(1), float(i))
     assert step.explain().programs == 64
+
+
+@program
+def tensors_that_begin_or_stop_to_require_a_gradient(c: Any) -> Any:
+    a, b = T(1, 2), T(3, 4).requires_grad_()
+
+    def step(x: Any) -> Any:
+        a.requires_grad = True
+        b.requires_grad_(False)
+        x.requires_grad_()
+        (a * b * x).sum().backward()
+        return x
+
+    g, xs = c(step), [T(1, 1), T(2, 2), T(3, 3)]
+    found = [g(x) for x in xs]
+    return a, a.grad, b, b.grad, found, [x.grad for x in xs], [f is x for f, x in zip(found, xs)]
+
+
+@program
+def parameters_that_are_frozen_for_a_while(c: Any) -> Any:
+    mg.manual_seed(0)
+    model, z = nn.Linear(2, 1), T(1, 2).requires_grad_()
+
+    def step(x: Any) -> Any:
+        model.requires_grad_(False)
+        model(x * z).sum().backward()
+        model.requires_grad_(True)
+        return model(x).sum()
+
+    g = c(step)
+    for _ in range(3):
+        g(T(1, 1)).backward()
+    return z.grad, [(p, p.grad) for p in model.parameters()]
+
+
+def test_a_history_from_where_a_gradient_is_first_required_inside_is_refused() -> None:
+    model = nn.Linear(2, 1).requires_grad_(False)
+    with pytest.raises(NotImplementedError, match=r"requires_grad_\(\) inside the step"):
+        mg.compile(lambda x: model.requires_grad_(True)(x).sum())(T(1, 2))
+    assert not model.weight.requires_grad

@@ -157,6 +157,7 @@ class Program:
         leaf = [v._storage.leaf is not None and v._storage.leaf.tensor() is v for v in returned]
         del found, returned
         grads = now.put_back()
+        self.flags = [(numbers.get(id(tensor), tensor), on) for tensor, on in now.flags]
         cells = [cell for _, cell in now.memories.values()]
         bases = [root_array(root) for root, _ in now.memories.values()]
         self.written = [k for k, cell in enumerate(cells) if cell in now.trace.values]
@@ -238,6 +239,7 @@ class Program:
             g = holder.pop()
             if type(end) is not Source:
                 if (storage := leaves.get(id(end))) is None:
+                    now.check_own(end)
                     return  # a leaf that the step has made, and that nobody can ask
                 if windowed:
                     part, g = g, ON_ARRAYS.zeros(end.whole, g)
@@ -246,7 +248,7 @@ class Program:
             found.setdefault(id(end), []).append(g)
             ends[id(end)] = end
 
-        leaves = {id(s.leaf): s.storage for s in now.storages.values() if s.leaf is not None}
+        leaves = now.leaves()
         sources: dict[int, Source] = {}
         hooked = [s.leaf for s in now.storages.values() if s.leaf is not None and s.leaf.hooks is not None]
         hooks = [leaf.hooks for leaf in hooked]
@@ -467,6 +469,8 @@ class Program:
                 base = made[window.memory - count]
             return view(base, window.shape, window.strides, window.offset, window.dtype)
 
+        for owner, on in self.flags:
+            (tensors[owner] if isinstance(owner, int) else owner).requires_grad_(on)
         if self.sources:
             self.link(tensors, made, out[len(self.places):])
         for owner, window in self.grads:
