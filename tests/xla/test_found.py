@@ -495,3 +495,50 @@ def test_a_history_from_where_a_gradient_is_first_required_inside_is_refused() -
     with pytest.raises(NotImplementedError, match=r"requires_grad_\(\) inside the step"):
         mg.compile(lambda x: model.requires_grad_(True)(x).sum())(T(1, 2))
     assert not model.weight.requires_grad
+
+
+class Own(mg.Tensor):
+    pass
+
+
+@program
+def classes_of_results(c: Any) -> Any:
+    w = T(1, 2).requires_grad_()
+
+    def step(x: Any) -> Any:
+        named = x * 3
+        named.scale = 2.0
+        return nn.Parameter(x * 2), nn.Buffer(x), (w * x).as_subclass(Own), named, (x * 2)[1:].detach().requires_grad_()
+
+    g = c(step)
+    found = [g(T(1, 2)), g(T(3, 4))]
+    for parameter, _, own, _, part in found:
+        (parameter * parameter).sum().backward()
+        own.sum().backward()
+        (part * part).sum().backward()
+    return [[(type(t).__name__, t, t.is_leaf) for t in row] + [row[0].grad, row[3].scale, row[4].grad]
+            for row in found], w.grad
+
+
+@program
+def results_that_are_swept_twice(c: Any) -> Any:
+    w = T(1, 2).requires_grad_()
+
+    def shared(x: Any) -> Any:
+        y = (w * x).exp()
+        return y.sum().exp(), (y * y).sum()
+
+    def swept(function: Callable[..., Any], *, retain: bool = False) -> list[str]:
+        found, results = [], function(T(1, 1))
+        for result in (results[0], results[-1], results[0]):
+            try:
+                result.backward(retain_graph=retain)
+                found.append("swept")
+            except RuntimeError as error:
+                assert "are gone" in str(error)
+                found.append("refused")
+        return found
+
+    one, apart = c(lambda x: ((w * x).sum().exp(),)), c(lambda x: ((w * x).exp().sum(), (w * w).sum()))
+    linear = c(lambda x: ((w + x).sum(),))
+    return [swept(one), swept(one, retain=True), swept(c(shared)), swept(apart), swept(linear)], w.grad

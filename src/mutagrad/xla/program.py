@@ -36,6 +36,7 @@ from ..core.factory import view
 from ..core.storage import Storage, TensorBase, memory_of, move_aside, new_storage
 from ..core.sweep import OUTPUT
 from ..core.write import new_node
+from ..tensors.tensor import Tensor
 from .around import (
     Holder,
     Table,
@@ -51,8 +52,9 @@ from .around import (
     sole,
 )
 from .guards import Guards, Retrace
+from .items import PLAIN
 from .session import SLOTS, Session, Source, flat, watch
-from .split import Halves, compiled_rule
+from .split import RESULT, Halves, compiled_rule, saving
 
 ndarray = numpy.ndarray
 
@@ -71,6 +73,19 @@ class Window(NamedTuple):
     whole: bool
     detached: bool = False  # of memory from outside, without its history
     leaf: bool = False  # one that the step has made
+
+
+class Dress(NamedTuple):
+    """What a result is besides its values: its class, its attributes if they are plain, and whether it is a leaf."""
+
+    kind: type
+    attributes: dict[str, Any]
+    leaf: bool
+
+    def on(self, tensor: Any) -> Any:
+        found = tensor if self.kind is Tensor else tensor.as_subclass(self.kind)
+        found.__dict__.update(self.attributes)
+        return found.requires_grad_() if self.leaf else found
 
 
 class Memory(NamedTuple):
@@ -155,6 +170,7 @@ class Program:
         check_histories(now)
         own = [v._storage.root is None or v._storage.writer is not None for v in returned]
         leaf = [v._storage.leaf is not None and v._storage.leaf.tensor() is v for v in returned]
+        kinds = [(type(v), {k: a for k, a in v.__dict__.items() if type(a) in PLAIN}) for v in returned]
         del found, returned
         grads = now.put_back()
         self.flags = [(numbers.get(id(tensor), tensor), on) for tensor, on in now.flags]
@@ -178,6 +194,11 @@ class Program:
 
         self.returned = [window(a)._replace(detached=not mine, leaf=is_leaf)
                          for a, mine, is_leaf in zip(arrays, own, leaf)]
+        self.dressed = [(n, Dress(kind, attributes, is_leaf)) for n, ((kind, attributes), same, is_leaf, made_as)
+                        in enumerate(zip(kinds, self.same, leaf, self.returned)) if same is None
+                        and (kind is not Tensor or attributes or is_leaf and not made_as.whole)]
+        for n, _ in self.dressed:
+            self.returned[n] = self.returned[n]._replace(leaf=False)
         self.grads = [(numbers.get(id(seen.tensor), seen.tensor), None if g is None else window(g._array))
                       for seen, g in grads]
         values = [now.trace.values[cells[k]] for k in self.written]
@@ -190,7 +211,7 @@ class Program:
         self.places = [cell.place for cell in made]
         self.twins = [numpy.empty(cell.twin.shape, cell.twin.dtype) for cell in made]
         self.spare = self.replaced(now, len(cells))
-        self.alone = self.plain == [()] and self.same == [None] and self.spec.type is None
+        self.alone = self.plain == [()] and self.same == [None] and self.spec.type is None and not self.dressed
         return self.spread(cells, values, made, owners) + found_grads
 
     def replaced(self, now: Session, count: int) -> list[tuple[Any, int]]:
@@ -227,7 +248,7 @@ class Program:
         Those are placeholders, which become arguments of a program of its own.
         """
         open_ = {id(r._storage): r for r, same in zip(returned, self.same)
-                 if same is None and r._array.cell.born is not None and is_open(r)}
+                 if same is None and r._array.cell.born is not None and r._storage.leaf is None and is_open(r)}
         self.open_results = [k for k, r in enumerate(returned) if self.same[k] is None and id(r._storage) in open_]
         shapes = [(r._storage.buffer.shape, r._storage.buffer.dtype) for r in open_.values()]
         with jax.ensure_compile_time_eval():
@@ -254,6 +275,9 @@ class Program:
         hooks = [leaf.hooks for leaf in hooked]
         seeds = [(r._storage.writer, None, wrap(g, r._array.level)) for r, g in zip(open_.values(), self.adjoints)]
         self.reach = [ends_of(r._storage.writer) for r in open_.values()]
+        saved = [saving(r._storage.writer) for r in open_.values()]
+        self.frees = [bool(nodes) for nodes in saved]
+        self.together = all(not nodes.isdisjoint(saved[0]) for nodes in saved)  # a sweep of one frees what others need
         try:
             for leaf in hooked:  # the sweep outside calls them
                 leaf.hooks = None
@@ -478,8 +502,11 @@ class Program:
             owner._grad = None if window is None else tensor(window)
         if self.alone:
             return tensor(self.returned[0])
-        results = iter([tensor(w) if same is None else tensors[same] if isinstance(same, int) else same
-                        for w, same in zip(self.returned, self.same)])
+        found = [tensor(w) if same is None else tensors[same] if isinstance(same, int) else same
+                 for w, same in zip(self.returned, self.same)]
+        for n, dress in self.dressed:
+            found[n] = dress.on(found[n])
+        results = iter(found)
         return tree_unflatten([v[0] if v else next(results) for v in self.plain], self.spec)
 
     def link(self, tensors: list[Any], made: list[Any], residuals: list[Any]) -> None:
@@ -487,14 +514,17 @@ class Program:
         storages = [tensors[s]._storage if isinstance(s, int) else s for s in self.sources]
         windows = [self.returned[k] for k in self.open_results]
         memories = list(dict.fromkeys(w.memory for w in windows))
-        node = new_node(compiled_rule(self.halves, residuals, memories, self.adjoints, self.reach, storages),
-                        [s.writer for s in storages])
+        rule = compiled_rule(self.halves, residuals, memories, self.adjoints, self.reach, storages, self.together)
+        node = new_node(rule, [s.writer for s in storages])
         by_memory: dict[int, Any] = {}
         for window in windows:
             result = made[window.memory - len(self.memories)]
             if window.memory not in by_memory:
                 out = by_memory[window.memory] = new_node(OUTPUT, (node,))
                 out.saved, out.whole = window.memory, (result._array.shape, result._array.dtype)
+                if self.frees[len(by_memory) - 1] and not self.together:
+                    out = new_node(RESULT, (out,))
+                    out.whole = result._array.shape, result._array.dtype
                 result._storage.writer = out
 
 
