@@ -542,3 +542,15 @@ def results_that_are_swept_twice(c: Any) -> Any:
     one, apart = c(lambda x: ((w * x).sum().exp(),)), c(lambda x: ((w * x).exp().sum(), (w * w).sum()))
     linear = c(lambda x: ((w + x).sum(),))
     return [swept(one), swept(one, retain=True), swept(c(shared)), swept(apart), swept(linear)], w.grad
+
+
+@program
+def transforms_of_a_compiled_function(c: Any) -> Any:
+    f, x = c(lambda x: (x ** 3).sum()), T(1, 2)
+    f(x)
+    with mg.autograd.forward_ad.dual_level():
+        dual = mg.autograd.forward_ad.make_dual(x, T(1, 0))
+        tangent = mg.autograd.forward_ad.unpack_dual(f(dual)).tangent
+    return (mg.func.grad(f)(x), mg.func.vjp(f, x)[1](mg.tensor(1.0)), mg.func.jvp(f, (x,), (T(1, 0),)), tangent,
+            mg.func.hessian(f)(x), mg.func.vmap(mg.func.grad(f))(mg.arange(6.0).reshape(3, 2)),
+            mg.autograd.functional.hessian(f, x), mg.autograd.functional.jvp(f, x, T(1, 0)), f(x))

@@ -66,7 +66,9 @@ class Compiled:
         return self if owner is None else functools.partial(self, owner)
 
     def __call__(self, *arguments: Any, **settings: Any) -> Any:
-        if self.eager is not None or mode.now.kind is not None:  # inside another step, or a vmap
+        now = mode.now
+        if self.eager is not None or now.kind is not None or now.transformed or now.dual is not None:
+            # inside another step, a vmap or a derivative, which has no use for a program
             return self.step(*arguments, **settings)
         leaves, form = _leaves(arguments, settings)
         key = form, tuple([_about(v) for v in leaves]), _shared(leaves), _modes()
