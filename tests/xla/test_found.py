@@ -554,3 +554,58 @@ def transforms_of_a_compiled_function(c: Any) -> Any:
     return (mg.func.grad(f)(x), mg.func.vjp(f, x)[1](mg.tensor(1.0)), mg.func.jvp(f, (x,), (T(1, 0),)), tangent,
             mg.func.hessian(f)(x), mg.func.vmap(mg.func.grad(f))(mg.arange(6.0).reshape(3, 2)),
             mg.autograd.functional.hessian(f, x), mg.autograd.functional.jvp(f, x, T(1, 0)), f(x))
+
+
+@program
+def optimizers_of_whole_parameters(c: Any) -> Any:
+    mg.manual_seed(0)
+    found = []
+    for make in (mg.optim.Adafactor, mg.optim.Muon):
+        w, x = mg.randn(3, 2).requires_grad_(), mg.randn(4, 3)
+        optimizer = make([w], lr=0.1)
+
+        def step(x: Any, w: Any = w, optimizer: Any = optimizer) -> None:
+            optimizer.zero_grad()
+            ((x @ w) ** 2).sum().backward()
+            optimizer.step()
+
+        g = c(step)
+        for i in range(4):
+            optimizer.param_groups[0]["lr"] = 0.1 / (i + 1)
+            g(x)
+        assert c is not mg.compile or len(g.retraces) == 1
+        name = "maximize" if make is mg.optim.Adafactor else "nesterov"
+        optimizer.param_groups[0][name] = not optimizer.param_groups[0][name]
+        g(x)
+        found += [w, {k: v.tolist() for k, v in optimizer.state[w].items()}.get("step")]
+    return found
+
+
+@program
+def averages_of_models(c: Any) -> Any:
+    found = []
+    for settings in ({}, {"avg_fn": mg.optim.swa_utils.get_swa_avg_fn()},
+                     {"multi_avg_fn": mg.optim.swa_utils.get_ema_multi_avg_fn(0.9)}):
+        mg.manual_seed(0)
+        model = nn.Linear(2, 1)
+        averaged = mg.optim.swa_utils.AveragedModel(model, **settings)  # type: ignore[arg-type]
+
+        def step(x: Any, model: Any = model, averaged: Any = averaged) -> None:
+            with mg.no_grad():
+                model.weight.mul_(x)
+            averaged.update_parameters(model)
+
+        g = c(step)
+        for i in range(4):
+            g(mg.tensor(float(i + 1)))
+        found += [averaged.module.weight, averaged.n_averaged]
+    return found
+
+
+@program
+def layers_that_count_or_limit(c: Any) -> Any:
+    mg.manual_seed(0)
+    norm, table = nn.BatchNorm1d(2, momentum=None), nn.Embedding(5, 3, max_norm=1.0)
+    g, h, batches = c(lambda x: norm(x).detach()), c(lambda i: table(i).detach()), mg.randn(3, 4, 2)
+    found = [g(x) for x in batches] + [h(mg.tensor(i)) for i in ([0, 2, 2], [1, 1, 4])]
+    return found, norm.running_mean, norm.running_var, norm.num_batches_tracked, table.weight

@@ -5,9 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ..arrays import np
-from ..arrays.kinds import laid_like
+from ..arrays.kinds import is_replayed, laid_like, lasting
 from ..arrays.numpy import silently
 from ..autograd import no_grad
+from ..base.modes import mode
 from ..base.operands import Array
 from ..core.factory import make
 from ..core.storage import before_write
@@ -18,7 +19,7 @@ from .optimizer import Group, Optimizer, State, evaluated
 
 
 class PerParameter(Optimizer):
-    """A subclass checks a parameter, makes its state, and computes its new value from arrays."""
+    """A subclass checks a parameter, makes its state, and computes its new value from arrays and some numbers."""
 
     def check(self, p: Tensor) -> None:
         """Raises for a parameter that this optimizer is not for."""
@@ -27,7 +28,11 @@ class PerParameter(Optimizer):
     def new_state(self, p: Tensor) -> State:
         raise NotImplementedError
 
-    def updated(self, group: Group, state: State, p: Array, g: Array) -> Array:
+    def numbers(self, group: Group, p: Tensor, step: float) -> tuple[Any, ...]:
+        """Return the settings of a step: floats, and what decides what is computed. `step` counts them, from one."""
+        raise NotImplementedError
+
+    def updated(self, numbers: Any, state: State, p: Array, g: Array) -> Array:
         """Return the new value of a parameter with array `p` and gradient `g`, both in the type to compute in."""
         raise NotImplementedError
 
@@ -38,16 +43,42 @@ class PerParameter(Optimizer):
         for _, p in found:
             self.check(p)
             check_writable(p, type(self).__name__)
-        for group, p in found:
-            silently(self._step_of, group, p)
+        lasting(self._make_states, [p for _, p in found])
+        if is_replayed():  # its numbers are Python's in each run
+            numbers = mode.now.kind.each_run(lambda: self._numbers(found))
+        else:
+            numbers, commit = self._numbers(found)
+            commit()
+        for (_, p), each in zip(found, numbers):
+            silently(self._step_of, p, each)
         return loss
 
-    def _step_of(self, group: Group, p: Any) -> None:
-        state = self.state[p]
-        if not state:
-            state.update(self.new_state(p))
+    def _make_states(self, parameters: list[Any]) -> None:
+        for p in parameters:
+            if not self.state[p]:
+                self.state[p].update(self.new_state(p))
+
+    def _numbers(self, found: list[tuple[Group, Any]]) -> tuple[Any, Callable[[], None]]:
+        """The numbers of the next step for each parameter, and what counts the step."""
+        counts: dict[int, Any] = {}
+        numbers = []
+        for group, p in found:  # one that is listed twice is updated twice
+            step = 0.0
+            if (count := self.state[p].get("step")) is not None:
+                step = counts.get(id(p), (None, count._array.item()))[1] + 1
+                counts[id(p)] = count._array, step
+            numbers.append(self.numbers(group, p, step))
+
+        def commit() -> None:
+            for array, step in counts.values():
+                array[...] = step
+
+        return tuple(numbers), commit
+
+    def _step_of(self, p: Any, numbers: Any) -> None:
         array, dtype = p._array, computing_type(p._array.dtype)
-        value = self.updated(group, state, array.astype(dtype, copy=False), p._grad._array.astype(dtype, copy=False))
+        value = self.updated(numbers, self.state[p], array.astype(dtype, copy=False),
+                             p._grad._array.astype(dtype, copy=False))
         before_write(p)
         array[...] = value
         end_write(p, None)
@@ -58,11 +89,25 @@ def zeros(p: Tensor, shape: tuple[int, ...]) -> Any:
     return make(laid_like(np.zeros(shape, p._array.dtype), p._array))
 
 
+def of_type(number: Any, dtype: Any) -> Any:
+    """A number of Python's, or of each run, in the type of an array that it is multiplied with."""
+    return dtype.type(number) if isinstance(number, float) else number.astype(dtype)
+
+
+def exactly(number: Array) -> Any:
+    """A number that was computed of an array, for more such: Python's, where it is known."""
+    return number.astype(np.float64) if is_replayed() else float(number)
+
+
+def larger(a: Any, b: Any) -> Any:
+    return np.maximum(a, b) if is_replayed() else max(a, b)
+
+
 def move(average: Tensor, value: Array, weight: float) -> Array:
     """Moves a running average by `weight` towards a value, and gives its array."""
     before_write(average)
     array = average._array
     dtype = computing_type(array.dtype)
     wide = array.astype(dtype, copy=False)
-    array[...] = wide + np.array(weight, dtype) * (value - wide)
+    array[...] = wide + of_type(weight, dtype) * (value - wide)
     return array.astype(dtype, copy=False)
