@@ -609,3 +609,37 @@ def layers_that_count_or_limit(c: Any) -> Any:
     g, h, batches = c(lambda x: norm(x).detach()), c(lambda i: table(i).detach()), mg.randn(3, 4, 2)
     found = [g(x) for x in batches] + [h(mg.tensor(i)) for i in ([0, 2, 2], [1, 1, 4])]
     return found, norm.running_mean, norm.running_var, norm.num_batches_tracked, table.weight
+
+
+def test_a_program_that_is_compiled_lets_others_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mutagrad.xla.program import Program
+
+    quick, slow, found = mg.compile(lambda x: x + 1), mg.compile(lambda x: x * 2), []
+    quick(T(1))
+    compile_ahead = Program.compile_ahead
+
+    def watched(self: Any, *arguments: Any) -> None:
+        thread = threading.Thread(target=lambda: found.append(quick(T(1)).item()))
+        thread.start()
+        thread.join(20)
+        found.append("compiled")
+        compile_ahead(self, *arguments)
+
+    monkeypatch.setattr(Program, "compile_ahead", watched)
+    assert slow(T(1)).item() == 2 and found == [2, "compiled"]
+
+
+def test_what_was_compiled_ahead_is_what_runs() -> None:
+    w = mg.ones(3).to("xla").requires_grad_()
+    optimizer = mg.optim.Adam([w])
+
+    def step(x: Any) -> None:
+        optimizer.zero_grad()
+        (w * x).sum().backward()
+        optimizer.step()
+
+    compiled, x = mg.compile(step), mg.ones(3)
+    compiled(x.to("xla"))
+    compiled(x.to("xla"))
+    program = compiled.last
+    assert program is not None and program.jitted._cache_size() == 1

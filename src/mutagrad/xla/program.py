@@ -339,7 +339,9 @@ class Program:
         by_value |= {id(a): ("adjoint", i) for i, a in enumerate(self.adjoints)}
         found = [by_value.get(id(c)) for c in closed.consts]
         self.sites = now.sites
-        self.tables = [Table(None if self.mesh is None else self.mesh.device) for _ in now.sites]
+        # Beside what is on a device: the count that a run gives back is there, and is to be as it was given.
+        place = self.mesh or next((memory.place for memory in self.memories if memory.place is not HOST), None)
+        self.tables = [Table(None if place is None else place.device) for _ in now.sites]
         self.reused: dict[int, Any] = {}  # by number of the result: gradients of the run before
         read = [k for kind, k in filter(None, found) if kind == "memory"]
         written = set() if self.sources else {k for k in self.written if self.memories[k].place is not HOST}
@@ -372,8 +374,20 @@ class Program:
         tensors = [leaves[i] for i in self.arguments]
         roots = [memory.storage or memory.root(tensors) for memory in self.memories]
         self.check_apart(tensors, roots)
+        if not self.runs:
+            self.compile_ahead(roots, tensors)
         with _running:
             return self.give_back(roots, tensors, self.step(roots, tensors))
+
+    def compile_ahead(self, roots: list[Storage], tensors: list[Any]) -> None:
+        """Have XLA compile it, which takes long, before other threads' programs have to wait for its run."""
+        begun = perf_counter()
+        numbers, arrays, _ = self.numbers()
+        donated, kept = ([self.memories[k].value(roots[k], tensors) for k in which]
+                         for which in (self.donated, self.kept))
+        spare = [jnp.zeros(self.twins[k].shape, self.twins[k].dtype, device=self.ends[k]) for _, k in self.spare]
+        self.jitted.lower(donated, kept, [v for v, _ in numbers], arrays, spare, [i for _, i in numbers]).compile()
+        self.compile_seconds = perf_counter() - begun
 
     def step(self, roots: list[Storage], tensors: list[Any]) -> list[Any]:
         """One run, with what it counts."""
@@ -392,7 +406,7 @@ class Program:
                 table.rows = []
             raise
         if not self.runs:
-            self.compile_seconds = perf_counter() - begun
+            self.compile_seconds += perf_counter() - begun
         self.runs += 1
         for commit in commits:
             commit()
