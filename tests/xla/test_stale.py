@@ -340,6 +340,33 @@ def an_attribute_of_an_optimizer() -> Any:
     return lambda x: x * optimizer.scale, setting(optimizer, "scale")  # type: ignore[attr-defined]
 
 
+@change
+def a_learning_rate_that_the_step_reads_itself() -> Any:
+    optimizer = mg.optim.SGD([mg.ones(1).requires_grad_()], lr=2.0)
+    return lambda x: x * optimizer.param_groups[0]["lr"], lambda: optimizer.param_groups[0].update(lr=3.0)
+
+
+@change
+def a_learning_rate_of_an_optimizer_of_the_users_own() -> Any:
+    class Plain(mg.optim.Optimizer):
+        def step(self, closure: Any = None) -> Any:
+            with mg.no_grad():
+                for group in self.param_groups:
+                    for p in group["params"]:
+                        p.copy_(-p.grad * group["lr"])
+
+    w = mg.ones(1).requires_grad_()
+    optimizer = Plain([w], {"lr": 2.0})
+
+    def step(x: Any) -> Any:
+        optimizer.zero_grad()
+        (w * x).sum().backward()
+        optimizer.step()
+        return w.detach().clone()
+
+    return step, lambda: optimizer.param_groups[0].update(lr=3.0)
+
+
 # ---------------------------------------------------------------------------------------------------- names and modules
 
 @change

@@ -16,6 +16,8 @@ from .settings import check_positive, number, plain
 class Adafactor(PerParameter):
     """Keeps the averages of squares of a matrix as a column times a row, by Shazeer and Stern."""
 
+    counted = True
+
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, beta2_decay: float = -0.8,
                  eps: tuple[float | None, float] = (None, 1e-3), d: float = 1.0, weight_decay: float = 0.0, *,
                  foreach: bool | None = None, maximize: bool = False) -> None:
@@ -48,7 +50,7 @@ class Adafactor(PerParameter):
         return (bool(group["maximize"]), bool(group["weight_decay"]), eps1, float(eps2), min(lr, step ** -0.5),
                 step ** group["beta2_decay"], float(group["d"]), 1 - lr * float(group["weight_decay"]))
 
-    def updated(self, numbers: Any, state: State, p: Array, g: Array) -> Any:
+    def moved(self, numbers: Any, state: State, p: Array, g: Array) -> Any:
         maximize, shrinks, eps1, eps2, most, weight, d, shrink = numbers
         rate = larger(eps2, _size(p)) * most
         variance = _variance(state, g, weight, of_type(eps1, p.dtype))

@@ -56,7 +56,7 @@ class Muon(PerParameter):
                 1 - lr * float(group["weight_decay"]), lr * factor, float(group["eps"]),
                 *map(float, group["ns_coefficients"]))
 
-    def updated(self, numbers: Any, state: State, p: Array, g: Array) -> Any:
+    def moved(self, numbers: Any, state: State, p: Array, g: Array) -> Any:
         nesterov, steps, rest, momentum, shrink, rate, eps, *coefficients = numbers
         moving = move(state["momentum_buffer"], g, rest)
         direction = g + (moving - g) * of_type(momentum, p.dtype) if nesterov else moving

@@ -19,7 +19,12 @@ from .optimizer import Group, Optimizer, State, evaluated
 
 
 class PerParameter(Optimizer):
-    """A subclass checks a parameter, makes its state, and computes its new value from arrays and some numbers."""
+    """A subclass checks a parameter, makes its state, and computes its new value from arrays.
+
+    It defines `updated`; or, so that a compiled step needs no new program when a number changes, `numbers` and `moved`.
+    """
+
+    counted = False  # state["step"] counts the steps
 
     def check(self, p: Tensor) -> None:
         """Raises for a parameter that this optimizer is not for."""
@@ -28,12 +33,16 @@ class PerParameter(Optimizer):
     def new_state(self, p: Tensor) -> State:
         raise NotImplementedError
 
-    def numbers(self, group: Group, p: Tensor, step: float) -> tuple[Any, ...]:
-        """Return the settings of a step: floats, and what decides what is computed. `step` counts them, from one."""
+    def updated(self, group: Group, state: State, p: Array, g: Array) -> Array:
+        """Return the new value of a parameter with array `p` and gradient `g`, both in the type to compute in."""
         raise NotImplementedError
 
-    def updated(self, numbers: Any, state: State, p: Array, g: Array) -> Array:
-        """Return the new value of a parameter with array `p` and gradient `g`, both in the type to compute in."""
+    def numbers(self, group: Group, p: Tensor, step: float) -> tuple[Any, ...] | None:
+        """Return the settings of a step: floats, and what decides what is computed. `step` counts them, from one."""
+        return None
+
+    def moved(self, numbers: Any, state: State, p: Array, g: Array) -> Array:
+        """Return what `updated` does, by these numbers."""
         raise NotImplementedError
 
     @no_grad()
@@ -49,8 +58,8 @@ class PerParameter(Optimizer):
         else:
             numbers, commit = self._numbers(found)
             commit()
-        for (_, p), each in zip(found, numbers):
-            silently(self._step_of, p, each)
+        for (group, p), each in zip(found, numbers):
+            silently(self._step_of, group, p, each)
         return loss
 
     def _make_states(self, parameters: list[Any]) -> None:
@@ -64,7 +73,7 @@ class PerParameter(Optimizer):
         numbers = []
         for group, p in found:  # one that is listed twice is updated twice
             step = 0.0
-            if (count := self.state[p].get("step")) is not None:
+            if self.counted and (count := self.state[p].get("step")) is not None:
                 step = counts.get(id(p), (None, count._array.item()))[1] + 1
                 counts[id(p)] = count._array, step
             numbers.append(self.numbers(group, p, step))
@@ -75,10 +84,11 @@ class PerParameter(Optimizer):
 
         return tuple(numbers), commit
 
-    def _step_of(self, p: Any, numbers: Any) -> None:
+    def _step_of(self, group: Group, p: Any, numbers: Any) -> None:
         array, dtype = p._array, computing_type(p._array.dtype)
-        value = self.updated(numbers, self.state[p], array.astype(dtype, copy=False),
-                             p._grad._array.astype(dtype, copy=False))
+        arrays = array.astype(dtype, copy=False), p._grad._array.astype(dtype, copy=False)
+        state = self.state[p]
+        value = self.updated(group, state, *arrays) if numbers is None else self.moved(numbers, state, *arrays)
         before_write(p)
         array[...] = value
         end_write(p, None)

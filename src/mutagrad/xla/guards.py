@@ -46,6 +46,8 @@ class Guards(Notes):
         mine = {id(c) for c in (session.grads, tensors, self.seen, *(known for _, known in self.modules.values()))}
         for container, key, tensor in holders(tensors, mine):
             self.note(Item(container, key, tensor, f"a tensor ({key!r})"))
+        if "param_groups" in self.names:  # the step looks at numbers that are inputs of an optimizer's own step
+            self.items = {**self.watched_settings(), **self.items}
         for optimizer in self.optimizers:
             for p, kept in optimizer.state.items():  # which the step may have made: for good
                 self.note(Item(optimizer.state, p, kept, "an optimizer's state"), optimizer)
@@ -67,6 +69,9 @@ class Guards(Notes):
         self.tensors = [(seen.tensor, seen.array, seen.storage) for seen in session.tensors.values()
                         if id(seen.tensor) not in given and id(seen.tensor) not in grads]
         self.grads = [(t, like(session.tensors[id(t)].grad)) for t in session.grads.values() if id(t) not in given]
+
+    def watched_settings(self) -> dict[tuple[int, Any], Item]:
+        return {key: item for key, item in self.watched.items() if item.key is not position}
 
     def sort(self) -> None:
         """Sort the items by how they are checked: nearly all of them by loops of C's."""
