@@ -507,3 +507,13 @@ except RuntimeError as error:
     print(str(error).splitlines()[0])
 """
     assert isolated(program, XLA_FLAGS="--xla_force_host_platform_device_count=8").endswith("found at least two devices, xla:1 and xla:2!")
+
+
+def test_an_index_on_a_device_writes_to_no_tensor_of_the_cpu() -> None:
+    x, y, index = mg.arange(4.0), mg.arange(4.0).to("xla"), mg.tensor([0, 1])
+    for key in (index.to("xla"), (x > 1).to("xla")):
+        with pytest.raises(RuntimeError, match=r"indices should be either on cpu or on the same device"):
+            x[key] = 5.0
+    assert x.tolist() == [0, 1, 2, 3]
+    x[mg.tensor(1).to("xla")], y[index] = 5.0, 5.0
+    assert x.tolist() == [0, 5, 2, 3] and y.tolist() == [5, 5, 2, 3]

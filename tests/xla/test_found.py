@@ -491,3 +491,191 @@ def test_settings_and_counts_that_change_between_steps_are_those_of_the_next_ste
         return p.detach().cpu().numpy()
 
     np.testing.assert_allclose(run("xla", True), run("cpu", False), 1e-5, 1e-6)
+
+
+@program
+def tensors_that_begin_or_stop_to_require_a_gradient(c: Any) -> Any:
+    a, b = T(1, 2), T(3, 4).requires_grad_()
+
+    def step(x: Any) -> Any:
+        a.requires_grad = True
+        b.requires_grad_(False)
+        x.requires_grad_()
+        (a * b * x).sum().backward()
+        return x
+
+    g, xs = c(step), [T(1, 1), T(2, 2), T(3, 3)]
+    found = [g(x) for x in xs]
+    return a, a.grad, b, b.grad, found, [x.grad for x in xs], [f is x for f, x in zip(found, xs)]
+
+
+@program
+def parameters_that_are_frozen_for_a_while(c: Any) -> Any:
+    mg.manual_seed(0)
+    model, z = nn.Linear(2, 1), T(1, 2).requires_grad_()
+
+    def step(x: Any) -> Any:
+        model.requires_grad_(False)
+        model(x * z).sum().backward()
+        model.requires_grad_(True)
+        return model(x).sum()
+
+    g = c(step)
+    for _ in range(3):
+        g(T(1, 1)).backward()
+    return z.grad, [(p, p.grad) for p in model.parameters()]
+
+
+def test_a_history_from_where_a_gradient_is_first_required_inside_is_refused() -> None:
+    model = nn.Linear(2, 1).requires_grad_(False)
+    with pytest.raises(NotImplementedError, match=r"requires_grad_\(\) inside the step"):
+        mg.compile(lambda x: model.requires_grad_(True)(x).sum())(T(1, 2))
+    assert not model.weight.requires_grad
+
+
+class Own(mg.Tensor):
+    pass
+
+
+@program
+def classes_of_results(c: Any) -> Any:
+    w = T(1, 2).requires_grad_()
+
+    def step(x: Any) -> Any:
+        named = x * 3
+        named.scale = 2.0
+        return nn.Parameter(x * 2), nn.Buffer(x), (w * x).as_subclass(Own), named, (x * 2)[1:].detach().requires_grad_()
+
+    g = c(step)
+    found = [g(T(1, 2)), g(T(3, 4))]
+    for parameter, _, own, _, part in found:
+        (parameter * parameter).sum().backward()
+        own.sum().backward()
+        (part * part).sum().backward()
+    return [[(type(t).__name__, t, t.is_leaf) for t in row] + [row[0].grad, row[3].scale, row[4].grad]
+            for row in found], w.grad
+
+
+@program
+def results_that_are_swept_twice(c: Any) -> Any:
+    w = T(1, 2).requires_grad_()
+
+    def shared(x: Any) -> Any:
+        y = (w * x).exp()
+        return y.sum().exp(), (y * y).sum()
+
+    def swept(function: Callable[..., Any], *, retain: bool = False) -> list[str]:
+        found, results = [], function(T(1, 1))
+        for result in (results[0], results[-1], results[0]):
+            try:
+                result.backward(retain_graph=retain)
+                found.append("swept")
+            except RuntimeError as error:
+                assert "are gone" in str(error)
+                found.append("refused")
+        return found
+
+    one, apart = c(lambda x: ((w * x).sum().exp(),)), c(lambda x: ((w * x).exp().sum(), (w * w).sum()))
+    linear = c(lambda x: ((w + x).sum(),))
+    return [swept(one), swept(one, retain=True), swept(c(shared)), swept(apart), swept(linear)], w.grad
+
+
+@program
+def transforms_of_a_compiled_function(c: Any) -> Any:
+    f, x = c(lambda x: (x ** 3).sum()), T(1, 2)
+    f(x)
+    with mg.autograd.forward_ad.dual_level():
+        dual = mg.autograd.forward_ad.make_dual(x, T(1, 0))
+        tangent = mg.autograd.forward_ad.unpack_dual(f(dual)).tangent
+    return (mg.func.grad(f)(x), mg.func.vjp(f, x)[1](mg.tensor(1.0)), mg.func.jvp(f, (x,), (T(1, 0),)), tangent,
+            mg.func.hessian(f)(x), mg.func.vmap(mg.func.grad(f))(mg.arange(6.0).reshape(3, 2)),
+            mg.autograd.functional.hessian(f, x), mg.autograd.functional.jvp(f, x, T(1, 0)), f(x))
+
+
+@program
+def optimizers_of_whole_parameters(c: Any) -> Any:
+    mg.manual_seed(0)
+    found = []
+    for make in (mg.optim.Adafactor, mg.optim.Muon):
+        w, x = mg.randn(3, 2).requires_grad_(), mg.randn(4, 3)
+        optimizer = make([w], lr=0.1)
+
+        def step(x: Any, w: Any = w, optimizer: Any = optimizer) -> None:
+            optimizer.zero_grad()
+            ((x @ w) ** 2).sum().backward()
+            optimizer.step()
+
+        g = c(step)
+        for i in range(4):
+            optimizer.param_groups[0]["lr"] = 0.1 / (i + 1)
+            g(x)
+        assert c is not mg.compile or len(g.retraces) == 1
+        name = "maximize" if make is mg.optim.Adafactor else "nesterov"
+        optimizer.param_groups[0][name] = not optimizer.param_groups[0][name]
+        g(x)
+        found += [w, {k: v.tolist() for k, v in optimizer.state[w].items()}.get("step")]
+    return found
+
+
+@program
+def averages_of_models(c: Any) -> Any:
+    found = []
+    for settings in ({}, {"avg_fn": mg.optim.swa_utils.get_swa_avg_fn()},
+                     {"multi_avg_fn": mg.optim.swa_utils.get_ema_multi_avg_fn(0.9)}):
+        mg.manual_seed(0)
+        model = nn.Linear(2, 1)
+        averaged = mg.optim.swa_utils.AveragedModel(model, **settings)  # type: ignore[arg-type]
+
+        def step(x: Any, model: Any = model, averaged: Any = averaged) -> None:
+            with mg.no_grad():
+                model.weight.mul_(x)
+            averaged.update_parameters(model)
+
+        g = c(step)
+        for i in range(4):
+            g(mg.tensor(float(i + 1)))
+        found += [averaged.module.weight, averaged.n_averaged]
+    return found
+
+
+@program
+def layers_that_count_or_limit(c: Any) -> Any:
+    mg.manual_seed(0)
+    norm, table = nn.BatchNorm1d(2, momentum=None), nn.Embedding(5, 3, max_norm=1.0)
+    g, h, batches = c(lambda x: norm(x).detach()), c(lambda i: table(i).detach()), mg.randn(3, 4, 2)
+    found = [g(x) for x in batches] + [h(mg.tensor(i)) for i in ([0, 2, 2], [1, 1, 4])]
+    return found, norm.running_mean, norm.running_var, norm.num_batches_tracked, table.weight
+
+
+def test_a_program_that_is_compiled_lets_others_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mutagrad.xla.program import Program
+
+    quick, slow, found = mg.compile(lambda x: x + 1), mg.compile(lambda x: x * 2), []
+    quick(T(1))
+    compile_ahead = Program.compile_ahead
+
+    def watched(self: Any, *arguments: Any) -> None:
+        thread = threading.Thread(target=lambda: found.append(quick(T(1)).item()))
+        thread.start()
+        thread.join(20)
+        found.append("compiled")
+        compile_ahead(self, *arguments)
+
+    monkeypatch.setattr(Program, "compile_ahead", watched)
+    assert slow(T(1)).item() == 2 and found == [2, "compiled"]
+
+
+def test_what_was_compiled_ahead_is_what_runs() -> None:
+    w = mg.ones(3).to("xla").requires_grad_()
+    optimizer = mg.optim.Adam([w])
+
+    def step(x: Any) -> None:
+        optimizer.zero_grad()
+        (w * x).sum().backward()
+        optimizer.step()
+
+    compiled, x = mg.compile(step), mg.ones(3)
+    compiled(x.to("xla"))
+    compiled(x.to("xla"))
+    program = compiled.last
+    assert program is not None and program.jitted._cache_size() == 1

@@ -86,6 +86,11 @@ class Level:
         """NumPy's generator of random numbers as one that draws for arrays of this kind."""
         return source
 
+    def before_offset(self, array: Array) -> None:
+        """Where an array begins in its memory is about to be asked."""
+        if self.outer is not None:
+            self.outer.before_offset(array)
+
     def lasting(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """What a function gives whose arrays stay when this is over."""
         if self.outer is not None:

@@ -45,7 +45,7 @@ class Modes:
     __slots__ = ("anomaly", "anomaly_checks_nan", "autocast_dtype", "cast", "changes", "device", "dispatch_off", "dual",
                  "entry", "function_modes", "grad_off_below", "inference", "kind", "kind_below", "nan_policy",
                  "outer", "profilers",
-                 "recorded", "saved_hooks", "saved_hooks_refused", "strong_zeros", "sweep")
+                 "recorded", "saved_hooks", "saved_hooks_refused", "strong_zeros", "sweep", "transformed")
     recorded: bool  # operations become nodes
     strong_zeros: bool  # a zero adjoint stays zero where a derivative is infinite
     anomaly: bool  # detect_anomaly is on
@@ -65,6 +65,7 @@ class Modes:
     kind: Any  # of which kind new arrays are (see arrays/kinds.py); None: NumPy's own
     kind_below: bool  # some record from here down has one
     grad_off_below: bool  # some record from here down does not record
+    transformed: bool  # a function is called for its derivatives, which may be differentiated again
     entry: Entry | None  # None: a record of this package's own
     outer: Modes | None
     changes: dict[str, Any]
@@ -78,7 +79,7 @@ class Modes:
         self.saved_hooks, self.saved_hooks_refused = before.saved_hooks, before.saved_hooks_refused
         self.function_modes, self.dispatch_off, self.cast = before.function_modes, before.dispatch_off, before.cast
         self.autocast_dtype, self.profilers, self.device = before.autocast_dtype, before.profilers, before.device
-        self.sweep, self.kind = before.sweep, before.kind
+        self.sweep, self.kind, self.transformed = before.sweep, before.kind, before.transformed
         for name, value in changes.items():
             setattr(self, name, value(getattr(before, name)) if value.__class__ is Relative else value)
         self.grad_off_below = before.grad_off_below or not self.recorded
@@ -117,7 +118,7 @@ class _Defaults:
     recorded, strong_zeros, anomaly, anomaly_checks_nan, nan_policy, inference = True, True, False, True, "warn", False
     dual, saved_hooks, saved_hooks_refused, function_modes, dispatch_off = None, (), (), (), 0
     cast, autocast_dtype, profilers, device, sweep, kind = None, None, (), None, None, None
-    grad_off_below = kind_below = False
+    grad_off_below = kind_below = transformed = False
 
 
 _DEFAULTS: Any = _Defaults()
@@ -191,6 +192,11 @@ def call_with(changes: dict[str, Any], function: Callable[..., Any], *arguments:
     finally:
         mode.now = before
         tidy()
+
+
+def call_transformed(function: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
+    """Call a function of the user's for its derivatives."""
+    return call_with({"transformed": True}, function, *arguments, **settings)
 
 
 def keeps_modes(function: F) -> F:

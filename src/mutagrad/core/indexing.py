@@ -11,10 +11,10 @@ from sys import _getframe, getrefcount
 from typing import Any, NoReturn
 
 from ..arrays import np
-from ..arrays.kinds import IN_USE, add_at, is_plain, pick, share_memory, take_rows, unknown
+from ..arrays.kinds import IN_USE, add_at, device_of, is_plain, pick, share_memory, take_rows, unknown
 from ..arrays.numpy import silent
 from ..arrays.parallel import LARGE
-from ..base.errors import BadArgument, DTypeError, OutOfMemory, ShapeError
+from ..base.errors import BadArgument, BadValue, DTypeError, OutOfMemory, ShapeError
 from ..base.modes import NOT_RECORDING, OTHER_KIND, mode
 from ..base.operands import Array
 from .dtypes import of_array
@@ -212,6 +212,16 @@ def _put_accumulate(target: AnyTensor, index: Index | None, value: TensorBase, v
     return end_write(target, node)
 
 
+def _check_places(x: TensorBase, key: Any) -> None:
+    """Raise where an index is on a device and the tensor is not. (A compiled step brings all to one.)"""
+    if device_of(x._array) is not None or mode.now.kind is not None:
+        return
+    for part in key if key.__class__ is tuple else (key,):
+        if isinstance(part, TensorBase) and part._array.ndim and device_of(part._array) is not None:
+            raise BadValue("setitem: indices should be either on cpu or on the same device as the indexed tensor (cpu)",
+                           why=f"an index is on {part.device}", fix="x[index.cpu()] = value")  # type: ignore[attr-defined]
+
+
 def setitem(x: TensorBase, key: Any, value: Any) -> None:
     """Do `x[key] = value`."""
     unnamed = getrefcount(value) <= UNNAMED
@@ -221,6 +231,8 @@ def setitem(x: TensorBase, key: Any, value: Any) -> None:
             unnamed = frame.f_code.co_code[frame.f_lasti] in ASSIGNS
         except ValueError:  # called by no Python at all
             unnamed = False
+    if IN_USE:
+        _check_places(x, key)
     if IN_USE and isinstance(value, TensorBase) and type(value._array) is not type(x._array):
         value = RECORDED.joined(value, x)
     if isinstance(value, TensorBase) and not value._array.ndim:

@@ -36,15 +36,15 @@ class ViewOfLeaf:
 
 def requires_grad_(tensor: AnyTensor, requires_grad: bool = True) -> AnyTensor:
     """Make this a leaf, whose `.grad` will be the derivative with respect to the value it has now."""
-    storage = tensor._storage
+    storage, array = tensor._storage, tensor._array
     if requires_grad.__class__ is not bool:
         raise BadArgument(f"requires_grad: must be True or False, not {type(requires_grad).__name__}",
                           why=f"got {requires_grad!r}", fix="x.requires_grad_(True)")
     if requires_grad:
         if storage.writer is None:
-            if tensor._array.dtype.kind not in "fcV":
+            if array.dtype.kind not in "fcV":
                 raise DTypeError("requires_grad: only floating point and complex tensors have gradients, "
-                                 f"this one is {of_array(tensor._array.dtype).name}",
+                                 f"this one is {of_array(array.dtype).name}",
                                  why="an integer or boolean cannot change by a little",
                                  fix="x.float().requires_grad_()")
             check_separate(tensor, "requires_grad")

@@ -18,7 +18,7 @@ from typing import Any
 
 from ..autograd.modes import enable_grad
 from ..base.errors import BadData, BadValue, ShapeError
-from ..base.modes import FORWARD, call_with, keeps_modes, mode
+from ..base.modes import FORWARD, call_transformed, call_with, keeps_modes, mode
 from ..base.pytree import tree_flatten, tree_map, tree_unflatten
 from ..core.backward import grad as _autograd_grad
 from ..core.graph import next_order
@@ -114,7 +114,8 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
     def derived(*arguments: Any, **settings: Any) -> Any:
         traced = _Traced(_chosen(arguments, argnums, "grad"), "grad")
         with enable_grad():
-            value, aux = _split(func(*_with(arguments, argnums, traced.given()), **settings), has_aux, "grad")
+            result = call_transformed(func, *_with(arguments, argnums, traced.given()), **settings)
+            value, aux = _split(result, has_aux, "grad")
         if not isinstance(value, Tensor) or value.ndim:
             found = getattr(value, "shape", type(value).__name__)
             raise ShapeError(f"grad: the function must return one number, a tensor of shape (), not {found}",
@@ -142,7 +143,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """Return the output, and a function that multiplies its argument, like the output, with the Jacobian."""
     traced = _Traced(primals, "vjp")
     with enable_grad():
-        output, aux = _split(func(*traced.given()), has_aux, "vjp")
+        output, aux = _split(call_transformed(func, *traced.given()), has_aux, "vjp")
     outputs, shape = tree_flatten(output)
     _only_tensors(outputs, "vjp")
 
@@ -164,7 +165,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     directions = _directions(primals, tangents)
     traced = _Traced(primals, "jvp")
     with enable_grad():
-        output, aux = _split(func(*traced.given()), has_aux, "jvp")
+        output, aux = _split(call_transformed(func, *traced.given()), has_aux, "jvp")
         outputs, shape = tree_flatten(output)
         _only_tensors(outputs, "jvp")
         seeds = [zeros_like(o).requires_grad_() for o in outputs]
@@ -224,7 +225,8 @@ def jacrev(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
     def derived(*arguments: Any, **settings: Any) -> Any:
         traced = _Traced(_chosen(arguments, argnums, "jacrev"), "jacrev")
         with enable_grad():
-            output, aux = _split(func(*_with(arguments, argnums, traced.given()), **settings), has_aux, "jacrev")
+            result = call_transformed(func, *_with(arguments, argnums, traced.given()), **settings)
+            output, aux = _split(result, has_aux, "jacrev")
             _only_tensors(tree_flatten(output)[0], "jacrev")
             table = tree_map(lambda out: tree_unflatten(_rows(traced, out, chunk_size), traced.spec), output)
         table, aux = traced.seen((table, aux))

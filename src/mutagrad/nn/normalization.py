@@ -5,11 +5,11 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..arrays.kinds import is_spread
+from ..arrays.kinds import is_replayed, is_spread
 from ..base.errors import BadValue, NotSupported
 from ..core.dtypes import dtype, int64
 from ..distributed import get_world_size, is_initialized
-from ..ops.create.create import ones, tensor, zeros
+from ..ops.create.create import ones, tensor, zeros, zeros_like
 from ..tensors.tensor import Tensor
 from . import functional as F, init
 from .common import check_count, check_divides, described, make_parameter
@@ -100,6 +100,8 @@ class _BatchNorm(_ChannelNorm):
         self._check_input_dim(input)
         counts = self.training and self.track_running_stats and self.num_batches_tracked is not None
         momentum = self.momentum
+        if momentum is None and counts and is_replayed():
+            return self._averaging(input)
         if momentum is None:  # the plain mean of all batches
             momentum = 1 / (int(self.num_batches_tracked) + 1) if counts else 0.0
         of_batch = self.training or self.running_mean is None and self.running_var is None
@@ -108,6 +110,15 @@ class _BatchNorm(_ChannelNorm):
         out = F.batch_norm(input, mean, var, self.weight, self.bias, of_batch, momentum, self.eps)
         if counts:
             self.num_batches_tracked.add_(1)
+        return out
+
+    def _averaging(self, input: Tensor) -> Tensor:
+        """With running values that are the mean of all batches, where how many there were is not known in Python."""
+        mean, var = zeros_like(self.running_mean), zeros_like(self.running_var)
+        out = F.batch_norm(input, mean, var, self.weight, self.bias, True, 1.0, self.eps)
+        self.num_batches_tracked.add_(1)
+        for running, value in ((self.running_mean, mean), (self.running_var, var)):
+            running.add_((value - running) / self.num_batches_tracked)
         return out
 
 

@@ -7,14 +7,16 @@ from ..arrays import np
 from ..base.errors import BadValue
 from ..base.operands import Array
 from ..tensors.tensor import Tensor
-from .elementwise import stepped
+from .blocks import computing_type
 from .optimizer import Group, ParamsT, State, count_tensor
-from .per_parameter import PerParameter, move, zeros
+from .per_parameter import PerParameter, exactly, larger, move, of_type, zeros
 from .settings import check_positive, number, plain
 
 
 class Adafactor(PerParameter):
     """Keeps the averages of squares of a matrix as a column times a row, by Shazeer and Stern."""
+
+    counted = True
 
     def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, beta2_decay: float = -0.8,
                  eps: tuple[float | None, float] = (None, 1e-3), d: float = 1.0, weight_decay: float = 0.0, *,
@@ -42,19 +44,23 @@ class Adafactor(PerParameter):
         return {"step": count_tensor(0.0), "row_var": zeros(p, (*shape[:-1], 1)),
                 "col_var": zeros(p, (*shape[:-2], 1, shape[-1]))}
 
-    def updated(self, group: Group, state: State, p: Array, g: Array) -> Any:
-        lr, number, step = float(plain(group["lr"])), p.dtype.type, stepped(state)
-        eps1, eps2 = group["eps"]
-        eps1 = float(np.finfo(p.dtype).eps) if eps1 is None else eps1
-        rate = max(eps2, _size(p)) * min(lr, step ** -0.5)
-        variance = _variance(state, g, step ** group["beta2_decay"], number(eps1))
-        direction = g / np.sqrt(np.maximum(variance, number(eps1 * eps1)))
-        rate /= max(1.0, _size(direction) / group["d"])
-        shrunk = p * number(1 - lr * group["weight_decay"]) if group["weight_decay"] else p
-        return shrunk + number(rate if group["maximize"] else -rate) * direction
+    def numbers(self, group: Group, p: Tensor, step: float) -> tuple[Any, ...]:
+        lr, (eps1, eps2) = float(plain(group["lr"])), group["eps"]
+        eps1 = float(np.finfo(computing_type(p._array.dtype)).eps) if eps1 is None else float(eps1)
+        return (bool(group["maximize"]), bool(group["weight_decay"]), eps1, float(eps2), min(lr, step ** -0.5),
+                step ** group["beta2_decay"], float(group["d"]), 1 - lr * float(group["weight_decay"]))
+
+    def moved(self, numbers: Any, state: State, p: Array, g: Array) -> Any:
+        maximize, shrinks, eps1, eps2, most, weight, d, shrink = numbers
+        rate = larger(eps2, _size(p)) * most
+        variance = _variance(state, g, weight, of_type(eps1, p.dtype))
+        direction = g / np.sqrt(np.maximum(variance, of_type(eps1 * eps1, p.dtype)))
+        rate = rate / larger(1.0, _size(direction) / d)
+        shrunk = p * of_type(shrink, p.dtype) if shrinks else p
+        return shrunk + of_type(rate if maximize else -rate, p.dtype) * direction
 
 
-def _variance(state: State, g: Array, weight: float, eps: float) -> Any:
+def _variance(state: State, g: Array, weight: Any, eps: Any) -> Any:
     """The average of squared gradients, estimated from those of rows and columns where there are any."""
     squares = g * g
     if "variance" in state:
@@ -64,6 +70,6 @@ def _variance(state: State, g: Array, weight: float, eps: float) -> Any:
     return rows * columns / np.maximum(rows.mean(-2, keepdims=True), eps)
 
 
-def _size(array: Array) -> float:
+def _size(array: Array) -> Any:
     """The root of the mean of squares."""
-    return float(np.sqrt((array * array).sum()) / max(array.size, 1) ** 0.5)
+    return exactly(np.sqrt((array * array).sum()) / max(array.size, 1) ** 0.5)

@@ -10,7 +10,7 @@ from ..base.errors import BadValue
 from ..base.operands import Array
 from ..tensors.tensor import Tensor
 from .optimizer import Group, ParamsT, State
-from .per_parameter import PerParameter, move, zeros
+from .per_parameter import PerParameter, exactly, larger, move, of_type, zeros
 from .settings import check_positive, plain
 
 
@@ -47,23 +47,29 @@ class Muon(PerParameter):
     def new_state(self, p: Tensor) -> State:
         return {"momentum_buffer": zeros(p, p._array.shape)}
 
-    def updated(self, group: Group, state: State, p: Array, g: Array) -> Any:
-        lr, momentum = float(plain(group["lr"])), group["momentum"]
-        moving = move(state["momentum_buffer"], g, 1 - momentum)
-        direction = g + (moving - g) * p.dtype.type(momentum) if group["nesterov"] else moving
-        step = _orthogonalized(direction, group["ns_coefficients"], group["ns_steps"], group["eps"])
-        rows, columns = p.shape
+    def numbers(self, group: Group, p: Tensor, step: float) -> tuple[Any, ...]:
+        lr, momentum = float(plain(group["lr"])), float(group["momentum"])
+        rows, columns = p._array.shape
         as_adamw = group["adjust_lr_fn"] == "match_rms_adamw"
         factor = 0.2 * sqrt(max(rows, columns)) if as_adamw else sqrt(max(1, rows / columns))
-        return p * p.dtype.type(1 - lr * group["weight_decay"]) - p.dtype.type(lr * factor) * step
+        return (bool(group["nesterov"]), int(group["ns_steps"]), 1 - momentum, momentum,
+                1 - lr * float(group["weight_decay"]), lr * factor, float(group["eps"]),
+                *map(float, group["ns_coefficients"]))
+
+    def moved(self, numbers: Any, state: State, p: Array, g: Array) -> Any:
+        nesterov, steps, rest, momentum, shrink, rate, eps, *coefficients = numbers
+        moving = move(state["momentum_buffer"], g, rest)
+        direction = g + (moving - g) * of_type(momentum, p.dtype) if nesterov else moving
+        step = _orthogonalized(direction, coefficients, steps, eps)
+        return p * of_type(shrink, p.dtype) - of_type(rate, p.dtype) * step
 
 
-def _orthogonalized(matrix: Array, coefficients: Sequence[float], steps: int, eps: float) -> Array:
+def _orthogonalized(matrix: Array, coefficients: Sequence[Any], steps: int, eps: Any) -> Array:
     """About the nearest matrix with orthonormal rows or columns: singular values near one, by a polynomial."""
-    a, b, c = map(float, coefficients)
     tall = matrix.shape[0] > matrix.shape[1]
     x = (matrix.T if tall else matrix).astype(np.float32)
-    x /= max(float(np.sqrt((x * x).sum())), eps)
+    a, b, c = [of_type(k, x.dtype) for k in coefficients]
+    x = x / of_type(larger(exactly(np.sqrt((x * x).sum())), eps), x.dtype)
     for _ in range(steps):
         gram = x @ x.T
         x = a * x + (b * gram + c * (gram @ gram)) @ x

@@ -7,12 +7,14 @@ from itertools import chain
 from math import cos, pi
 from typing import Any
 
+from ..arrays.kinds import is_replayed
 from ..autograd import no_grad
 from ..base.device import device
 from ..base.errors import BadValue, Mismatch
 from ..nn.module import Module
 from ..nn.normalization import _BatchNorm
 from ..ops.create.create import tensor
+from ..ops.math.elementwise import where
 from ..tensors.tensor import Tensor
 from .optimizer import Optimizer
 from .scheduler import LRScheduler, Rate, Rates, for_groups
@@ -66,14 +68,17 @@ def get_swa_multi_avg_fn() -> Callable[..., None]:
 
     @no_grad()
     def swa_update(averaged: Sequence[Tensor], current: Sequence[Tensor], num_averaged: int | Tensor) -> None:
+        weight = 1 / ((num_averaged if is_replayed() else float(num_averaged)) + 1)
         for mean, value in zip(averaged, current):
-            _move(mean, value, 1 / (float(num_averaged) + 1))
+            _move(mean, value, weight)
 
     return swa_update
 
 
-def _move(mean: Tensor, value: Tensor, weight: float) -> None:
-    if mean.is_floating_point() or mean.is_complex():
+def _move(mean: Tensor, value: Tensor, weight: float | Tensor) -> None:
+    if isinstance(weight, Tensor):
+        mean.copy_(mean + (value - mean) * weight)
+    elif mean.is_floating_point() or mean.is_complex():
         mean.lerp_(value, weight)
     else:
         mean.copy_(mean * (1 - weight) + value * weight)
@@ -111,7 +116,9 @@ class AveragedModel(Module):
     def update_parameters(self, model: Module) -> None:
         """Takes the present weights of `model` into the average."""
         means, values = self._averaged(self.module), [v.detach() for v in self._averaged(model)]
-        if self.n_averaged == 0:
+        if is_replayed():
+            self._update_replayed(means, values)
+        elif self.n_averaged == 0:
             for mean, value in zip(means, values):
                 mean.copy_(value)
         elif self.avg_fn is not None:
@@ -123,6 +130,16 @@ class AveragedModel(Module):
             for mean, value in zip(self.module.buffers(), model.buffers()):
                 mean.copy_(value)
         self.n_averaged += 1
+
+    def _update_replayed(self, means: list[Tensor], values: list[Tensor]) -> None:
+        """The same where it is not known in Python whether there is an average already."""
+        moved = [mean.detach().clone() for mean in means]
+        if self.avg_fn is not None:
+            moved = [self.avg_fn(mean, value, self.n_averaged) for mean, value in zip(moved, values)]
+        else:
+            (self.multi_avg_fn or get_swa_multi_avg_fn())(moved, values, self.n_averaged)
+        for mean, value, new in zip(means, values, moved):
+            mean.copy_(where(self.n_averaged == 0, value, new))
 
     def _averaged(self, module: Module) -> list[Tensor]:
         return list(chain(module.parameters(), module.buffers()) if self.use_buffers else module.parameters())

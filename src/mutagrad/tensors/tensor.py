@@ -14,6 +14,7 @@ from ..arrays.kinds import address_of
 from ..base.device import CPU, device
 from ..base.errors import BadArgument, BadData, NotSupported
 from ..base.layout import layout, memory_format, strided
+from ..base.modes import mode
 from ..base.operands import Array
 from ..base.sockets import socket
 from ..core import indexing, leaf as history
@@ -191,6 +192,8 @@ class Tensor(TensorBase):
         return strided
 
     def storage_offset(self) -> int:
+        if (kind := mode.now.kind) is not None:
+            kind.before_offset(self._array)
         return memory_offset(self) // self._array.itemsize  # type: ignore[no-any-return]
 
     def data_ptr(self) -> int:

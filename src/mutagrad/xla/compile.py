@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Callable
 from math import copysign
+from types import FunctionType
 from typing import Any
 from weakref import WeakSet
 
@@ -17,7 +18,7 @@ from ..arrays.xla import rules  # noqa: F401  what NumPy's functions mean
 from ..arrays.xla.memory import NotTraced, XArray
 from ..base.errors import MutagradError
 from ..base.modes import mode
-from ..base.provenance import to_user
+from ..base.provenance import describe, to_user
 from ..base.pytree import tree_flatten
 from ..core.dtypes import get_default_dtype
 from ..core.storage import TensorBase
@@ -25,12 +26,26 @@ from ..nn.parameter import Parameter
 from ..tensors.tensor import Tensor
 from . import kernels  # noqa: F401  what operations are computed by
 from .explain import Explanation
-from .guards import Retrace, contents
+from .guards import Retrace
+from .items import PLAIN, contents
 from .program import Program
 from .unchanged import like, spread_of
 
 LIMIT = 3  # calls in a row that change Python's state, after which it is an error
 PROGRAMS = 64  # that are kept for one function
+
+
+class Same:
+    """An object as a key: equal to itself only, and not freed as long as the key is there."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other.value is self.value
 
 
 class Compiled:
@@ -53,7 +68,9 @@ class Compiled:
         return self if owner is None else functools.partial(self, owner)
 
     def __call__(self, *arguments: Any, **settings: Any) -> Any:
-        if self.eager is not None or mode.now.kind is not None:  # inside another step, or a vmap
+        now = mode.now
+        if self.eager is not None or now.kind is not None or now.transformed or now.dual is not None:
+            # inside another step, a vmap or a derivative, which has no use for a program
             return self.step(*arguments, **settings)
         leaves, form = _leaves(arguments, settings)
         key = form, tuple([_about(v) for v in leaves]), _shared(leaves), _modes()
@@ -66,7 +83,9 @@ class Compiled:
                     return self.run(program, leaves)
                 except Retrace as error:
                     why = str(error)
-        return self.traced(key, leaves, arguments, settings, why)
+        result = self.traced(key, leaves, arguments, settings, why)
+        self.warn_of_clocks()
+        return result
 
     def run(self, program: Program, leaves: list[Any]) -> Any:
         self.last = program
@@ -99,6 +118,12 @@ class Compiled:
             if not self.programs[old]:
                 del self.programs[old]
         return self.run(program, leaves)
+
+    def warn_of_clocks(self) -> None:
+        """Say what a step has asked that would be answered otherwise in each run."""
+        for name, where in () if self.eager is not None or self.last is None else self.last.guards.clocks.items():
+            warnings.warn(f"compile: {name}() is called only while the step is traced: at {describe(where)}",
+                          stacklevel=to_user())
 
     def give_up(self, error: MutagradError) -> None:
         """Run the step as it is from now on, and say so."""
@@ -140,12 +165,15 @@ def _about(value: Any) -> Any:
     """What of an argument is part of the program."""
     if not isinstance(value, TensorBase):
         if type(value) is numpy.ndarray:
-            return contents(value)
+            return contents(value) if not value.dtype.hasobject else (value.shape, *map(_about, value.flat))
         try:
             hash(value)
         except TypeError:
-            return type(value), id(value)
-        return type(value), value, copysign(1, value) if type(value) is float else None
+            return type(value), Same(value)
+        if type(value) is float:
+            return float, value, copysign(1, value)
+        own: Any = type(value)
+        return own, value, id(value) if _has_own_equality(own) else None
     array, storage, grad = value._array, value._storage, value._grad
     kind, writer = type(array), storage.writer
     if kind is not XArray:
@@ -154,7 +182,20 @@ def _about(value: Any) -> Any:
         whole = storage.root or storage
         place = array.level, spread_of(array), whole.buffer.shape, storage.start + (value._offset or 0)
     return (array.shape, array.dtype, array.strides, value._offset is None, kind, place, type(value), type(writer),
-            None if grad is None else like(grad), writer is None or writer.hooks is None)
+            None if grad is None else like(grad), writer is None or writer.hooks is None,
+            _plain(value.__dict__) if value.__dict__ else None)
+
+
+@functools.cache
+def _has_own_equality(kind: Any) -> bool:
+    """Whether a class of the user's says what equals what: what is equal may still be different to a program."""
+    fields = getattr(kind, "__dataclass_fields__", {}).values()
+    return type(kind.__eq__) is FunctionType and not kind.__module__.startswith("mutagrad") \
+        and not (fields and all(field.compare for field in fields))
+
+
+def _plain(attributes: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple([(name, type(v), v) for name, v in attributes.items() if type(v) in PLAIN])
 
 
 def _shared(leaves: list[Any]) -> Any:

@@ -28,11 +28,13 @@ from ..base.pytree import tree_flatten
 from ..core.arithmetic import ON_ARRAYS
 from ..core.backward import run_sweep
 from ..core.storage import TensorBase
+from ..tensors.tensor import Tensor
 from .around import Table, address, check_histories, ends_of, is_open, root_array
 from .guards import Guards
-from .running import Memory, Running, Window
+from .items import PLAIN
+from .running import Dress, Memory, Running, Window
 from .session import SLOTS, Session, Source, watch
-from .split import Halves
+from .split import Halves, saving
 
 
 class Program(Running):
@@ -86,8 +88,10 @@ class Program(Running):
         check_histories(now)
         own = [v._storage.root is None or v._storage.writer is not None for v in returned]
         leaf = [v._storage.leaf is not None and v._storage.leaf.tensor() is v for v in returned]
+        kinds = [(type(v), {k: a for k, a in v.__dict__.items() if type(a) in PLAIN}) for v in returned]
         del found, returned
         grads = now.put_back()
+        self.flags = [(numbers.get(id(tensor), tensor), on) for tensor, on in now.flags]
         cells = [cell for _, cell in now.memories.values()]
         bases = [root_array(root) for root, _ in now.memories.values()]
         self.written = [k for k, cell in enumerate(cells) if cell in now.trace.values]
@@ -108,6 +112,11 @@ class Program(Running):
 
         self.returned = [window(a)._replace(detached=not mine, leaf=is_leaf)
                          for a, mine, is_leaf in zip(arrays, own, leaf)]
+        self.dressed = [(n, Dress(kind, attributes, is_leaf)) for n, ((kind, attributes), same, is_leaf, made_as)
+                        in enumerate(zip(kinds, self.same, leaf, self.returned)) if same is None
+                        and (kind is not Tensor or attributes or is_leaf and not made_as.whole)]
+        for n, _ in self.dressed:
+            self.returned[n] = self.returned[n]._replace(leaf=False)
         self.grads = [(numbers.get(id(seen.tensor), seen.tensor), None if g is None else window(g._array))
                       for seen, g in grads]
         values = [now.trace.values[cells[k]] for k in self.written]
@@ -122,7 +131,7 @@ class Program(Running):
                         for k, cell in enumerate(made)]
         again = [(owner, twin) for owner, _, twin in self.outputs if owner is not None]
         self.owners, self.twins = [owner for owner, _ in again], [twin for _, twin in again]
-        self.alone = self.plain == [()] and self.same == [None] and self.spec.type is None
+        self.alone = self.plain == [()] and self.same == [None] and self.spec.type is None and not self.dressed
         return self.spread(cells, values, made, owners) + found_grads
 
     def replaced(self, now: Session, made: list[Cell], count: int) -> dict[int, Any]:
@@ -159,7 +168,7 @@ class Program(Running):
         Those are placeholders, which become arguments of a program of its own.
         """
         open_ = {id(r._storage): r for r, same in zip(returned, self.same)
-                 if same is None and r._array.cell.born is not None and is_open(r)}
+                 if same is None and r._array.cell.born is not None and r._storage.leaf is None and is_open(r)}
         self.open_results = [k for k, r in enumerate(returned) if self.same[k] is None and id(r._storage) in open_]
         shapes = [(r._storage.buffer.shape, r._storage.buffer.dtype) for r in open_.values()]
         with jax.ensure_compile_time_eval():
@@ -171,6 +180,7 @@ class Program(Running):
             g = holder.pop()
             if type(end) is not Source:
                 if (storage := leaves.get(id(end))) is None:
+                    now.check_own(end)
                     return  # a leaf that the step has made, and that nobody can ask
                 if windowed:
                     part, g = g, ON_ARRAYS.zeros(end.whole, g)
@@ -179,12 +189,15 @@ class Program(Running):
             found.setdefault(id(end), []).append(g)
             ends[id(end)] = end
 
-        leaves = {id(s.leaf): s.storage for s in now.storages.values() if s.leaf is not None}
+        leaves = now.leaves()
         sources: dict[int, Source] = {}
         hooked = [s.leaf for s in now.storages.values() if s.leaf is not None and s.leaf.hooks is not None]
         hooks = [leaf.hooks for leaf in hooked]
         seeds = [(r._storage.writer, None, wrap(g, r._array.level)) for r, g in zip(open_.values(), self.adjoints)]
         self.reach = [ends_of(r._storage.writer) for r in open_.values()]
+        saved = [saving(r._storage.writer) for r in open_.values()]
+        self.frees = [bool(nodes) for nodes in saved]
+        self.together = all(not nodes.isdisjoint(saved[0]) for nodes in saved)  # a sweep of one frees what others need
         try:
             for leaf in hooked:  # the sweep outside calls them
                 leaf.hooks = None
@@ -222,6 +235,10 @@ class Program(Running):
                    if id(leaves[i]) in named}
         self.pinned = [(n, s.root or s, s.start + (leaves[i]._offset or 0))
                        for i, (n, s) in zip(self.arguments, now.argument_storages()) if id(s.root or s) in others]
+        # Those whose whole memory is given have to lie where they lay in it, and it has to be as large.
+        self.offsets = [(n, leaves[i]._offset, s.buffer.shape)
+                        for i, (n, s) in zip(self.arguments, now.argument_storages())
+                        if leaves[i]._offset is not None and not now.memories[id(s.root or s)][1].partial]
         self.memories = []
         for root, cell in now.memories.values():
             argument, owned = (None, None) if id(root) in others else by_root.get(id(root), (None, None))
@@ -241,7 +258,9 @@ class Program(Running):
             by_value |= {id(a): ("array", (i, j)) for j, a in enumerate(site.arrays)}
         by_value |= {id(a): ("adjoint", i) for i, a in enumerate(self.adjoints)}
         found = [by_value.get(id(c)) for c in closed.consts]
-        self.tables = [Table(site, None if self.mesh is None else self.mesh.device) for site in now.sites]
+        # Beside what is on a device: the count that a run gives back is there, and is to be as it was given.
+        place = self.mesh or next((memory.place for memory in self.memories if memory.place is not HOST), None)
+        self.tables = [Table(site, None if place is None else place.device) for site in now.sites]
         read = [k for kind, k in filter(None, found) if kind == "memory"]
         written = set() if self.sources else {k for k in self.written if self.memories[k].place is not HOST}
         self.donated, self.kept = [k for k in read if k in written], [k for k in read if k not in written]

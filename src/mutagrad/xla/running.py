@@ -6,7 +6,6 @@ functions that are written in C, as far as there are any.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from itertools import chain, repeat
 from operator import attrgetter
 from sys import getrefcount
@@ -24,9 +23,10 @@ from ..core.factory import make, view
 from ..core.storage import Storage, memory_of, move_aside, new_storage
 from ..core.sweep import OUTPUT
 from ..core.write import new_node
+from ..tensors.tensor import Tensor
 from .around import Holder, Table, address, fresh, gradients_before, on_memory, settle
 from .guards import Retrace
-from .split import Halves, compiled_rule
+from .split import RESULT, Halves, compiled_rule
 
 ndarray = numpy.ndarray
 _running = new_lock()  # what two threads give to XLA to be changed in place must not be the same
@@ -44,6 +44,19 @@ class Window(NamedTuple):
     whole: bool
     detached: bool = False  # of memory from outside, without its history
     leaf: bool = False  # one that the step has made
+
+
+class Dress(NamedTuple):
+    """What a result is besides its values: its class, its attributes if they are plain, and whether it is a leaf."""
+
+    kind: type
+    attributes: dict[str, Any]
+    leaf: bool
+
+    def on(self, tensor: Any) -> Any:
+        found = tensor if self.kind is Tensor else tensor.as_subclass(self.kind)
+        found.__dict__.update(self.attributes)
+        return found.requires_grad_() if self.leaf else found
 
 
 class Memory(NamedTuple):
@@ -84,6 +97,7 @@ class Running:
     changing: list[int]  # those that are not the same in each run
     captured: set[int]  # those that are
     both: list[tuple[int, Any]]
+    offsets: list[tuple[int, Any, Any]]
     pinned: list[tuple[int, Storage, int]]
     written: list[int]
     donated: list[int]
@@ -104,8 +118,12 @@ class Running:
     open_results: list[int]
     adjoints: list[Any]
     reach: list[set[int]]
+    frees: list[bool]  # whether the history of an open result keeps values
+    together: bool
+    dressed: list[tuple[int, Dress]]
+    flags: list[tuple[Any, bool]]  # tensors from outside that require gradients now, or no longer
     halves: Halves | None
-    jitted: Callable[..., list[Any]]
+    jitted: Any  # the function that JAX has compiled
     given: Any
     runs = 0
     compile_seconds = 0.0
@@ -114,8 +132,29 @@ class Running:
         tensors = [leaves[i] for i in self.arguments]
         roots = [memory.storage or memory.root(tensors) for memory in self.memories]
         self.check_apart(tensors, roots)
+        if not self.runs:
+            self.compile_ahead(roots, tensors)
         with _running:
             return self.give_back(roots, tensors, *self.step(roots, tensors))
+
+    def compile_ahead(self, roots: list[Storage], tensors: list[Any]) -> None:
+        """Have XLA compile it, which takes long, before other threads' programs have to wait for its run."""
+        begun = perf_counter()
+        for table in self.tables:
+            table.next(first=True)
+        donated, kept = ([self.memories[k].value(roots[k], tensors) for k in which]
+                         for which in (self.donated, self.kept))
+        spare = [jnp.zeros(twin.shape, twin.dtype, device=end)
+                 for (owner, _, twin), end in zip(self.outputs, self.ends) if owner is not None]
+        given = (donated, kept, *self.numbers(), spare, [table.held for table in self.tables])
+        self.given = jax.tree_util.tree_map(_shape, given)
+        self.jitted.lower(*given).compile()
+        for table in self.tables:
+            table.rows = []  # the run itself begins anew
+        self.compile_seconds = perf_counter() - begun
+
+    def numbers(self) -> tuple[list[Any], list[Any]]:
+        return [table.values for table in self.tables], [a for table in self.tables for a in table.arrays]
 
     def check_apart(self, tensors: list[Any], roots: list[Storage]) -> None:
         """Raise where arguments share memory with what the step has captured, and did not when it was traced."""
@@ -125,6 +164,9 @@ class Running:
         for n, owner in self.both:
             if owner._grad is None or memory_of(owner._grad) is not memory_of(tensors[n]):
                 raise Retrace("an argument is no longer a gradient that the step uses besides")
+        for n, offset, shape in self.offsets:
+            if tensors[n]._offset != offset or tensors[n]._storage.buffer.shape != shape:
+                raise Retrace("an argument is another part of its memory")
         for n, root, offset in self.pinned:
             storage = tensors[n]._storage
             if (storage.root or storage) is not root or storage.start + (tensors[n]._offset or 0) != offset:
@@ -146,7 +188,7 @@ class Running:
                 table.rows = []
             raise
         if not self.runs:
-            self.compile_seconds = perf_counter() - begun
+            self.compile_seconds += perf_counter() - begun
         self.runs += 1
         for commit in commits:
             commit()
@@ -163,10 +205,7 @@ class Running:
         made = self.made()
         spare = [t._array.cell.held for t, (owner, _, _) in zip(made, self.outputs) if owner is not None]
         residuals = [] if self.halves is None else [Holder() for _ in self.halves.residuals]
-        given = (donated, kept, [t.values for t in tables], [a for t in tables for a in t.arrays], spare,
-                 [t.held for t in tables])
-        if not self.runs:
-            self.given = jax.tree_util.tree_map(_shape, given)
+        given = (donated, kept, *self.numbers(), spare, [table.held for table in tables])
         everywhere = (*targets, *map(_own_cell, made), *residuals, *tables)
         deque(map(setattr, everywhere, repeat("held"), chain.from_iterable(map(self.jitted, *zip(given)))), 0)
         for k, target in zip(self.written, targets):
@@ -209,6 +248,8 @@ class Running:
                 base = made[window.memory - count]
             return view(base, window.shape, window.strides, window.offset, window.dtype)
 
+        for owner, on in self.flags:
+            (tensors[owner] if isinstance(owner, int) else owner).requires_grad_(on)
         if self.sources:
             self.link(tensors, made, [holder.held for holder in residuals])
         for owner, window in self.grads:
@@ -216,8 +257,11 @@ class Running:
             owner._grad = None if window is None else made[window.memory - count] if window.whole else tensor(window)
         if self.alone:
             return tensor(self.returned[0])
-        results = iter([tensor(w) if same is None else tensors[same] if isinstance(same, int) else same
-                        for w, same in zip(self.returned, self.same)])
+        found = [tensor(w) if same is None else tensors[same] if isinstance(same, int) else same
+                 for w, same in zip(self.returned, self.same)]
+        for n, dress in self.dressed:
+            found[n] = dress.on(found[n])
+        results = iter(found)
         return tree_unflatten([v[0] if v else next(results) for v in self.plain], self.spec)
 
     def link(self, tensors: list[Any], made: list[Any], residuals: list[Any]) -> None:
@@ -225,14 +269,17 @@ class Running:
         storages = [tensors[s]._storage if isinstance(s, int) else s for s in self.sources]
         windows = [self.returned[k] for k in self.open_results]
         memories = list(dict.fromkeys(w.memory for w in windows))
-        node = new_node(compiled_rule(self.halves, residuals, memories, self.adjoints, self.reach, storages),
-                        [s.writer for s in storages])
+        rule = compiled_rule(self.halves, residuals, memories, self.adjoints, self.reach, storages, self.together)
+        node = new_node(rule, [s.writer for s in storages])
         by_memory: dict[int, Any] = {}
         for window in windows:
             result = made[window.memory - len(self.memories)]
             if window.memory not in by_memory:
                 out = by_memory[window.memory] = new_node(OUTPUT, (node,))
                 out.saved, out.whole = window.memory, (result._array.shape, result._array.dtype)
+                if self.frees[len(by_memory) - 1] and not self.together:
+                    out = new_node(RESULT, (out,))
+                    out.whole = result._array.shape, result._array.dtype
                 result._storage.writer = out
 
 

@@ -107,6 +107,7 @@ class Session:
         self.arguments: list[Storage] = []
         self.place: Place | None = None  # where tensors from outside are
         self.inside: dict[int, ref[TensorBase]] = {}  # tensors made by the step
+        self.flags: list[tuple[TensorBase, bool]] = []  # tensors from outside of which `requires_grad` was changed
         self.sites: list[Site] = []
         self.draws: dict[int, Draws] = {}
         use(self.trace)
@@ -280,6 +281,32 @@ class Session:
 
     # ------------------------------------------------------------------------------------------------------- the end
 
+    def leaf_before(self, seen: Seen) -> Any:
+        return self.storages[id(seen.storage)].leaf
+
+    def is_flag(self, seen: Seen, storage: Storage) -> bool:
+        """Whether a tensor has another storage only because `requires_grad` was changed."""
+        before = self.storages[id(seen.storage)]
+        return before.writer is before.leaf and storage.writer is storage.leaf \
+            and (storage.root or storage) is (seen.storage.root or seen.storage)
+
+    def check_own(self, leaf: Any) -> None:
+        """Raise where a leaf that the step has made is a tensor from outside."""
+        if (tensor := leaf.tensor()) is not None and self.is_outside(tensor):
+            raise NotTraced("compile: requires_grad_() inside the step, and a result that has a history from there",
+                            why=f"the tensor of shape {tuple(tensor.shape)} has another history after the call",
+                            fix="x.requires_grad_() before the step, or return y.detach()")
+
+    def leaves(self) -> dict[int, Storage]:
+        """The storages from outside whose leaves a sweep may come to, also those that the step has made leaves."""
+        found = {id(s.leaf): s.storage for s in self.storages.values() if s.leaf is not None}
+        for seen in self.tensors.values():
+            leaf = SLOTS["_storage"].__get__(seen.tensor).leaf
+            lasting = self.leaf_before(seen) is not None or seen.storage.root is None or seen.storage in self.arguments
+            if is_leaf_of(leaf, seen.tensor) and lasting:
+                found.setdefault(id(leaf), seen.storage)
+        return found
+
     def put_back(self) -> list[tuple[Seen, Any]]:
         """Make everything outside what it was, but for values; return the tensors that have another gradient now."""
         grads, moved = [], False
@@ -289,7 +316,9 @@ class Session:
                 grads.append((seen, now[3]))
             for slot, before in zip(SLOTS.values(), seen[1:]):
                 slot.__set__(seen.tensor, before)
-            moved = moved or now[0] is not seen.array or now[1] is not seen.storage
+            moved = moved or now[0] is not seen.array or now[1] is not seen.storage and not self.is_flag(seen, now[1])
+            if (on := is_leaf_of(now[1].leaf, seen.tensor)) is not is_leaf_of(self.leaf_before(seen), seen.tensor):
+                self.flags.append((seen.tensor, on))
         for storage, writer, leaf, version, ledger in self.storages.values():
             storage.writer, storage.leaf, storage.version, storage.ledger = writer, leaf, version, ledger
         if moved:
@@ -297,6 +326,10 @@ class Session:
                             why="a compiled step writes into memory that is there",
                             fix="x.data.copy_(y), or x.copy_(y) inside no_grad")
         return grads
+
+
+def is_leaf_of(leaf: Any, tensor: TensorBase) -> bool:
+    return leaf is not None and leaf.tensor() is tensor
 
 
 def changes(value: Any) -> bool:

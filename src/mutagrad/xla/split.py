@@ -11,6 +11,7 @@ from jax.extend.core import Literal
 
 from ..arrays.xla.memory import HOST, XArray
 from ..base.errors import NotSupported
+from ..core.graph import Node
 from ..core.op import RAW, Op
 from ..core.storage import Storage
 from ..ops.shape.shape import variadic
@@ -49,10 +50,11 @@ class Halves:
 
 
 def compiled_rule(halves: Any, residuals: list[Any], memories: Sequence[int], adjoints: Sequence[Any],
-                  reach: Sequence[set[int]], storages: Sequence[Storage]) -> Op:
+                  reach: Sequence[set[int]], storages: Sequence[Storage], frees: bool) -> Op:
     """The operation that a call of a compiled function is: its reverse runs the backward half.
 
     `memories` are those of its results, `adjoints` are like theirs, and `reach` says what each result depends on.
+    `frees`: it can be swept once, unless `retain_graph` is given.
     """
     def reverse(xp: Any, g: Any, saved: Any, links: Any) -> list[Any]:
         if xp is not RAW:
@@ -66,7 +68,24 @@ def compiled_rule(halves: Any, residuals: list[Any], memories: Sequence[int], ad
         return [None if link is None or k not in reached else _given(one, storage)
                 for k, (one, link, storage) in enumerate(zip(found, links, storages))]
 
-    return variadic("compiled", None, reverse, False)
+    return variadic("compiled", None, reverse, frees)
+
+
+# One of several results whose histories have nothing in common: each can be swept once.
+RESULT = variadic("compiled", None, lambda xp, g, saved, links: [g], True)
+
+
+def saving(writer: Any) -> set[int]:
+    """The nodes of a history that a sweep frees, by identity."""
+    found, seen, waiting = set(), set(), [writer]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Node) and id(node) not in seen:
+            seen.add(id(node))
+            if node.op.frees:
+                found.add(id(node))
+            waiting += node
+    return found
 
 
 def _adjoint(g: Any, like: Any) -> Any:

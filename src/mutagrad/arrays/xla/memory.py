@@ -186,6 +186,10 @@ class Trace(Level):
     def drawing(self, source: Any, owner: Any) -> Any:
         return self.session.drawing(owner)
 
+    def before_offset(self, array: Any) -> None:
+        if type(array) is XArray and array.cell.partial:
+            raise BeyondPart(array.cell)
+
     def lasting(self, function: Any, *arguments: Any) -> Any:
         with jax.ensure_compile_time_eval():
             return call_with({"kind": None}, function, *arguments)

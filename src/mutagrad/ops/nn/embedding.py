@@ -89,6 +89,8 @@ def _padding(name: str, padding_idx: int | None, rows: int) -> int | None:
 def _limit_rows(weight: Tensor, index: Array, max_norm: float, norm_type: float) -> None:
     """Scale down the rows about to be read that are longer than `max_norm`: a write that is no part of the program."""
     max_norm, norm_type = number(max_norm), number(norm_type)
+    if unknown(index):
+        return _limit_unknown_rows(weight, index, max_norm, norm_type)
     rows = np.unique(index)
     values = weight._array[rows]
     length = silently(np.linalg.norm, values, norm_type, 1)
@@ -97,6 +99,16 @@ def _limit_rows(weight: Tensor, index: Array, max_norm: float, norm_type: float)
         return
     scaled = silently(np.multiply, values[long], (max_norm / (length[long] + 1e-7)).astype(values.dtype)[:, None])
     call_with(UNRECORDED, put, weight, (rows[long],), make(scaled), "embedding")
+
+
+def _limit_unknown_rows(weight: Tensor, index: Array, max_norm: float, norm_type: float) -> None:
+    """The same where it is not known which rows those are: all are scaled, the others by one."""
+    values = weight._array
+    read = np.zeros(len(values), bool)
+    read[index.reshape(-1)] = True
+    length = silently(np.linalg.norm, values, norm_type, 1)
+    factor = np.where(read & (length > max_norm), max_norm / (length + 1e-7), 1.0).astype(values.dtype)
+    call_with(UNRECORDED, put, weight, None, make(values * factor[:, None]), "embedding")
 
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,

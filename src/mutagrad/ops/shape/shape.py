@@ -423,6 +423,8 @@ def as_strided(input: TensorBase, size: Sequence[int], stride: Sequence[int], st
     item = tensor_argument(input, "as_strided")._array.itemsize
     shape, steps = sizes((size,)), sizes((stride,))
     begin = input._storage.start
+    if storage_offset is not None and (kind := mode.now.kind) is not None:
+        kind.before_offset(input._array)
     offset = (input._offset or 0) if storage_offset is None else storage_offset * item - begin
     end = offset + sum((n - 1) * s * item for n, s in zip(shape, steps)) + item
     within, around = input._storage.buffer.nbytes, memory_of(input).buffer.nbytes
