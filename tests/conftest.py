@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator
 from importlib.util import find_spec
 from typing import Any
 
 import pytest
 
+# The same bits in every call, and no compiler beside the tests; those of compiled kernels ask for them.
+os.environ.setdefault("MUTAGRAD_KERNELS", "numpy")
+
 from mutagrad.base.errors import MissingExtra
 
-LIBRARIES = {"scipy": "scipy", "bfloat16": "ml_dtypes", "files": "safetensors", "xla": "jax"}
+LIBRARIES = {"fast": "numba", "scipy": "scipy", "bfloat16": "ml_dtypes", "files": "safetensors", "xla": "jax"}
 
 
 @pytest.hookimpl(wrapper=True)

@@ -11,6 +11,8 @@ from math import e, inf, nan, pi
 from typing import Any as _Any
 
 from . import _lazy, autograd, xla
+from .arrays.compiled.compiler import get_kernels, set_kernels
+from .arrays.config import show_config
 from .arrays.threads import get_num_threads, set_num_threads
 from .autograd import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from .base import sockets as _sockets

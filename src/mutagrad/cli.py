@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from . import __version__, tour
+from .arrays.compiled.compiler import has_numba
+from .arrays.config import show_config, warm_up
 from .torch_api import launch, run
 
 
@@ -19,10 +21,20 @@ class Command(NamedTuple):
     run: Callable[[argparse.Namespace], int]
 
 
+def _warm_up(_: argparse.Namespace) -> int:
+    if not has_numba():
+        print("warm-up: needs Numba, which is not installed; pip install 'mutagrad[fast]'", file=sys.stderr)
+        return 1
+    print(f"{warm_up()} kernels are compiled")
+    show_config()
+    return 0
+
+
 COMMANDS = {
     "launch": Command(launch.SUMMARY, launch.add_arguments, launch.run),
     "run": Command(run.SUMMARY, run.add_arguments, run.run),
     "tour": Command(tour.SUMMARY, tour.add_arguments, tour.run),
+    "warm-up": Command("compile the kernels of mutagrad[fast] ahead of their first use", lambda _: None, _warm_up),
 }
 
 

@@ -11,22 +11,33 @@ from typing import Any
 
 from ..base.operands import Array
 from .allocator import keep_memory
+from .compiled import loops
 from .kinds import is_plain
 from .numpy import np
 from .threads import get_num_threads, in_spans, in_steps, set_num_threads
 
-__all__ = ["BLOCK", "LARGE", "PIECE", "apply", "compute", "copy", "flat", "get_num_threads", "in_blocks", "in_spans",
-           "in_steps", "pieces", "reverse", "set_num_threads", "total"]
+__all__ = ["BLOCK", "LARGE", "PIECE", "apply", "compute", "copy", "flat", "get_num_threads", "in_blocks", "in_shares",
+           "in_spans", "in_steps", "pieces", "reverse", "set_num_threads", "total"]
 
 LARGE = 1 << 18  # elements from which an operation is worth splitting: below, waking a thread costs more than it saves
 # Operations that do little more than move memory, and from how many elements on they are worth it.
 PLAIN = {np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute, np.square, np.maximum, np.minimum}
 VERY_LARGE = 3 << 18
+# NumPy's own that call the C library, or branch, for each element.
+SLOW = {np.logaddexp, np.log1p, np.sign, np.deg2rad, np.rad2deg}
 
 # Elements that work of several steps is given at once, measured with normalisation, attention and gelu: they lie in the
 # cache that the cores share. With fewer, threads spend their time handing the interpreter lock over.
 BLOCK = 1 << 17
 PIECE = BLOCK  # the same for elementwise functions of several steps
+
+
+SHARED = 1 << 16  # elements from which a compiled loop is worth several threads
+
+
+def in_shares(count: int, size: int, loop: Callable[[slice], Any]) -> list[Any]:
+    """Return what a compiled loop gives for slices that cover range(count), which have `size` elements together."""
+    return in_spans(count, loop) if size >= SHARED and count > 1 else [loop(slice(0, count))]
 
 
 def in_blocks(count: int, size: int, work: Callable[[slice], Any], threads: bool = True, parts: int = 1) -> list[Any]:
@@ -87,6 +98,10 @@ def apply(function: Callable[..., Any], arrays: tuple[Array, ...], settings: tup
         function(*arrays, out=out)
         return True
     vectors = [v if v is target else read_first(v, target) for v in vectors]
+    loop = None if direct and function not in SLOW else loops.forward(function, vectors, settings, target)
+    if loop is not None:
+        in_shares(target.size, target.size, loop)
+        return True
 
     def work(part: slice) -> None:
         if direct:
@@ -138,6 +153,9 @@ def reverse(rules: Callable[..., Sequence[Array | None]], xp: Any, g: Array, sav
         return None
     outs = [None if k is None else np.empty(shape, g.dtype) for k in inputs]
     targets = [None if o is None else o.reshape(-1) for o in outs]
+    if (loop := loops.backward(rules, xp, incoming, vectors, inputs, targets)) is not None:
+        in_shares(g.size, g.size, loop)
+        return outs
 
     def work(part: slice) -> None:
         for piece in pieces(part):

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..base.errors import MissingExtra
 from ..base.operands import Array
+from .compiled.expressions import Symbol, known_function
 from .numpy import np
 
 
@@ -32,10 +33,14 @@ def _find(name: str) -> Any:
 
 
 def erf(a: Array) -> Any:
+    if isinstance(a, Symbol):
+        return known_function("erf", a)
     return np.asarray(_find("erf")(a)).astype(a.dtype, copy=False)
 
 
 def erfc(a: Array) -> Any:
+    if isinstance(a, Symbol):
+        return known_function("erfc", a)
     return np.asarray(_find("erfc")(a)).astype(a.dtype, copy=False)
 
 

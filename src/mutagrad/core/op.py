@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from ..arrays import np
 from ..arrays.bfloat16 import SHORT, in_single
+from ..arrays.compiled.expressions import Symbol
 from ..arrays.kinds import IN_USE, kind_of
 from ..base.errors import GradientError
 from ..base.provenance import OURS
@@ -245,7 +246,7 @@ def _choosing(kernels: dict[type | None, Callable[..., Any]]) -> Callable[..., A
     pure = kernels[None]
 
     def forward(*arguments: Any, **into: Any) -> Any:
-        if into:  # NumPy's own function, computing into memory
+        if into or arguments[0].__class__ is Symbol:  # NumPy's own function, computing into memory; or what it computes
             return pure(*arguments, **into)
         function = kernels.get(kind_of(arguments) if IN_USE else np.ndarray, pure)
         found = function(*arguments)

@@ -48,7 +48,7 @@ class Adafactor(PerParameter):
         lr, (eps1, eps2) = float(plain(group["lr"])), group["eps"]
         eps1 = float(np.finfo(computing_type(p._array.dtype)).eps) if eps1 is None else float(eps1)
         return (bool(group["maximize"]), bool(group["weight_decay"]), eps1, float(eps2), min(lr, step ** -0.5),
-                step ** group["beta2_decay"], float(group["d"]), 1 - lr * float(group["weight_decay"]))
+                step ** float(plain(group["beta2_decay"])), float(group["d"]), 1 - lr * float(group["weight_decay"]))
 
     def moved(self, numbers: Any, state: State, p: Array, g: Array) -> Any:
         maximize, shrinks, eps1, eps2, most, weight, d, shrink = numbers

@@ -26,11 +26,15 @@ FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 class Job(NamedTuple):
-    """One parameter's update: `update(hyper, scratch, parameter, gradient, *state)`, on vectors of real numbers."""
+    """One parameter's update: `update(hyper, scratch, parameter, gradient, *state)`, on vectors of real numbers.
+
+    `loop` does the same in one go, where it has been compiled.
+    """
 
     update: Callable[..., None]
     hyper: tuple[Any, ...]
     vectors: tuple[Array, ...]
+    loop: Callable[[slice], None] | None
 
 
 class _Scratch(threading.local):
@@ -85,7 +89,10 @@ def _blocks(jobs: list[Job], most: int) -> Iterator[tuple[Job, int, int]]:
 
 def _work(blocks: Iterator[tuple[Job, int, int]]) -> None:
     for job, start, stop in blocks:
-        update, hyper, vectors = job
+        update, hyper, vectors, loop = job
+        if loop is not None:
+            loop(slice(start, stop))
+            continue
         if stop - start < vectors[0].size:
             vectors = tuple([v[start:stop] for v in vectors])
         dtype = vectors[0].dtype

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from ..arrays import np
+from ..arrays.compiled import loops
 from ..arrays.kinds import is_plain, is_replayed
 from ..autograd import no_grad
 from ..base.errors import ShapeError
@@ -20,6 +21,7 @@ from .replayed import filled, replayed
 from .settings import plain
 
 byte_bounds = np.lib.array_utils.byte_bounds
+WORTH = 1 << 12  # elements from which a compiled loop is worth its call
 
 
 class Elementwise(Optimizer):
@@ -105,7 +107,8 @@ class Elementwise(Optimizer):
                 state[name] = filled(p, self.first_value(group, name))
             vectors.append(_writable(state[name], back))
         update = self.update if self.update is not None and is_plain(*vectors) else self.by_formula
-        return Job(update, hyper, tuple(vectors))
+        loop = loops.update(self.formula, hyper, vectors) if vectors[0].size >= WORTH and is_plain(*vectors) else None
+        return Job(update, hyper, tuple(vectors), loop)
 
 
 def stepped(state: State) -> float:

@@ -10,6 +10,9 @@ from math import prod
 from typing import Any, NamedTuple
 
 from ...arrays import np, parallel as large
+from ...arrays.compiled import library, rows as compiled
+from ...arrays.compiled.compiler import choice
+from ...arrays.kinds import is_plain
 from ...arrays.numpy import silenced, silently
 from ...arrays.sums import channel_sums, row_sums
 from ...base.errors import BadArgument, BadValue, DTypeError, ShapeError, may_need_much
@@ -31,6 +34,8 @@ FUNCTIONS = """
     _batch_norm_with_update _native_batch_norm_legit group_norm layer_norm native_batch_norm native_layer_norm
     rms_norm
 """
+
+_WORTH = 1 << 12  # elements from which a compiled loop is worth its call
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "rms_norm"]
 
@@ -138,6 +143,11 @@ def _normalise_groups(x: Array, weight: Array, bias: Array, plan: Plan, moments:
     source, target, final = x.reshape(rows), out.reshape(rows), out.reshape(wide)
     mean, scale = moments.reshape(2, *rows[:2], 1)
     w, b = (v.reshape(affine) if v.ndim else None for v in (weight, bias))
+    if _is_loop(x, weight, bias) and (loop := library.find(compiled.normalise, x.dtype)) is not None:
+        given = (*_as_rows(x, rows), *map(_vector, (weight, bias), (x, x)), plan.shape[3], plan.centred, plan.eps,
+                 *moments.reshape(2, -1), *_as_rows(out, rows))
+        large.in_shares(rows[0] * rows[1], x.size, lambda part: loop(part.start, part.stop, *given))
+        return out
 
     def work(part: slice) -> None:
         block = target[part]
@@ -169,6 +179,18 @@ def _reverse_groups(g: Array, x: Array, weight: Array | None, plan: Plan, moment
     gx = np.empty(g.shape, g.dtype) if wanted[0] else None
     target, source, incoming = None if gx is None else gx.reshape(rows), x.reshape(rows), g.reshape(wide)
     w = weight.reshape(affine) if weight is not None and weight.ndim else None
+    if _is_loop(x, g, *(() if weight is None else (weight,))) and (
+            loop := library.find(compiled.normalise_back, g.dtype)) is not None:
+        before = *_as_rows(g, rows), *_as_rows(x, rows), _vector(weight, g), plan.shape[3], plan.centred
+        inputs = *before, *moments.reshape(2, -1), wanted[0], *_as_rows(g if gx is None else gx, rows)
+
+        def rows_of(part: slice) -> tuple[Any, Any]:
+            found = [np.zeros(wide[1] if asked else 0, g.dtype) for asked in wanted[1:3]]
+            loop(part.start, part.stop, *inputs, *found)
+            return found[0], found[1]
+
+        sums = large.in_shares(rows[0] * rows[1], x.size, rows_of)
+        return gx, *(_added([s[k] for s in sums], g, wide[1]) if wanted[k + 1] else None for k in (0, 1))
 
     def work(part: slice) -> tuple[Any, Any]:
         normal = source[part] - mean[part] if plan.centred else source[part].astype(g.dtype)
@@ -194,6 +216,21 @@ def _reverse_groups(g: Array, x: Array, weight: Array | None, plan: Plan, moment
 
     sums = large.in_blocks(rows[0], rows[1] * rows[2], work)
     return gx, *(_added([s[k] for s in sums], g, wide[1]) if wanted[k + 1] else None for k in (0, 1))
+
+
+def _is_loop(*arrays: Array) -> bool:
+    """Whether these are work for a compiled loop."""
+    return (choice.on and is_plain(*arrays) and arrays[0].size >= _WORTH
+            and all(a.dtype is arrays[0].dtype and a.flags.c_contiguous for a in arrays if a.ndim))
+
+
+def _as_rows(x: Array, rows: tuple[int, int, int]) -> tuple[Array]:
+    return (x.reshape(rows[0] * rows[1], rows[2]),)
+
+
+def _vector(values: Array | None, like: Array) -> Array:
+    """A weight, which may not be there."""
+    return np.zeros(0, like.dtype) if values is None or not values.ndim else values.reshape(-1)
 
 
 def _added(parts: list[Any], g: Array, count: int) -> Any:

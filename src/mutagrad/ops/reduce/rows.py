@@ -6,10 +6,12 @@ from math import prod as product
 from typing import Any
 
 from ...arrays import np, parallel as large, sums
-from ...arrays.kinds import is_frozen
+from ...arrays.compiled import library
+from ...arrays.kinds import is_frozen, is_plain
 from ...base.operands import Array
 from ...core.op import RAW
 
+COMPILED: dict[Callable[..., Any], Callable[..., Any]] = {}  # loops for the same work, by what does it with NumPy
 BLOCK = 1 << 17  # elements of which several arrays fit the cache of one core, and which are worth a call
 SHORT = 48  # elements up to which rows are worked on column by column: NumPy starts anew for each row
 
@@ -38,6 +40,11 @@ def by_rows(work: Callable[..., Any], arrays: tuple[Array, ...], dim: int, dims:
         return out
     outer, n, inner = product(shape[:dim]), product(shape[dim:end]), product(shape[end:])
     cubes = [a.reshape(outer, product(a.shape[dim:end]), *((inner,) if inner > 1 else ())) for a in (*arrays, out)]
+    loop = COMPILED.get(work)
+    if loop is not None and inner == 1 and is_plain(*cubes) and all(c.flags.c_contiguous for c in cubes) and (
+            found := library.find(loop, out.dtype)) is not None:
+        large.in_shares(outer, out.size, lambda rows: found(rows.start, rows.stop, *cubes))
+        return out
     if inner == 1 and n <= SHORT:
         large.in_steps(outer, BLOCK // n + 1, lambda rows: _by_columns(work, [c[rows] for c in cubes]))
     else:  # rows side by side are not cut apart: NumPy takes twice as long over pieces of a row of memory

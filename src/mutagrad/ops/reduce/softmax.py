@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...arrays import np, parallel as large
+from ...arrays.compiled import rows
 from ...base.errors import BadArgument
 from ...base.operands import Array
 from ...core.codegen import primitive
@@ -14,7 +15,7 @@ from ...core.out_arg import write_out
 from ...core.storage import TensorBase as Tensor
 from ..shape.shape import Dims, reshape, tensor_argument, whole_dim, whole_dims
 from .reductions import SETTINGS, back, floating, kept_shape, numpy_names
-from .rows import by_rows, is_large, one_dim, row_extreme, row_sum
+from .rows import COMPILED, by_rows, is_large, one_dim, row_extreme, row_sum
 
 logsumexp_dims = primitive("logsumexp", lambda a, dims, keepdim: _log_sum_exp(a, dims, keepdim), settings=SETTINGS,
                            x=lambda xp, g, x, out, dims: _log_sum_exp_rule(xp, g, x, out, dims))
@@ -126,6 +127,12 @@ def _log_softmax_back(axis: int, y: Array, g: Array, out: Array) -> None:
     np.exp(y, out)
     np.multiply(out, row_sum(g, axis), out)
     np.subtract(g, out, out)
+
+
+COMPILED.update({
+    _softmax_into: rows.softmax, _softmax_back: rows.softmax_back,
+    _log_softmax_into: rows.log_softmax, _log_softmax_back: rows.log_softmax_back,
+    _log_sum_exp_into: rows.log_sum_exp, _log_sum_exp_back: rows.log_sum_exp_back})
 
 
 def logsumexp(input: Tensor, dim: Dims = None, keepdim: bool = False, *, axis: Dims = None,

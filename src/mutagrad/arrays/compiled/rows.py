@@ -1,0 +1,176 @@
+"""Rows of a matrix, each gone over once or twice by one loop: softmax and its like, normalisation.
+
+These functions are compiled for float32 and float64. `F` is the type, `exp` and `log` are that type's (scalars.py); as
+they stand they are no code to be run, but for Numba to read. `start` and `stop` are the rows of one thread.
+"""
+# mypy: ignore-errors
+# ruff: noqa: F821
+from __future__ import annotations
+
+
+def softmax(start, stop, x, out):
+    for r in range(start, stop):
+        row, found = x[r], out[r]
+        top = largest(row)
+        total = F(0)
+        for j in range(row.size):
+            e = exp(row[j] - top)
+            found[j] = e
+            total += e
+        share = F(1) / total
+        for j in range(row.size):
+            found[j] *= share
+
+
+def softmax_back(start, stop, y, g, out):
+    for r in range(start, stop):
+        row, slope, found = y[r], g[r], out[r]
+        along = F(0)
+        for j in range(row.size):
+            along += row[j] * slope[j]
+        for j in range(row.size):
+            found[j] = (slope[j] - along) * row[j]
+
+
+def log_softmax(start, stop, x, out):
+    for r in range(start, stop):
+        row, found = x[r], out[r]
+        top = largest(row)
+        total = F(0)
+        for j in range(row.size):
+            total += exp(row[j] - top)
+        shift = log(total)
+        for j in range(row.size):
+            found[j] = (row[j] - top) - shift
+
+
+def log_softmax_back(start, stop, y, g, out):
+    for r in range(start, stop):
+        row, slope, found = y[r], g[r], out[r]
+        total = F(0)
+        for j in range(row.size):
+            total += slope[j]
+        for j in range(row.size):
+            found[j] = slope[j] - exp(row[j]) * total
+
+
+def log_sum_exp(start, stop, x, out):
+    for r in range(start, stop):
+        row = x[r]
+        top = largest(row)
+        top = top if abs(top) < np.inf else (F(0) if top == top else top)
+        total = F(0)
+        for j in range(row.size):
+            total += exp(row[j] - top)
+        out[r, 0] = log(total) + top
+
+
+def log_sum_exp_back(start, stop, x, g, total, out):
+    for r in range(start, stop):
+        row, found = x[r], out[r]
+        slope, shift = g[r, 0], total[r, 0]
+        for j in range(row.size):
+            found[j] = exp(row[j] - shift) * slope
+
+
+def normalise(start, stop, x, weight, bias, inner, centred, eps, mean, scale, out):
+    """Rows that are normalised; the weight of element j is number j // inner, counted on over `groups` of rows."""
+    groups = max(weight.size, bias.size) * inner // x.shape[1]
+    for r in range(start, stop):
+        row, found = x[r], out[r]
+        n = row.size
+        middle = F(total_of(row) / n) if centred else F(0)
+        squares = 0.0
+        for first in range(0, n, 512):
+            part = F(0)
+            for j in range(first, min(first + 512, n)):
+                d = row[j] - middle
+                part += d * d
+            squares += part
+        factor = F(1) / sqrt(F(squares) / F(n) + F(eps))
+        if centred:
+            mean[r] = middle
+        scale[r] = factor
+        at = (r % groups) * (n // inner) if groups > 1 else 0
+        if inner == 1:
+            if weight.size and bias.size:
+                w, b = weight[at:at + n], bias[at:at + n]
+                for j in range(n):
+                    found[j] = (row[j] - middle) * factor * w[j] + b[j]
+            elif weight.size:
+                w = weight[at:at + n]
+                for j in range(n):
+                    found[j] = (row[j] - middle) * factor * w[j]
+            else:
+                for j in range(n):
+                    found[j] = (row[j] - middle) * factor
+                if bias.size:
+                    b = bias[at:at + n]
+                    for j in range(n):
+                        found[j] += b[j]
+        else:
+            for c in range(n // inner):
+                slope = factor * weight[at + c] if weight.size else factor
+                shift = bias[at + c] if bias.size else F(0)
+                a, o = row[c * inner:(c + 1) * inner], found[c * inner:(c + 1) * inner]
+                for j in range(inner):
+                    o[j] = (a[j] - middle) * slope + shift
+
+
+def normalise_back(start, stop, g, x, weight, inner, centred, mean, scale, wanted, gx, gw, gb):
+    """The derivative of the same: `gw` and `gb` are added to, where they are wanted; there is a row for each group."""
+    groups = max(gw.size, gb.size, weight.size) * inner // x.shape[1]
+    for r in range(start, stop):
+        row, slope = x[r], g[r]
+        n = row.size
+        middle = mean[r] if centred else F(0)
+        factor = scale[r]
+        at = (r % groups) * (n // inner) if groups > 1 else 0
+        along, level = F(0), F(0)
+        if inner == 1:
+            if gw.size:
+                sums = gw[at:at + n]
+                for j in range(n):
+                    sums[j] += slope[j] * (row[j] - middle) * factor
+            if gb.size:
+                sums = gb[at:at + n]
+                for j in range(n):
+                    sums[j] += slope[j]
+            if wanted:
+                found = gx[r]
+                if weight.size:
+                    w = weight[at:at + n]
+                    for j in range(n):
+                        s = slope[j] * w[j]
+                        found[j] = s
+                        level += s
+                        along += s * (row[j] - middle)
+                else:
+                    for j in range(n):
+                        found[j] = slope[j]
+                        level += slope[j]
+                        along += slope[j] * (row[j] - middle)
+        else:
+            for c in range(n // inner):
+                a, s = row[c * inner:(c + 1) * inner], slope[c * inner:(c + 1) * inner]
+                product, total = F(0), F(0)
+                for j in range(inner):
+                    product += s[j] * (a[j] - middle)
+                    total += s[j]
+                if gw.size:
+                    gw[at + c] += product * factor
+                if gb.size:
+                    gb[at + c] += total
+                w = weight[at + c] if weight.size else F(1)
+                along += w * product
+                level += w * total
+                if wanted:
+                    found = gx[r, c * inner:(c + 1) * inner]
+                    for j in range(inner):
+                        found[j] = s[j] * w
+        if wanted:
+            found = gx[r]
+            along *= factor * factor / F(n)
+            level = level / F(n) if centred else F(0)
+            for j in range(n):
+                found[j] = (found[j] - (row[j] - middle) * along - level) * factor

@@ -1,0 +1,392 @@
+"""Functions of one number that LLVM makes vectors of: Numba's own call the C library for each element.
+
+For float32 they are polynomials in float32, for float64 in float64, within a few units of the last place, also at the
+ends of the range; nan and inf are as NumPy has them. The coefficients are those of the Cephes library (S. Moshier),
+and Taylor's.
+"""
+# Each name ends in the bits of the type that its arguments have, and in which it computes.
+# mypy: ignore-errors
+import math
+
+import numpy as np
+from numba import njit
+
+_OPTIONS = {"error_model": "numpy", "fastmath": {"contract"}, "forceinline": True}
+f, d = np.float32, np.float64
+
+
+# The bits of a number as those of another type. Numba views only what is converted on the spot.
+
+@njit(**_OPTIONS)
+def f_of_i(x):
+    return np.int32(x).view(np.float32)
+
+
+@njit(**_OPTIONS)
+def f_of_u(x):
+    return np.uint32(x).view(np.float32)
+
+
+@njit(**_OPTIONS)
+def d_of_l(x):
+    return np.int64(x).view(np.float64)
+
+
+@njit(**_OPTIONS)
+def i_of_f(x):
+    return np.float32(x).view(np.int32)
+
+
+@njit(**_OPTIONS)
+def u_of_f(x):
+    return np.float32(x).view(np.uint32)
+
+
+@njit(**_OPTIONS)
+def l_of_d(x):
+    return np.float64(x).view(np.int64)
+
+
+@njit(**_OPTIONS)
+def exp_32(x):
+    x = min(max(x, f(-104.0)), f(88.8))
+    n = np.floor(x * f(1.44269504) + f(0.5))
+    r = x - n * f(0.693359375)
+    r = r - n * f(-2.12194440e-4)
+    p = f(1.9875691500e-4)
+    p = p * r + f(1.3981999507e-3)
+    p = p * r + f(8.3334519073e-3)
+    p = p * r + f(4.1665795894e-2)
+    p = p * r + f(1.6666665459e-1)
+    p = p * r + f(5.0000001201e-1)
+    p = p * r * r + r + f(1.0)
+    n = np.int32(n)
+    half = n >> np.int32(1)  # in two factors, each of which is a normal number
+    low = f_of_i(np.int32((half + np.int32(127)) << np.int32(23)))
+    high = f_of_i(np.int32((n - half + np.int32(127)) << np.int32(23)))
+    return p * low * high
+
+
+@njit(**_OPTIONS)
+def exp_64(x):
+    x = min(max(x, d(-746.0)), d(709.9))
+    n = np.floor(x * d(1.4426950408889634) + d(0.5))
+    r = x - n * d(6.93145751953125e-1)
+    r = r - n * d(1.42860682030941723212e-6)
+    p = d(1.0 / 6227020800.0)
+    p = p * r + d(1.0 / 479001600.0)
+    p = p * r + d(1.0 / 39916800.0)
+    p = p * r + d(1.0 / 3628800.0)
+    p = p * r + d(1.0 / 362880.0)
+    p = p * r + d(1.0 / 40320.0)
+    p = p * r + d(1.0 / 5040.0)
+    p = p * r + d(1.0 / 720.0)
+    p = p * r + d(1.0 / 120.0)
+    p = p * r + d(1.0 / 24.0)
+    p = p * r + d(1.0 / 6.0)
+    p = p * r + d(0.5)
+    p = p * r * r + r + d(1.0)
+    n = np.int64(n)
+    half = n >> np.int64(1)
+    low = d_of_l(np.int64((half + np.int64(1023)) << np.int64(52)))
+    high = d_of_l(np.int64((n - half + np.int64(1023)) << np.int64(52)))
+    return p * low * high
+
+
+@njit(**_OPTIONS)
+def log_32(x):
+    tiny = x < f(1.17549435e-38)
+    y = x * f(8388608.0) if tiny else x
+    bits = i_of_f(y)
+    e = np.int32((bits >> np.int32(23)) & np.int32(255)) - np.int32(126)
+    m = f_of_i(np.int32((bits & np.int32(0x007fffff)) | np.int32(0x3f000000)))
+    low = m < f(0.70710678)
+    n = f(e) - (f(1.0) if low else f(0.0)) - (f(23.0) if tiny else f(0.0))
+    m = m + m - f(1.0) if low else m - f(1.0)
+    z = m * m
+    p = f(7.0376836292e-2)
+    p = p * m + f(-1.1514610310e-1)
+    p = p * m + f(1.1676998740e-1)
+    p = p * m + f(-1.2420140846e-1)
+    p = p * m + f(1.4249322787e-1)
+    p = p * m + f(-1.6668057665e-1)
+    p = p * m + f(2.0000714765e-1)
+    p = p * m + f(-2.4999993993e-1)
+    p = p * m + f(3.3333331174e-1)
+    p = p * m * z
+    p = p + n * f(-2.12194440e-4)
+    p = p - f(0.5) * z
+    found = m + p + n * f(0.693359375)
+    found = found if x < f(np.inf) else x
+    found = found if x > f(0.0) else f(-np.inf)
+    return found if x >= f(0.0) else f(np.nan)
+
+
+@njit(**_OPTIONS)
+def log_64(x):
+    tiny = x < d(2.2250738585072014e-308)
+    y = x * d(4503599627370496.0) if tiny else x
+    bits = l_of_d(y)
+    e = np.int64((bits >> np.int64(52)) & np.int64(2047)) - np.int64(1022)
+    m = d_of_l(np.int64((bits & np.int64(0x000fffffffffffff)) | np.int64(0x3fe0000000000000)))
+    low = m < d(0.7071067811865476)
+    n = d(e) - (d(1.0) if low else d(0.0)) - (d(52.0) if tiny else d(0.0))
+    m = m + m - d(1.0) if low else m - d(1.0)
+    # log(1 + m) = 2 atanh(s) with s = m / (2 + m)
+    s = m / (d(2.0) + m)
+    z = s * s
+    p = d(2.0 / 21.0)
+    p = p * z + d(2.0 / 19.0)
+    p = p * z + d(2.0 / 17.0)
+    p = p * z + d(2.0 / 15.0)
+    p = p * z + d(2.0 / 13.0)
+    p = p * z + d(2.0 / 11.0)
+    p = p * z + d(2.0 / 9.0)
+    p = p * z + d(2.0 / 7.0)
+    p = p * z + d(2.0 / 5.0)
+    p = p * z + d(2.0 / 3.0)
+    half = d(0.5) * m * m
+    found = n * d(6.93147180369123816490e-01) + (m - (half - (s * (half + p * z) + n * d(1.90821492927058770002e-10))))
+    found = found if x < d(np.inf) else x
+    found = found if x > d(0.0) else d(-np.inf)
+    return found if x >= d(0.0) else d(np.nan)
+
+
+@njit(**_OPTIONS)
+def expm1_32(x):
+    # sinh's way: exp(x) - 1 = 2 exp(x / 2) sinh(x / 2), near zero a polynomial
+    near = abs(x) < f(0.5)
+    z = x if near else f(0.0)
+    p = f(1.0 / 40320.0)
+    p = p * z + f(1.0 / 5040.0)
+    p = p * z + f(1.0 / 720.0)
+    p = p * z + f(1.0 / 120.0)
+    p = p * z + f(1.0 / 24.0)
+    p = p * z + f(1.0 / 6.0)
+    p = p * z + f(0.5)
+    p = p * z * z + z
+    return p if near else exp_32(x) - f(1.0)
+
+
+@njit(**_OPTIONS)
+def expm1_64(x):
+    near = abs(x) < d(0.5)
+    z = x if near else d(0.0)
+    p = d(1.0 / 1307674368000.0)
+    p = p * z + d(1.0 / 87178291200.0)
+    p = p * z + d(1.0 / 6227020800.0)
+    p = p * z + d(1.0 / 479001600.0)
+    p = p * z + d(1.0 / 39916800.0)
+    p = p * z + d(1.0 / 3628800.0)
+    p = p * z + d(1.0 / 362880.0)
+    p = p * z + d(1.0 / 40320.0)
+    p = p * z + d(1.0 / 5040.0)
+    p = p * z + d(1.0 / 720.0)
+    p = p * z + d(1.0 / 120.0)
+    p = p * z + d(1.0 / 24.0)
+    p = p * z + d(1.0 / 6.0)
+    p = p * z + d(0.5)
+    p = p * z * z + z
+    return p if near else exp_64(x) - d(1.0)
+
+
+def _of_both(F, exp, log, expm1):
+    """What is the same for both types but for these."""
+    zero, one, two, inf, nan = F(0), F(1), F(2), F(np.inf), F(np.nan)
+
+    @njit(**_OPTIONS)
+    def log1p(x):
+        u = one + x
+        whole = log(u)
+        found = whole - ((u - one) - x) / u  # what rounding took from u is put back
+        found = x if u == one else found
+        return found if (u > zero) & (u < inf) else whole
+
+    @njit(**_OPTIONS)
+    def tanh(x):
+        e = expm1(-two * abs(x))
+        found = -e / (e + two)
+        return found if x > zero else (-found if x < zero else x)
+
+    @njit(**_OPTIONS)
+    def sign(x):
+        return one if x > zero else (-one if x < zero else x)
+
+    @njit(**_OPTIONS)
+    def power3(x):
+        return x * x * x
+
+    @njit(**_OPTIONS)
+    def where(c, a, b):
+        return a if c else b
+
+    @njit(**_OPTIONS)
+    def larger(a, b):
+        """As NumPy's maximum: nan where one of them is."""
+        return a if (a >= b) | (a != a) else b
+
+    @njit(**_OPTIONS)
+    def smaller(a, b):
+        return a if (a <= b) | (a != a) else b
+
+    @njit(**_OPTIONS)
+    def logaddexp(a, b):
+        top, apart = a if a > b else b, -abs(a - b)
+        found = top + log1p(exp(apart if apart == apart else zero))
+        found = top if abs(top) == inf else found
+        return found if (a == a) & (b == b) else nan
+
+    @njit(**_OPTIONS)
+    def sqrt(x):
+        return F(math.sqrt(x))
+
+    return log1p, tanh, sign, power3, where, larger, smaller, logaddexp, sqrt
+
+
+(log1p_32, tanh_32, sign_32, power3_32, where_32, larger_32, smaller_32, logaddexp_32,
+ sqrt_32) = _of_both(f, exp_32, log_32, expm1_32)
+(log1p_64, tanh_64, sign_64, power3_64, where_64, larger_64, smaller_64, logaddexp_64,
+ sqrt_64) = _of_both(d, exp_64, log_64, expm1_64)
+
+
+@njit(**_OPTIONS)
+def erfc_32(x):
+    a = abs(x)
+    z = x * x
+    near = f(7.853861353153693e-5)
+    near = near * z + f(-8.010193625184903e-4)
+    near = near * z + f(5.188327685732524e-3)
+    near = near * z + f(-2.685381193529856e-2)
+    near = near * z + f(1.128358514861418e-1)
+    near = near * z + f(-3.761262582423300e-1)
+    near = near * z + f(1.128379165726710)
+    q = f(1.0) / (a if a > f(1.0) else f(1.0))
+    y = q * q
+    p = f(2.326819970068386e-2)
+    p = p * y + f(-1.387039388740657e-1)
+    p = p * y + f(3.687424674597105e-1)
+    p = p * y + f(-5.824733027278666e-1)
+    p = p * y + f(6.210004621745983e-1)
+    p = p * y + f(-4.944515323274145e-1)
+    p = p * y + f(3.404879937665872e-1)
+    p = p * y + f(-2.741127028184656e-1)
+    p = p * y + f(5.638259427386472e-1)
+    r = f(-1.047766399936249e+1)
+    r = r * y + f(1.297719955372516e+1)
+    r = r * y + f(-7.495518717768503)
+    r = r * y + f(2.921019019210786)
+    r = r * y + f(-1.015265279202700)
+    r = r * y + f(4.218463358204948e-1)
+    r = r * y + f(-2.820767439740514e-1)
+    r = r * y + f(5.641895067754075e-1)
+    # exp(-a * a) in two factors: the square of a's leading part is exact
+    high = f_of_u(u_of_f(a) & np.uint32(0xfffff000))
+    tail = exp_32(-high * high) * exp_32(-(a - high) * (a + high)) * q * (p if a < f(2.0) else r)
+    tail = tail if a < f(14.0) else f(0.0)
+    far = tail if x > f(0.0) else f(2.0) - tail
+    found = f(1.0) - x * near if a < f(1.0) else far
+    return found if x == x else x
+
+
+@njit(**_OPTIONS)
+def erf_32(x):
+    z = x * x
+    near = f(7.853861353153693e-5)
+    near = near * z + f(-8.010193625184903e-4)
+    near = near * z + f(5.188327685732524e-3)
+    near = near * z + f(-2.685381193529856e-2)
+    near = near * z + f(1.128358514861418e-1)
+    near = near * z + f(-3.761262582423300e-1)
+    near = near * z + f(1.128379165726710)
+    return x * near if abs(x) < f(1.0) else f(1.0) - erfc_32(x)
+
+
+@njit(**_OPTIONS)
+def erf_64(x):
+    return math.erf(x)
+
+
+@njit(**_OPTIONS)
+def erfc_64(x):
+    return math.erfc(x)
+
+
+# What is found of a row.
+
+@njit(**_OPTIONS)
+def largest_32(row):
+    """By the order of the bits, in which nan is above all: comparing floats one by one is no work for vectors."""
+    top = np.int32(-2147483648)
+    for j in range(row.size):
+        bits = i_of_f(row[j])
+        key = np.int32(bits ^ ((bits >> np.int32(31)) & np.int32(0x7fffffff)))
+        top = max(top, key)
+    return f_of_i(np.int32(top ^ ((top >> np.int32(31)) & np.int32(0x7fffffff))))
+
+
+@njit(**_OPTIONS)
+def largest_64(row):
+    top = np.int64(-9223372036854775808)
+    for j in range(row.size):
+        bits = l_of_d(row[j])
+        key = np.int64(bits ^ ((bits >> np.int64(63)) & np.int64(0x7fffffffffffffff)))
+        top = max(top, key)
+    return d_of_l(np.int64(top ^ ((top >> np.int64(63)) & np.int64(0x7fffffffffffffff))))
+
+
+@njit(error_model="numpy", fastmath={"contract", "reassoc"})
+def total_32(row):
+    """In double, but for short runs."""
+    total = 0.0
+    for first in range(0, row.size, 512):
+        part = f(0)
+        for j in range(first, min(first + 512, row.size)):
+            part += row[j]
+        total += part
+    return total
+
+
+@njit(error_model="numpy", fastmath={"contract", "reassoc"})
+def total_64(row):
+    total = 0.0
+    for j in range(row.size):
+        total += row[j]
+    return total
+
+
+# Floats of two bytes, as the integers that their bits are.
+
+@njit(**_OPTIONS)
+def of_half(h):
+    bits = np.uint32(h)
+    magnitude = (bits & np.uint32(0x7fff)) << np.uint32(13)
+    value = f_of_u(np.uint32(magnitude)) * f(5.192296858534828e33)  # 2 ** 112: the exponents' offsets differ
+    whole = np.uint32(u_of_f(value) | (np.uint32(0x7f800000) if magnitude >= np.uint32(0x0f800000)
+                                               else np.uint32(0)))
+    return f_of_u(np.uint32(whole | ((bits & np.uint32(0x8000)) << np.uint32(16))))
+
+
+@njit(**_OPTIONS)
+def to_half(x):
+    bits = u_of_f(x)
+    signed = (bits >> np.uint32(16)) & np.uint32(0x8000)
+    a = np.uint32(bits & np.uint32(0x7fffffff))
+    # below the normal numbers: adding 1/2 leaves the rounded fraction in the last bits
+    small = np.uint32(u_of_f(f_of_u(a) + f(0.5)) - np.uint32(0x3f000000))
+    odd = (a >> np.uint32(13)) & np.uint32(1)
+    normal = np.uint32((a - np.uint32(0x38000000) + np.uint32(0x0fff) + odd) >> np.uint32(13))
+    huge = np.uint32(0x7e00) if a > np.uint32(0x7f800000) else np.uint32(0x7c00)
+    found = small if a < np.uint32(0x38800000) else (normal if a < np.uint32(0x477ff000) else huge)
+    return np.uint16(found | signed)
+
+
+@njit(**_OPTIONS)
+def of_bfloat16(h):
+    return f_of_u(np.uint32(np.uint32(h) << np.uint32(16)))
+
+
+@njit(**_OPTIONS)
+def to_bfloat16(x):
+    bits = u_of_f(x)
+    rounded = np.uint32((bits + np.uint32(0x7fff) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16))
+    return np.uint16(rounded if x == x else np.uint32(0x7fc0))
