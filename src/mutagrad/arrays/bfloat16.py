@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from ..base.errors import MissingExtra
+from .compiled.casts import convert
 from .numpy import np, silent
 
 SHORT = "eE"  # the characters of their array types
@@ -31,15 +32,25 @@ def bfloat16_type() -> Any:
 def widened(value: Any) -> Any:
     """Return a short array in float32; anything else as it is."""
     short = isinstance(value, (np.ndarray, np.generic)) and value.dtype.char in SHORT
-    return value.astype(np.float32) if short else value
+    if not short:
+        return value
+    found = convert(value, np.dtype(np.float32))
+    return value.astype(np.float32) if found is None else found
 
 
 def rounded(value: Any, dtype: Any) -> Any:
     """Return a float32 array in a short type; anything else as it is."""
     single = isinstance(value, (np.ndarray, np.generic)) and value.dtype == np.float32
-    return silent().run(value.astype, dtype) if single else value
+    if not single:
+        return value
+    found = convert(value, dtype)
+    return silent().run(value.astype, dtype) if found is None else found
 
 
 def in_single(forward: Any, dtype: Any) -> Callable[..., Any]:
     """Return `forward` for arrays of a short type: computed in float32 and rounded."""
-    return lambda *arguments: rounded(forward(*map(widened, arguments)), dtype)
+    def single(*arguments: Any) -> Any:
+        return rounded(forward(*map(widened, arguments)), dtype)
+
+    single.of = forward  # type: ignore[attr-defined]
+    return single

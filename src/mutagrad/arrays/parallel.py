@@ -12,6 +12,7 @@ from typing import Any
 from ..base.operands import Array
 from .allocator import keep_memory
 from .compiled import loops
+from .compiled.casts import NAMES as SHORT
 from .kinds import is_plain
 from .numpy import np
 from .threads import get_num_threads, in_spans, in_steps, set_num_threads
@@ -94,11 +95,12 @@ def apply(function: Callable[..., Any], arrays: tuple[Array, ...], settings: tup
         return False
     keep_memory()
     direct = isinstance(function, np.ufunc)
-    if direct and out.size < VERY_LARGE and function in PLAIN:
+    short = out.dtype.char == "E" or out.dtype.char == "e" and function in PLAIN  # NumPy has vectors of few others
+    if direct and out.size < VERY_LARGE and function in PLAIN and not short:
         function(*arrays, out=out)
         return True
     vectors = [v if v is target else read_first(v, target) for v in vectors]
-    loop = None if direct and function not in SLOW else loops.forward(function, vectors, settings, target)
+    loop = None if direct and function not in SLOW and not short else loops.forward(function, vectors, settings, target)
     if loop is not None:
         in_shares(target.size, target.size, loop)
         return True
@@ -156,6 +158,8 @@ def reverse(rules: Callable[..., Sequence[Array | None]], xp: Any, g: Array, sav
     if (loop := loops.backward(rules, xp, incoming, vectors, inputs, targets)) is not None:
         in_shares(g.size, g.size, loop)
         return outs
+    if g.dtype.char in SHORT:
+        return None
 
     def work(part: slice) -> None:
         for piece in pieces(part):

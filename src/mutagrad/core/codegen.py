@@ -398,6 +398,9 @@ def _widened(op: Op) -> Op:
     def reverse(xp: SimpleNamespace, g: Adjoint, s: Sequence[Any], i: Sequence[Writer | None]) -> tuple[Any, ...]:
         if xp is not RAW:
             return single(xp, g, s, i)  # type: ignore[no-any-return]
+        if op.promotes and g.size >= large.LARGE and (
+                found := large.reverse(single, xp, g, s, i)) is not None:  # type: ignore[arg-type]
+            return tuple(found)
         grads = single(xp, widened(g), [widened(v) for v in s], i)
         return tuple(None if gx is None else rounded(gx, g.dtype) for gx in grads)
 

@@ -13,20 +13,22 @@ import numpy
 
 from ...base.operands import Array
 from ..numpy import fp_error
+from .casts import NAMES as SHORT, bits
 from .compiler import Kernel, choice, compiled
 from .expressions import Symbol, Tape, Unknown, Valued
 
 Loop = Callable[[slice], None]
-_FLOATS = {numpy.dtype("float32"): "float32", numpy.dtype("float64"): "float64"}
+_FLOATS = {"f": "float32", "d": "float64", "e": "float32", "E": "float32"}  # by array type: what it is computed in
 _BOOL = numpy.dtype(bool)
 _known: dict[Any, Kernel | None] = {}  # None: it is no elementwise work
 _BY_VALUE = Kernel("one for each value of its settings", lambda: None)  # type: ignore[arg-type, return-value]
-_VECTORS = {"vector": "{}[::1]", "truths": "boolean[::1]"}
+_VECTORS = {"vector": "{}[::1]", "truths": "boolean[::1]", "e": "uint16[::1]", "E": "uint16[::1]"}
 MANY = 1024  # kinds of loops that are kept in mind; what comes after them NumPy computes
 
 
 def forward(function: Callable[..., Any], vectors: Sequence[Any], settings: tuple[Any, ...], out: Array) -> Loop | None:
     """A loop for `out[...] = function(*vectors, *settings)`."""
+    function = getattr(function, "of", function)  # of short floats: they are computed in float32 here, too
     return _loop(function, lambda given: [function(*given)], (*vectors, *settings), None, [out])
 
 
@@ -53,7 +55,7 @@ def update(formula: Callable[..., Any], hyper: tuple[Any, ...], vectors: Sequenc
 def _loop(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[Any, ...], wanted: Any,
           outs: list[Array]) -> Loop | None:
     kind = outs[0].dtype
-    if not choice.on or kind not in _FLOATS or any(o.dtype is not kind for o in outs):
+    if not choice.on or kind.char not in _FLOATS or any(o.dtype is not kind for o in outs):
         return None
     about = [_about(v, kind) for v in given]
     if None in about:
@@ -77,9 +79,13 @@ def _loop(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[
     call = None if kernel is None else kernel.get()
     if call is None:
         return None
-    arguments = [v if what is not float else v.item() if isinstance(v, numpy.ndarray) else v
-                 for v, what in zip(given, about) if what is float or what in _VECTORS]
-    return partial(_run, call, arguments, [out for out, at in zip(outs, where) if at is None])
+    arguments = [_in_memory(v) if what is not float else float(v) for v, what in zip(given, about)
+                 if what is float or what in _VECTORS]
+    return partial(_run, call, arguments, [_in_memory(out) for out, at in zip(outs, where) if at is None])
+
+
+def _in_memory(array: Any) -> Any:
+    return bits(array) if array.dtype.char in SHORT else array
 
 
 def _about(value: Any, kind: Any) -> Any:
@@ -87,7 +93,9 @@ def _about(value: Any, kind: Any) -> Any:
     if isinstance(value, numpy.ndarray):
         if value.dtype is not kind and value.dtype != _BOOL:
             return None
-        return ("vector" if value.dtype is kind else "truths") if value.ndim else float if value.dtype is kind else None
+        if not value.ndim:
+            return float if value.dtype is kind else None
+        return "truths" if value.dtype is not kind else kind.char if kind.char in SHORT else "vector"
     return float if type(value) is float else (type(value), value)
 
 
@@ -102,8 +110,8 @@ def _new(traced: Callable[[list[Any]], list[Any]], about: list[Any], kind: Any,
 
     `where` says for each result which argument it is written to; None for memory of its own.
     """
-    tape = Tape(kind)
-    name = _FLOATS[kind]
+    name, short = _FLOATS[kind.char], SHORT.get(kind.char)
+    tape = Tape(numpy.dtype(name))
     given: list[Any] = []
     heads, types, loads, vectors = [], [], [], []
     for i, what in enumerate(about):
@@ -115,14 +123,15 @@ def _new(traced: Callable[[list[Any]], list[Any]], about: list[Any], kind: Any,
             heads.append(f"v{i}")
             vectors.append(f"v{i}")
             types.append(_VECTORS[what].format(name))
-            loads.append(tape.step(f"v{i}[i]"))
+            loads.append(tape.step(f"v{i}[i]" if what not in SHORT else f"of_{short}(v{i}[i])"))
             given.append(Symbol(tape, loads[-1], what == "truths"))
         else:
-            given.append(what[1] if len(what) == 2 else numpy.array(what[1], kind))
+            given.append(what[1] if len(what) == 2 else numpy.array(what[1], tape.kind))
     try:
         found = traced(given)
         targets = [f"out{k}" if at is None else f"v{at}" for k, at in enumerate(where)]
-        stores = [f"{target}[i] = {_stored(tape, f)}" for target, f in zip(targets, found)]
+        store = "{}[i] = {}" if short is None else f"{{}}[i] = to_{short}({{}})"
+        stores = [store.format(target, _stored(tape, f)) for target, f in zip(targets, found)]
     except Valued:
         return None if any(type(what) is tuple and what[0] is float for what in about) else _BY_VALUE
     except Exception:  # whatever a function does with what is no array
@@ -137,7 +146,7 @@ def _new(traced: Callable[[list[Any]], list[Any]], about: list[Any], kind: Any,
                         *(f"    {v} = {v}[start:stop]" for v in (*vectors, *new)),
                         "    wrong = False", f"    for i in range({targets[0]}.size):",
                         *(f"        {line}" for line in body), "    return wrong", ""])
-    types += [f"{name}[::1]"] * len(new)
+    types += [f"{name}[::1]" if short is None else "uint16[::1]"] * len(new)
     return Kernel(f"{name}: " + "; ".join(body), partial(compiled, source, f"boolean(intp, intp, {', '.join(types)})"))
 
 

@@ -10,6 +10,8 @@ from math import log as _ln, pi
 from typing import Any
 
 from ...arrays import np
+from ...arrays.bfloat16 import SHORT
+from ...arrays.compiled.casts import convert
 from ...arrays.kinds import anywhere, is_plain, perhaps
 from ...arrays.numpy import choose, silent
 from ...arrays.scipy import erf as _erf
@@ -33,6 +35,8 @@ _cast = primitive("cast_float", lambda a, to, source: cast_array(a, to), setting
 
 def cast_array(a: Array, to: Any) -> Any:
     """A copy of another element type; what is out of its range becomes inf or wraps, silently, as in PyTorch."""
+    if (a.dtype.char in SHORT or to.char in SHORT) and (found := convert(a, to)) is not None:
+        return found
     return silent().run((a.real if a.dtype.kind == "c" and to.kind not in "cb" else a).astype, to)
 
 
