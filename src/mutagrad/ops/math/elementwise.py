@@ -12,16 +12,19 @@ from typing import Any
 from ...arrays import np
 from ...arrays.kinds import anywhere, is_plain, perhaps
 from ...arrays.numpy import choose, silent
+from ...arrays.parallel import LARGE
 from ...arrays.scipy import erf as _erf
 from ...base.errors import BadArgument, BadValue, DivisionByZero, DTypeError, bad_choice, may_need_much
+from ...base.modes import mode
 from ...base.operands import Array
 from ...core.codegen import elementwise, in_place, primitive
 from ...core.dtypes import BOOL, FLOAT
 from ...core.factory import make
 from ...core.number import PLAIN, number
-from ...core.op import RAW, RECORDED, same, zero
+from ...core.op import RAW, RECORDED, Op, same, zero
 from ...core.promote import as_operand, operand_dtype
 from ...core.storage import TensorBase as Tensor
+from ...core.write import into
 
 Value = Tensor | complex  # int and float pass for complex where types are checked
 
@@ -493,15 +496,31 @@ add_values_, sub_values_, mul_ = map(in_place, (add_values, sub_values, mul))
 div_values_, pow_values_ = map(in_place, (div_values, pow_values))
 
 
+# `x += alpha * y` in one step, for what is recorded nowhere: in a history it is two.
+_UPDATE = Op("add", lambda a, b, alpha: a + b * alpha, ("x", "y"), ("alpha",),
+             {"x": same, "y": lambda g, alpha: g * alpha}, "any")
+
+
+def _is_large_update(x: Any, y: Any, alpha: Any) -> bool:
+    """Whether `x += alpha * y` is like a step of an optimizer: large, and in nobody's history."""
+    return (alpha.__class__ in (float, int) and alpha != 1 and isinstance(x, Tensor) and isinstance(y, Tensor)
+            and x._array.size >= LARGE and x._array.dtype is y._array.dtype and x._array.dtype.char in "fd"
+            and not (mode.grad and (x._storage.writer is not None or y._storage.writer is not None)))
+
+
 def add_(x: Tensor, other: Value, tensor: Tensor | None = None, *, alpha: float = 1) -> Any:
     if tensor is not None:
         other, alpha = tensor, _old_order("add_", "alpha", other)
+    if _is_large_update(x, other, alpha):
+        return into(_UPDATE, x, (x, other), (alpha,))
     return add_values_(x, _scaled(x, other, alpha))
 
 
 def sub_(x: Tensor, other: Value, tensor: Tensor | None = None, *, alpha: float = 1) -> Any:
     if tensor is not None:
         other, alpha = tensor, _old_order("sub_", "alpha", other)
+    if _is_large_update(x, other, alpha):
+        return into(_UPDATE, x, (x, other), (-alpha,))
     return sub_values_(x, _scaled(x, other, alpha))
 
 
