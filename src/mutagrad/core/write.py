@@ -288,7 +288,7 @@ def into(op: Op, target: Any, arguments: tuple[Any, ...], settings: tuple[Any, .
             else:
                 silent().run(array.__setitem__, ..., result)
         elif (array.size < large.LARGE
-                or not silent().run(large.apply, op.forward, arrays, settings, array)):  # type: ignore[arg-type]
+                or not silent().run(large.apply, forward_for(op, array.dtype), arrays, settings, array)):
             silent().run(op.forward, *arrays, out=array)  # type: ignore[arg-type]
         return end_write(target, node)
     except TypeError as error:
