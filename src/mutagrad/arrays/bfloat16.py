@@ -14,7 +14,9 @@ from typing import Any
 
 from ..base.errors import MissingExtra
 from .compiled.casts import convert
+from .kinds import is_plain
 from .numpy import np, silent
+from .parallel import BLOCK, LARGE, in_steps
 
 SHORT = "eE"  # the characters of their array types
 
@@ -32,19 +34,50 @@ def bfloat16_type() -> Any:
 def widened(value: Any) -> Any:
     """Return a short array in float32; anything else as it is."""
     short = isinstance(value, (np.ndarray, np.generic)) and value.dtype.char in SHORT
-    if not short:
-        return value
-    found = convert(value, np.dtype(np.float32))
-    return value.astype(np.float32) if found is None else found
+    return converted(value, np.dtype(np.float32)) if short else value
 
 
 def rounded(value: Any, dtype: Any) -> Any:
     """Return a float32 array in a short type; anything else as it is."""
     single = isinstance(value, (np.ndarray, np.generic)) and value.dtype == np.float32
-    if not single:
-        return value
-    found = convert(value, dtype)
-    return silent().run(value.astype, dtype) if found is None else found
+    return converted(value, dtype) if single else value
+
+
+MANY = 1 << 12  # elements from which a few steps on all of them are faster than NumPy, which goes one by one
+
+
+def converted(a: Any, dtype: Any) -> Any:
+    """Return `a.astype(dtype)`, silently; between float16 and float32 faster than NumPy, which takes long over it."""
+    kinds = a.dtype.char + dtype.char
+    if kinds in ("ef", "fe", "Ef", "fE") and (found := convert(a, dtype)) is not None:
+        return found
+    if kinds not in ("ef", "fe") or a.size < MANY or not is_plain(a):
+        return silent().run(a.astype, dtype)
+    if a.size < LARGE:
+        return _half_to_single(a) if kinds == "ef" else silent().run(a.astype, dtype)
+    out = np.empty(a.shape, dtype)
+    source, target = np.ascontiguousarray(a).reshape(-1), out.reshape(-1)
+
+    def work(part: slice) -> None:
+        target[part] = _half_to_single(source[part]) if kinds == "ef" else source[part]
+
+    in_steps(a.size, BLOCK, work)
+    return out
+
+
+_REST = np.array(0x8FFFE000, np.uint32).view(np.int32)[()]  # the sign, and the bits of a half where float32 has them
+
+
+def _half_to_single(a: Any) -> Any:
+    """The bits are the same, but for an exponent that counts from elsewhere."""
+    bits = a.view(np.int16).astype(np.int32)
+    bits <<= 13
+    bits &= _REST
+    found = bits.view(np.float32)
+    found *= np.float32(2.0**112)
+    if not -65536 < found.min() <= found.max() < 65536:  # inf and nan have the largest exponent in either type
+        bits[np.abs(found) >= 65536] |= 0x7F800000
+    return found
 
 
 def in_single(forward: Any, dtype: Any) -> Callable[..., Any]:

@@ -24,6 +24,15 @@ def scipy(module: str, wanted_by: str) -> Any:
 
 
 @cache
+def scipy_fft() -> Any:
+    """Return `scipy.fft`, or None."""
+    try:
+        return import_module("scipy.fft")
+    except ImportError:
+        return None
+
+
+@cache
 def _find(name: str) -> Any:
     """SciPy's function where it is installed, else the standard library's, element by element."""
     try:

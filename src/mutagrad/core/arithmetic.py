@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import groupby
+from math import prod
 from operator import itemgetter
 from sys import getrefcount
 from typing import Any
 
 from ..arrays import kinds, np, parallel
+from ..arrays.copies import copy_in_order
 from ..arrays.kinds import IN_USE, is_plain, levels_of
 from ..base.counters import counters
 from ..base.errors import BadArgument, ShapeError
@@ -22,7 +24,7 @@ from .op import RAW, RECORDED
 from .ownership import SOLE, SOLE_STORAGE
 from .saved import source_of, with_history
 from .storage import Storage, TensorBase, memory_of
-from .window import As, Shape, Whole, Window, broadcast_axes, index_of
+from .window import As, Shape, Whole, Window, broadcast_axes, index_of, memory_order
 
 SMALL = 1024  # elements up to which a sum is simply made anew
 TINY = 64  # elements up to which many adjoints are added in one go
@@ -75,14 +77,32 @@ class Arithmetic:
         counters.allocated += buffer.nbytes
         return buffer
 
+    def whole_from(self, whole: Whole, window: Any, g: Any) -> Any:
+        """Return a fresh buffer out of the adjoint of a window that is all of it in another order; None if it is not.
+
+        It is read in the order of the buffer: zeros, and adding to them, would be three passes more.
+        """
+        if (window.__class__ is int or window[3] is not None or g.size < SMALL or g.dtype != whole[1]
+                or g.__class__ is not np.ndarray or g.shape != window[1] or not is_plain(g)):
+            return None
+        order = memory_order(window, g.itemsize)
+        if order is None or prod(whole[0]) != g.size:
+            return None
+        counters.allocated += g.nbytes
+        counters.touched += g.nbytes
+        found: Any = copy_in_order(g.transpose(order))
+        return found if found.shape == whole[0] else found.reshape(whole[0])
+
     def own(self, holder: list[Adjoint], dtype: Any) -> Any:
         """Return the one adjoint in `holder` as a contiguous buffer that nobody else sees; copied only if need be."""
-        g = holder.pop()
+        g: Any = holder.pop()
         dtype = dtype or g.dtype
         if (getrefcount(g) <= SOLE and g.__class__ is np.ndarray and g.base is None and g.dtype == dtype
                 and g.flags.c_contiguous):
             return g
         counters.allocated += g.nbytes
+        if g.dtype == dtype and g.__class__ is np.ndarray:
+            return copy_in_order(g)
         return np.array(g.real if g.dtype.kind == "c" and dtype.kind != "c" else g, dtype, order="C")
 
     def view(self, buffer: Any, window: Any) -> Any:
@@ -105,7 +125,7 @@ class Arithmetic:
         view, index = self.view(buffer, window), window[3]
         if index.__class__ is As:
             index = index.index
-        g = view.copy() if index is None else view[index]
+        g = copy_in_order(view) if index is None else view[index]
         if clear:
             view[... if index is None else index] = 0
         counters.touched += g.nbytes
@@ -202,6 +222,9 @@ class RecordedArithmetic(Arithmetic):
 
     def zeros(self, whole: Whole, like: Adjoint | None = None) -> Any:
         return make(kinds.zeros(*whole, None if like is None else like._array))
+
+    def whole_from(self, whole: Whole, window: Any, g: Adjoint) -> Any:
+        return None
 
     def own(self, holder: list[Adjoint], dtype: Any) -> Any:
         g = holder.pop()

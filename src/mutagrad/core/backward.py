@@ -19,7 +19,7 @@ from .factory import detached, make, window_or_none
 from .fast_sweep import FastSweep
 from .graph import UNKNOWN_SHAPE, Adjoint, Freed, Hooks, Leaf, Node, Writer, positions, positions_in
 from .indexing import put
-from .nans import nan_found
+from .nans import has_nan, nan_found
 from .op import RECORDED
 from .saved import SEEN_THROUGH
 from .storage import Storage, TensorBase, before_write, check_inside, histories, memory_of, same_group
@@ -60,7 +60,7 @@ def _seed(tensor: Any, gradient: TensorBase | None, create_graph: bool) -> Tenso
     if IN_USE and device_of(gradient._array) is not device_of(array):
         raise BadValue("backward: Expected all tensors to be on the same device, but the tensor is on "
                        f"{tensor.device} and its gradient on {gradient.device}", fix="gradient.to(y.device)")
-    if anywhere(np.isnan(gradient._array)):
+    if has_nan(gradient._array):
         nan_found("the gradient to start from has nan in it", None)
     return gradient if gradient._array.dtype == array.dtype else make(silently(gradient._array.astype, array.dtype))
 

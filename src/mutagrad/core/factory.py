@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..arrays import np
+from ..arrays.copies import copy_in_order
 from ..arrays.kinds import of_kind, window
 from ..base.errors import GradientError, may_need_much
 from ..base.modes import OTHER_KIND, mode
@@ -42,7 +43,7 @@ def results_are(tensor_class: type[TensorBase]) -> None:
 
 @may_need_much
 def in_order(array: Array) -> Array:
-    return np.ascontiguousarray(array)  # type: ignore[no-any-return]
+    return copy_in_order(array)
 
 
 def make(array: Array) -> Any:

@@ -14,6 +14,7 @@ from ..arrays import np
 from ..arrays.kinds import IN_USE, add_at, device_of, is_plain, pick, share_memory, take_rows, unknown
 from ..arrays.numpy import silent
 from ..arrays.parallel import LARGE
+from ..arrays.slices import in_slices
 from ..base.errors import BadArgument, BadValue, DTypeError, OutOfMemory, ShapeError
 from ..base.modes import NOT_RECORDING, OTHER_KIND, mode
 from ..base.operands import Array
@@ -42,13 +43,24 @@ def read(x: TensorBase, index: Index) -> Any:
     """Return a copy of the elements that `index` picks."""
     array = x._array
     try:
-        result = make(take_rows(array, index[0]) if len(index) == 1 and array.size >= LARGE else pick(array, index))
+        result = make(_picked(array, index) if array.size >= LARGE else pick(array, index))
     except MemoryError as error:
         raise OutOfMemory.found_by("index", error) from None
     node = x._storage.writer
     if mode.grad and node is not None:
         result._storage.writer = new_node(_read, (node,), (window_of(x, index),))
     return result
+
+
+def _picked(array: Array, index: Index) -> Any:
+    """The same of a large array: along one dimension NumPy is several times as fast by `take`."""
+    dim, *others = (d for d, part in enumerate(index) if isinstance(part, ndarray))
+    places: Any = index[dim]
+    if len(index) == 1:
+        return take_rows(array, places)
+    if others or not is_plain(array, places) or places.dtype.kind not in "iu":
+        return pick(array, index)
+    return in_slices(lambda part: np.take(part, places, dim), array, (dim,)) if dim else np.take(array, places, 0)
 
 
 def getitem(x: TensorBase, key: Any) -> Any:

@@ -9,10 +9,12 @@ import warnings
 from typing import Any
 
 from ..arrays import np
-from ..arrays.kinds import anywhere
+from ..arrays.kinds import anywhere, is_plain
 from ..arrays.numpy import silently
+from ..arrays.parallel import VERY_LARGE, in_spans
 from ..base.errors import BadSeed
 from ..base.modes import mode
+from ..base.operands import Array
 from ..base.provenance import describe, here, line_number
 from .graph import Leaf, Node, Writer
 
@@ -42,6 +44,15 @@ def nan_found(what: str, writer: Writer | None) -> None:
         raise error
     _warned.add(line)
     warnings.warn_explicit(str(error), NanWarning, *line)
+
+
+def has_nan(array: Array) -> bool:
+    """Return whether there is a nan among floats; of many, by their sum of squares, which only a nan makes nan."""
+    if array.size < VERY_LARGE or array.dtype.char not in "fd" or not is_plain(array) or not array.flags.c_contiguous:
+        return anywhere(np.isnan(array))
+    vector = array.reshape(-1)
+    sums = in_spans(array.size, lambda part: np.dot(vector[part], vector[part]))
+    return any(total != total for total in sums)
 
 
 def origin(writer: Writer | None) -> str:

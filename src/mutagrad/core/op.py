@@ -111,9 +111,14 @@ def variant(op: Op, dtype: Any) -> Op:
 ABOUT_TYPES = {"cast_float", "nextafter", "to_device"}  # operations that depend on the very type they are given
 
 
+# What NumPy converts float16 for, element by element; the result is the same.
+ONE_BY_ONE = {np.add, np.subtract, np.multiply, np.true_divide, np.maximum, np.minimum}
+
+
 def forward_for(op: Op, dtype: Any) -> Any:
     """Return the forward for arrays of this type: what is not NumPy's own computes short floats in float32."""
-    in_float32 = dtype.char in SHORT and not op.into and op.name not in ABOUT_TYPES
+    in_float32 = (dtype.char in SHORT and op.name not in ABOUT_TYPES
+                  and (not op.into or dtype.char == "e" and op.forward in ONE_BY_ONE))
     return in_single(op.forward, dtype) if in_float32 else op.forward
 
 

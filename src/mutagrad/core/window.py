@@ -62,6 +62,14 @@ def covers(window: Window, whole: Whole) -> bool:
     return index is None and prod(shape) == prod(whole[0]) and is_dense(shape, strides, whole[1].itemsize)
 
 
+def memory_order(window: Any, itemsize: int) -> list[int] | None:
+    """Return the dimensions of a window from the outermost in memory on, if so it is dense; else None."""
+    _, shape, strides, _ = window
+    order = sorted(range(len(shape)), key=lambda d: -strides[d])
+    dense = is_dense(tuple(shape[d] for d in order), tuple(strides[d] for d in order), itemsize)
+    return order if dense else None
+
+
 def index_of(window: Window | None) -> Any:
     """The index in a window: a tuple of arrays and full slices, or None."""
     index = window[3] if window.__class__ is tuple else None  # type: ignore[index]

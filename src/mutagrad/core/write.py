@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..arrays import np, parallel as large
+from ..arrays.kinds import is_plain
 from ..arrays.numpy import silent
 from ..base.errors import BadArgument, DTypeError, MutagradError, OutOfMemory, ShapeError, WriteError
 from ..base.modes import OTHER_KIND, mode
@@ -273,7 +274,7 @@ def into(op: Op, target: Any, arguments: tuple[Any, ...], settings: tuple[Any, .
     array = target._array
     _check_shape(op, arrays, array.shape)
     try:
-        direct = op.into and all(a.dtype is array.dtype for a in arrays)
+        direct = all(a.dtype is array.dtype for a in arrays) and (op.into or _in_spans(op, arrays, array))
         if not direct:
             result = silent().run(forward_for(op, arrays[-1].dtype), *arrays, *settings)
             check_cast(op.name, result.dtype, array.dtype)
@@ -287,13 +288,22 @@ def into(op: Op, target: Any, arguments: tuple[Any, ...], settings: tuple[Any, .
             else:
                 silent().run(array.__setitem__, ..., result)
         elif (array.size < large.LARGE
-                or not silent().run(large.apply, op.forward, arrays, (), array)):  # type: ignore[arg-type]
+                or not silent().run(large.apply, forward_for(op, array.dtype), arrays, settings, array)):
             silent().run(op.forward, *arrays, out=array)  # type: ignore[arg-type]
         return end_write(target, node)
     except TypeError as error:
         raise dtype_error(op, arrays, error) from None
     except MemoryError as error:
         raise error if isinstance(error, MutagradError) else OutOfMemory.found_by(op.name, error) from None
+
+
+def _in_spans(op: Op, arrays: Sequence[Array], target: Array) -> bool:
+    """Whether what is not NumPy's own function is computed into a large target span by span, with no whole temporary.
+
+    Of floats alone, for which an operation that has a derivative never raises: the write has begun by then.
+    """
+    return (target.size >= large.LARGE and bool(op.rules) and target.dtype.char in "fd" and is_plain(target, *arrays)
+            and target.flags.c_contiguous and all(large.flat(a, target.shape) is not None for a in arrays))
 
 
 def make_room(out: Any, shape: Shape) -> None:

@@ -408,6 +408,17 @@ def scaled(drawn: Array, scale: Any, start: Any, dtype: Any) -> Any:
     return (drawn * scale + start).astype(dtype)
 
 
+@silenced
+def _counted(count: int, wide: Any, step: Any, start: Any, dtype: Any) -> Any:
+    """0, 1, 2 and so on, times `step` and from `start` on."""
+    found = np.arange(count, dtype=wide)
+    if step != 1:
+        found *= step
+    if start != 0:
+        found += start
+    return found.astype(dtype, copy=False)
+
+
 def arange(start: Value | None = None, end: Value | None = None, step: Value = 1, *, dtype: ElementType | None = None,
            device: Device | str | None = None, requires_grad: bool = False, **settings: Any) -> Any:
     """Return numbers from start (0 if left out) up to, not including, end."""
@@ -424,8 +435,7 @@ def arange(start: Value | None = None, end: Value | None = None, step: Value = 1
     if to.category < FLOAT:
         first, by = int(first), int(by)
     wide = np.float64 if to.category >= FLOAT else np.int64
-    array = allocate(lambda shape, kind: scaled(np.arange(*shape, dtype=wide), by, first, kind), (count,), to,
-                     "arange")
+    array = allocate(lambda shape, kind: _counted(*shape, wide, by, first, kind), (count,), to, "arange")
     return in_order(array, requires_grad, device, "arange", **settings)
 
 

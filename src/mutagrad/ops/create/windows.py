@@ -60,7 +60,8 @@ def _cosines(M: int, coefficients: Iterable[float], sym: bool) -> Any:
     if M == 1:
         return np.ones(1)
     t = 2 * pi / _steps(M, sym) * np.arange(M)
-    return sum((-1) ** i * a * np.cos(i * t) for i, a in enumerate(map(number, coefficients)))
+    first, *others = map(number, coefficients)
+    return sum(((-1) ** i * a * np.cos(i * t) for i, a in enumerate(others, 1)), np.full(M, float(first)))
 
 
 def _triangle(M: int, sym: bool) -> Any:

@@ -59,8 +59,20 @@ def _right(xp: Any, g: Any, x: Any, shape: tuple[int, ...]) -> Any:
 _matmul = np.matmul
 
 
+def _integer_product(a: Array, b: Array) -> Any:
+    """`a @ b` of integers by BLAS, in double, where no sum can be too large for that; NumPy goes one by one."""
+    if min(a.size, b.size) < 256 or min(a.ndim, b.ndim) < 2 or not is_plain(a, b):
+        return np.matmul(a, b)
+    sizes = [max(-int(v.min()), int(v.max())) for v in (a, b)]
+    if sizes[0] * sizes[1] * a.shape[-1] >= 2**53:
+        return np.matmul(a, b)
+    return np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64).astype(a.dtype, copy=False)
+
+
 def product(a: Array, b: Array) -> Any:
     """Return `a @ b`."""
+    if a.dtype.kind in "iu" and a.dtype is b.dtype:
+        return _integer_product(a, b)
     if a.shape[-1] < _LONG or a.ndim != 2 or b.ndim != 2 or 1 in (len(a), b.shape[1]) or a.size * b.shape[1] > _SMALL:
         return _matmul(a, b)
     return _long_product(a, b)

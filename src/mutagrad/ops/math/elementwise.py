@@ -9,21 +9,23 @@ from collections.abc import Callable
 from math import log as _ln, pi
 from typing import Any
 
-from ...arrays import np
-from ...arrays.bfloat16 import SHORT
-from ...arrays.compiled.casts import convert
+from ...arrays import np, quotients
+from ...arrays.bfloat16 import converted
 from ...arrays.kinds import anywhere, is_plain, perhaps
-from ...arrays.numpy import choose, silent
+from ...arrays.numpy import choose
+from ...arrays.parallel import LARGE
 from ...arrays.scipy import erf as _erf
 from ...base.errors import BadArgument, BadValue, DivisionByZero, DTypeError, bad_choice, may_need_much
+from ...base.modes import mode
 from ...base.operands import Array
 from ...core.codegen import elementwise, in_place, primitive
 from ...core.dtypes import BOOL, FLOAT
 from ...core.factory import make
 from ...core.number import PLAIN, number
-from ...core.op import RAW, RECORDED, same, zero
+from ...core.op import RAW, RECORDED, Op, same, zero
 from ...core.promote import as_operand, operand_dtype
 from ...core.storage import TensorBase as Tensor
+from ...core.write import into
 
 Value = Tensor | complex  # int and float pass for complex where types are checked
 
@@ -35,9 +37,7 @@ _cast = primitive("cast_float", lambda a, to, source: cast_array(a, to), setting
 
 def cast_array(a: Array, to: Any) -> Any:
     """A copy of another element type; what is out of its range becomes inf or wraps, silently, as in PyTorch."""
-    if (a.dtype.char in SHORT or to.char in SHORT) and (found := convert(a, to)) is not None:
-        return found
-    return silent().run((a.real if a.dtype.kind == "c" and to.kind not in "cb" else a).astype, to)
+    return converted(a.real if a.dtype.kind == "c" and to.kind not in "cb" else a, to)
 
 
 @may_need_much
@@ -89,6 +89,14 @@ def _power(a: Array, b: Array) -> Any:
     return np.power(a, b)
 
 
+def _logaddexp(a: Array, b: Array) -> Any:
+    """As NumPy's, which goes one by one; the difference of two that are infinite alike is 0."""
+    if a.dtype.kind != "f":
+        return np.logaddexp(a, b)
+    larger = np.maximum(a, b)
+    return larger + np.log1p(np.exp(choose(a == b, a.dtype.type(0), np.minimum(a, b) - larger)))
+
+
 def _third_power(a: Array) -> Array:
     found = a * a
     found *= a
@@ -122,10 +130,10 @@ pow_values = elementwise(
     y=lambda xp, g, x, y, out: _power_of_base(xp, g, out, x, (x == 0) & xp.not_negative(y)))
 # Of a complex number, its real part.
 RAW.not_negative, RECORDED.not_negative = lambda a: a.real >= 0, lambda x: make(x._array.real >= 0)
-remainder = elementwise("remainder", _divisible("remainder", np.remainder),
+remainder = elementwise("remainder", _divisible("remainder", quotients.remainder),
                         x=same, y=lambda xp, g, x, y: -g * xp.floor_divide(x, y))
-fmod = elementwise("fmod", _divisible("fmod", np.fmod), x=same, y=lambda xp, g, x, y: -g * xp.trunc(x / y))
-floor_divide = elementwise("floor_divide", _divisible("floor_divide", np.floor_divide), x=zero, y=zero)
+fmod = elementwise("fmod", _divisible("fmod", quotients.fmod), x=same, y=lambda xp, g, x, y: -g * xp.trunc(x / y))
+floor_divide = elementwise("floor_divide", _divisible("floor_divide", quotients.floor_divide), x=zero, y=zero)
 trunc_divide = elementwise("trunc_divide", _divisible("trunc_divide", lambda a, b: _trunc_quotient(a, b)),
                            x=zero, y=zero)
 neg = elementwise("neg", np.negative, x=lambda g: -g)
@@ -150,7 +158,9 @@ def _sign(a: Array) -> Any:
     """As NumPy's, but 0 for nan, and booleans are their own sign."""
     if a.dtype.kind == "b":
         return a.copy()
-    return np.sign(a) if a.dtype.kind != "f" else np.where(np.isnan(a), a.dtype.type(0), np.sign(a))
+    if a.dtype.kind != "f":
+        return np.sign(a)
+    return ((a > 0).astype(np.int8) - (a < 0).astype(np.int8)).astype(a.dtype)
 
 
 RAW.is_complex, RECORDED.is_complex = lambda a: a.dtype.kind == "c", lambda x: x._array.dtype.kind == "c"
@@ -178,7 +188,7 @@ log = elementwise("log", np.log, promotes="float", x=lambda g, x: g / x)
 log2 = elementwise("log2", np.log2, promotes="float", x=lambda g, x: g / (x * _ln(2)))
 log10 = elementwise("log10", np.log10, promotes="float", x=lambda g, x: g / (x * _ln(10)))
 log1p = elementwise("log1p", np.log1p, promotes="float", x=lambda g, x: g / (x + 1))
-logaddexp = elementwise("logaddexp", np.logaddexp, promotes="float",
+logaddexp = elementwise("logaddexp", lambda a, b: _logaddexp(a, b), promotes="float",
                         x=lambda xp, g, x, y: g / (1 + xp.exp(y - x)), y=lambda xp, g, x, y: g / (1 + xp.exp(x - y)))
 hypot = elementwise("hypot", np.hypot, promotes="float",
                     x=lambda g, x, out: g * (x / out), y=lambda g, y, out: g * (y / out))
@@ -200,8 +210,8 @@ tanh = elementwise("tanh", np.tanh, promotes="float", x=lambda g, out: g * (1 - 
 asinh = elementwise("asinh", np.arcsinh, promotes="float", x=lambda xp, g, x: g * xp.rsqrt(x * x + 1))
 acosh = elementwise("acosh", np.arccosh, promotes="float", x=lambda xp, g, x: g * xp.rsqrt(x - 1) * xp.rsqrt(x + 1))
 atanh = elementwise("atanh", np.arctanh, promotes="float", x=lambda g, x: g / (1 - x * x))
-deg2rad = elementwise("deg2rad", np.deg2rad, promotes="float", x=lambda g: g * (pi / 180))
-rad2deg = elementwise("rad2deg", np.rad2deg, promotes="float", x=lambda g: g * (180 / pi))
+deg2rad = elementwise("deg2rad", lambda a: a * (pi / 180), promotes="float", x=lambda g: g * (pi / 180))
+rad2deg = elementwise("rad2deg", lambda a: a * (180 / pi), promotes="float", x=lambda g: g * (180 / pi))
 
 
 def _over_square(xp: Any, part: Any, x: Any, y: Any) -> Any:
@@ -497,15 +507,31 @@ add_values_, sub_values_, mul_ = map(in_place, (add_values, sub_values, mul))
 div_values_, pow_values_ = map(in_place, (div_values, pow_values))
 
 
+# `x += alpha * y` in one step, for what is recorded nowhere: in a history it is two.
+_UPDATE = Op("add", lambda a, b, alpha: a + b * alpha, ("x", "y"), ("alpha",),
+             {"x": same, "y": lambda g, alpha: g * alpha}, "any")
+
+
+def _is_large_update(x: Any, y: Any, alpha: Any) -> bool:
+    """Whether `x += alpha * y` is like a step of an optimizer: large, and in nobody's history."""
+    return (alpha.__class__ in (float, int) and alpha != 1 and isinstance(x, Tensor) and isinstance(y, Tensor)
+            and x._array.size >= LARGE and x._array.dtype is y._array.dtype and x._array.dtype.char in "fd"
+            and not (mode.grad and (x._storage.writer is not None or y._storage.writer is not None)))
+
+
 def add_(x: Tensor, other: Value, tensor: Tensor | None = None, *, alpha: float = 1) -> Any:
     if tensor is not None:
         other, alpha = tensor, _old_order("add_", "alpha", other)
+    if _is_large_update(x, other, alpha):
+        return into(_UPDATE, x, (x, other), (alpha,))
     return add_values_(x, _scaled(x, other, alpha))
 
 
 def sub_(x: Tensor, other: Value, tensor: Tensor | None = None, *, alpha: float = 1) -> Any:
     if tensor is not None:
         other, alpha = tensor, _old_order("sub_", "alpha", other)
+    if _is_large_update(x, other, alpha):
+        return into(_UPDATE, x, (x, other), (-alpha,))
     return sub_values_(x, _scaled(x, other, alpha))
 
 

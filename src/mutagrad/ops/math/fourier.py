@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import anywhere
+from ...arrays.kinds import anywhere, is_plain
+from ...arrays.scipy import scipy_fft
+from ...arrays.slices import MANY, in_slices
 from ...base.device import device as Device
 from ...base.errors import BadIndex, BadValue, DTypeError, NotSupported, ShapeError, bad_choice
 from ...base.operands import Array
@@ -86,20 +88,29 @@ RAW.frames, RECORDED.frames = _frames, lambda x, size, step: clone(unfold(x, -1,
 
 fft_resize = primitive("fft_resize", _resized, settings=("shape",), x=lambda xp, g, x_shape: xp.fft_resize(g, x_shape))
 
+
+def _transform(name: str, a: Array, points: list[int] | None, dims: tuple[int, ...], norm: str) -> Any:
+    """One of np.fft's; by SciPy, which transforms several rows at once, where there is enough to do."""
+    if a.size < MANY or not is_plain(a) or a.dtype.char not in "fdFD":
+        return getattr(np.fft, name)(a, points, dims, norm)
+    library = scipy_fft() or np.fft
+    return in_slices(lambda part: getattr(library, name)(part, points, dims, norm), a, dims)
+
+
 fft_complex = primitive(
     "fft_complex",
-    lambda a, dims, norm, inverse, real: (np.fft.ifftn if inverse else np.fft.fftn)(a, axes=dims, norm=norm),
+    lambda a, dims, norm, inverse, real: _transform("ifftn" if inverse else "fftn", a, None, dims, norm),
     settings=("dims", "norm", "inverse", "real"),  # `real`: whether the input is
     x=lambda xp, g, dims, norm, inverse, real: _of_input(xp, xp.fft_complex(g, dims, norm, inverse, False), real))
 
 fft_half = primitive(
-    "fft_half", lambda a, dims, norm: np.fft.rfftn(a, axes=dims, norm=norm), settings=("dims", "norm"),
+    "fft_half", lambda a, dims, norm: _transform("rfftn", a, None, dims, norm), settings=("dims", "norm"),
     x=lambda xp, g, x_shape, dims, norm:
         xp.real_part(xp.fft_complex(xp.fft_resize(g, x_shape), dims, norm, False, False)))
 
 fft_real = primitive(
     "fft_real",
-    lambda a, points, dims, norm: np.fft.irfftn(a, [*(a.shape[d] for d in dims[:-1]), points], dims, norm),
+    lambda a, points, dims, norm: _transform("irfftn", a, [*(a.shape[d] for d in dims[:-1]), points], dims, norm),
     settings=("points", "dims", "norm"),
     x=lambda xp, g, points, dims, norm: xp.doubled(xp.fft_half(g, dims, _OPPOSITE[norm]), dims[-1], points))
 

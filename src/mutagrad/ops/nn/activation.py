@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...arrays import np
-from ...arrays.numpy import silently
+from ...arrays.numpy import choose, silently
 from ...arrays.scipy import erf as _erf
 from ...base.errors import BadValue, DTypeError, ShapeError, bad_choice
 from ...base.operands import Array
@@ -45,7 +45,7 @@ def floating(value: Any, name: str, kinds: str = "f") -> Any:
 
 
 def _leaky_relu(a: Array, slope: float) -> Any:
-    return np.maximum(a, a * slope) if 0 <= slope <= 1 else np.where(a > 0, a, a * slope)
+    return np.maximum(a, a * slope) if 0 <= slope <= 1 else choose(a > 0, a, a * slope)
 
 
 # Products with a mask take a fraction of the time of `where`, which has to guess for each element.
@@ -58,16 +58,16 @@ hardsigmoid_values = elementwise("hardsigmoid", lambda a: np.clip(a + 3, 0, 6) /
 hardswish_values = elementwise("hardswish", lambda a: a * np.clip(a + 3, 0, 6) / 6,
                                x=lambda xp, g, x: xp.where(x <= -3, 0.0, xp.where(x < 3, g * (x / 3 + 0.5), g)))
 hardshrink_values = elementwise("hardshrink",
-                                lambda a, lambd: np.where((a >= -lambd) & (a <= lambd), a.dtype.type(0), a),
+                                lambda a, lambd: choose((a >= -lambd) & (a <= lambd), a.dtype.type(0), a),
                                 settings=("lambd",),
                                 x=lambda xp, g, x, lambd: xp.where((x >= -lambd) & (x <= lambd), 0.0, g))
-softshrink_values = elementwise("softshrink", lambda a, lambd: np.where(np.isnan(a), a, a - np.clip(a, -lambd, lambd)),
+softshrink_values = elementwise("softshrink", lambda a, lambd: a - np.clip(a, -lambd, lambd),
                                 settings=("lambd",),
                                 x=lambda xp, g, x, lambd: xp.where((x >= -lambd) & (x <= lambd), 0.0, g))
 threshold_values = elementwise("threshold",
-                               lambda a, bound, value: np.where(a <= bound, np.array(value).astype(a.dtype), a),
+                               lambda a, bound, value: choose(a <= bound, np.array(value).astype(a.dtype), a),
                                settings=("bound", "value"), x=lambda xp, g, x, bound: xp.where(x <= bound, 0.0, g))
-prelu_values = elementwise("prelu", lambda a, w: np.where(a > 0, a, a * w), inputs=("x", "weight"),
+prelu_values = elementwise("prelu", lambda a, w: choose(a > 0, a, a * w), inputs=("x", "weight"),
                            x=lambda xp, g, x, weight: xp.where(x > 0, g, g * weight),
                            weight=lambda xp, g, x: xp.where(x > 0, 0.0, g * x))
 
@@ -266,7 +266,7 @@ def _mish_rule(xp: Any, g: Any, x: Any) -> Any:
 
 def _softplus(a: Array, beta: float, bound: float) -> Any:
     scaled = a * beta
-    return np.where(scaled > bound, a, np.log1p(np.exp(np.minimum(scaled, bound))) / beta)
+    return choose(scaled > bound, a, np.log1p(np.exp(np.minimum(scaled, bound))) / beta)
 
 
 silu_values = elementwise("silu", lambda a: a / (1 + np.exp(-a)), x=_sigmoid_rule)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import anywhere, extremes
+from ...arrays.kinds import anywhere, extremes, is_plain
 from ...base import return_types
 from ...base.errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError, bad_choice, may_need_much
 from ...base.operands import Array
@@ -20,7 +20,7 @@ from ...core.storage import TensorBase
 from ..linalg.products import matmul
 from ..math.elementwise import cast, lerp, where
 from ..select.selecting import gather
-from ..select.sorting import order, sort
+from ..select.sorting import order, place_in_order, sort
 from ..shape.shape import (
     Dims,
     expand,
@@ -110,8 +110,14 @@ def _median_place(rows: Array, ignore_nan: bool) -> Any:
     middle = np.full((*rows.shape[:-1], 1), (n - 1) // 2)
     if rows.dtype.kind in "fV":
         missing = np.isnan(rows).sum(-1, keepdims=True)
+        if is_plain(rows) and not missing.any():
+            return _places_in_rows(rows, (n - 1) // 2)
         middle = np.maximum(n - missing - 1, 0) // 2 if ignore_nan else np.where(missing > 0, n - missing, middle)
     return np.take_along_axis(order(rows, -1), middle, -1)
+
+
+def _places_in_rows(rows: Array, k: int) -> Any:
+    return place_in_order(rows.reshape(-1, rows.shape[-1]), k).reshape((*rows.shape[:-1], 1))
 
 
 def _median(name: str, whole: Callable[..., TensorBase], ignore_nan: bool, x: TensorBase, dim: int | None,
@@ -188,7 +194,7 @@ def kthvalue(input: TensorBase, k: int, dim: int = -1, keepdim: bool = False, *,
     n = shape[whole_dim(dim if axis is None else axis, len(shape), "kthvalue")] if shape else 1
     if not 1 <= k <= n:
         raise BadIndex(f"kthvalue: k={k} is out of range for a dimension of size {n}", fix=f"k from 1 to {n}")
-    found = _row_places("kthvalue", input, dim, keepdim, axis, keepdims, lambda rows: order(rows, -1)[:, k - 1])
+    found = _row_places("kthvalue", input, dim, keepdim, axis, keepdims, lambda rows: place_in_order(rows, k - 1))
     return write_out("kthvalue", found, out)
 
 

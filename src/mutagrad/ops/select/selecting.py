@@ -262,7 +262,10 @@ def _scatter_reduce_forward(a: Array, b: Array, index: tuple[Array, ...], kind: 
     out = a.copy()
     if not include_self:
         out[index] = _start(kind, a.dtype)
-    _REDUCE[kind].at(out, index, b)
+    if kind in ("sum", "mean"):
+        add_at(out, index, b)
+    else:
+        _REDUCE[kind].at(out, index, b)
     if kind == "mean":
         count = _counts(a, index, include_self)
         out = (out / count if a.dtype.kind == "f" else out // count).astype(a.dtype)
@@ -271,7 +274,7 @@ def _scatter_reduce_forward(a: Array, b: Array, index: tuple[Array, ...], kind: 
 
 def _counts(a: Array, index: tuple[Array, ...], include_self: bool) -> Any:
     count = np.full(a.shape, 1 if include_self else 0, a.dtype)
-    np.add.at(count, index, 1)
+    add_at(count, index, np.ones(np.broadcast_shapes(*(part.shape for part in index)), a.dtype))
     return np.maximum(count, 1)
 
 
@@ -448,12 +451,14 @@ def _flat_index(x: TensorBase, index: TensorBase, name: str) -> tuple[Array, ...
     if not isinstance(index, TensorBase) or index._array.dtype.kind not in "iu":
         raise BadIndexType(f"{name}: the index must be a tensor of integers", fix="index.long()")
     places = positions(index._array, x._array.size, 0)
-    return tuple(np.asarray(i) for i in np.unravel_index(places, x._array.shape))
+    return (places,) if x._array.ndim == 1 else tuple(np.asarray(i) for i in np.unravel_index(places, x._array.shape))
 
 
 def take(input: TensorBase, index: TensorBase, *, out: TensorBase | None = None) -> Any:
     """Return elements by their number, as if the tensor were a vector."""
     lifted = _lifted(tensor_argument(input, "take"))
+    if lifted._array.flags.c_contiguous:
+        lifted = vector_of(lifted)
     return write_out("take", read(lifted, _flat_index(lifted, index, "take")), out)
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from ...arrays import np
 from ...arrays.bfloat16 import widened
+from ...arrays.kinds import is_plain
+from ...arrays.slices import in_slices
 from ...base import return_types
 from ...base.errors import BadArgument, BadValue, DTypeError, OutOfMemory, may_need_much
 from ...base.operands import Array
@@ -22,10 +24,32 @@ def order(array: Array, dim: int, descending: bool = False) -> Any:
     array = widened(array)  # NumPy does not know which bfloat16 is nan
     try:
         if not descending:
-            return np.argsort(array, dim, kind="stable")
-        return array.shape[dim] - 1 - np.flip(np.argsort(np.flip(array, dim), dim, kind="stable"), dim)
+            return in_slices(lambda part: np.argsort(part, dim, kind="stable"), array, (dim,))
+        return array.shape[dim] - 1 - np.flip(order(np.flip(array, dim), dim), dim)
     except MemoryError as error:
         raise OutOfMemory.found_by("sort", error) from None
+
+
+def place_in_order(rows: Array, k: int) -> Any:
+    """Return `order(rows, -1)[:, k:k + 1]` for a matrix, by setting the k smallest of each row apart."""
+    rows = widened(rows)
+    if not is_plain(rows) or rows.shape[1] < 64:
+        return order(rows, -1)[:, k:k + 1]
+    try:
+        return in_slices(lambda part: _place_apart(part, k), rows, (1,))
+    except MemoryError as error:
+        raise OutOfMemory.found_by("sort", error) from None
+
+
+def _place_apart(rows: Array, k: int) -> Any:
+    value = np.partition(rows, k, -1)[:, k:k + 1]
+    if (value != value).any():  # it is no more than itself, nor equal to it
+        return np.argsort(rows, -1, kind="stable")[:, k:k + 1]
+    equal = rows == value
+    earlier = k - np.count_nonzero(rows < value, -1, keepdims=True)  # equal ones that come before, in a stable order
+    if earlier.any():
+        equal &= np.cumsum(equal, -1) == earlier + 1
+    return np.argmax(equal, -1, keepdims=True)
 
 
 def _direction(name: str, **settings: Any) -> bool:

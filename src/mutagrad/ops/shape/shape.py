@@ -6,7 +6,8 @@ from itertools import accumulate
 from math import prod
 from typing import Any, TypeVar
 
-from ...arrays import np, parallel as large
+from ...arrays import np
+from ...arrays.copies import copy_in_order
 from ...arrays.kinds import window
 from ...base.errors import BadArgument, BadIndex, BadValue, OutOfMemory, ShapeError
 from ...base.layout import channels_last, channels_last_3d, check_format, memory_format
@@ -24,7 +25,7 @@ from ...core.write import linked, memory_around, new_node
 Dims = int | Sequence[int] | None  # one dimension, several, or None for all
 Value = TypeVar("Value")
 
-clone = primitive("clone", lambda a: a.copy() if a.size < large.LARGE else large.copy(a), warns=False, x=same)
+clone = primitive("clone", copy_in_order, warns=False, x=same)
 
 
 def tensor_argument(value: Value | None, name: str) -> Value:

@@ -1,0 +1,30 @@
+"""C-contiguous copies of arrays that may lie in memory in another order."""
+from __future__ import annotations
+
+from ..base.operands import Array
+from . import parallel as large
+from .kinds import is_plain
+from .numpy import np
+
+MANY = 1 << 15  # elements from which NumPy's way to transpose, a row of the result at a time, misses the cache
+STRIP = 32  # columns that are copy_in_order at a time: what is read of each row then fills lines of the cache
+
+
+def copy_in_order(array: Array) -> Array:
+    """Return a C-contiguous copy: a transposed matrix in strips, a very large array on several threads."""
+    if not is_plain(array) or array.size < MANY:
+        return array.copy()
+    if array.ndim > 1 and abs(array.strides[-1]) > abs(array.strides[-2]) > 0:
+        out: Array = np.empty(array.shape, array.dtype)
+
+        def strips(part: slice) -> None:
+            for start in range(part.start, part.stop, STRIP):
+                columns = slice(start, min(start + STRIP, part.stop))
+                out[..., columns] = array[..., columns]
+
+        if array.size < large.VERY_LARGE:  # each strip is so short that threads would wait for each other
+            strips(slice(0, array.shape[-1]))
+        else:
+            large.in_spans(array.shape[-1], strips)
+        return out
+    return array.copy() if array.size < large.VERY_LARGE else large.copy(array)
