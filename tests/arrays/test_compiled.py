@@ -73,6 +73,8 @@ LAYERS: dict[str, tuple[Any, tuple[tuple[int, ...], ...]]] = {
     "layer_norm": (lambda x, w, b: F.layer_norm(x, (1001,), w, b), ((300, 1001), (1001,), (1001,))),
     "rms_norm": (lambda x, w: F.rms_norm(x, (1001,), w), ((300, 1001), (1001,))),
     "group_norm": (lambda x, w, b: F.group_norm(x, 3, w, b), ((20, 12, 40, 40), (12,), (12,))),
+    "batch_norm": (lambda x, w, b: F.batch_norm(x, None, None, w, b, True), ((20, 12, 40, 40), (12,), (12,))),
+    "batch_norm of constants": (lambda x: F.batch_norm(x, mg.arange(12.0), mg.ones(12) * 2), ((20, 12, 40, 40),)),
     "instance_norm": (lambda x: F.instance_norm(x), ((20, 12, 40, 40),)),
 }
 
@@ -220,6 +222,24 @@ def test_importing_loads_no_compiler() -> None:
 @needs_numba
 def test_a_program_that_ends_while_something_is_compiled_ends_well() -> None:
     run("import mutagrad as mg; x = mg.randn(300000)\nfor _ in range(4): x.sigmoid()", MUTAGRAD_KERNELS="auto", MUTAGRAD_CACHE="0")
+
+
+@needs_numba
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_child_that_is_forked_while_something_is_compiled_goes_on_without() -> None:
+    found = run("""
+import os, time, mutagrad as mg
+x = mg.randn(300000)
+for _ in range(4): y = x.sigmoid()
+time.sleep(0.05)
+child = os.fork()
+if not child:
+    for _ in range(5): z = x.tanh() * x.sigmoid()
+    assert abs(float((x.sigmoid() - y).abs().max())) < 1e-6
+    raise SystemExit
+print(os.waitpid(child, 0)[1])
+""", MUTAGRAD_KERNELS="auto", MUTAGRAD_CACHE="0")
+    assert found == "0\n"
 
 
 @needs_numba

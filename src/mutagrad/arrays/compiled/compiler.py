@@ -30,13 +30,14 @@ _compiling = new_lock()
 
 
 class Choice:
-    """What is used now. `on`: whether kernels are looked for at all."""
+    """What is used now. `on`: whether kernels are looked for at all; `compiles`: whether this process makes any."""
 
     def __init__(self) -> None:
         named = os.environ.get("MUTAGRAD_KERNELS", "auto")
         self.name = named if named in CHOICES else "auto"
         self.on = self.name != "numpy"
         self.waits = self.name == "numba"
+        self.compiles = True
 
 
 choice = Choice()
@@ -82,7 +83,7 @@ class Kernel:
         """Return the compiled function; None while there is none, or none is wanted."""
         if not choice.on:
             return None
-        if self._made is None and self.error is None:
+        if self._made is None and self.error is None and choice.compiles:
             self.asked += 1
             if choice.waits:
                 self.compile()
@@ -140,8 +141,14 @@ def _background() -> _Background:
     return _threads[0]
 
 
-if hasattr(os, "register_at_fork"):  # a thread does not survive a fork
-    os.register_at_fork(after_in_child=_threads.clear)
+def _after_fork() -> None:
+    """A forked child has what was compiled before; the compiler's lock may belong to a thread that it does not have."""
+    _threads.clear()
+    choice.compiles = False
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 # --------------------------------------------------------------------------------------------------------------- Numba

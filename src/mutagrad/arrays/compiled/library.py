@@ -12,7 +12,7 @@ from . import rows
 from .compiler import Kernel, choice, compiled
 
 _NAMES = {"f": "float32", "d": "float64"}
-_M, _V, _N = "{F}[:, ::1]", "{F}[::1]", "intp"
+_C, _M, _V, _N = "{F}[:, :, ::1]", "{F}[:, ::1]", "{F}[::1]", "intp"
 # What each takes besides the rows of a thread: matrices, vectors, and numbers.
 SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     rows.softmax: (_M, _M), rows.softmax_back: (_M, _M, _M),
@@ -20,6 +20,8 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     rows.log_sum_exp: (_M, _M), rows.log_sum_exp_back: (_M, _M, _M, _M),
     rows.normalise: (_M, _V, _V, _N, "boolean", "float64", _V, _V, _M),
     rows.normalise_back: (_M, _M, _V, _N, "boolean", _V, _V, "boolean", _M, _V, _V),
+    rows.normalise_channels: (_C, _V, _V, "boolean", "float64", _V, _V, _C),
+    rows.normalise_channels_back: (_C, _C, _V, "boolean", _V, _V, "boolean", _C, _V, _V),
 }
 FUNCTIONS = "exp log expm1 log1p tanh sqrt erf larger smaller"
 

@@ -174,3 +174,58 @@ def normalise_back(start, stop, g, x, weight, inner, centred, mean, scale, wante
             level = level / F(n) if centred else F(0)
             for j in range(n):
                 found[j] = (found[j] - (row[j] - middle) * along - level) * factor
+
+
+def normalise_channels(start, stop, x, weight, bias, given, eps, mean, scale, out):
+    """Channels of all samples; with `given` mean and scale are constants."""
+    samples, n = x.shape[0], x.shape[2]
+    for c in range(start, stop):
+        if not given:
+            total, squares = 0.0, 0.0
+            for s in range(samples):
+                total += total_of(x[s, c])
+            middle = F(total / (samples * n))
+            for s in range(samples):
+                row = x[s, c]
+                for first in range(0, n, 512):
+                    part = F(0)
+                    for j in range(first, min(first + 512, n)):
+                        d = row[j] - middle
+                        part += d * d
+                    squares += part
+            mean[c] = middle
+            scale[c] = F(1.0 / math.sqrt(squares / (samples * n) + eps))
+        middle = mean[c]
+        slope = scale[c] * weight[c] if weight.size else scale[c]
+        shift = bias[c] if bias.size else F(0)
+        for s in range(samples):
+            row, found = x[s, c], out[s, c]
+            for j in range(n):
+                found[j] = (row[j] - middle) * slope + shift
+
+
+def normalise_channels_back(start, stop, g, x, weight, given, mean, scale, wanted, gx, along, level):
+    """The derivative of the same. `along` and `level` are those of weight and bias."""
+    samples, n = x.shape[0], x.shape[2]
+    for c in range(start, stop):
+        middle, factor = mean[c], scale[c]
+        product, total = 0.0, 0.0
+        for s in range(samples):
+            row, slope = x[s, c], g[s, c]
+            for first in range(0, n, 512):
+                part, rest = F(0), F(0)
+                for j in range(first, min(first + 512, n)):
+                    part += slope[j] * (row[j] - middle)
+                    rest += slope[j]
+                product += part
+                total += rest
+        along[c] = F(product * factor)
+        level[c] = F(total)
+        if wanted:
+            steep = factor * weight[c] if weight.size else factor
+            share = F(0) if given else F(product * factor * factor / (samples * n))
+            shift = F(0) if given else F(total / (samples * n))
+            for s in range(samples):
+                row, slope, found = x[s, c], g[s, c], gx[s, c]
+                for j in range(n):
+                    found[j] = (slope[j] - (row[j] - middle) * share - shift) * steep

@@ -2,7 +2,7 @@
 
 For float32 they are polynomials in float32, for float64 in float64, within a few units of the last place, also at the
 ends of the range; nan and inf are as NumPy has them. The coefficients are those of the Cephes library (S. Moshier),
-and Taylor's.
+Taylor's, and Eigen's.
 """
 # Each name ends in the bits of the type that its arguments have, and in which it computes.
 # mypy: ignore-errors
@@ -290,15 +290,22 @@ def erfc_32(x):
 
 @njit(**_OPTIONS)
 def erf_32(x):
-    z = x * x
-    near = f(7.853861353153693e-5)
-    near = near * z + f(-8.010193625184903e-4)
-    near = near * z + f(5.188327685732524e-3)
-    near = near * z + f(-2.685381193529856e-2)
-    near = near * z + f(1.128358514861418e-1)
-    near = near * z + f(-3.761262582423300e-1)
-    near = near * z + f(1.128379165726710)
-    return x * near if abs(x) < f(1.0) else f(1.0) - erfc_32(x)
+    """By the quotient of polynomials that Eigen and XLA use: from 4 on it is 1."""
+    a = min(max(x, f(-4.0)), f(4.0))
+    z = a * a
+    p = f(-2.72614225801306e-10)
+    p = p * z + f(2.77068142495902e-8)
+    p = p * z + f(-2.10102402082508e-6)
+    p = p * z + f(-5.69250639462346e-5)
+    p = p * z + f(-7.34990630326855e-4)
+    p = p * z + f(-2.95459980854025e-3)
+    p = p * z + f(-1.60960333262415e-2)
+    q = f(-1.45660718464996e-5)
+    q = q * z + f(-2.13374055278905e-4)
+    q = q * z + f(-1.68282697438203e-3)
+    q = q * z + f(-7.37332916720468e-3)
+    q = q * z + f(-1.42647390514189e-2)
+    return a * p / q
 
 
 @njit(**_OPTIONS)

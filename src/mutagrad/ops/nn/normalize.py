@@ -35,6 +35,7 @@ FUNCTIONS = """
     rms_norm
 """
 
+_LONG = 8  # elements of a channel that lie side by side, from which a loop goes over them one after the other
 _WORTH = 1 << 12  # elements from which a compiled loop is worth its call
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "rms_norm"]
@@ -243,6 +244,12 @@ def _normalise_channels(x: Array, weight: Array, bias: Array, plan: Plan, moment
     out = np.empty(x.shape, x.dtype)
     source, target = x.reshape(plan.shape), out.reshape(plan.shape)
     mean, scale = moments
+    if _is_loop(x, weight, bias, mean, scale) and plan.shape[2] >= _LONG and (
+            loop := library.find(compiled.normalise_channels, x.dtype)) is not None:
+        given = (source, *map(_vector, (weight, bias), (x, x)), plan.given, plan.eps,
+                 mean.reshape(-1), scale.reshape(-1), target)
+        large.in_shares(plan.shape[1], x.size, lambda part: loop(part.start, part.stop, *given))
+        return out
     w, b = (v.reshape(-1, 1) if v.ndim else None for v in (weight, bias))
 
     def work(part: slice) -> None:
@@ -268,6 +275,12 @@ def _reverse_channels(g: Array, x: Array, weight: Array | None, plan: Plan, mome
     along, level = np.zeros(channels, g.dtype), np.zeros(channels, g.dtype)
     target = None if gx is None else gx.reshape(plan.shape)
     source, incoming = x.reshape(plan.shape), g.reshape(plan.shape)
+    if _is_loop(x, g, mean, scale, *(() if weight is None else (weight,))) and plan.shape[2] >= _LONG and (
+            loop := library.find(compiled.normalise_channels_back, g.dtype)) is not None:
+        inputs = (incoming, source, _vector(weight, g), plan.given, mean.reshape(-1), scale.reshape(-1), wanted[0],
+                  incoming if target is None else target, along, level)
+        large.in_shares(channels, x.size, lambda part: loop(part.start, part.stop, *inputs))
+        return gx, along if wanted[1] else None, level if wanted[2] else None
     slope = scale[0] if weight is None or not weight.ndim else scale[0] * weight.reshape(-1, 1)
 
     def work(part: slice) -> None:
