@@ -16,6 +16,7 @@ _C, _M, _V, _N = "{F}[:, :, ::1]", "{F}[:, ::1]", "{F}[::1]", "intp"
 # What each takes besides the rows of a thread: matrices, vectors, and numbers.
 SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     rows.softmax: (_M, _M), rows.softmax_back: (_M, _M, _M),
+    rows.softmax_times: (_M, _V, _M), rows.log_sums: (_M, _M),
     rows.log_softmax: (_M, _M), rows.log_softmax_back: (_M, _M, _M),
     rows.log_sum_exp: (_M, _M), rows.log_sum_exp_back: (_M, _M, _M, _M),
     rows.normalise: (_M, _V, _V, _N, "boolean", "float64", _V, _V, _M),
@@ -23,12 +24,19 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     rows.normalise_channels: (_C, _V, _V, "boolean", "float64", _V, _V, _C),
     rows.normalise_channels_back: (_C, _C, _V, "boolean", _V, _V, "boolean", _C, _V, _V),
 }
+WORTH = 1 << 12  # elements from which a kernel is worth its call
 FUNCTIONS = "exp log expm1 log1p tanh sqrt erf larger smaller"
 
 
 def find(function: Callable[..., Any], dtype: Any) -> Callable[..., Any] | None:
     """Return a kernel for arrays of this type; None while there is none."""
     return _kernel(function, dtype.char).get() if choice.on and dtype.char in _NAMES else None
+
+
+def rows_of(array: Any, function: Callable[..., Any]) -> Callable[..., Any] | None:
+    """Return a kernel for the rows of a matrix, if it is one that is worth it; None otherwise."""
+    plain = type(array) is numpy.ndarray and array.ndim == 2 and array.size >= WORTH and array.flags.c_contiguous
+    return find(function, array.dtype) if plain else None
 
 
 @cache

@@ -22,6 +22,33 @@ def softmax(start, stop, x, out):
             found[j] *= share
 
 
+def softmax_times(start, stop, x, factor, out):
+    """softmax, times a factor for each row."""
+    for r in range(start, stop):
+        row, found = x[r], out[r]
+        top = largest(row)
+        total = F(0)
+        for j in range(row.size):
+            e = exp(row[j] - top)
+            found[j] = e
+            total += e
+        share = factor[r] / total
+        for j in range(row.size):
+            found[j] *= share
+
+
+def log_sums(start, stop, x, out):
+    """The largest of each row, and the logarithm of the sum of exponentials of what lies below it."""
+    for r in range(start, stop):
+        row = x[r]
+        top = largest(row)
+        total = F(0)
+        for j in range(row.size):
+            total += exp(row[j] - top)
+        out[r, 0] = top
+        out[r, 1] = log(total)
+
+
 def softmax_back(start, stop, y, g, out):
     for r in range(start, stop):
         row, slope, found = y[r], g[r], out[r]

@@ -5,9 +5,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...arrays import np
+from ...arrays import np, parallel as large
 from ...arrays.bfloat16 import SHORT, widened
-from ...arrays.kinds import all_values, extremes, pick, unknown
+from ...arrays.compiled import library, rows as compiled
+from ...arrays.kinds import all_values, extremes, is_plain, pick, unknown
 from ...arrays.numpy import silently
 from ...base.errors import BadIndex, BadValue, DTypeError, GradientError, NotSupported, ShapeError
 from ...base.modes import mode
@@ -148,6 +149,11 @@ def _subtract_recorded(whole: Tensor, index: Any, values: Tensor) -> Any:
 
 def _class_shares(a: Array, factor: Any) -> Any:
     """softmax along dimension 1 times a factor for each position, in one array."""
+    if (loop := library.rows_of(a, compiled.softmax_times)) is not None and is_plain(factor):
+        out = np.empty(a.shape, a.dtype)
+        factors = np.broadcast_to(np.asarray(factor, a.dtype).reshape(-1), (len(a),)).copy()
+        large.in_shares(len(a), a.size, lambda part: loop(part.start, part.stop, a, factors, out))
+        return out
     found = a - np.maximum.reduce(a, 1, keepdims=True) if a.size else a.copy()
     np.exp(found, out=found)
     found *= factor / np.add.reduce(found, 1, keepdims=True)
@@ -161,6 +167,11 @@ RAW.class_shares, RECORDED.class_shares = _class_shares, lambda x, factor: softm
 
 
 def _cross_entropy(a: Array, picks: _Picks) -> Any:
+    if (loop := library.rows_of(a, compiled.log_sums)) is not None:
+        found = np.empty((len(a), 2), a.dtype)
+        large.in_shares(len(a), a.size, lambda part: loop(part.start, part.stop, a, found))
+        tops, sums = found.T if picks.places is None else found[picks.places[0]].T
+        return picks.reduce(sums - (pick(a, picks.index) - tops))
     shifted = a - np.maximum.reduce(a, 1, keepdims=True) if a.size else a.copy()
     picked = pick(shifted, picks.index)
     np.exp(shifted, out=shifted)
