@@ -8,7 +8,7 @@ BIN := .venv/bin
 ORACLE := .venv-oracle/bin
 EXAMPLES := .venv-examples/bin
 # On two cores two workers halve the time; the cost tests count instead of timing, so neighbours do not disturb them.
-PYTEST := -m pytest -q -n 2
+PYTEST := -m pytest -q -n 2 --dist worksteal
 
 .PHONY: anew tour test matrix smoke soak oracle coverage compiled stubs bench bench-calls bench-xla bench-gpu examples lint clean help
 

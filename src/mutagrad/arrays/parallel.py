@@ -122,24 +122,9 @@ def compute(function: Callable[..., Any], arrays: tuple[Array, ...]) -> Array | 
     return out if apply(function, arrays, (), out) else None
 
 
-STRIP = 16  # columns that a transposed matrix is copied by: what is read of each row then fills a line of the cache
-
-
 def copy(array: Array) -> Array:
-    """Return a C-contiguous copy."""
-    if not is_plain(array):
-        return array.copy()
-    if array.ndim > 1 and abs(array.strides[-1]) > abs(array.strides[-2]) > 0:
-        out: Array = np.empty(array.shape, array.dtype)
-
-        def strips(part: slice) -> None:
-            for start in range(part.start, part.stop, STRIP):
-                columns = slice(start, min(start + STRIP, part.stop))
-                out[..., columns] = array[..., columns]
-
-        in_spans(array.shape[-1], strips)
-        return out
-    found = compute(np.positive, (array,)) if array.dtype.kind in "fciu" else None
+    """Return a C-contiguous copy of an array that lies in memory in that order, or nearly; see also copies.py."""
+    found = compute(np.positive, (array,)) if is_plain(array) and array.dtype.kind in "fciu" else None
     return array.copy() if found is None else found
 
 
