@@ -180,6 +180,23 @@ def test_numpy_alone_asks_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         x.sigmoid().sum().backward()
 
 
+def test_without_numba_nothing_is_looked_for_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler, "has_numba", lambda: False)
+    monkeypatch.setattr(compiler.choice, "on", True)
+    monkeypatch.setattr(compiler.choice, "waits", False)
+    kernel = compiler.Kernel("one", lambda: abs)
+    assert kernel.get() is None
+    assert not compiler.choice.on
+    compiler.ALL.remove(kernel)
+
+
+@needs_numba
+def test_the_command_compiles_what_is_written_out(tmp_path: Path) -> None:
+    shown = run("import sys; from mutagrad.cli import main; sys.exit(main(['warm-up']))", MUTAGRAD_CACHE=str(tmp_path), NUMBA_DISABLE_JIT="1")
+    assert shown.startswith(f"{2 * len(library.SIGNATURES)} kernels are compiled\n")
+    assert "Numba" in shown
+
+
 @needs_numba
 def test_nobody_waits() -> None:
     """A kernel is compiled by a thread once it has been asked for a few times; NumPy's version serves until then."""

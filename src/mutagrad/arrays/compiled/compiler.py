@@ -87,7 +87,9 @@ class Kernel:
             self.asked += 1
             if choice.waits:
                 self.compile()
-            elif self.asked == USES and has_numba():
+            elif not has_numba():
+                choice.on = False
+            elif self.asked == USES:
                 _background().put(self)
         return self._made
 
