@@ -21,7 +21,7 @@ Loop = Callable[[slice], None]
 _FLOATS = {"f": "float32", "d": "float64", "e": "float32", "E": "float32"}  # by array type: what it is computed in
 _BOOL = numpy.dtype(bool)
 _known: dict[Any, Kernel | None] = {}  # None: it is no elementwise work
-_BY_VALUE = Kernel("one for each value of its settings", lambda: None)  # type: ignore[arg-type, return-value]
+_BY_VALUE: Any = object()  # there is a kernel for each value of the settings
 _VECTORS = {"vector": "{}[::1]", "truths": "boolean[::1]", "e": "uint16[::1]", "E": "uint16[::1]"}
 MANY = 1024  # kinds of loops that are kept in mind; what comes after them NumPy computes
 
