@@ -236,6 +236,13 @@ def test_what_is_compiled_is_kept_on_disk(tmp_path: Path) -> None:
     assert {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*.nbc")} == kept
 
 
+@needs_numba
+def test_a_folder_that_cannot_be_written_to_is_done_without(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    run("import mutagrad as mg; mg.ones(300000).sigmoid(); from mutagrad.arrays.compiled.compiler import ALL; "
+        "assert [k.error for k in ALL] == [None] and ALL[0].is_made()", MUTAGRAD_CACHE=str(tmp_path / "file"), MUTAGRAD_KERNELS="numba")
+
+
 def test_importing_loads_no_compiler() -> None:
     assert run("import sys, mutagrad; print('numba' in sys.modules)", MUTAGRAD_KERNELS="auto") == "False\n"
 

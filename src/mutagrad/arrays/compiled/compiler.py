@@ -179,14 +179,23 @@ def compiled(source: str, signature: str, sums: bool = False) -> Callable[..., A
 
     Numba keeps what it has compiled beside the file that a function comes from, so that is where the source is put.
     """
-    where = folder()
     options = OPTIONS.format(", 'reassoc'" if sums else "")
-    decorator = f"@njit('{signature}', {options}, cache={where is not None})\ndef kernel("
-    text = HEAD + source.replace("def kernel(", decorator)
-    if where is None:
-        names: dict[str, Any] = {}
-        exec(compile(text, "<mutagrad kernel>", "exec"), names)
-        return names["kernel"]  # type: ignore[no-any-return]
+    where = folder()
+    if where is not None:
+        try:
+            return _from_file(where, _decorated(source, signature, options, True))
+        except (OSError, RuntimeError):  # a folder that cannot be written to; Numba's own error for one is the second
+            pass
+    names: dict[str, Any] = {}
+    exec(compile(_decorated(source, signature, options, False), "<mutagrad kernel>", "exec"), names)
+    return names["kernel"]  # type: ignore[no-any-return]
+
+
+def _decorated(source: str, signature: str, options: str, kept: bool) -> str:
+    return HEAD + source.replace("def kernel(", f"@njit('{signature}', {options}, cache={kept})\ndef kernel(")
+
+
+def _from_file(where: str, text: str) -> Callable[..., Any]:
     hashlib = import_module("hashlib")
     name = f"mutagrad_kernel_{hashlib.sha256((text + _version()).encode()).hexdigest()[:24]}"
     path = os.path.join(where, f"{name}.py")
