@@ -70,3 +70,11 @@ def test_losses_over_many_rows(settings: dict[str, Any], dtype: Any) -> None:
     x, target = mg.tensor(rng.normal(size=(4000, 10))).to(dtype), mg.tensor(rng.integers(0, 10, 4000))
     found, expected = F.cross_entropy(x, target, **settings), F.cross_entropy(x.double(), target, **settings)
     np.testing.assert_allclose(found.item(), expected.item(), 2 * mg.finfo(dtype).eps)
+
+
+def test_the_slope_of_gelu_is_that_of_its_input_not_of_the_rounded_result(dtype: Any) -> None:
+    x = mg.cat([mg.linspace(-4, 4, 401).to(dtype), mg.tensor([0.0, 1e-7, 1e-40]).to(dtype)]).requires_grad_()
+    mg.nn.functional.gelu(x).sum().backward()
+    wide = x.detach().double().requires_grad_()
+    mg.nn.functional.gelu(wide).sum().backward()
+    assert (x.grad.double() - wide.grad).abs().max() < 1.2 * mg.finfo(dtype).eps

@@ -330,6 +330,7 @@ def glu(input: Tensor, dim: int = -1) -> Any:
 _NORMAL = (1.80528304e-09, -1.33432767e-07, 3.96890675e-06, -5.52387896e-05,
            -3.31342908e-05, 3.63342892e-02, 7.97884214e-01)
 _FEW = 512
+_TINY = 1e-30
 
 
 def _normal_share(a: Array) -> Any:
@@ -352,7 +353,7 @@ def _normal_share(a: Array) -> Any:
 def _with_dimensions(compute: Callable[..., Array]) -> Any:
     """`compute` may work in place, which NumPy's scalars cannot."""
     def wide(*values: Any) -> Any:
-        return compute(*map(np.atleast_1d, values)).reshape(np.shape(values[0]))
+        return compute(*[v if v is None else np.atleast_1d(v) for v in values]).reshape(np.shape(values[0]))
 
     return wide
 
@@ -361,7 +362,7 @@ def _gelu(a: Array) -> Any:
     return a * (_erf(a * a.dtype.type(math.sqrt(0.5))) + 1) * a.dtype.type(0.5)
 
 
-def _gelu_slope(a: Array, out: Array, g: Array) -> Any:
+def _gelu_slope(a: Array, out: Any, g: Array) -> Any:
     share = (_erf(a * a.dtype.type(math.sqrt(0.5))) + 1) * a.dtype.type(0.5)
     return g * (share + a * np.exp(a * a * a.dtype.type(-0.5)) * a.dtype.type(1 / math.sqrt(2 * math.pi)))
 
@@ -372,7 +373,7 @@ def _gelu_in_place(a: Array) -> Any:
     return found
 
 
-def _gelu_rule(a: Array, out: Array, g: Array) -> Array:
+def _gelu_rule(a: Array, out: Array | None, g: Array) -> Array:
     """The slope is the share and a times the density; the share is `out / a`, a tenth of the work of computing it.
 
     What comes after has mostly saved the result, too. One array is all that it takes: this is where training a
@@ -384,16 +385,16 @@ def _gelu_rule(a: Array, out: Array, g: Array) -> Array:
     found *= 1 / math.sqrt(2 * math.pi)
     found *= a
     found *= a
-    found += out
+    found += _gelu_in_place(a) if out is None else out
     found /= a
-    zero = a == 0
-    if zero.any():
-        found[zero] = 0.5
+    tiny = np.abs(a) < _TINY  # zero, or so small that half of it is not
+    if tiny.any():
+        found[tiny] = 0.5
     found *= g
     return found
 
 
-def _gelu_rule_recorded(x: Tensor, out: Tensor, g: Tensor) -> Any:
+def _gelu_rule_recorded(x: Tensor, out: Any, g: Tensor) -> Any:
     share = 0.5 * (1 + RECORDED.erf(x * math.sqrt(0.5)))
     return g * (share + x * RECORDED.exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi)))
 
@@ -413,7 +414,10 @@ def _gelu_tanh_rule(xp: Any, g: Any, x: Any) -> Any:
 
 
 gelu_values = elementwise("gelu", _gelu, x=lambda xp, g, x, out: xp.gelu_rule(x, out, g))
+# Of floats of two bytes the result is rounded so far that the slope does not come from it.
+gelu_short_values = elementwise("gelu_short", _gelu, x=lambda xp, g, x: xp.gelu_rule(x, None, g))
 kernel("gelu")(_with_dimensions(_gelu_in_place))
+kernel("gelu_short")(_with_dimensions(_gelu_in_place))
 gelu_tanh_values = elementwise("gelu_tanh", lambda a: a * (1 + _gelu_bend(RAW, a)) * 0.5, x=_gelu_tanh_rule)
 
 
@@ -429,7 +433,8 @@ def gelu(input: Tensor, approximate: str = "none", *, out: Tensor | None = None)
         raise bad_choice(approximate, str,
                          f"gelu: approximate argument must be either none or tanh, got {approximate!r}",
                          fix="gelu(x, approximate='tanh')")
-    return forms[approximate](floating(input, "gelu"), out=out)
+    short = floating(input, "gelu")._array.dtype.char in "eE" and approximate == "none"
+    return (gelu_short_values if short else forms[approximate])(input, out=out)
 
 
 # -------------------------------------------------------------------------------------------------------------- softmax
