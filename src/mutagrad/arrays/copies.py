@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 from ..base.operands import Array
-from . import parallel as large
+from .allocator import keep_memory
 from .kinds import is_plain
 from .numpy import np
+from .sizes import VERY_LARGE
+from .threads import in_spans
 
 MANY = 1 << 15  # elements from which NumPy's way to transpose, a row of the result at a time, misses the cache
-STRIP = 32  # columns that are copy_in_order at a time: what is read of each row then fills lines of the cache
+STRIP = 32  # columns that are copied at a time: what is read of each row then fills lines of the cache
 
 
 def copy_in_order(array: Array) -> Array:
@@ -22,9 +24,21 @@ def copy_in_order(array: Array) -> Array:
                 columns = slice(start, min(start + STRIP, part.stop))
                 out[..., columns] = array[..., columns]
 
-        if array.size < large.VERY_LARGE:  # each strip is so short that threads would wait for each other
+        if array.size < VERY_LARGE:  # each strip is so short that threads would wait for each other
             strips(slice(0, array.shape[-1]))
         else:
-            large.in_spans(array.shape[-1], strips)
+            in_spans(array.shape[-1], strips)
         return out
-    return array.copy() if array.size < large.VERY_LARGE else large.copy(array)
+    return array.copy() if array.size < VERY_LARGE else _copy_in_spans(array)
+
+
+def _copy_in_spans(array: Array) -> Array:
+    keep_memory()
+    out: Array = np.empty(array.shape, array.dtype)
+    source, target = (array.reshape(-1), out.reshape(-1)) if array.flags.c_contiguous else (array, out)
+
+    def work(part: slice) -> None:
+        target[part] = source[part]
+
+    in_spans(target.shape[0], work)
+    return out

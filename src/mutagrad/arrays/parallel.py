@@ -13,32 +13,31 @@ from ..base.operands import Array
 from .allocator import keep_memory
 from .compiled import loops
 from .compiled.casts import NAMES as SHORT
+from .compiled.compiler import choice
+from .compiled.layout import rows_of
+from .copies import copy_in_order
 from .kinds import is_plain
 from .numpy import np
+from .sizes import BLOCK, LARGE, MIDDLE, PIECE, SHARED, VERY_LARGE
 from .threads import get_num_threads, in_spans, in_steps, set_num_threads
 
-__all__ = ["BLOCK", "LARGE", "PIECE", "apply", "compute", "copy", "flat", "get_num_threads", "in_blocks", "in_shares",
-           "in_spans", "in_steps", "pieces", "reverse", "set_num_threads", "total"]
+__all__ = ["BLOCK", "LARGE", "MIDDLE", "PIECE", "apply", "compute", "flat", "get_num_threads", "in_blocks", "in_shares",
+           "in_spans", "in_steps", "is_middle", "pieces", "reverse", "set_num_threads", "total"]
 
-LARGE = 1 << 18  # elements from which an operation is worth splitting: below, waking a thread costs more than it saves
-# Operations that do little more than move memory, and from how many elements on they are worth it.
+# Operations that do little more than move memory.
 PLAIN = {np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute, np.square, np.maximum, np.minimum}
-VERY_LARGE = 3 << 18
 # NumPy's own that call the C library, or branch, for each element.
 SLOW = {np.logaddexp, np.log1p, np.sign, np.deg2rad, np.rad2deg}
-
-# Elements that work of several steps is given at once, measured with normalisation, attention and gelu: they lie in the
-# cache that the cores share. With fewer, threads spend their time handing the interpreter lock over.
-BLOCK = 1 << 17
-PIECE = BLOCK  # the same for elementwise functions of several steps
-
-
-SHARED = 1 << 16  # elements from which a compiled loop is worth several threads
 
 
 def in_shares(count: int, size: int, loop: Callable[[slice], Any]) -> list[Any]:
     """Return what a compiled loop gives for slices that cover range(count), which have `size` elements together."""
     return in_spans(count, loop) if size >= SHARED and count > 1 else [loop(slice(0, count))]
+
+
+def is_middle(size: int) -> bool:
+    """Whether a function of several steps is worth a loop, or threads."""
+    return size >= LARGE or size >= MIDDLE and choice.on
 
 
 def in_blocks(count: int, size: int, work: Callable[[slice], Any], threads: bool = True, parts: int = 1) -> list[Any]:
@@ -73,12 +72,13 @@ def part_of(value: Any, part: slice) -> Any:
     return value[part] if isinstance(value, np.ndarray) and value.ndim else value
 
 
-def read_first(vector: Any, target: Array) -> Any:
+def read_first(array: Any, target: Array) -> Any:
     """Return an operand that can be read after parts of `target` were written: a copy, where it shares other parts."""
-    if not isinstance(vector, np.ndarray) or not np.may_share_memory(vector, target):
-        return vector
-    same = vector.nbytes == target.nbytes and vector.__array_interface__["data"] == target.__array_interface__["data"]
-    return vector if same else vector.copy()
+    if not isinstance(array, np.ndarray) or not np.may_share_memory(array, target):
+        return array
+    same = (array.shape == target.shape and array.strides == target.strides
+            and array.__array_interface__["data"] == target.__array_interface__["data"])
+    return array if same else array.copy()
 
 
 def apply(function: Callable[..., Any], arrays: tuple[Array, ...], settings: tuple[Any, ...], out: Array) -> bool:
@@ -88,22 +88,35 @@ def apply(function: Callable[..., Any], arrays: tuple[Array, ...], settings: tup
     """
     if not is_plain(out, *arrays):
         return False
-    shape = out.shape
-    target = out.reshape(-1)
-    vectors = [target if a is out else flat(a, shape) for a in arrays]
-    if any(v is None for v in vectors) or not out.flags.c_contiguous:
-        return False
     keep_memory()
     direct = isinstance(function, np.ufunc)
-    short = out.dtype.char == "E" or out.dtype.char == "e" and function in PLAIN  # NumPy has vectors of few others
-    if direct and out.size < VERY_LARGE and function in PLAIN and not short:
+    shape, short = out.shape, out.dtype.char in SHORT
+    vectors = [flat(a, shape) for a in arrays] if out.flags.c_contiguous else [None]
+    together = not any(v is None for v in vectors)
+    if direct and together and function in PLAIN and out.size < VERY_LARGE and not short and not choice.on:
         function(*arrays, out=out)
         return True
-    vectors = [v if v is target else read_first(v, target) for v in vectors]
-    loop = None if direct and function not in SLOW and not short else loops.forward(function, vectors, settings, target)
-    if loop is not None:
-        in_shares(target.size, target.size, loop)
-        return True
+    arrays = tuple([a if a is out else read_first(a, out) for a in arrays])
+    if choice.on:
+        near = tuple([_near(a, out) for a in arrays])
+        if (loop := loops.forward(function, near, settings, out)) is not None:
+            in_shares(loop.count, out.size, loop)
+            return True
+    if out.size < LARGE:
+        return False
+    if together:
+        return _in_pieces(function, [flat(a, shape) for a in arrays], settings, out.reshape(-1))
+    return direct and _in_rows(function, arrays, out)
+
+
+def _near(array: Any, out: Array) -> Any:
+    """An operand for a loop: copied, if its rows lie across those of the result."""
+    rows = rows_of(out.shape, (array, out)) if isinstance(array, np.ndarray) and array.ndim > 1 else None
+    return array if rows is None or rows.kinds[0] != "far" else copy_in_order(array)
+
+
+def _in_pieces(function: Callable[..., Any], vectors: Sequence[Any], settings: tuple[Any, ...], target: Array) -> bool:
+    direct = isinstance(function, np.ufunc)
 
     def work(part: slice) -> None:
         if direct:
@@ -116,16 +129,24 @@ def apply(function: Callable[..., Any], arrays: tuple[Array, ...], settings: tup
     return True
 
 
+def _in_rows(function: Callable[..., Any], arrays: Sequence[Array], out: Array) -> bool:
+    """Do it for parts of the first dimension; False where it has too few."""
+    n = out.shape[0]
+    if n < loops.FEW:
+        return False
+    cut = [a.ndim == out.ndim and a.shape[0] == n for a in arrays]
+
+    def work(part: slice) -> None:
+        function(*[a[part] if c else a for a, c in zip(arrays, cut)], out=out[part])
+
+    in_spans(n, work)
+    return True
+
+
 def compute(function: Callable[..., Any], arrays: tuple[Array, ...]) -> Array | None:
     """Return `function(*arrays)`, computed on several threads, as a fresh array; None where they cannot be cut."""
     out: Array = np.empty(arrays[0].shape, arrays[0].dtype)
     return out if apply(function, arrays, (), out) else None
-
-
-def copy(array: Array) -> Array:
-    """Return a C-contiguous copy of an array that lies in memory in that order, or nearly; see also copies.py."""
-    found = compute(np.positive, (array,)) if is_plain(array) and array.dtype.kind in "fciu" else None
-    return array.copy() if found is None else found
 
 
 def reverse(rules: Callable[..., Sequence[Array | None]], xp: Any, g: Array, saved: Sequence[Any],
@@ -134,17 +155,18 @@ def reverse(rules: Callable[..., Sequence[Array | None]], xp: Any, g: Array, sav
     if not is_plain(g, *saved):
         return None
     shape = g.shape
+    outs = [None if k is None else np.empty(shape, g.dtype) for k in inputs]
+    first = next(o for o in outs if o is not None)
+    near, *kept = (_near(v, first) for v in (g, *saved))
+    if (loop := loops.backward(rules, xp, near, kept, inputs, outs)) is not None:
+        in_shares(loop.count, g.size, loop)
+        return outs
     vectors = [flat(v, shape) if isinstance(v, np.ndarray) else v for v in saved]
     incoming = flat(g, shape)
-    if incoming is None or any(v is None and s is not None for v, s in zip(vectors, saved)):
+    if g.size < LARGE or g.dtype.char in SHORT or incoming is None or any(
+            v is None and s is not None for v, s in zip(vectors, saved)):
         return None
-    outs = [None if k is None else np.empty(shape, g.dtype) for k in inputs]
     targets = [None if o is None else o.reshape(-1) for o in outs]
-    if (loop := loops.backward(rules, xp, incoming, vectors, inputs, targets)) is not None:
-        in_shares(g.size, g.size, loop)
-        return outs
-    if g.dtype.char in SHORT:
-        return None
 
     def work(part: slice) -> None:
         for piece in pieces(part):

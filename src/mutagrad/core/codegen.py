@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from math import prod
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +21,7 @@ from ..arrays import np, parallel as large
 from ..arrays.bfloat16 import in_single, rounded, widened
 from ..arrays.kinds import Refused
 from ..arrays.numpy import KNOWN, constant, silent, silently
+from ..arrays.parallel import SLOW
 from ..base.errors import BadArgument, BadValue, OutOfMemory
 from ..base.modes import NOT_RECORDING, mode
 from ..base.operands import Array
@@ -193,6 +195,12 @@ def _forward_code(op: Op, given: str, typical: str, differentiable: bool, warns:
     return widening if function == "compute" else [], expression
 
 
+def _size_code(op: Op, inputs: int) -> str:
+    """When an operation goes the way for large arrays: for NumPy's own that is later, as they are one step."""
+    size = "elements >= LARGE" if op.into and op.forward not in SLOW else "elements >= MIDDLE and is_middle(elements)"
+    return size if inputs != 2 else f"{size} or a1.size != elements and a1.ndim and is_spread(a0, a1)"
+
+
 def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: bool, elementwise: bool,
                warns: bool) -> str:
     names = ARGUMENTS[:len(op.inputs)]
@@ -205,7 +213,7 @@ def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: boo
         *(["    if out is not None:", f"        return into(OP, out, {inputs}, {settings})"]
           if elementwise else []),
         *coerce,
-        *(["    elements = a0.size", "    if elements >= LARGE:",
+        *([f"    elements = {arrays[0]}.size", f"    if {_size_code(op, len(arrays))}:",
            f"        return large(OP, {inputs}, ({', '.join(arrays)},), {settings})"]
           if elementwise and differentiable else []),
         *widening,
@@ -416,6 +424,16 @@ def _forward_large(forward: Callable[..., Any], arrays: tuple[Array, ...], setti
     return out if out.dtype.kind != "c" and large.apply(forward, arrays, settings, out) else forward(*arrays, *settings)
 
 
+def _is_spread(a: Array, b: Array) -> bool:
+    """Whether two arrays of different sizes have a large result."""
+    if a.size * b.size < large.LARGE:
+        return False
+    try:
+        return prod(np.broadcast_shapes(a.shape, b.shape)) >= large.LARGE
+    except ValueError:  # they have none
+        return False
+
+
 def _large(op: Op, tensors: tuple[TensorBase, ...], arrays: tuple[Array, ...], settings: tuple[Any, ...]) -> Any:
     """The same as the generated code for arrays that are worth splitting: there the call path does not matter."""
     try:
@@ -461,7 +479,7 @@ def _threaded(op: Op) -> Op:
     whole = op.reverse
 
     def reverse(xp: SimpleNamespace, g: Any, s: Sequence[Any], i: Sequence[Writer | None]) -> Any:
-        if xp is not RAW or g.size < large.LARGE:
+        if xp is not RAW or g.size < large.LARGE and not large.is_middle(g.size):
             return whole(xp, g, s, i)
         grads: list[Any] = [None] * len(rules)
         rest: list[Writer | None] = [None] * len(rules)
@@ -493,11 +511,13 @@ VARIANTS.update(conjugate=_conjugated, threaded=_threaded, widened=_widened)
 # and what has none does not warn: the interpreter asks no filter, and none has to be installed in the user's program.
 CODEGEN_GLOBALS.update(
     BadArgument=BadArgument, FLOAT32=np.dtype("float32"), FLOAT64=np.dtype("float64"), KNOWN=KNOWN, LARGE=large.LARGE,
-    Leaf=Leaf, SCALAR_OPERAND=SCALAR_OPERAND, Refused=Refused, forward_for=forward_for, NOT_RECORDING=NOT_RECORDING,
+    MIDDLE=large.MIDDLE, Leaf=Leaf, SCALAR_OPERAND=SCALAR_OPERAND, Refused=Refused,
+    forward_for=forward_for, NOT_RECORDING=NOT_RECORDING,
     Node=Node, OURS=OURS, PLAIN=PLAIN, SMALL=SMALL, Storage=Storage,
     UNKNOWN_SHAPE=UNKNOWN_SHAPE, __name__=None, call_reflected=call_reflected,
     begin_write=begin_write, constant=constant, contiguous=in_order, dtype_error=dtype_error, end_write=end_write,
-    getframe=sys._getframe, in_single=in_single, into=into, keep=keep, large=_large, mode=mode, ndarray=ndarray,
+    getframe=sys._getframe, in_single=in_single, into=into, is_middle=large.is_middle,
+    is_spread=_is_spread, keep=keep, large=_large, mode=mode, ndarray=ndarray,
     new=object.__new__, next_order=next_order, no_memory=OutOfMemory.found_by, number=number,
     overlaps_itself=overlaps_itself, promote=promote, save=save, shape_error=shape_error, silent=silent,
     variant=variant, window_as=window_as, window_of=window_of)

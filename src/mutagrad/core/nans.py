@@ -11,7 +11,8 @@ from typing import Any
 from ..arrays import np
 from ..arrays.kinds import anywhere, is_plain
 from ..arrays.numpy import silently
-from ..arrays.parallel import VERY_LARGE, in_spans
+from ..arrays.sizes import VERY_LARGE
+from ..arrays.threads import in_spans
 from ..base.errors import BadSeed
 from ..base.modes import mode
 from ..base.operands import Array

@@ -1,7 +1,8 @@
 """One loop for a whole elementwise function, in the place of one for each of its steps.
 
-`forward` and `backward` give a compiled loop for a function of vectors, where there is one already. It is found by the
-function and by what its arguments are, and runs on a part of the vectors, without the interpreter's lock.
+`forward`, `backward` and `update` give a compiled loop for a function of arrays, where there is one already. It is
+found by the function, by what its arguments are and by how they lie in memory (layout.py), and runs on a share of the
+elements, without the interpreter's lock. It is given addresses: so one loop serves windows and what is broadcast, too.
 """
 from __future__ import annotations
 
@@ -13,23 +14,44 @@ import numpy
 
 from ...base.operands import Array
 from ..numpy import fp_error
-from .casts import NAMES as SHORT, bits
 from .compiler import Kernel, choice, compiled
 from .expressions import Symbol, Tape, Unknown, Valued
+from .layout import Rows, address, rows_of
 
-Loop = Callable[[slice], None]
 _FLOATS = {"f": "float32", "d": "float64", "e": "float32", "E": "float32"}  # by array type: what it is computed in
 _BOOL = numpy.dtype(bool)
 _known: dict[Any, Kernel | None] = {}  # None: it is no elementwise work
 _BY_VALUE: Any = object()  # there is a kernel for each value of the settings
-_VECTORS = {"vector": "{}[::1]", "truths": "boolean[::1]", "e": "uint16[::1]", "E": "uint16[::1]"}
 MANY = 1024  # kinds of loops that are kept in mind; what comes after them NumPy computes
+FEW = 16  # rows that are not shared out evenly: their elements are instead
 
 
-def forward(function: Callable[..., Any], vectors: Sequence[Any], settings: tuple[Any, ...], out: Array) -> Loop | None:
-    """A loop for `out[...] = function(*vectors, *settings)`."""
+class Loop:
+    """Goes over a share of the elements: `loop(part)` for a slice of range(loop.count)."""
+
+    __slots__ = ("arguments", "arrays", "call", "count", "rows", "steps")
+
+    def __init__(self, call: Callable[..., bool], arguments: list[Any], steps: list[int], rows: Rows,
+                 arrays: Sequence[Any]) -> None:
+        self.call, self.arguments, self.steps, self.rows = call, arguments, steps, rows
+        self.arrays = arrays  # their memory is in use
+        self.count = rows.n if rows.number < FEW else rows.number
+
+    def __call__(self, part: slice) -> None:
+        rows = self.rows
+        if rows.number < FEW:
+            shifted = [a + part.start * s if s else a for a, s in zip(self.arguments, self.steps)]
+            wrong = self.call(0, rows.number, rows.cut, part.stop - part.start, *shifted)
+        else:
+            wrong = self.call(part.start, part.stop, rows.cut, rows.n, *self.arguments)
+        if wrong:
+            fp_error.flag()
+
+
+def forward(function: Callable[..., Any], arrays: Sequence[Any], settings: tuple[Any, ...], out: Array) -> Loop | None:
+    """A loop for `out[...] = function(*arrays, *settings)`."""
     function = getattr(function, "of", function)  # of short floats: they are computed in float32 here, too
-    return _loop(function, lambda given: [function(*given)], (*vectors, *settings), None, [out])
+    return _loop(function, lambda given: [function(*given)], (*arrays, *settings), None, [out])
 
 
 def backward(rules: Callable[..., Any], xp: Any, g: Any, saved: Sequence[Any], inputs: Sequence[Any],
@@ -55,102 +77,134 @@ def update(formula: Callable[..., Any], hyper: tuple[Any, ...], vectors: Sequenc
 def _loop(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[Any, ...], wanted: Any,
           outs: list[Array]) -> Loop | None:
     kind = outs[0].dtype
-    if not choice.on or kind.char not in _FLOATS or any(o.dtype is not kind for o in outs):
+    if kind is _BOOL:  # what is asked of floats
+        kind = next((v.dtype for v in given if isinstance(v, numpy.ndarray) and v.dtype is not _BOOL), kind)
+    if not choice.on or kind.char not in _FLOATS or any(o.dtype is not outs[0].dtype for o in outs):
         return None
     about = [_about(v, kind) for v in given]
     if None in about:
         return None
-    # A vector that is written to as well as read has one name: LLVM makes no vectors of two that may overlap.
+    # An array that is written to as well as read has one name: LLVM makes no vectors of two that may overlap.
     where = [next((i for i, v in enumerate(given) if v is out), None) for out in outs]
-    wanted = wanted, *where
-    try:
-        kernel = _known[key := (function, wanted, kind, *about)]
-    except KeyError:
-        kernel = _known[key] = _new(traced, about, kind, where) if len(_known) < MANY else None
-    except TypeError:  # a setting that is no key
+    arrays = [v for v, what in zip(given, about) if what.__class__ is str]
+    arrays += [out for out, at in zip(outs, where) if at is None]
+    rows = rows_of(outs[0].shape, [*arrays, outs[0]])
+    if rows is None or "far" in rows.kinds:
         return None
-    if kernel is _BY_VALUE:
-        about = [(float, v.item(), v.ndim) if what is float and isinstance(v, numpy.ndarray)
-                 else (float, v) if what is float else what for v, what in zip(given, about)]
-        key = function, wanted, kind, *about
-        if key not in _known:
-            _known[key] = _new(traced, about, kind, where) if len(_known) < MANY else None
-        kernel = _known[key]
+    kernel, about = _kernel(function, traced, given, about, kind, (wanted, outs[0].dtype, *where), rows.kinds)
     call = None if kernel is None else kernel.get()
     if call is None:
         return None
-    arguments = [_in_memory(v) if what is not float else float(v) for v, what in zip(given, about)
-                 if what is float or what in _VECTORS]
-    return partial(_run, call, arguments, [_in_memory(out) for out, at in zip(outs, where) if at is None])
+    numbers = [float(v) for v, what in zip(given, about) if what is float]
+    arguments, steps = [*numbers], [0] * len(numbers)
+    for array, (far, near, step), row in zip(arrays, rows.strides, rows.kinds):
+        arguments += address(array), far, near
+        steps += step, 0, 0
+        if row == "step":
+            arguments.append(step // array.itemsize)
+            steps.append(0)
+    return Loop(call, arguments, steps, rows, arrays)
 
 
-def _in_memory(array: Any) -> Any:
-    return bits(array) if array.dtype.char in SHORT else array
+def _kernel(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[Any, ...], about: list[Any],
+            kind: Any, written: tuple[Any, ...], rows: tuple[str, ...]) -> tuple[Kernel | None, list[Any]]:
+    """Return the kernel for such arguments, and what of them it is for: there may be one for each value of a number."""
+    for by_value in (False, True):
+        if by_value:
+            about = [(float, v.item(), v.ndim) if what is float and isinstance(v, numpy.ndarray)
+                     else (float, v) if what is float else what for v, what in zip(given, about)]
+        key = function, kind, written, rows, *about
+        try:
+            kernel = _known.get(key, _known)
+        except TypeError:  # a setting that is no key
+            return None, about
+        if kernel is _known:
+            kernel = _known[key] = _new(traced, about, kind, written, rows) if len(_known) < MANY else None
+        if kernel is not _BY_VALUE:
+            break
+    return kernel, about  # type: ignore[return-value]
 
 
 def _about(value: Any, kind: Any) -> Any:
-    """What of an argument is part of a loop: that it is a vector, or a number, or what it is; None: not known."""
+    """What of an argument is part of a loop: the type of an array, or a number, or what it is; None: not known."""
     if isinstance(value, numpy.ndarray):
         if value.dtype is not kind and value.dtype != _BOOL:
             return None
         if not value.ndim:
             return float if value.dtype is kind else None
-        return "truths" if value.dtype is not kind else kind.char if kind.char in SHORT else "vector"
+        return "bool" if value.dtype is not kind else kind.char
     return float if type(value) is float else (type(value), value)
 
 
-def _run(call: Callable[..., bool], arguments: list[Any], outs: list[Array], part: slice) -> None:
-    if call(part.start, part.stop, *arguments, *outs):
-        fp_error.flag()
+# By the type of an array: how an element is loaded, and stored.
+_ELEMENTS = {"f": ("{}", "{}"), "d": ("{}", "{}"), "bool": ("{}", "{}"),
+             "e": ("of_half({})", "to_half({})"), "E": ("of_bfloat16({})", "to_bfloat16({})")}
 
 
-def _new(traced: Callable[[list[Any]], list[Any]], about: list[Any], kind: Any,
-         where: list[int | None]) -> Kernel | None:
+class _Text:
+    """The source of a loop: what it is given, and what it does before each row."""
+
+    def __init__(self, rows: tuple[str, ...]) -> None:
+        self.rows = iter(rows)
+        self.given: list[str] = []
+        self.before: list[str] = []
+
+    def array(self, name: str, kind: str) -> str:
+        """Enter the next array; return how an element of it is written."""
+        row = next(self.rows)
+        self.given += f"{name}_at", f"{name}_far", f"{name}_near"
+        size = {"row": "n", "each": "1", "step": f"(n - 1) * {name}_step + 1"}[row]
+        found = f"row_{kind}({name}_at + far * {name}_far + near * {name}_near, {size})"
+        self.before.append(f"{name} = {found}" + ("[0]" if row == "each" else ""))
+        if row == "step":
+            self.given.append(f"{name}_step")
+        return {"row": f"{name}[j]", "each": name, "step": f"{name}[j * {name}_step]"}[row]
+
+
+def _new(traced: Callable[[list[Any]], list[Any]], about: list[Any], kind: Any, written: tuple[Any, ...],
+         rows: tuple[str, ...]) -> Kernel | None:
     """Find out what a function computes; a kernel for it, or None if it is no work for a loop.
 
-    `where` says for each result which argument it is written to; None for memory of its own.
+    `written` says for each result which argument it is written to; None for memory of its own.
     """
-    name, short = _FLOATS[kind.char], SHORT.get(kind.char)
-    tape = Tape(numpy.dtype(name))
+    _, out, *where = written
+    name, result = _FLOATS[kind.char], "bool" if out is _BOOL else kind.char
+    tape, text = Tape(numpy.dtype(name)), _Text(rows)
     given: list[Any] = []
-    heads, types, loads, vectors = [], [], [], []
+    elements = {}
     for i, what in enumerate(about):
         if what is float:
-            heads.append(f"v{i}")
-            types.append("float64")
             given.append(Symbol(tape, tape.step(f"F(v{i})"), ndim=0))
-        elif what in _VECTORS:
-            heads.append(f"v{i}")
-            vectors.append(f"v{i}")
-            types.append(_VECTORS[what].format(name))
-            loads.append(tape.step(f"v{i}[i]" if what not in SHORT else f"of_{short}(v{i}[i])"))
-            given.append(Symbol(tape, loads[-1], what == "truths"))
+        elif what.__class__ is str:
+            elements[i] = text.array(f"v{i}", what)
+            given.append(Symbol(tape, tape.step(_ELEMENTS[what][0].format(elements[i])), what == "bool"))
         else:
             given.append(what[1] if len(what) == 2 else numpy.array(what[1], tape.kind))
+    loads = len(tape.lines)
     try:
-        found = traced(given)
-        targets = [f"out{k}" if at is None else f"v{at}" for k, at in enumerate(where)]
-        store = "{}[i] = {}" if short is None else f"{{}}[i] = to_{short}({{}})"
-        stores = [store.format(target, _stored(tape, f)) for target, f in zip(targets, found)]
+        found = [_stored(f, result) for f in traced(given)]
     except Valued:
         return None if any(type(what) is tuple and what[0] is float for what in about) else _BY_VALUE
     except Exception:  # whatever a function does with what is no array
         return None
-    if len(tape.lines) - len(loads) < 1:
+    if len(tape.lines) == loads and result == kind.char:
         return None
-    stores += [f"wrong |= not abs({_stored(tape, f)}) < np.inf" for f in found]  # a sweep looks at it then
-    body = [*tape.lines, *stores]
-    new = [target for target, at in zip(targets, where) if at is None]
-    source = "\n".join(["import math", f"F = np.{name}", "", "",
-                        f"def kernel(start, stop, {', '.join([*heads, *new])}):",
-                        *(f"    {v} = {v}[start:stop]" for v in (*vectors, *new)),
-                        "    wrong = False", f"    for i in range({targets[0]}.size):",
-                        *(f"        {line}" for line in body), "    return wrong", ""])
-    types += [f"{name}[::1]" if short is None else "uint16[::1]"] * len(new)
-    return Kernel(f"{name}: " + "; ".join(body), partial(compiled, source, f"boolean(intp, intp, {', '.join(types)})"))
+    targets = [text.array(f"out{k}", result) if at is None else elements[at] for k, at in enumerate(where)]
+    body = [*tape.lines, *(f"{target} = {_ELEMENTS[result][1].format(f)}" for target, f in zip(targets, found))]
+    if result != "bool":
+        body += [f"wrong |= not abs({f}) < np.inf" for f in found]  # a sweep looks at it then
+    numbers = [f"v{i}" for i, what in enumerate(about) if what is float]
+    heads = ["start", "stop", "cut", "n", *numbers, *text.given]
+    source = "\n".join([
+        "import math", f"F = np.{name}", "", "", f"def kernel({', '.join(heads)}):", "    wrong = False",
+        "    for r in range(start, stop):", "        far = r // cut", "        near = r - far * cut",
+        *(f"        {line}" for line in text.before), "        for j in range(n):",
+        *(f"            {line}" for line in body), "    return wrong", ""])
+    types = ", ".join(["intp"] * 4 + ["float64"] * len(numbers) + ["intp"] * len(text.given))
+    return Kernel(f"{name}: " + "; ".join(body), partial(compiled, source, f"boolean({types})"))
 
 
-def _stored(tape: Tape, value: Any) -> str:
-    if not isinstance(value, Symbol):
-        raise Unknown("no array")
-    return value.as_float()
+def _stored(value: Any, result: str) -> str:
+    if not isinstance(value, Symbol) or result == "bool" and not value.truth:
+        raise Unknown("no such array")
+    return value.name if result == "bool" else value.as_float()

@@ -1,0 +1,67 @@
+"""Arrays of one shape as rows of elements, for loops over what does not lie in memory as one vector.
+
+Dimensions that lie in all arrays as if they were one are counted as one. What is left is a row of elements, and at most
+two dimensions of such rows; where it is more, no loop is made.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from ...base.operands import Array
+
+STEP = 8  # elements: of rows that are further apart in memory, most of what is read would be wasted
+
+
+class Rows(NamedTuple):
+    """How many rows there are, how many of them in one step of the outer dimension, and how many elements in each.
+
+    `strides` are those of each array in bytes: of the two dimensions of rows, and of a row. `kinds` say what its row
+    is: "row" of neighbours, "each" for one element that stands for all, "step" for elements a few apart, "far".
+    """
+
+    number: int
+    cut: int
+    n: int
+    strides: tuple[tuple[int, int, int], ...]
+    kinds: tuple[str, ...]
+
+
+def rows_of(shape: tuple[int, ...], arrays: Sequence[Array]) -> Rows | None:
+    """Return how loops go over arrays that broadcast to this shape; their order in memory is that of the last array."""
+    return _rows_of(shape, *[(a.shape, a.strides, a.itemsize) for a in arrays])
+
+
+@lru_cache(1024)
+def _rows_of(shape: tuple[int, ...], *about: tuple[tuple[int, ...], tuple[int, ...], int]) -> Rows | None:
+    ndim = len(shape)
+    strides = [[0] * (ndim - len(sizes)) + [0 if n == 1 else s for n, s in zip(sizes, given)]
+               for sizes, given, _ in about]
+    order = sorted((d for d in range(ndim) if shape[d] != 1), key=lambda d: abs(strides[-1][d]))  # the innermost first
+    sizes: list[int] = []
+    steps: list[list[int]] = []
+    for d in order:
+        here = [s[d] for s in strides]
+        if sizes and here == [s * sizes[-1] for s in steps[-1]]:
+            sizes[-1] *= shape[d]
+        else:
+            sizes.append(shape[d])
+            steps.append(here)
+    if not sizes or len(sizes) > 3:
+        return None
+    missing = 3 - len(sizes)
+    n, cut, outer = [*sizes, *[1] * missing]
+    inner, middle, far = [*steps, *[[0] * len(about)] * missing]
+    kinds = [_kind(s, item) for s, (_, _, item) in zip(inner, about)]
+    return Rows(cut * outer, cut, n, tuple(zip(far, middle, inner)), tuple(kinds))
+
+
+def _kind(stride: int, item: int) -> str:
+    if stride in (0, item):
+        return "row" if stride else "each"
+    return "step" if 0 < stride <= STEP * item and not stride % item else "far"
+
+
+def address(array: Any) -> int:
+    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
