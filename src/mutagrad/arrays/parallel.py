@@ -7,6 +7,7 @@ Whoever cuts has to ask what NumPy asks for one call: whether writing one part c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import is_not
 from typing import Any
 
 from ..base.operands import Array
@@ -18,11 +19,12 @@ from .compiled.layout import rows_of
 from .copies import copy_in_order
 from .kinds import is_plain
 from .numpy import np
-from .sizes import BLOCK, LARGE, MIDDLE, PIECE, SHARED, VERY_LARGE
+from .sizes import BLOCK, LARGE, MIDDLE, PIECE, PLENTY, SHARED, VERY_LARGE
 from .threads import get_num_threads, in_spans, in_steps, set_num_threads
 
-__all__ = ["BLOCK", "LARGE", "MIDDLE", "PIECE", "apply", "compute", "flat", "get_num_threads", "in_blocks", "in_shares",
-           "in_spans", "in_steps", "is_middle", "pieces", "reverse", "set_num_threads", "total"]
+__all__ = ["BLOCK", "LARGE", "MIDDLE", "PIECE", "PLENTY", "apply", "compute", "evaluate", "flat", "get_num_threads",
+           "in_blocks", "in_shares", "in_spans", "in_steps", "is_worth", "pieces", "reverse", "set_num_threads",
+           "total"]
 
 # Operations that do little more than move memory.
 PLAIN = {np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute, np.square, np.maximum, np.minimum}
@@ -35,9 +37,9 @@ def in_shares(count: int, size: int, loop: Callable[[slice], Any]) -> list[Any]:
     return in_spans(count, loop) if size >= SHARED and count > 1 else [loop(slice(0, count))]
 
 
-def is_middle(size: int) -> bool:
-    """Whether a function of several steps is worth a loop, or threads."""
-    return size >= LARGE or size >= MIDDLE and choice.on
+def is_worth(size: int) -> bool:
+    """Whether an array of many elements is worth a compiled loop, or threads."""
+    return size >= LARGE or choice.on
 
 
 def in_blocks(count: int, size: int, work: Callable[[slice], Any], threads: bool = True, parts: int = 1) -> list[Any]:
@@ -81,32 +83,38 @@ def read_first(array: Any, target: Array) -> Any:
     return array if same else array.copy()
 
 
-def apply(function: Callable[..., Any], arrays: tuple[Array, ...], settings: tuple[Any, ...], out: Array) -> bool:
+def apply(function: Callable[..., Any], arrays: tuple[Array, ...], settings: tuple[Any, ...], out: Array,
+          fresh: bool = False) -> bool:
     """Do `out[...] = function(*arrays, *settings)` on several threads; False, with nothing done, where that cannot be.
 
-    Operands may share memory with `out` in any way: all is as if they were read before anything is written.
+    Operands may share memory with `out` in any way, unless it is `fresh`: all is as if they were read before anything
+    is written.
     """
     if not is_plain(out, *arrays):
         return False
     keep_memory()
+    if not fresh:
+        arrays = tuple([a if a is out else read_first(a, out) for a in arrays])
+    loop = loops.forward(function, arrays, settings, out)
+    if loop is None and choice.on:
+        near = [_near(a, out) for a in arrays]
+        loop = loops.forward(function, near, settings, out) if any(map(is_not, near, arrays)) else None
+    if loop is not None:
+        loop.run(get_num_threads() if out.size >= SHARED else 1)
+        return True
+    return out.size >= LARGE and _apply_by_numpy(function, arrays, settings, out)
+
+
+def _apply_by_numpy(function: Callable[..., Any], arrays: tuple[Array, ...], settings: tuple[Any, ...],
+                    out: Array) -> bool:
     direct = isinstance(function, np.ufunc)
-    shape, short = out.shape, out.dtype.char in SHORT
-    vectors = [flat(a, shape) for a in arrays] if out.flags.c_contiguous else [None]
-    together = not any(v is None for v in vectors)
-    if direct and together and function in PLAIN and out.size < VERY_LARGE and not short and not choice.on:
+    vectors = [flat(a, out.shape) for a in arrays] if out.flags.c_contiguous else [None]
+    if any(v is None for v in vectors):
+        return direct and _in_rows(function, arrays, out)
+    if direct and function in PLAIN and out.size < VERY_LARGE and out.dtype.char not in SHORT:
         function(*arrays, out=out)
         return True
-    arrays = tuple([a if a is out else read_first(a, out) for a in arrays])
-    if choice.on:
-        near = tuple([_near(a, out) for a in arrays])
-        if (loop := loops.forward(function, near, settings, out)) is not None:
-            in_shares(loop.count, out.size, loop)
-            return True
-    if out.size < LARGE:
-        return False
-    if together:
-        return _in_pieces(function, [flat(a, shape) for a in arrays], settings, out.reshape(-1))
-    return direct and _in_rows(function, arrays, out)
+    return _in_pieces(function, vectors, settings, out.reshape(-1))
 
 
 def _near(array: Any, out: Array) -> Any:
@@ -143,10 +151,18 @@ def _in_rows(function: Callable[..., Any], arrays: Sequence[Array], out: Array) 
     return True
 
 
+def evaluate(function: Callable[..., Any], arrays: tuple[Array, ...], settings: tuple[Any, ...],
+             shape: tuple[int, ...], kind: Any) -> Any:
+    """Return `function(*arrays, *settings)`, which has this shape and type, on several threads where that can be."""
+    out = np.empty(shape, kind)
+    done = out.dtype.kind != "c" and apply(function, arrays, settings, out, True)
+    return out if done else function(*arrays, *settings)
+
+
 def compute(function: Callable[..., Any], arrays: tuple[Array, ...]) -> Array | None:
     """Return `function(*arrays)`, computed on several threads, as a fresh array; None where they cannot be cut."""
     out: Array = np.empty(arrays[0].shape, arrays[0].dtype)
-    return out if apply(function, arrays, (), out) else None
+    return out if apply(function, arrays, (), out, True) else None
 
 
 def reverse(rules: Callable[..., Sequence[Array | None]], xp: Any, g: Array, saved: Sequence[Any],
@@ -157,9 +173,13 @@ def reverse(rules: Callable[..., Sequence[Array | None]], xp: Any, g: Array, sav
     shape = g.shape
     outs = [None if k is None else np.empty(shape, g.dtype) for k in inputs]
     first = next(o for o in outs if o is not None)
-    near, *kept = (_near(v, first) for v in (g, *saved))
-    if (loop := loops.backward(rules, xp, near, kept, inputs, outs)) is not None:
-        in_shares(loop.count, g.size, loop)
+    loop = loops.backward(rules, xp, g, saved, inputs, outs)
+    if loop is None and choice.on:
+        near = [_near(v, first) for v in (g, *saved)]
+        if any(map(is_not, near, (g, *saved))):
+            loop = loops.backward(rules, xp, near[0], near[1:], inputs, outs)
+    if loop is not None:
+        loop.run(get_num_threads() if g.size >= SHARED else 1)
         return outs
     vectors = [flat(v, shape) if isinstance(v, np.ndarray) else v for v in saved]
     incoming = flat(g, shape)

@@ -19,6 +19,7 @@ from typing import Any
 
 from ..arrays import np, parallel as large
 from ..arrays.bfloat16 import in_single, rounded, widened
+from ..arrays.compiled.compiler import choice
 from ..arrays.kinds import Refused
 from ..arrays.numpy import KNOWN, constant, silent, silently
 from ..arrays.parallel import SLOW
@@ -46,7 +47,7 @@ from .op import (
 )
 from .promote import EXACT, SCALAR_OPERAND, call_reflected, dtype_error, promote, shape_error
 from .storage import SMALL, Storage, TensorBase, keep, ndarray, save
-from .window import Shape, overlaps_itself
+from .window import overlaps_itself
 from .write import begin_write, end_write, into, new_node, save_all, save_out
 
 # What the inputs are called in the generated functions: PyTorch's names, which people use as keywords. (The names in a
@@ -197,7 +198,7 @@ def _forward_code(op: Op, given: str, typical: str, differentiable: bool, warns:
 
 def _size_code(op: Op, inputs: int) -> str:
     """When an operation goes the way for large arrays: for NumPy's own that is later, as they are one step."""
-    size = "elements >= LARGE" if op.into and op.forward not in SLOW else "elements >= MIDDLE and is_middle(elements)"
+    size = f"elements >= {'PLENTY' if op.into and op.forward not in SLOW else 'MIDDLE'} and is_worth(elements)"
     return size if inputs != 2 else f"{size} or a1.size != elements and a1.ndim and is_spread(a0, a1)"
 
 
@@ -418,12 +419,6 @@ def _widened(op: Op) -> Op:
 
 # --------------------------------------------------------------------------------------------------------- large arrays
 
-def _forward_large(forward: Callable[..., Any], arrays: tuple[Array, ...], settings: tuple[Any, ...], shape: Shape,
-                   kind: Any) -> Any:
-    out = np.empty(shape, kind)
-    return out if out.dtype.kind != "c" and large.apply(forward, arrays, settings, out) else forward(*arrays, *settings)
-
-
 def _is_spread(a: Array, b: Array) -> bool:
     """Whether two arrays of different sizes have a large result."""
     if a.size * b.size < large.LARGE:
@@ -437,12 +432,14 @@ def _is_spread(a: Array, b: Array) -> bool:
 def _large(op: Op, tensors: tuple[TensorBase, ...], arrays: tuple[Array, ...], settings: tuple[Any, ...]) -> Any:
     """The same as the generated code for arrays that are worth splitting: there the call path does not matter."""
     try:
-        shape = np.broadcast_shapes(*(a.shape for a in arrays))
+        shape = arrays[0].shape
+        if any(a.shape != shape for a in arrays):
+            shape = np.broadcast_shapes(*(a.shape for a in arrays))
         # Whether one operand is a number that a short type does not hold.
         wide = op.forward in EXACT and arrays[0].dtype is not arrays[1].dtype
         kind = arrays[tensors[0] is SCALAR_OPERAND if wide else -1].dtype
         forward = in_single(op.forward, kind) if wide else forward_for(op, kind)
-        out = silently(_forward_large, forward, arrays, settings, shape, kind)
+        out = silently(large.evaluate, forward, arrays, settings, shape, kind)
     except ValueError as error:
         raise shape_error(op, arrays, error) from None
     except TypeError as error:
@@ -479,7 +476,7 @@ def _threaded(op: Op) -> Op:
     whole = op.reverse
 
     def reverse(xp: SimpleNamespace, g: Any, s: Sequence[Any], i: Sequence[Writer | None]) -> Any:
-        if xp is not RAW or g.size < large.LARGE and not large.is_middle(g.size):
+        if xp is not RAW or g.size < large.MIDDLE or not large.is_worth(g.size):
             return whole(xp, g, s, i)
         grads: list[Any] = [None] * len(rules)
         rest: list[Writer | None] = [None] * len(rules)
@@ -487,7 +484,7 @@ def _threaded(op: Op) -> Op:
             if i[k] is not None:
                 if rules[k] is same:
                     grads[k] = g
-                elif (step is None or step[0] is None
+                elif (step is None or step[0] is None or choice.on
                         or (found := large.compute(step[0], (g, *(s[slot] for slot in step[1])))) is None):
                     rest[k] = i[k]
                 else:
@@ -511,12 +508,12 @@ VARIANTS.update(conjugate=_conjugated, threaded=_threaded, widened=_widened)
 # and what has none does not warn: the interpreter asks no filter, and none has to be installed in the user's program.
 CODEGEN_GLOBALS.update(
     BadArgument=BadArgument, FLOAT32=np.dtype("float32"), FLOAT64=np.dtype("float64"), KNOWN=KNOWN, LARGE=large.LARGE,
-    MIDDLE=large.MIDDLE, Leaf=Leaf, SCALAR_OPERAND=SCALAR_OPERAND, Refused=Refused,
+    MIDDLE=large.MIDDLE, PLENTY=large.PLENTY, Leaf=Leaf, SCALAR_OPERAND=SCALAR_OPERAND, Refused=Refused,
     forward_for=forward_for, NOT_RECORDING=NOT_RECORDING,
     Node=Node, OURS=OURS, PLAIN=PLAIN, SMALL=SMALL, Storage=Storage,
     UNKNOWN_SHAPE=UNKNOWN_SHAPE, __name__=None, call_reflected=call_reflected,
     begin_write=begin_write, constant=constant, contiguous=in_order, dtype_error=dtype_error, end_write=end_write,
-    getframe=sys._getframe, in_single=in_single, into=into, is_middle=large.is_middle,
+    getframe=sys._getframe, in_single=in_single, into=into, is_worth=large.is_worth,
     is_spread=_is_spread, keep=keep, large=_large, mode=mode, ndarray=ndarray,
     new=object.__new__, next_order=next_order, no_memory=OutOfMemory.found_by, number=number,
     overlaps_itself=overlaps_itself, promote=promote, save=save, shape_error=shape_error, silent=silent,

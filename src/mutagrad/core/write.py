@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from ..arrays import np, parallel as large
@@ -114,7 +115,8 @@ def _write_node(op: Op, target: TensorBase, tensors: Sequence[TensorBase], index
         else:
             windows.append(None if writer is None or t._offset is None and t._array.shape == shape else window_of(t))
     array = target._array
-    chosen = op.threaded if array.size >= large.LARGE and array.dtype.char in "fd" else variant(op, array.dtype)
+    many = array.size >= large.MIDDLE and array.dtype.char in "fd"
+    chosen = op.threaded if many else variant(op, array.dtype)
     node = new_node(chosen, inputs, tuple(windows))
     if window is not None:
         set_write(node, target._storage, window)
@@ -276,7 +278,7 @@ def into(op: Op, target: Any, arguments: tuple[Any, ...], settings: tuple[Any, .
     try:
         direct = all(a.dtype is array.dtype for a in arrays) and (op.into or _in_spans(op, arrays, array))
         if not direct:
-            result = silent().run(forward_for(op, arrays[-1].dtype), *arrays, *settings)
+            result = silent().run(_computed, op, arrays, settings, array.shape)
             check_cast(op.name, result.dtype, array.dtype)
         if op.rules:
             node = begin_write(op, target, tensors, arrays, settings)
@@ -295,6 +297,15 @@ def into(op: Op, target: Any, arguments: tuple[Any, ...], settings: tuple[Any, .
         raise dtype_error(op, arrays, error) from None
     except MemoryError as error:
         raise error if isinstance(error, MutagradError) else OutOfMemory.found_by(op.name, error) from None
+
+
+def _computed(op: Op, arrays: tuple[Array, ...], settings: tuple[Any, ...], shape: Shape) -> Any:
+    dtype = arrays[-1].dtype
+    forward, size = forward_for(op, dtype), prod(shape)
+    if (op.rules and size >= large.MIDDLE and large.is_worth(size) and dtype.char in "fd"
+            and all(a.dtype is dtype for a in arrays)):
+        return large.evaluate(forward, arrays, settings, shape, dtype)
+    return forward(*arrays, *settings)  # type: ignore[misc]
 
 
 def _in_spans(op: Op, arrays: Sequence[Array], target: Array) -> bool:

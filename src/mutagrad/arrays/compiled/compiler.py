@@ -164,15 +164,16 @@ def folder() -> str | None:
     return os.path.join(named or os.path.join(home, "mutagrad"), "kernels")
 
 
-HEAD = """from numba import njit
+HEAD = """from numba import cfunc, njit
 import numpy as np
+from mutagrad.arrays.compiled.memory import *
 from mutagrad.arrays.compiled.scalars import *
 """
 # Sums may be fused with products, zeros may lose their sign in between; inf and nan are as they are.
 OPTIONS = "nogil=True, error_model='numpy', fastmath={{'contract'{}}}"
 
 
-def compiled(source: str, signature: str, sums: bool = False) -> Callable[..., Any]:
+def compiled(source: str, signature: str, sums: bool = False, decorator: str = "njit") -> Callable[..., Any]:
     """Compile the function `kernel` of this source for these types, or load it from disk.
 
     `sums`: what is added may be added in another order, so that several sums go on side by side.
@@ -183,16 +184,17 @@ def compiled(source: str, signature: str, sums: bool = False) -> Callable[..., A
     where = folder()
     if where is not None:
         try:
-            return _from_file(where, _decorated(source, signature, options, True))
+            return _from_file(where, _decorated(source, signature, f"{options}, cache=True", decorator))
         except (OSError, RuntimeError):  # a folder that cannot be written to; Numba's own error for one is the second
             pass
     names: dict[str, Any] = {}
-    exec(compile(_decorated(source, signature, options, False), "<mutagrad kernel>", "exec"), names)
+    exec(compile(_decorated(source, signature, options, decorator), "<mutagrad kernel>", "exec"), names)
     return names["kernel"]  # type: ignore[no-any-return]
 
 
-def _decorated(source: str, signature: str, options: str, kept: bool) -> str:
-    return HEAD + source.replace("def kernel(", f"@njit('{signature}', {options}, cache={kept})\ndef kernel(")
+def _decorated(source: str, signature: str, options: str, decorator: str) -> str:
+    line = f"@{decorator}('{signature}', {options})\n" if decorator else ""
+    return HEAD + source.replace("def kernel(", f"{line}def kernel(")
 
 
 def _from_file(where: str, text: str) -> Callable[..., Any]:
@@ -216,5 +218,8 @@ def _from_file(where: str, text: str) -> Callable[..., Any]:
 @cache
 def _version() -> str:
     """What all kernels depend on besides their source."""
-    with open(os.path.join(os.path.dirname(__file__), "scalars.py"), encoding="utf-8") as file:
-        return file.read()
+    texts = []
+    for name in ("memory.py", "scalars.py"):
+        with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as file:
+            texts.append(file.read())
+    return "".join(texts)

@@ -5,9 +5,13 @@ two dimensions of such rows; where it is more, no loop is made.
 """
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from ctypes import c_void_p
 from functools import lru_cache
 from typing import Any, NamedTuple
+
+import numpy
 
 from ...base.operands import Array
 
@@ -63,5 +67,16 @@ def _kind(stride: int, item: int) -> str:
     return "step" if 0 < stride <= STEP * item and not stride % item else "far"
 
 
-def address(array: Any) -> int:
+def _asked(array: Any) -> int:
     return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+
+def _read(array: Any) -> int:
+    return _Pointer.from_address(id(array) + _HEAD).value or 0
+
+
+# In the memory of an array the address of its elements comes first, after what all objects have: part of NumPy's binary
+# interface. To read it takes a quarter of the time of asking.
+_Pointer, _HEAD = c_void_p, object.__basicsize__
+_sample = numpy.zeros(1)
+address = _read if sys.implementation.name == "cpython" and _read(_sample) == _asked(_sample) else _asked

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from struct import Struct
+from typing import Any, NamedTuple
 
 import numpy
 
 from ...base.operands import Array
 from ..numpy import fp_error
-from .compiler import Kernel, choice, compiled
+from .compiler import Kernel, choice
 from .expressions import Symbol, Tape, Unknown, Valued
 from .layout import Rows, address, rows_of
+from .workers import Shared
 
 _FLOATS = {"f": "float32", "d": "float64", "e": "float32", "E": "float32"}  # by array type: what it is computed in
 _BOOL = numpy.dtype(bool)
@@ -27,24 +29,21 @@ FEW = 16  # rows that are not shared out evenly: their elements are instead
 
 
 class Loop:
-    """Goes over a share of the elements: `loop(part)` for a slice of range(loop.count)."""
+    """Goes over elements: `loop.run(threads)` over all, `loop(part)` over some of range(loop.count)."""
 
-    __slots__ = ("arguments", "arrays", "call", "count", "rows", "steps")
+    __slots__ = ("arrays", "count", "given", "shared")
 
-    def __init__(self, call: Callable[..., bool], arguments: list[Any], steps: list[int], rows: Rows,
-                 arrays: Sequence[Any]) -> None:
-        self.call, self.arguments, self.steps, self.rows = call, arguments, steps, rows
+    def __init__(self, shared: Shared, given: Any, rows: Rows, arrays: Sequence[Any]) -> None:
+        self.shared, self.given = shared, given
         self.arrays = arrays  # their memory is in use
         self.count = rows.n if rows.number < FEW else rows.number
 
+    def run(self, threads: int) -> None:
+        if self.shared(self.count, self.given, threads):
+            fp_error.flag()
+
     def __call__(self, part: slice) -> None:
-        rows = self.rows
-        if rows.number < FEW:
-            shifted = [a + part.start * s if s else a for a, s in zip(self.arguments, self.steps)]
-            wrong = self.call(0, rows.number, rows.cut, part.stop - part.start, *shifted)
-        else:
-            wrong = self.call(part.start, part.stop, rows.cut, rows.n, *self.arguments)
-        if wrong:
+        if self.shared.part(part.start, part.stop, self.given):
             fp_error.flag()
 
 
@@ -74,36 +73,75 @@ def update(formula: Callable[..., Any], hyper: tuple[Any, ...], vectors: Sequenc
                  len(vectors), outs)
 
 
+class _Plan(NamedTuple):
+    """How a loop is made for arguments of certain types and layouts."""
+
+    kernel: Kernel
+    rows: Rows
+    numbers: list[int]  # which of the values are given as they are
+    arrays: list[int]  # which are given by address
+    pack: Callable[..., None]
+    size: int
+
+
+_plans: dict[Any, _Plan | None] = {}
+
+
 def _loop(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[Any, ...], wanted: Any,
           outs: list[Array]) -> Loop | None:
-    kind = outs[0].dtype
-    if kind is _BOOL:  # what is asked of floats
-        kind = next((v.dtype for v in given if isinstance(v, numpy.ndarray) and v.dtype is not _BOOL), kind)
-    if not choice.on or kind.char not in _FLOATS or any(o.dtype is not outs[0].dtype for o in outs):
-        return None
-    about = [_about(v, kind) for v in given]
-    if None in about:
+    if not choice.on:
         return None
     # An array that is written to as well as read has one name: LLVM makes no vectors of two that may overlap.
     where = [next((i for i, v in enumerate(given) if v is out), None) for out in outs]
-    arrays = [v for v, what in zip(given, about) if what.__class__ is str]
-    arrays += [out for out, at in zip(outs, where) if at is None]
-    rows = rows_of(outs[0].shape, [*arrays, outs[0]])
+    values = (*given, *outs)
+    key = function, wanted, *where, *[(v.dtype, v.shape, v.strides) if isinstance(v, numpy.ndarray)
+                                      else float if v.__class__ is float else (v.__class__, v) for v in values]
+    try:
+        plan = _plans[key]
+    except KeyError:
+        plan, lasting = _plan(function, traced, given, wanted, outs, where)
+        if lasting and len(_plans) < 4 * MANY:
+            _plans[key] = plan
+    except TypeError:  # a setting that is no key
+        return None
+    shared: Any = None if plan is None else plan.kernel.get()
+    if shared is None:
+        return None
+    _, rows, numbers, arrays, pack, size = plan  # type: ignore[misc]
+    used = [values[i] for i in arrays]
+    words: list[Any] = [rows.number >= FEW, rows.number, rows.cut, rows.n]
+    words += [values[i] for i in numbers]
+    for array, strides in zip(used, rows.strides):
+        words.append(address(array))
+        words += strides
+    memory = bytearray(size)
+    pack(memory, 0, *words)
+    return Loop(shared, numpy.frombuffer(memory, numpy.int64), rows, used)
+
+
+def _plan(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[Any, ...], wanted: Any,
+          outs: list[Array], where: list[int | None]) -> tuple[_Plan | None, bool]:
+    """Return a plan, if there can be a loop, and whether it is the same for all values of numbers."""
+    kind = outs[0].dtype
+    if kind is _BOOL:  # what is asked of floats
+        kind = next((v.dtype for v in given if isinstance(v, numpy.ndarray) and v.dtype is not _BOOL), kind)
+    if kind.char not in _FLOATS or any(o.dtype is not outs[0].dtype for o in outs):
+        return None, True
+    about = [_about(v, kind) for v in given]
+    if None in about:
+        return None, True
+    values = (*given, *outs)
+    arrays = [i for i, what in enumerate(about) if what.__class__ is str]
+    arrays += [len(given) + k for k, at in enumerate(where) if at is None]
+    rows = rows_of(outs[0].shape, [*(values[i] for i in arrays), outs[0]])
     if rows is None or "far" in rows.kinds:
-        return None
-    kernel, about = _kernel(function, traced, given, about, kind, (wanted, outs[0].dtype, *where), rows.kinds)
-    call = None if kernel is None else kernel.get()
-    if call is None:
-        return None
-    numbers = [float(v) for v, what in zip(given, about) if what is float]
-    arguments, steps = [*numbers], [0] * len(numbers)
-    for array, (far, near, step), row in zip(arrays, rows.strides, rows.kinds):
-        arguments += address(array), far, near
-        steps += step, 0, 0
-        if row == "step":
-            arguments.append(step // array.itemsize)
-            steps.append(0)
-    return Loop(call, arguments, steps, rows, arrays)
+        return None, True
+    kernel, exact = _kernel(function, traced, given, about, kind, (wanted, outs[0].dtype, *where), rows.kinds)
+    if kernel is None:
+        return None, exact == about
+    numbers = [i for i, what in enumerate(exact) if what is float]
+    words = Struct("q" * 4 + "d" * len(numbers) + "q" * 4 * len(arrays))
+    return _Plan(kernel, rows, numbers, arrays, words.pack_into, words.size), exact == about
 
 
 def _kernel(function: Any, traced: Callable[[list[Any]], list[Any]], given: tuple[Any, ...], about: list[Any],
@@ -139,26 +177,27 @@ def _about(value: Any, kind: Any) -> Any:
 # By the type of an array: how an element is loaded, and stored.
 _ELEMENTS = {"f": ("{}", "{}"), "d": ("{}", "{}"), "bool": ("{}", "{}"),
              "e": ("of_half({})", "to_half({})"), "E": ("of_bfloat16({})", "to_bfloat16({})")}
+_SIZES = {"f": 4, "d": 8, "bool": 1, "e": 2, "E": 2}
 
 
 class _Text:
-    """The source of a loop: what it is given, and what it does before each row."""
+    """The source of a loop: the words that it is given, and what it does before each row."""
 
     def __init__(self, rows: tuple[str, ...]) -> None:
         self.rows = iter(rows)
-        self.given: list[str] = []
+        self.given = ["by_rows", "number", "cut", "n"]
         self.before: list[str] = []
 
     def array(self, name: str, kind: str) -> str:
         """Enter the next array; return how an element of it is written."""
         row = next(self.rows)
-        self.given += f"{name}_at", f"{name}_far", f"{name}_near"
-        size = {"row": "n", "each": "1", "step": f"(n - 1) * {name}_step + 1"}[row]
-        found = f"row_{kind}({name}_at + far * {name}_far + near * {name}_near, {size})"
+        at, far, near, step = (f"{name}_{part}" for part in ("at", "far", "near", "step"))
+        self.given += at, far, near, step
+        wide = f"{step} // {_SIZES[kind]}"
+        size = {"row": "high - low", "each": "1", "step": f"(high - low - 1) * ({wide}) + 1"}[row]
+        found = f"row_{kind}({at} + i * {far} + k * {near} + low * {step}, {size})"
         self.before.append(f"{name} = {found}" + ("[0]" if row == "each" else ""))
-        if row == "step":
-            self.given.append(f"{name}_step")
-        return {"row": f"{name}[j]", "each": name, "step": f"{name}[j * {name}_step]"}[row]
+        return {"row": f"{name}[j]", "each": name, "step": f"{name}[j * ({wide})]"}[row]
 
 
 def _new(traced: Callable[[list[Any]], list[Any]], about: list[Any], kind: Any, written: tuple[Any, ...],
@@ -172,6 +211,9 @@ def _new(traced: Callable[[list[Any]], list[Any]], about: list[Any], kind: Any, 
     tape, text = Tape(numpy.dtype(name)), _Text(rows)
     given: list[Any] = []
     elements = {}
+    for i, what in enumerate(about):  # numbers come before arrays
+        if what is float:
+            text.given.append(f"v{i}")
     for i, what in enumerate(about):
         if what is float:
             given.append(Symbol(tape, tape.step(f"F(v{i})"), ndim=0))
@@ -193,15 +235,16 @@ def _new(traced: Callable[[list[Any]], list[Any]], about: list[Any], kind: Any, 
     body = [*tape.lines, *(f"{target} = {_ELEMENTS[result][1].format(f)}" for target, f in zip(targets, found))]
     if result != "bool":
         body += [f"wrong |= not abs({f}) < np.inf" for f in found]  # a sweep looks at it then
-    numbers = [f"v{i}" for i, what in enumerate(about) if what is float]
-    heads = ["start", "stop", "cut", "n", *numbers, *text.given]
+    numbers = {f"v{i}" for i, what in enumerate(about) if what is float}
+    words = [f"{v} = " + (f"d_of_l(given[{w}])" if v in numbers else f"given[{w}]") for w, v in enumerate(text.given)]
     source = "\n".join([
-        "import math", f"F = np.{name}", "", "", f"def kernel({', '.join(heads)}):", "    wrong = False",
-        "    for r in range(start, stop):", "        far = r // cut", "        near = r - far * cut",
-        *(f"        {line}" for line in text.before), "        for j in range(n):",
-        *(f"            {line}" for line in body), "    return wrong", ""])
-    types = ", ".join(["intp"] * 4 + ["float64"] * len(numbers) + ["intp"] * len(text.given))
-    return Kernel(f"{name}: " + "; ".join(body), partial(compiled, source, f"boolean({types})"))
+        "import math", f"F = np.{name}", "", "", "def kernel(start, stop, given):",
+        f"    given = row_q(given, {len(words)})", *(f"    {line}" for line in words),
+        "    first, last, low, high = (start, stop, 0, n) if by_rows else (0, number, start, stop)",
+        "    wrong = False", "    for r in range(first, last):", "        i = r // cut", "        k = r - i * cut",
+        *(f"        {line}" for line in text.before), "        for j in range(high - low):",
+        *(f"            {line}" for line in body), "    return np.int64(wrong)", ""])
+    return Kernel(f"{name}: " + "; ".join(body), partial(Shared, source))
 
 
 def _stored(value: Any, result: str) -> str:

@@ -6,40 +6,13 @@ Taylor's, and Eigen's.
 """
 # Each name ends in the bits of the type that its arguments have, and in which it computes.
 # mypy: ignore-errors
-import ctypes
 import math
 
 import numpy as np
-from numba import carray, config, njit, types
-from numba.extending import intrinsic
+from numba import njit
 
 _OPTIONS = {"error_model": "numpy", "fastmath": {"contract"}, "forceinline": True}
 f, d = np.float32, np.float64
-
-
-# A row of elements by its address.
-
-@intrinsic
-def _pointer(context, address):
-    def generate(context, builder, signature, arguments):
-        return builder.inttoptr(arguments[0], context.get_value_type(types.voidptr))
-
-    return types.voidptr(types.intp), generate
-
-
-def _rows(kind):
-    @njit(**_OPTIONS)
-    def row(address, n):
-        return carray(_pointer(address), (n,), kind)
-
-    def interpreted(address, n):
-        return carray(ctypes.c_void_p(address), (n,), kind)
-
-    return interpreted if config.DISABLE_JIT else row
-
-
-row_f, row_d, row_bool = _rows(np.float32), _rows(np.float64), _rows(np.bool_)
-row_e = row_E = _rows(np.uint16)
 
 
 # The bits of a number as those of another type. Numba views only what is converted on the spot.
