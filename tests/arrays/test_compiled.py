@@ -151,10 +151,20 @@ def test_functions_of_one_number() -> None:
 
 @needs_numba
 def test_short_floats_by_their_bits() -> None:
-    scalars = __import__("mutagrad.arrays.compiled.scalars", fromlist=["of_half"])
+    scalars = __import__("mutagrad.arrays.compiled.scalars", fromlist=["widened_by_bits"])
     every = np.arange(1 << 16, dtype=np.uint16)
-    as_float = np.array([scalars.of_half.py_func(h) if hasattr(scalars.of_half, "py_func") else scalars.of_half(h) for h in every[::37]], np.float32)
-    np.testing.assert_array_equal(as_float, every[::37].view(np.float16).astype(np.float32))
+    wide = every.view(np.float16).astype(np.float32)
+    with np.errstate(all="ignore"):
+        between = np.concatenate([wide, np.nextafter(wide, np.float32(np.inf)), (wide[:-1] + wide[1:]) / 2, wide * np.float32(1.0001), [70000, 1e-9]])
+        between = between.astype(np.float32)
+        expected = between.astype(np.float16)
+        alone = [scalars.widened_by_bits.py_func(h) for h in every[::37]]
+        shorter = [scalars.rounded_by_bits.py_func(x) for x in between[::97]]
+        np.testing.assert_array_equal(np.array(alone, np.float32), wide[::37])
+        np.testing.assert_array_equal(np.array(shorter, np.uint16).view(np.float16), expected[::97])
+    mg.set_kernels("numba")
+    np.testing.assert_array_equal(mg.tensor(every.view(np.float16)).float().numpy(), wide)
+    np.testing.assert_array_equal(mg.tensor(between).half().numpy(), expected)
 
 
 # ------------------------------------------------------------------------------------------------------------ the choice

@@ -18,7 +18,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from queue import SimpleQueue
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 from ...base.errors import BadValue, MissingExtra
@@ -71,10 +71,10 @@ def get_kernels() -> str:
 class Kernel:
     """A function that may have been compiled. `make` compiles it, and returns what is called then."""
 
-    __slots__ = ("_made", "asked", "error", "make", "name")
+    __slots__ = ("_made", "asked", "done", "error", "make", "name")
 
     def __init__(self, name: str, make: Callable[[], Callable[..., Any]]) -> None:
-        self.name, self.make, self.asked = name, make, 0
+        self.name, self.make, self.asked, self.done = name, make, 0, Event()
         self._made: Callable[..., Any] | None = None
         self.error: BaseException | None = None
         ALL.append(self)
@@ -86,7 +86,8 @@ class Kernel:
         if self._made is None and self.error is None and choice.compiles:
             self.asked += 1
             if choice.waits:
-                self.compile()
+                _background().put(self)
+                self.done.wait()  # on the thread that waits an interrupt does no harm; on one that compiles it would
             elif not has_numba():
                 choice.on = False
             elif self.asked == USES:
@@ -104,6 +105,7 @@ class Kernel:
                     self._made = self.make()
                 except Exception as error:  # NumPy's version serves on; show_config says why
                     self.error = error
+                self.done.set()
 
 
 ALL: list[Kernel] = []
@@ -129,7 +131,7 @@ class _Background:
             kernel.compile()
 
     def end(self) -> None:
-        self.ending = True
+        self.ending, choice.compiles = True, False
         self.waiting.put(None)
         self.thread.join()
 

@@ -15,14 +15,14 @@ import numpy
 
 from ...base.operands import Array
 
-STEP = 8  # elements: of rows that are further apart in memory, most of what is read would be wasted
+STEPS = 2, 3, 4  # elements apart that vectors are made of with little waste
 
 
 class Rows(NamedTuple):
     """How many rows there are, how many of them in one step of the outer dimension, and how many elements in each.
 
     `strides` are those of each array in bytes: of the two dimensions of rows, and of a row. `kinds` say what its row
-    is: "row" of neighbours, "each" for one element that stands for all, "step" for elements a few apart, "far".
+    is: "row" of neighbours, "each" for one element that stands for all, "2" for every second and so on, "far".
     """
 
     number: int
@@ -64,7 +64,7 @@ def _rows_of(shape: tuple[int, ...], *about: tuple[tuple[int, ...], tuple[int, .
 def _kind(stride: int, item: int) -> str:
     if stride in (0, item):
         return "row" if stride else "each"
-    return "step" if 0 < stride <= STEP * item and not stride % item else "far"
+    return str(stride // item) if stride in [item * step for step in STEPS] else "far"
 
 
 def _asked(array: Any) -> int:

@@ -177,7 +177,6 @@ def _about(value: Any, kind: Any) -> Any:
 # By the type of an array: how an element is loaded, and stored.
 _ELEMENTS = {"f": ("{}", "{}"), "d": ("{}", "{}"), "bool": ("{}", "{}"),
              "e": ("of_half({})", "to_half({})"), "E": ("of_bfloat16({})", "to_bfloat16({})")}
-_SIZES = {"f": 4, "d": 8, "bool": 1, "e": 2, "E": 2}
 
 
 class _Text:
@@ -193,11 +192,10 @@ class _Text:
         row = next(self.rows)
         at, far, near, step = (f"{name}_{part}" for part in ("at", "far", "near", "step"))
         self.given += at, far, near, step
-        wide = f"{step} // {_SIZES[kind]}"
-        size = {"row": "high - low", "each": "1", "step": f"(high - low - 1) * ({wide}) + 1"}[row]
+        size = {"row": "high - low", "each": "1"}.get(row, f"(high - low - 1) * {row} + 1")
         found = f"row_{kind}({at} + i * {far} + k * {near} + low * {step}, {size})"
         self.before.append(f"{name} = {found}" + ("[0]" if row == "each" else ""))
-        return {"row": f"{name}[j]", "each": name, "step": f"{name}[j * ({wide})]"}[row]
+        return {"row": f"{name}[j]", "each": name}.get(row, f"{name}[j * {row}]")
 
 
 def _new(traced: Callable[[list[Any]], list[Any]], about: list[Any], kind: Any, written: tuple[Any, ...],

@@ -8,8 +8,11 @@ Taylor's, and Eigen's.
 # mypy: ignore-errors
 import math
 
+import llvmlite.binding as llvm
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import config, njit, types
+from numba.extending import intrinsic
 
 _OPTIONS = {"error_model": "numpy", "fastmath": {"contract"}, "forceinline": True}
 f, d = np.float32, np.float64
@@ -364,7 +367,7 @@ def total_64(row):
 # Floats of two bytes, as the integers that their bits are.
 
 @njit(**_OPTIONS)
-def of_half(h):
+def widened_by_bits(h):
     bits = np.uint32(h)
     magnitude = (bits & np.uint32(0x7fff)) << np.uint32(13)
     value = f_of_u(np.uint32(magnitude)) * f(5.192296858534828e33)  # 2 ** 112: the exponents' offsets differ
@@ -374,7 +377,7 @@ def of_half(h):
 
 
 @njit(**_OPTIONS)
-def to_half(x):
+def rounded_by_bits(x):
     bits = u_of_f(x)
     signed = (bits >> np.uint32(16)) & np.uint32(0x8000)
     a = np.uint32(bits & np.uint32(0x7fffffff))
@@ -385,6 +388,28 @@ def to_half(x):
     huge = np.uint32(0x7e00) if a > np.uint32(0x7f800000) else np.uint32(0x7c00)
     found = small if a < np.uint32(0x38800000) else (normal if a < np.uint32(0x477ff000) else huge)
     return np.uint16(found | signed)
+
+
+# Processors mostly have instructions for these two.
+
+@intrinsic
+def _widened(context, bits):
+    def generate(context, builder, signature, arguments):
+        return builder.fpext(builder.bitcast(arguments[0], ir.HalfType()), ir.FloatType())
+
+    return types.float32(types.uint16), generate
+
+
+@intrinsic
+def _rounded(context, x):
+    def generate(context, builder, signature, arguments):
+        return builder.bitcast(builder.fptrunc(arguments[0], ir.HalfType()), ir.IntType(16))
+
+    return types.uint16(types.float32), generate
+
+
+_native = llvm.get_host_cpu_features().get("f16c") and not config.DISABLE_JIT
+of_half, to_half = (_widened, _rounded) if _native else (widened_by_bits, rounded_by_bits)
 
 
 @njit(**_OPTIONS)
