@@ -22,9 +22,9 @@ from .numpy import np
 from .sizes import BLOCK, LARGE, MIDDLE, PIECE, PLENTY, SHARED, VERY_LARGE
 from .threads import get_num_threads, in_spans, in_steps, set_num_threads
 
-__all__ = ["BLOCK", "LARGE", "MIDDLE", "PIECE", "PLENTY", "apply", "compute", "evaluate", "flat", "get_num_threads",
-           "in_blocks", "in_shares", "in_spans", "in_steps", "is_worth", "pieces", "reverse", "set_num_threads",
-           "total"]
+__all__ = ["BLOCK", "LARGE", "MIDDLE", "PIECE", "PLENTY", "apply", "assign", "compute", "evaluate", "flat",
+           "get_num_threads", "in_blocks", "in_shares", "in_spans", "in_steps", "is_worth", "pieces", "reverse",
+           "set_num_threads", "total"]
 
 # Operations that do little more than move memory.
 PLAIN = {np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute, np.square, np.maximum, np.minimum}
@@ -105,12 +105,24 @@ def apply(function: Callable[..., Any], arrays: tuple[Array, ...], settings: tup
     return out.size >= LARGE and _apply_by_numpy(function, arrays, settings, out)
 
 
+def assign(target: Array, value: Array) -> None:
+    """Do `target[...] = value`, on several threads if that is large; the value shares no memory with it."""
+    if target.size < LARGE or not is_plain(target, value):
+        target[...] = value
+        return
+    plain = value.dtype is target.dtype and target.dtype.kind in "fciu"
+    if not plain or not apply(np.positive, (value,), (), target, True):
+        _in_rows(lambda v, out: out.__setitem__(..., v), (value,), target)
+
+
 def _apply_by_numpy(function: Callable[..., Any], arrays: tuple[Array, ...], settings: tuple[Any, ...],
                     out: Array) -> bool:
     direct = isinstance(function, np.ufunc)
     vectors = [flat(a, out.shape) for a in arrays] if out.flags.c_contiguous else [None]
     if any(v is None for v in vectors):
-        return direct and _in_rows(function, arrays, out)
+        if direct:
+            _in_rows(function, arrays, out)
+        return direct
     if direct and function in PLAIN and out.size < VERY_LARGE and out.dtype.char not in SHORT:
         function(*arrays, out=out)
         return True
@@ -137,18 +149,18 @@ def _in_pieces(function: Callable[..., Any], vectors: Sequence[Any], settings: t
     return True
 
 
-def _in_rows(function: Callable[..., Any], arrays: Sequence[Array], out: Array) -> bool:
-    """Do it for parts of the first dimension; False where it has too few."""
+def _in_rows(function: Callable[..., Any], arrays: Sequence[Array], out: Array) -> None:
+    """Call `function(*arrays, out=out)` for parts of the first dimension, if there are enough of them."""
     n = out.shape[0]
     if n < loops.FEW:
-        return False
+        function(*arrays, out=out)
+        return
     cut = [a.ndim == out.ndim and a.shape[0] == n for a in arrays]
 
     def work(part: slice) -> None:
         function(*[a[part] if c else a for a, c in zip(arrays, cut)], out=out[part])
 
     in_spans(n, work)
-    return True
 
 
 def evaluate(function: Callable[..., Any], arrays: tuple[Array, ...], settings: tuple[Any, ...],

@@ -126,8 +126,10 @@ class Arithmetic:
         if index.__class__ is As:
             index = index.index
         g = copy_in_order(view) if index is None else view[index]
-        if clear:
-            view[... if index is None else index] = 0
+        if clear and index is not None:
+            view[index] = 0
+        elif clear:
+            parallel.assign(view, np.zeros((), view.dtype))
         counters.touched += g.nbytes
         return g
 
@@ -143,17 +145,18 @@ class Arithmetic:
         view, index = self.view(buffer, window), window[3]
         if index.__class__ is As:
             index = index.index
-        if index is None:
-            kinds.accumulate(view, g)
-        else:
+        if index is not None:
             kinds.add_at(view, index, g)
+        elif view.size < parallel.PLENTY or not parallel.apply(np.add, (view, g), (), view):
+            kinds.accumulate(view, g)
 
     def add(self, holder: list[Any], g: Any) -> Any:
         """Return their sum, in the memory of the one in `holder` where nobody else can see that."""
         a = holder.pop()
         if a.size > SMALL and getrefcount(a) <= SOLE and a.base is None and a.dtype == g.dtype and a.flags.writeable:
-            return a if a.size >= parallel.LARGE and parallel.apply(np.add, (a, g), (), a) else np.add(a, g, a)
-        return a + g
+            return a if a.size >= parallel.PLENTY and parallel.apply(np.add, (a, g), (), a) else np.add(a, g, a)
+        found = parallel.compute(np.add, (a, g)) if a.size >= parallel.PLENTY and a.dtype == g.dtype else None
+        return a + g if found is None else found
 
     def total(self, gs: list[Adjoint]) -> Any:
         """Return their sum; of many small ones in one go."""

@@ -171,6 +171,11 @@ def _record_code(op: Op, arrays: list[str]) -> str:
         "            storage.writer = node")
 
 
+# What gives truth values.
+ASKS = {np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal, np.isnan, np.isinf, np.isfinite,
+        np.signbit, np.logical_and, np.logical_or, np.logical_xor, np.logical_not}
+BOOL = np.dtype(bool)
+
 # What NumPy computes far faster by operator than by ufunc where both sides are single elements, as in many loops.
 _OPERATORS = {np.add: "+", np.subtract: "-", np.multiply: "*", np.true_divide: "/"}
 
@@ -216,7 +221,7 @@ def _call_code(op: Op, coerce: list[str], arrays: list[str], differentiable: boo
         *coerce,
         *([f"    elements = {arrays[0]}.size", f"    if {_size_code(op, len(arrays))}:",
            f"        return large(OP, {inputs}, ({', '.join(arrays)},), {settings})"]
-          if elementwise and differentiable else []),
+          if elementwise and (differentiable or op.into) else []),
         *widening,
         "    try:",
         f"        result = {forward}",
@@ -370,7 +375,7 @@ def _in_place_code(op: Op) -> str:
     if not _is_direct(op):
         return "\n".join([head, *_number_code(op), f"    return into(OP, input, ({inputs},), ({settings}))"]) + "\n"
     arrays = [f"a{i}" for i in range(len(names))]
-    fits = "\n                and ".join(["a0 is target._array", "a0.dtype.kind == 'f'", "a0.size < LARGE", _ONE_EACH,
+    fits = "\n                and ".join(["a0 is target._array", "a0.dtype.kind == 'f'", "a0.size < PLENTY", _ONE_EACH,
                          *(f"({x} is SCALAR_OPERAND or a{i}.shape == a0.shape)" for i, x in enumerate(names) if i)])
     return "\n".join([
         head, "    target = input", f"    given = ({inputs},)", "    if isinstance(target, Tensor):",
@@ -439,7 +444,7 @@ def _large(op: Op, tensors: tuple[TensorBase, ...], arrays: tuple[Array, ...], s
         wide = op.forward in EXACT and arrays[0].dtype is not arrays[1].dtype
         kind = arrays[tensors[0] is SCALAR_OPERAND if wide else -1].dtype
         forward = in_single(op.forward, kind) if wide else forward_for(op, kind)
-        out = silently(large.evaluate, forward, arrays, settings, shape, kind)
+        out = silently(large.evaluate, forward, arrays, settings, shape, BOOL if op.forward in ASKS else kind)
     except ValueError as error:
         raise shape_error(op, arrays, error) from None
     except TypeError as error:
@@ -447,7 +452,7 @@ def _large(op: Op, tensors: tuple[TensorBase, ...], arrays: tuple[Array, ...], s
     except MemoryError as error:
         raise OutOfMemory.found_by(op.name, error) from None
     result = make(out)
-    if mode.grad and any(t._storage.writer is not None for t in tensors):
+    if op.rules and mode.grad and any(t._storage.writer is not None for t in tensors):
         writers = tuple(t._storage.writer for t in tensors)
         windows = tuple(None if w is None else window_as(t, shape) for t, w in zip(tensors, writers))
         chosen = op.threaded if kind.char in "fd" and out.dtype.kind != "c" else variant(op, out.dtype)

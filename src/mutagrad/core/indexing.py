@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from ..arrays import np
 from ..arrays.kinds import IN_USE, add_at, device_of, is_plain, pick, share_memory, take_rows, unknown
 from ..arrays.numpy import silent
-from ..arrays.parallel import LARGE
+from ..arrays.parallel import LARGE, assign
 from ..arrays.slices import in_slices
 from ..base.errors import BadArgument, BadValue, DTypeError, OutOfMemory, ShapeError
 from ..base.modes import NOT_RECORDING, OTHER_KIND, mode
@@ -158,7 +158,7 @@ def put(target: AnyTensor, index: Index | None, value: Any, name: str, accumulat
     if index is not None:
         return _put_at(target, index, value, v, shape)
     node = begin_write(_put, target, (value,), (v,), ())
-    array[...] = v
+    assign(array, v)
     return end_write(target, node)
 
 

@@ -289,7 +289,7 @@ def into(op: Op, target: Any, arguments: tuple[Any, ...], settings: tuple[Any, .
                 array[...] = result
             else:
                 silent().run(array.__setitem__, ..., result)
-        elif (array.size < large.LARGE
+        elif (array.size < large.PLENTY
                 or not silent().run(large.apply, forward_for(op, array.dtype), arrays, settings, array)):
             silent().run(op.forward, *arrays, out=array)  # type: ignore[arg-type]
         return end_write(target, node)
