@@ -135,3 +135,114 @@ def test_trapezoid_of_what_is_not_finite() -> None:
     assert mg.trapezoid(y).tolist() == [float("inf"), 4.5]
     assert mg.trapezoid(y[:, :1]).tolist() == [0.0, 0.0]
     assert mg.trapezoid(mg.tensor([1, 2, 4]), dx=2).tolist() == 9.0
+
+
+# ------------------------------------------------------------------------------------------------------------ positions
+
+def positions(shape: tuple[int, ...], n: int, seed: int = 3) -> Any:
+    return mg.tensor(np.random.default_rng(seed).integers(0, n, shape))
+
+
+DTYPES = ["float32", "float64", "int64"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("shape", "dim"), [((300, 260), 0), ((300, 260), 1), ((7, 90, 130), 0), ((7, 90, 130), 1), ((7, 90, 130), 2), ((90_001,), 0)])
+def test_gather_and_scatter(shape: tuple[int, ...], dim: int, dtype: str) -> None:
+    wanted = tuple(n + 3 if d == dim else n for d, n in enumerate(shape))
+    index = positions(wanted, shape[dim])
+    x, more = numbers(shape, dtype), numbers(wanted, dtype, 5)
+    check(lambda x: x.gather(dim, index), x, uses="int64: beside")
+    check(lambda x, y: x.scatter_add(dim, index, y), x, more, uses=f"{dtype}: add")
+    check(lambda x, y: x.scatter(dim, index, y), x, more, uses="put")
+    check(lambda x: x.scatter(dim, index, 2), x)
+    for kind in ("sum", "mean", "amax", "amin", "prod"):
+        if kind == "prod" and dtype == "int64":
+            more = more % 3 - 1
+        for own in (True, False):
+            check(lambda x, y: x.scatter_reduce(dim, index, y, kind, include_self=own), x, more, tolerance=2e-3 if kind == "prod" else 2e-5)
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "int32", "float16", "bool", "complex64"])
+def test_reading_and_writing_by_index(dtype: str) -> None:
+    x = numbers((300, 210), "float32").astype(dtype) if dtype != "bool" else numbers((300, 210)) > 0
+    i, j, flat = positions((9000,), 300), positions((9000,), 210, 4) - 210, positions((100, 90), 63_000)
+    rows, columns = positions((50,), 300), positions((333,), 210)
+    mask = mg.tensor(numbers((300, 210)) > 0)
+
+    def written(x: Any) -> Any:
+        y = x.clone()
+        y[i, j] = x.flatten()[:9000]
+        y[rows] = x[:50]
+        y[:, columns] = x[:, :1]
+        y[mask] = x.flatten()[:int(mask.sum())]
+        return y
+
+    check(lambda x: (x[i, j], x.take(flat), x[rows], x[:, columns], x.index_select(1, columns), x[mask], x.T[columns], x[positions((40, 50), 300)],
+                     mg.take_along_dim(x, positions((300, 9), 210), 1), x.reshape(30, 10, 210)[:, positions((77,), 10)]), x)
+    check(written, x)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_adding_by_index(dtype: str) -> None:
+    x = numbers((300, 210), dtype)
+    i, j = positions((9000,), 300), positions((9000,), 210, 4)
+    rows, columns = positions((333,), 300), positions((333,), 210)
+    check(lambda x, y: x.index_put((i, j), y, accumulate=True), x, numbers((9000,), dtype, 1), uses=f"{dtype}: add")
+    check(lambda x, y: x.index_add(0, rows, y), x, numbers((333, 210), dtype, 1), uses=f"{dtype}: add_slices")
+    check(lambda x, y: x.index_add(1, columns, y), x, numbers((300, 333), dtype, 1), uses=f"{dtype}: add_slices")
+    check(lambda x, y: x.reshape(30, 10, 210).index_add(1, rows % 10, y), x, numbers((30, 333, 210), dtype, 1))
+    check(lambda x, y: x[None].index_add(1, rows, y), x, numbers((1, 333, 210), dtype, 1))
+    check(lambda x, y: x.reshape(1, -1, 1).index_add(1, i, y), x, numbers((1, 9000, 1), dtype, 1))
+    check(lambda x, y: x.index_put((i,), y, accumulate=True), x, numbers((210,), dtype, 1))
+
+
+def test_positions_out_of_range_are_told_before_anything_is_written() -> None:
+    mg.set_kernels("numba")
+    x = mg.zeros(100, 90)
+    for bad in (90, -1):
+        index = mg.zeros(100, 90, dtype=mg.int64)
+        index[99, 89] = bad
+        for call in (lambda: x.gather(1, index), lambda: x.scatter_add_(1, index, mg.ones(100, 90)), lambda: x.scatter_(1, index, mg.ones(100, 90)),
+                     lambda: x.scatter_reduce(1, index, mg.ones(100, 90), "amax")):
+            with pytest.raises(IndexError, match=f"index: {bad} is out of range for dimension 1 of size 90"):
+                call()
+    for bad in (100, -101):
+        rows = mg.zeros(9000, dtype=mg.int64)
+        rows[8999] = bad
+        for call in (lambda: x[rows], lambda: x.index_put_((rows, rows * 0), mg.ones(9000)), lambda: x.__setitem__((rows, rows * 0), mg.ones(9000))):
+            with pytest.raises(IndexError, match=f"index: {bad} is out of range for dimension 0 of size 100"):
+                call()
+    assert not x.any()
+
+
+def test_threads_share_what_does_not_meet() -> None:
+    """The same bits with any number of threads, whether positions are in order or not; the last write wins."""
+    mg.set_kernels("numba")
+    before = mg.get_num_threads()
+    values = mg.tensor(numbers((400_000,)))
+    try:
+        for places in (positions((400_000,), 5000), positions((400_000,), 5000).sort().values, mg.arange(400_000) // 2):
+            found = []
+            for threads in (1, 2, 5):
+                mg.set_num_threads(threads)
+                x, y, z = mg.zeros(200_000), mg.zeros(200_000), mg.zeros(200_000)
+                x.index_add_(0, places, values)
+                y[places] = values
+                z = z.scatter_reduce(0, places, values, "amax")
+                found.append([x.numpy(), y.numpy(), z.numpy()])
+            assert all(np.array_equal(a, b) for other in found[1:] for a, b in zip(found[0], other))
+            expected = np.zeros(200_000, np.float32)
+            expected[places.numpy()] = values.numpy()
+            assert np.array_equal(found[0][1], expected)
+    finally:
+        mg.set_num_threads(before)
+
+
+def test_scattered_values_that_are_not_finite() -> None:
+    x, y = numbers((100, 90)), numbers((100, 90), seed=1)
+    x[3], y[4], y[5, ::3], y[6, ::2], x[7, ::2] = np.nan, np.nan, np.nan, np.inf, -np.inf
+    index = positions((100, 90), 90)
+    for kind in ("sum", "amax", "amin", "prod"):
+        expected, found = _both(lambda: mg.tensor(x).scatter_reduce(1, index, mg.tensor(y), kind).numpy())
+        np.testing.assert_allclose(found, expected, 1e-4)

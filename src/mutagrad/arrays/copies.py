@@ -28,3 +28,8 @@ def copy_in_order(array: Array) -> Array:
             large.in_spans(array.shape[-1], strips)
         return out
     return array.copy() if array.size < large.VERY_LARGE else large.copy(array)
+
+
+def in_order(array: Array) -> Array:
+    """Return the array itself if a compiled loop takes it as it is (C-contiguous, and not read-only), else a copy."""
+    return array if array.flags.carray else copy_in_order(array)

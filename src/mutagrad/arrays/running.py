@@ -8,7 +8,7 @@ from typing import Any
 from ..base.operands import Array
 from . import parallel as large
 from .compiled import library, scans
-from .copies import copy_in_order
+from .copies import in_order
 from .kinds import is_frozen, is_plain
 from .numpy import np
 
@@ -75,11 +75,6 @@ def _by_lag(kernel: Callable[..., Any], a: Array, dim: int, more: int) -> Array 
     source, target = in_order(a).reshape(-1, n * lag), out.reshape(-1, (n + more) * lag)
     large.in_shares(len(source), a.size, lambda part: loop(part.start, part.stop, source, target, lag))
     return out
-
-
-def in_order(a: Array) -> Array:
-    """Return the array itself if it is C-contiguous, else a copy that is."""
-    return a if a.flags.c_contiguous else copy_in_order(a)
 
 
 def _wide(a: Array, dim: int) -> Any:

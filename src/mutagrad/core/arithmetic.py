@@ -15,6 +15,7 @@ from typing import Any
 from ..arrays import kinds, np, parallel
 from ..arrays.copies import copy_in_order
 from ..arrays.kinds import IN_USE, is_plain, levels_of
+from ..arrays.places import add_at
 from ..base.counters import counters
 from ..base.errors import BadArgument, ShapeError
 from .factory import make, view
@@ -146,7 +147,7 @@ class Arithmetic:
         if index is None:
             kinds.accumulate(view, g)
         else:
-            kinds.add_at(view, index, g)
+            add_at(view, index, g)
 
     def add(self, holder: list[Any], g: Any) -> Any:
         """Return their sum, in the memory of the one in `holder` where nobody else can see that."""

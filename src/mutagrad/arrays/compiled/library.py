@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy
 
-from . import rows, scans
+from . import places, rows, scans
 from .compiler import Kernel, choice, compiled
 
 _INT = numpy.dtype(numpy.int64).char
 _NAMES = {"f": "float32", "d": "float64", _INT: "int64"}
 _C, _M, _V, _N = "{F}[:, :, ::1]", "{F}[:, ::1]", "{F}[::1]", "intp"
-_PC, _P, _B = "int64[:, :, ::1]", "int64[:, ::1]", "boolean"  # positions; truth values
+# Of positions, and a truth value.
+_PC, _PM, _P, _B = "int64[:, :, ::1]", "int64[:, ::1]", "int64[::1]", "boolean"
 # What each takes besides the rows of a thread: matrices, vectors, and numbers.
 SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     rows.softmax: (_M, _M), rows.softmax_back: (_M, _M, _M),
@@ -26,11 +27,17 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     rows.normalise_channels: (_C, _V, _V, "boolean", "float64", _V, _V, _C),
     rows.normalise_channels_back: (_C, _C, _V, "boolean", _V, _V, "boolean", _C, _V, _V),
     scans.along: (_M, _M, _B, _B), scans.down: (_C, _C, _B, _B),
-    scans.extreme_along: (_M, _M, _P, _B), scans.extreme_down: (_C, _C, _PC, _B), scans.log_sum_exp: (_M, _M),
+    scans.extreme_along: (_M, _M, _PM, _B), scans.extreme_down: (_C, _C, _PC, _B), scans.log_sum_exp: (_M, _M),
     scans.differences: (_M, _M, _N), scans.differences_back: (_M, _M, _N),
+    places.checked: (_P, _N, _N, _P, "boolean[::1]"), places.beside: (_PC, _N, _PC, "boolean[::1]"),
+    places.bounds: (_P, _P),
+    places.take: (_V, _P, _V), places.take_slices: (_C, _P, _C), places.put: (_V, _P, _V), places.add: (_V, _P, _V),
+    places.add_slices: (_C, _P, _C), places.multiply: (_V, _P, _V), places.extreme: (_V, _P, _V, _B),
 }
-# Those that whole numbers have, too.
-WHOLE = {scans.along, scans.down, scans.extreme_along, scans.extreme_down, scans.differences}
+# Those that whole numbers have, too, and those that they alone have.
+WHOLE = {scans.along, scans.down, scans.extreme_along, scans.extreme_down, scans.differences, places.add,
+         places.add_slices, places.multiply, places.extreme}
+POSITIONS = {places.checked, places.beside, places.bounds}
 WORTH = 1 << 12  # elements from which a kernel is worth its call
 FUNCTIONS = "exp log expm1 log1p tanh sqrt erf larger smaller"
 
@@ -48,7 +55,7 @@ def rows_of(array: Any, function: Callable[..., Any]) -> Callable[..., Any] | No
 
 def types(function: Callable[..., Any]) -> str:
     """Return for which types there are kernels, each as NumPy's letter."""
-    return "fd" + _INT if function in WHOLE else "fd"
+    return _INT if function in POSITIONS else "fd" + _INT if function in WHOLE else "fd"
 
 
 @cache

@@ -7,7 +7,8 @@ from typing import Any
 
 from ...arrays import np
 from ...arrays.bfloat16 import widened
-from ...arrays.kinds import add_at, anywhere, extremes, unknown
+from ...arrays.kinds import anywhere, extremes, unknown
+from ...arrays.places import add_at
 from ...base import return_types
 from ...base.errors import BadArgument, BadData, BadIndex, BadValue, DTypeError, ShapeError, bad_choice, may_need_much
 from ...base.modes import mode

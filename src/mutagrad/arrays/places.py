@@ -1,0 +1,298 @@
+"""Reading, writing and adding at positions: by compiled loops where there are any, else by NumPy and SciPy.
+
+Positions that come here have been checked: they are int64, and in range. Several threads share what cannot meet: rows
+of what is read, columns of what is added to, or spans of positions that lie apart. So the order in which elements are
+added, and with it the bits of a sum, is the same with any number of threads.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy
+
+from ..base.operands import Array
+from . import parallel as large
+from .compiled import library, places as kernels
+from .copies import in_order
+from .kinds import is_plain, pick
+from .numpy import np
+
+MANY = 1 << 14  # elements from which adding is worth SciPy, which takes a tenth of a second to import
+_MOVED = {4: np.dtype(np.float32), 8: np.dtype(np.float64)}  # as what elements of this size are moved
+
+
+def _loop(kernel: Callable[..., Any], size: int, dtype: Any, *arrays: Any) -> Callable[..., Any] | None:
+    """A kernel for work of this size on contiguous arrays of NumPy's; None if it is not worth it or there is none."""
+    if size < library.WORTH or not all(type(a) is numpy.ndarray and a.flags.carray for a in arrays):
+        return None
+    return library.find(kernel, dtype)
+
+
+def _as_moved(kernel: Callable[..., Any], size: int, *arrays: Array) -> tuple[Any, ...] | None:
+    """A kernel that moves elements, and the arrays as it sees them; None as above."""
+    dtype = _MOVED.get(arrays[0].dtype.itemsize)
+    if dtype is None or arrays[0].dtype.kind in "OV" or (loop := _loop(kernel, size, dtype, *arrays)) is None:
+        return None
+    return loop, *(a.view(dtype) for a in arrays)
+
+
+# ----------------------------------------------------------------------------------------------------------- positions
+
+def checked(part: Array, size: int, least: int) -> Array | None:
+    """Return a copy of positions with negative ones counted from the front.
+
+    None where there is no kernel, or one of them is less than `least` or not less than `size`.
+    """
+    if part.dtype != np.int64 or (loop := _loop(kernels.checked, part.size, part.dtype, part)) is None:
+        return None
+    found: Array = np.empty(part.shape, np.int64)
+    vector, out, wrong = part.reshape(-1), found.reshape(-1), np.zeros(1, bool)
+    large.in_shares(part.size, part.size, lambda share: loop(share.start, share.stop, vector, size, least, out, wrong))
+    return None if wrong[0] else found
+
+
+def beside(index: Array, shape: tuple[int, ...], dim: int) -> Array | None:
+    """Return the positions in a vector of what `index` picks along a dimension, each where it is along the others.
+
+    None where there is no kernel for that, or one of them is out of range.
+    """
+    if (index.dtype != np.int64 or index.shape[:dim] != shape[:dim] or index.shape[dim + 1:] != shape[dim + 1:]
+            or (loop := _loop(kernels.beside, index.size, index.dtype, index)) is None):
+        return None
+    cube, wrong = (prod(shape[:dim]), index.shape[dim], prod(shape[dim + 1:])), np.zeros(1, bool)
+    found: Array = np.empty(index.shape, np.int64)
+    given, out = index.reshape(cube), found.reshape(cube)
+    large.in_shares(cube[0] if cube[2] == 1 else cube[0] * cube[1], index.size,
+                    lambda share: loop(share.start, share.stop, given, shape[dim], out, wrong))
+    return None if wrong[0] else found
+
+
+def overwritten(places: Array, size: int) -> Array:
+    """Return which of these positions below `size` come again later."""
+    numbers = np.arange(places.size)
+    if size <= 8 * places.size:
+        last = np.empty(size, np.int64)
+        put(last, (places,), numbers)
+        return take(last, places) != numbers  # type: ignore[no-any-return]
+    _, last = np.unique(places[::-1], return_index=True)
+    losers = np.ones(places.size, bool)
+    losers[places.size - 1 - last] = False
+    return losers
+
+
+# ------------------------------------------------------------------------------------------------------------- reading
+
+def take(array: Array, places: Array, dim: int = 0) -> Any:
+    """Return `array[:, places]`, with as many full slices as `dim` says."""
+    if not is_plain(array, places) or places.dtype != np.int64:
+        return pick(array, (slice(None),) * dim + (places,))
+    shape, rows = array.shape, in_order(places).reshape(-1)
+    outer, inner = prod(shape[:dim]), prod(shape[dim + 1:])
+    out: Array = np.empty((*shape[:dim], *places.shape, *shape[dim + 1:]), array.dtype)
+    vectors = outer == inner == 1
+    found = _as_moved(kernels.take if vectors else kernels.take_slices, out.size, array, out)
+    if found is None:
+        _take_by_numpy(array, rows, dim, out.reshape(*shape[:dim], rows.size, *shape[dim + 1:]))
+        return out
+    loop, x, y = found
+    x, y = (v.reshape(-1) if vectors else v.reshape(outer, -1, inner) for v in (x, y))
+    count = rows.size if vectors else outer if inner == 1 else outer * rows.size
+    large.in_shares(count, out.size, lambda share: loop(share.start, share.stop, x, rows, y))
+    return out
+
+
+def _take_by_numpy(array: Array, rows: Array, dim: int, out: Array) -> None:
+    """Into `out`, without another check of the positions: NumPy's way to have none is to clip them."""
+    if out.size < large.LARGE or not out.shape[0]:
+        np.take(array, rows, dim, out, "clip")
+    elif dim:
+        large.in_spans(len(array), lambda part: np.take(array[part], rows, dim, out[part], "clip"))
+    else:
+        large.in_spans(rows.size, lambda part: np.take(array, rows[part], 0, out[part], "clip"))
+
+
+# ------------------------------------------------------------------------------------------------------------- writing
+
+def _each(loop: Callable[..., Any], x: Array, places: Array, values: Array, *settings: bool) -> None:
+    """Do something with elements of a vector: on several threads where spans of the positions lie apart."""
+    parts = _apart(places)
+    large.in_shares(len(parts), places.size, lambda share: [
+        loop(part.start, part.stop, x, places, values, *settings) for part in parts[share]])
+
+
+def _apart(places: Array) -> list[slice]:
+    """Slices of positions such that none of one is in another: one of all, where they are not in some order."""
+    whole = [slice(0, places.size)]
+    if places.size < large.SHARED or (loop := library.find(kernels.bounds, places.dtype)) is None:
+        return whole
+
+    def bounds(part: slice) -> tuple[int, int, slice]:
+        found = np.empty(2, np.int64)
+        loop(part.start, part.stop, places, found)
+        return int(found[0]), int(found[1]), part
+
+    parts = sorted(large.in_spans(places.size, bounds), key=lambda part: part[0])
+    meet = any(a[1] >= b[0] for a, b in pairwise(parts))
+    return whole if meet else [part for _, _, part in parts]
+
+
+def put(array: Array, index: tuple[Any, ...], values: Array) -> None:
+    """Do `array[index] = values`; of several values for one place the last is written."""
+    if len(index) == array.ndim == 1 and values.shape == index[0].shape and values.dtype is array.dtype and (
+            is_plain(*index)):
+        values, places = in_order(values), in_order(index[0])
+        if (found := _as_moved(kernels.put, values.size, array, values)) is not None:
+            loop, x, v = found
+            return _each(loop, x, places.reshape(-1), v.reshape(-1))
+    # In C order, which is then the order in which NumPy writes.
+    array[tuple(np.ascontiguousarray(p) if isinstance(p, np.ndarray) and p.ndim else p for p in index)] = values
+
+
+def combine(ufunc: Any, array: Array, index: tuple[Any, ...], values: Array) -> None:
+    """Do `ufunc.at(array, index, values)`, for multiply, maximum or minimum."""
+    if array.ndim == len(index) == 1 and values.shape == index[0].shape and values.dtype is array.dtype:
+        kernel, settings = (kernels.multiply, ()) if ufunc is np.multiply else (kernels.extreme, (ufunc is np.minimum,))
+        given = in_order(values)
+        if (loop := _loop(kernel, values.size, array.dtype, array, index[0], given)) is not None:
+            return _each(loop, array, index[0].reshape(-1), given.reshape(-1), *settings)
+    ufunc.at(array, index, values)
+
+
+def add_at(array: Array, index: tuple[Any, ...], values: Array) -> None:
+    """Do `array[index] += values` with every duplicate counted; `index` has an array or a full slice a dimension."""
+    if is_plain(array, values, *index):
+        _add_at(array, index, values)
+    elif array.dtype.char in "eE":  # a running sum of short floats would stick
+        wide = array.astype(np.float32)
+        np.add.at(wide, index, values)
+        array[...] = wide
+    else:
+        np.add.at(array, index, values)
+
+
+def _add_at(array: Array, index: tuple[Any, ...], values: Array) -> None:
+    """The same for NumPy's arrays.
+
+    NumPy is ten times as fast over positions in a vector as over several indices or over rows, so it is given those;
+    SciPy adds rows ten times as fast again, and elements twice as fast. They read the values while they add; NumPy's
+    own check for shared memory is none of theirs.
+    """
+    if np.may_share_memory(array, values):
+        values = values.copy()
+    if array.dtype.char in "eE" and values.size > 1:
+        return _add_short(array, index, values)
+    if values.size >= library.WORTH and values.dtype is array.dtype and _add_compiled(array, index, values):
+        return
+    if array.flags.c_contiguous and array.ndim > 1 and (len(index) == array.ndim or values.size > 256):
+        if values.size >= MANY and _picks_rows(index) and _add_rows(array, index[0], values):
+            return
+        places = _places(array.shape, index)
+        values = np.broadcast_to(values, places.shape).reshape(-1)
+        array, index = array.reshape(-1), (places.reshape(-1),)
+    if (values.size < MANY or array.ndim > 1 or not array.flags.c_contiguous
+            or not _add_elements(array, index[0], values)):
+        np.add.at(array, index, values)
+
+
+def _add_compiled(array: Array, index: tuple[Any, ...], values: Array) -> bool:
+    """Slices along one dimension, or elements; False, with nothing done, where there is no kernel for that."""
+    dims = [d for d, part in enumerate(index) if isinstance(part, np.ndarray)]
+    outer, inner = prod(array.shape[:dims[0]]), prod(array.shape[dims[-1] + 1:])
+    elements = len(dims) == array.ndim or len(dims) == outer == inner == 1
+    if not elements and len(dims) > 1 or any(index[d].dtype != np.int64 for d in dims):
+        return False
+    loop = _loop(kernels.add if elements else kernels.add_slices, values.size, array.dtype, array)
+    if loop is None:
+        return False
+    rows = in_order(_places(array.shape, index) if len(dims) > 1 else index[dims[0]])
+    shape = rows.shape if len(dims) > 1 else (*array.shape[:dims[0]], *rows.shape, *array.shape[dims[0] + 1:])
+    rows, given = rows.reshape(-1), in_order(values if values.shape == shape else np.broadcast_to(values, shape))
+    if elements:
+        _each(loop, array.reshape(-1), rows, given.reshape(-1))
+        return True
+    x, v = (a.reshape(outer, -1, inner) for a in (array, given))
+    large.in_shares(inner if outer == 1 else outer, v.size, lambda share: loop(share.start, share.stop, x, rows, v))
+    return True
+
+
+def _add_short(array: Array, index: tuple[Any, ...], values: Array) -> None:
+    """Do `array[index] += values` for floats of two bytes: what goes to one place is added in double and rounded once.
+
+    In float16 2048 + 1 is 2048, and in bfloat16 256 + 1 is 256: one after the other, a sum would stick.
+    """
+    places = _places(array.shape, index)
+    unique, numbers = np.unique(places, return_inverse=True)
+    total = np.bincount(numbers.reshape(-1), np.broadcast_to(values, places.shape).astype(np.float64).reshape(-1))
+    at = np.unravel_index(unique, array.shape)
+    array[at] = (array[at].astype(np.float64) + total).astype(array.dtype)
+
+
+def _add_elements(array: Array, places: Array, values: Array) -> bool:
+    """Do `array[places] += values` for a vector, as the product of a sparse column of the values with 1.
+
+    Return False where that cannot be.
+    """
+    if array.dtype.char not in "fd" or values.dtype is not array.dtype or (add := _sparse_product()) is None:
+        return False
+    values = np.ascontiguousarray(np.broadcast_to(values, places.shape))
+    add(array.size, 1, 1, np.array([0, places.size]), np.ascontiguousarray(places).reshape(-1), values.reshape(-1),
+        np.ones(1, array.dtype), array)
+    return True
+
+
+def _picks_rows(index: tuple[Any, ...]) -> bool:
+    return isinstance(index[0], np.ndarray) and not any(isinstance(part, np.ndarray) for part in index[1:])
+
+
+def _places(shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
+    """The positions in a vector of what `index` picks of an array of this shape."""
+    arrays = [d for d, part in enumerate(index) if isinstance(part, np.ndarray)]
+    picked = np.broadcast_shapes(*(index[d].shape for d in arrays)) if len(arrays) > 1 else index[arrays[0]].shape
+    # Where NumPy puts the dimensions that were picked.
+    lead = arrays[0] if arrays[-1] - arrays[0] + 1 == len(arrays) else 0
+    ndim, axis = len(shape) - len(arrays) + len(picked), 0
+    places: Any = 0
+    for d, size in enumerate(shape):
+        if d in arrays:
+            after = ndim - lead - len(picked)
+            part = index[d] if after == 0 else index[d].reshape(index[d].shape + (1,) * after)
+        else:
+            axis += len(picked) if axis == lead else 0
+            part = np.arange(size).reshape((-1,) + (1,) * (ndim - 1 - axis))
+            axis += 1
+        places = places * size + part if d else part
+    return places
+
+
+def _add_rows(array: Array, rows: Array, values: Array) -> bool:
+    """Do `array[rows] += values` by SciPy's product with a sparse matrix of ones.
+
+    Return False, with nothing done, where that cannot be.
+    """
+    if array.dtype.char not in "fd" or values.dtype is not array.dtype or (add := _sparse_product()) is None:
+        return False
+    values = np.ascontiguousarray(np.broadcast_to(values, (*rows.shape, *array.shape[1:])))
+    rows = np.ascontiguousarray(rows).reshape(-1)
+    add(array.shape[0], rows.size, array[0].size, np.arange(rows.size + 1), rows, np.ones(rows.size, array.dtype),
+        values.reshape(-1), array.reshape(-1))
+    return True
+
+
+@cache
+def _sparse_product() -> Any:
+    """SciPy's `y += matrix @ x` for a matrix in columns; None where there is none that works as expected.
+
+    Its public product makes a whole new array instead of adding to ours.
+    """
+    try:
+        found = import_module("scipy.sparse._sparsetools").csc_matvecs
+        total = numpy.ones(2)
+        found(2, 2, 1, np.arange(3), numpy.array([1, 1]), numpy.ones(2), numpy.array([2.0, 3.0]), total)
+    except Exception:  # no SciPy, or one that keeps it elsewhere
+        return None
+    return found if total.tolist() == [1, 6] else None
