@@ -41,6 +41,16 @@ def _as_moved(kernel: Callable[..., Any], size: int, *arrays: Array) -> tuple[An
     return loop, *(a.view(dtype) for a in arrays)
 
 
+_TAKE = {1: kernels.take, 2: kernels.take_columns, 3: kernels.take_slices}
+_ADD = {1: kernels.add, 2: kernels.add_columns, 3: kernels.add_slices}
+
+
+def _form(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
+    """As what an array is seen whose slices along a dimension are picked: a vector, columns, or the second of three."""
+    outer, inner = prod(shape[:dim]), prod(shape[dim + 1:])
+    return (outer, -1, inner) if inner != 1 else (outer, -1) if outer != 1 else (-1,)
+
+
 # ----------------------------------------------------------------------------------------------------------- positions
 
 def checked(part: Array, size: int, least: int) -> Array | None:
@@ -61,13 +71,14 @@ def beside(index: Array, shape: tuple[int, ...], dim: int) -> Array | None:
 
     None where there is no kernel for that, or one of them is out of range.
     """
+    inner = prod(shape[dim + 1:])
+    kernel = kernels.beside_rows if inner == 1 else kernels.beside
     if (index.dtype != np.int64 or index.shape[:dim] != shape[:dim] or index.shape[dim + 1:] != shape[dim + 1:]
-            or (loop := _loop(kernels.beside, index.size, index.dtype, index)) is None):
+            or (loop := _loop(kernel, index.size, index.dtype, index)) is None):
         return None
-    cube, wrong = (prod(shape[:dim]), index.shape[dim], prod(shape[dim + 1:])), np.zeros(1, bool)
-    found: Array = np.empty(index.shape, np.int64)
-    given, out = index.reshape(cube), found.reshape(cube)
-    large.in_shares(cube[0] if cube[2] == 1 else cube[0] * cube[1], index.size,
+    found, wrong, m = np.empty(index.shape, np.int64), np.zeros(1, bool), index.shape[dim]
+    given, out = (v.reshape((-1, m) if inner == 1 else (-1, m, inner)) for v in (index, found))
+    large.in_shares(len(given) if inner == 1 else len(given) * m, index.size,
                     lambda share: loop(share.start, share.stop, given, shape[dim], out, wrong))
     return None if wrong[0] else found
 
@@ -91,17 +102,14 @@ def take(array: Array, places: Array, dim: int = 0) -> Any:
     """Return `array[:, places]`, with as many full slices as `dim` says."""
     if not is_plain(array, places) or places.dtype != np.int64:
         return pick(array, (slice(None),) * dim + (places,))
-    shape, rows = array.shape, in_order(places).reshape(-1)
-    outer, inner = prod(shape[:dim]), prod(shape[dim + 1:])
+    shape, rows, form = array.shape, in_order(places).reshape(-1), _form(array.shape, dim)
     out: Array = np.empty((*shape[:dim], *places.shape, *shape[dim + 1:]), array.dtype)
-    vectors = outer == inner == 1
-    found = _as_moved(kernels.take if vectors else kernels.take_slices, out.size, array, out)
+    found = _as_moved(_TAKE[len(form)], out.size, array, out)
     if found is None:
         _take_by_numpy(array, rows, dim, out.reshape(*shape[:dim], rows.size, *shape[dim + 1:]))
         return out
-    loop, x, y = found
-    x, y = (v.reshape(-1) if vectors else v.reshape(outer, -1, inner) for v in (x, y))
-    count = rows.size if vectors else outer if inner == 1 else outer * rows.size
+    loop, x, y = found[0], found[1].reshape(form), found[2].reshape(form)
+    count = len(y) * rows.size if len(form) == 3 else len(y)
     large.in_shares(count, out.size, lambda share: loop(share.start, share.stop, x, rows, y))
     return out
 
@@ -119,24 +127,25 @@ def _take_by_numpy(array: Array, rows: Array, dim: int, out: Array) -> None:
 # ------------------------------------------------------------------------------------------------------------- writing
 
 def _each(loop: Callable[..., Any], x: Array, places: Array, values: Array, *settings: bool) -> None:
-    """Do something with elements of a vector: on several threads where spans of the positions lie apart."""
-    parts = _apart(places)
-    large.in_shares(len(parts), places.size, lambda share: [
-        loop(part.start, part.stop, x, places, values, *settings) for part in parts[share]])
+    """Do something with elements of a vector: on several threads where rows of the positions lie apart."""
+    at, given = places.reshape(-1), values.reshape(-1)
+    parts = _apart(at, places.shape[-1] if places.ndim > 1 else 1)
+    large.in_shares(len(parts), at.size, lambda share: [
+        loop(part.start, part.stop, x, at, given, *settings) for part in parts[share]])
 
 
-def _apart(places: Array) -> list[slice]:
-    """Slices of positions such that none of one is in another: one of all, where they are not in some order."""
+def _apart(places: Array, width: int) -> list[slice]:
+    """Slices, in steps of `width`, such that no position of one is in another: one of all, where none are found."""
     whole = [slice(0, places.size)]
-    if places.size < large.SHARED or (loop := library.find(kernels.bounds, places.dtype)) is None:
+    if places.size < large.VERY_LARGE or (loop := library.find(kernels.bounds, places.dtype)) is None:
         return whole
 
-    def bounds(part: slice) -> tuple[int, int, slice]:
-        found = np.empty(2, np.int64)
+    def bounds(rows: slice) -> tuple[int, int, slice]:
+        found, part = np.empty(2, np.int64), slice(rows.start * width, rows.stop * width)
         loop(part.start, part.stop, places, found)
         return int(found[0]), int(found[1]), part
 
-    parts = sorted(large.in_spans(places.size, bounds), key=lambda part: part[0])
+    parts = sorted(large.in_spans(places.size // width, bounds), key=lambda part: part[0])
     meet = any(a[1] >= b[0] for a, b in pairwise(parts))
     return whole if meet else [part for _, _, part in parts]
 
@@ -148,7 +157,7 @@ def put(array: Array, index: tuple[Any, ...], values: Array) -> None:
         values, places = in_order(values), in_order(index[0])
         if (found := _as_moved(kernels.put, values.size, array, values)) is not None:
             loop, x, v = found
-            return _each(loop, x, places.reshape(-1), v.reshape(-1))
+            return _each(loop, x, places, v)
     # In C order, which is then the order in which NumPy writes.
     array[tuple(np.ascontiguousarray(p) if isinstance(p, np.ndarray) and p.ndim else p for p in index)] = values
 
@@ -159,7 +168,7 @@ def combine(ufunc: Any, array: Array, index: tuple[Any, ...], values: Array) -> 
         kernel, settings = (kernels.multiply, ()) if ufunc is np.multiply else (kernels.extreme, (ufunc is np.minimum,))
         given = in_order(values)
         if (loop := _loop(kernel, values.size, array.dtype, array, index[0], given)) is not None:
-            return _each(loop, array, index[0].reshape(-1), given.reshape(-1), *settings)
+            return _each(loop, array, index[0], given, *settings)
     ufunc.at(array, index, values)
 
 
@@ -202,21 +211,20 @@ def _add_at(array: Array, index: tuple[Any, ...], values: Array) -> None:
 def _add_compiled(array: Array, index: tuple[Any, ...], values: Array) -> bool:
     """Slices along one dimension, or elements; False, with nothing done, where there is no kernel for that."""
     dims = [d for d, part in enumerate(index) if isinstance(part, np.ndarray)]
-    outer, inner = prod(array.shape[:dims[0]]), prod(array.shape[dims[-1] + 1:])
-    elements = len(dims) == array.ndim or len(dims) == outer == inner == 1
-    if not elements and len(dims) > 1 or any(index[d].dtype != np.int64 for d in dims):
+    form = (-1,) if len(dims) == array.ndim else _form(array.shape, dims[0]) if len(dims) == 1 else ()
+    if not form or any(index[d].dtype != np.int64 for d in dims):
         return False
-    loop = _loop(kernels.add if elements else kernels.add_slices, values.size, array.dtype, array)
-    if loop is None:
+    if (loop := _loop(_ADD[len(form)], values.size, array.dtype, array)) is None:
         return False
     rows = in_order(_places(array.shape, index) if len(dims) > 1 else index[dims[0]])
     shape = rows.shape if len(dims) > 1 else (*array.shape[:dims[0]], *rows.shape, *array.shape[dims[0] + 1:])
-    rows, given = rows.reshape(-1), in_order(values if values.shape == shape else np.broadcast_to(values, shape))
-    if elements:
-        _each(loop, array.reshape(-1), rows, given.reshape(-1))
+    given = in_order(values if values.shape == shape else np.broadcast_to(values, shape))
+    if len(form) == 1:
+        _each(loop, array.reshape(-1), rows, given.reshape(rows.shape))
         return True
-    x, v = (a.reshape(outer, -1, inner) for a in (array, given))
-    large.in_shares(inner if outer == 1 else outer, v.size, lambda share: loop(share.start, share.stop, x, rows, v))
+    x, v, at = array.reshape(form), given.reshape(form), rows.reshape(-1)
+    count = x.shape[2] if len(form) == 3 and len(x) == 1 else len(x)
+    large.in_shares(count, v.size, lambda share: loop(share.start, share.stop, x, at, v))
     return True
 
 

@@ -30,14 +30,15 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     scans.extreme_along: (_M, _M, _PM, _B), scans.extreme_down: (_C, _C, _PC, _B), scans.log_sum_exp: (_M, _M),
     scans.differences: (_M, _M, _N), scans.differences_back: (_M, _M, _N),
     places.checked: (_P, _N, _N, _P, "boolean[::1]"), places.beside: (_PC, _N, _PC, "boolean[::1]"),
-    places.bounds: (_P, _P),
-    places.take: (_V, _P, _V), places.take_slices: (_C, _P, _C), places.put: (_V, _P, _V), places.add: (_V, _P, _V),
+    places.beside_rows: (_PM, _N, _PM, "boolean[::1]"), places.bounds: (_P, _P),
+    places.take: (_V, _P, _V), places.take_columns: (_M, _P, _M), places.take_slices: (_C, _P, _C),
+    places.put: (_V, _P, _V), places.add: (_V, _P, _V), places.add_columns: (_M, _P, _M),
     places.add_slices: (_C, _P, _C), places.multiply: (_V, _P, _V), places.extreme: (_V, _P, _V, _B),
 }
 # Those that whole numbers have, too, and those that they alone have.
 WHOLE = {scans.along, scans.down, scans.extreme_along, scans.extreme_down, scans.differences, places.add,
-         places.add_slices, places.multiply, places.extreme}
-POSITIONS = {places.checked, places.beside, places.bounds}
+         places.add_columns, places.add_slices, places.multiply, places.extreme}
+POSITIONS = {places.checked, places.beside, places.beside_rows, places.bounds}
 WORTH = 1 << 12  # elements from which a kernel is worth its call
 FUNCTIONS = "exp log expm1 log1p tanh sqrt erf larger smaller"
 
