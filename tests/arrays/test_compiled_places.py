@@ -246,3 +246,18 @@ def test_scattered_values_that_are_not_finite() -> None:
     for kind in ("sum", "amax", "amin", "prod"):
         expected, found = _both(lambda: mg.tensor(x).scatter_reduce(1, index, mg.tensor(y), kind).numpy())
         np.testing.assert_allclose(found, expected, 1e-4)
+
+
+@pytest.mark.parametrize("shape", [(9001,), (70, 83), (5, 40, 37), (3, 2, 1500, 1), (1, 6000), (6000, 1), (300, 700)])
+def test_where_elements_are_not_zero(shape: tuple[int, ...]) -> None:
+    for share in (-9, -0.5, 1.5, 9):
+        x = numbers(shape) * (numbers(shape, seed=1) > share)
+        mask = mg.tensor(x != 0)
+        for kernels in ("numpy", "numba"):
+            mg.set_kernels(kernels)
+            expected = np.nonzero(x)
+            for found in (mg.where(mask), mg.tensor(x).nonzero(as_tuple=True), mg.nonzero(mask.T, as_tuple=True)[::-1] if len(shape) == 1 else mg.where(mask)):
+                assert [f.numpy().tolist() for f in found] == [e.tolist() for e in expected]
+            assert np.array_equal(mg.argwhere(mask).numpy(), np.stack(expected, 1))
+            assert np.array_equal(mg.tensor(x.T).nonzero().numpy(), np.stack(np.nonzero(x.T), 1))
+    assert mg.argwhere(mg.tensor([np.nan, 0.0] * 3000)).numel() == 3000

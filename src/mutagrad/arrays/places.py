@@ -13,13 +13,11 @@ from itertools import pairwise
 from math import prod
 from typing import Any
 
-import numpy
-
 from ..base.operands import Array
 from . import parallel as large
 from .compiled import library, places as kernels
 from .copies import in_order
-from .kinds import is_plain, pick
+from .kinds import is_plain, pick, raw
 from .numpy import np
 
 MANY = 1 << 14  # elements from which adding is worth SciPy, which takes a tenth of a second to import
@@ -28,7 +26,7 @@ _MOVED = {4: np.dtype(np.float32), 8: np.dtype(np.float64)}  # as what elements 
 
 def _loop(kernel: Callable[..., Any], size: int, dtype: Any, *arrays: Any) -> Callable[..., Any] | None:
     """A kernel for work of this size on contiguous arrays of NumPy's; None if it is not worth it or there is none."""
-    if size < library.WORTH or not all(type(a) is numpy.ndarray and a.flags.carray for a in arrays):
+    if size < library.WORTH or not all(type(a) is raw.ndarray and a.flags.carray for a in arrays):
         return None
     return library.find(kernel, dtype)
 
@@ -60,8 +58,8 @@ def checked(part: Array, size: int, least: int) -> Array | None:
     """
     if part.dtype != np.int64 or (loop := _loop(kernels.checked, part.size, part.dtype, part)) is None:
         return None
-    found: Array = np.empty(part.shape, np.int64)
-    vector, out, wrong = part.reshape(-1), found.reshape(-1), np.zeros(1, bool)
+    found: Array = raw.empty(part.shape, np.int64)
+    vector, out, wrong = part.reshape(-1), found.reshape(-1), raw.zeros(1, bool)
     large.in_shares(part.size, part.size, lambda share: loop(share.start, share.stop, vector, size, least, out, wrong))
     return None if wrong[0] else found
 
@@ -76,7 +74,7 @@ def beside(index: Array, shape: tuple[int, ...], dim: int) -> Array | None:
     if (index.dtype != np.int64 or index.shape[:dim] != shape[:dim] or index.shape[dim + 1:] != shape[dim + 1:]
             or (loop := _loop(kernel, index.size, index.dtype, index)) is None):
         return None
-    found, wrong, m = np.empty(index.shape, np.int64), np.zeros(1, bool), index.shape[dim]
+    found, wrong, m = raw.empty(index.shape, np.int64), raw.zeros(1, bool), index.shape[dim]
     given, out = (v.reshape((-1, m) if inner == 1 else (-1, m, inner)) for v in (index, found))
     large.in_shares(len(given) if inner == 1 else len(given) * m, index.size,
                     lambda share: loop(share.start, share.stop, given, shape[dim], out, wrong))
@@ -87,13 +85,50 @@ def overwritten(places: Array, size: int) -> Array:
     """Return which of these positions below `size` come again later."""
     numbers = np.arange(places.size)
     if size <= 8 * places.size:
-        last = np.empty(size, np.int64)
+        last = raw.empty(size, np.int64)
         put(last, (places,), numbers)
         return take(last, places) != numbers  # type: ignore[no-any-return]
     _, last = np.unique(places[::-1], return_index=True)
-    losers = np.ones(places.size, bool)
+    losers = raw.ones(places.size, bool)
     losers[places.size - 1 - last] = False
     return losers
+
+
+BLOCK = 1 << 12  # truth values that are counted, and looked for, at a time
+
+
+def nonzero(array: Array, in_rows: bool = False) -> Any:
+    """Return where elements are not zero: positions for each dimension, or, `in_rows`, a row of them for each one."""
+    if not is_plain(array) or array.size < library.WORTH:
+        found = np.nonzero(array)
+        return np.stack(found, 1) if in_rows else found
+    mask = in_order(array if array.dtype.kind == "b" else array != 0)
+    integer = np.dtype(np.int64)
+    each, loop = library.find(kernels.count, integer), library.find(kernels.nonzero, integer)
+    if each is None or loop is None:
+        found = _nonzero_by_numpy(mask)
+        return np.stack(found, 1) if in_rows else found
+    vector, blocks = mask.reshape(-1).view(np.uint8), -(-mask.size // BLOCK)
+    counts, sizes = raw.empty(blocks, np.int64), raw.array(mask.shape)
+    large.in_shares(blocks, mask.size, lambda part: each(part.start, part.stop, vector, BLOCK, counts))
+    offsets = np.cumsum(counts)
+    total = int(offsets[-1])
+    out = raw.empty((total, mask.ndim) if in_rows else (mask.ndim, total), np.int64)
+    offsets -= counts
+    target = out if in_rows else out.T
+    large.in_shares(blocks, mask.size, lambda part: loop(part.start, part.stop, vector, BLOCK, offsets, sizes, target))
+    return out if in_rows else tuple(out)
+
+
+def _nonzero_by_numpy(mask: Array) -> tuple[Any, ...]:
+    """Positions along the last dimension are what is left of those in a vector: NumPy divides for each element."""
+    flat, n = np.flatnonzero(mask), mask.shape[-1]
+    if mask.ndim == 1:
+        return (flat,)
+    counts = np.count_nonzero(mask.reshape(-1, n), 1)
+    rows = np.arange(counts.size)
+    leading = (rows,) if mask.ndim == 2 else np.unravel_index(rows, mask.shape[:-1])
+    return *(np.repeat(d, counts) for d in leading), flat - np.repeat(rows * n, counts)
 
 
 # ------------------------------------------------------------------------------------------------------------- reading
@@ -103,7 +138,7 @@ def take(array: Array, places: Array, dim: int = 0) -> Any:
     if not is_plain(array, places) or places.dtype != np.int64:
         return pick(array, (slice(None),) * dim + (places,))
     shape, rows, form = array.shape, in_order(places).reshape(-1), _form(array.shape, dim)
-    out: Array = np.empty((*shape[:dim], *places.shape, *shape[dim + 1:]), array.dtype)
+    out: Array = raw.empty((*shape[:dim], *places.shape, *shape[dim + 1:]), array.dtype)
     found = _as_moved(_TAKE[len(form)], out.size, array, out)
     if found is None:
         _take_by_numpy(array, rows, dim, out.reshape(*shape[:dim], rows.size, *shape[dim + 1:]))
@@ -141,7 +176,7 @@ def _apart(places: Array, width: int) -> list[slice]:
         return whole
 
     def bounds(rows: slice) -> tuple[int, int, slice]:
-        found, part = np.empty(2, np.int64), slice(rows.start * width, rows.stop * width)
+        found, part = raw.empty(2, np.int64), slice(rows.start * width, rows.stop * width)
         loop(part.start, part.stop, places, found)
         return int(found[0]), int(found[1]), part
 
@@ -248,8 +283,8 @@ def _add_elements(array: Array, places: Array, values: Array) -> bool:
     if array.dtype.char not in "fd" or values.dtype is not array.dtype or (add := _sparse_product()) is None:
         return False
     values = np.ascontiguousarray(np.broadcast_to(values, places.shape))
-    add(array.size, 1, 1, np.array([0, places.size]), np.ascontiguousarray(places).reshape(-1), values.reshape(-1),
-        np.ones(1, array.dtype), array)
+    add(array.size, 1, 1, raw.array([0, places.size]), np.ascontiguousarray(places).reshape(-1), values.reshape(-1),
+        raw.ones(1, array.dtype), array)
     return True
 
 
@@ -286,7 +321,7 @@ def _add_rows(array: Array, rows: Array, values: Array) -> bool:
         return False
     values = np.ascontiguousarray(np.broadcast_to(values, (*rows.shape, *array.shape[1:])))
     rows = np.ascontiguousarray(rows).reshape(-1)
-    add(array.shape[0], rows.size, array[0].size, np.arange(rows.size + 1), rows, np.ones(rows.size, array.dtype),
+    add(array.shape[0], rows.size, array[0].size, np.arange(rows.size + 1), rows, raw.ones(rows.size, array.dtype),
         values.reshape(-1), array.reshape(-1))
     return True
 
@@ -299,8 +334,8 @@ def _sparse_product() -> Any:
     """
     try:
         found = import_module("scipy.sparse._sparsetools").csc_matvecs
-        total = numpy.ones(2)
-        found(2, 2, 1, np.arange(3), numpy.array([1, 1]), numpy.ones(2), numpy.array([2.0, 3.0]), total)
+        total = raw.ones(2)
+        found(2, 2, 1, np.arange(3), raw.array([1, 1]), raw.ones(2), raw.array([2.0, 3.0]), total)
     except Exception:  # no SciPy, or one that keeps it elsewhere
         return None
     return found if total.tolist() == [1, 6] else None

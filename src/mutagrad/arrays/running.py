@@ -9,7 +9,7 @@ from ..base.operands import Array
 from . import parallel as large
 from .compiled import library, scans
 from .copies import in_order
-from .kinds import is_frozen, is_plain
+from .kinds import is_frozen, is_plain, raw
 from .numpy import np
 
 BLOCK = 1 << 14  # elements whose running sums are kept in double at a time
@@ -33,7 +33,7 @@ def extremes(a: Array, dim: int, least: bool) -> tuple[Array, Array] | None:
     """Return the largest (or smallest) so far and where it is, by a kernel; None while there is none."""
     if a.size < library.WORTH or not is_plain(a):
         return None
-    out, places = np.empty(a.shape, a.dtype), np.empty(a.shape, np.int64)
+    out, places = raw.empty(a.shape, a.dtype), raw.empty(a.shape, np.int64)
     return (out, places) if _by_kernel(scans.extreme_along, scans.extreme_down, a, dim, (out, places), least) else None
 
 
@@ -41,7 +41,7 @@ def log_sum_exp(a: Array, dim: int) -> Any:
     """Return running log(sum(exp(a))) of real numbers."""
     if a.size >= library.WORTH and is_plain(a) and (loop := library.find(scans.log_sum_exp, a.dtype)) is not None:
         rows = in_order(np.moveaxis(a, dim, -1))
-        out = np.empty(rows.shape, a.dtype)
+        out = raw.empty(rows.shape, a.dtype)
         matrix, found = (v.reshape(-1, a.shape[dim]) for v in (rows, out))
         large.in_shares(len(matrix), a.size, lambda part: loop(part.start, part.stop, matrix, found))
         return in_order(np.moveaxis(out, -1, dim))
@@ -71,7 +71,7 @@ def _by_lag(kernel: Callable[..., Any], a: Array, dim: int, more: int) -> Array 
     if a.size < library.WORTH or not is_plain(a) or (loop := library.find(kernel, a.dtype)) is None:
         return None
     n, lag = a.shape[dim], prod(a.shape[dim + 1:])
-    out: Array = np.empty((*a.shape[:dim], n + more, *a.shape[dim + 1:]), a.dtype)
+    out: Array = raw.empty((*a.shape[:dim], n + more, *a.shape[dim + 1:]), a.dtype)
     source, target = in_order(a).reshape(-1, n * lag), out.reshape(-1, (n + more) * lag)
     large.in_shares(len(source), a.size, lambda part: loop(part.start, part.stop, source, target, lag))
     return out
@@ -95,7 +95,7 @@ def _by_kernel(along: Callable[..., Any], down: Callable[..., Any], a: Array, di
 
 
 def _of_many(ufunc: Any, a: Array, dim: int, back: bool) -> Any:
-    a, out = in_order(a), np.empty(a.shape, a.dtype)
+    a, out = in_order(a), raw.empty(a.shape, a.dtype)
     if ufunc in _COMPILED and not (back and _COMPILED[ufunc]) and _by_kernel(
             scans.along, scans.down, a, dim, (out,), _COMPILED[ufunc], back):
         return out

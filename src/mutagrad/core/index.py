@@ -11,7 +11,7 @@ from typing import Any
 from ..arrays import np
 from ..arrays.compiled.library import WORTH
 from ..arrays.kinds import extremes, is_plain, unknown
-from ..arrays.places import checked
+from ..arrays.places import checked, nonzero
 from ..base.errors import BadIndex, BadIndexType, BadValue, OutOfMemory
 from ..base.operands import Array
 from .factory import view_of
@@ -132,7 +132,7 @@ def _resolve(shape: Shape, index: list[Any]) -> Index:
                                why="a mask must have the sizes of the dimensions it covers",
                                fix=f"a mask of shape {shape}")
             if id(mask) not in masks:
-                masks[id(mask)] = np.nonzero(mask)
+                masks[id(mask)] = nonzero(mask)
             found.append(masks[id(mask)][axis])
         elif isinstance(part, ndarray):
             found.append(positions(part, shape[d], d))

@@ -125,3 +125,39 @@ def extreme(start, stop, x, places, values, least):
         at = np.uint64(given[k])
         a, b = x[at], new[k]
         x[at] = b if (b < a if least else b > a) or b != b else a
+
+
+def count(start, stop, mask, block, counts):
+    """How many of each block of bytes are not zero; these are ones."""
+    for b in range(start, stop):
+        part = mask[b * block:(b + 1) * block]
+        total = np.int64(0)
+        for j in range(part.size):
+            total += part[j]
+        counts[b] = total
+
+
+def nonzero(start, stop, mask, block, offsets, sizes, out):
+    """Where bytes of each block are not zero: rows of positions in all dimensions, from `offsets` on."""
+    last = sizes.size - 1
+    n = sizes[last]
+    found = np.empty(257, np.int64)
+    for b in range(start, stop):
+        i, end, k = b * block, min((b + 1) * block, mask.size), offsets[b]
+        while i < end:
+            row = i // n
+            first = i - row * n
+            part = mask[i:min(i + 256, i + n - first, end)]
+            many = np.int64(0)
+            for j in range(part.size):  # without a branch, which would be mispredicted half of the time
+                found[many] = first + j
+                many += part[j]
+            for j in range(many):
+                out[k + j, last] = found[j]
+            for d in range(last - 1, -1, -1):
+                at = row % sizes[d]
+                row //= sizes[d]
+                for j in range(many):
+                    out[k + j, d] = at
+            k += many
+            i += part.size

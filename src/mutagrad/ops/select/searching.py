@@ -8,7 +8,7 @@ from typing import Any
 from ...arrays import np
 from ...arrays.bfloat16 import widened
 from ...arrays.kinds import anywhere, extremes, unknown
-from ...arrays.places import add_at
+from ...arrays.places import add_at, nonzero
 from ...base import return_types
 from ...base.errors import BadArgument, BadData, BadIndex, BadValue, DTypeError, ShapeError, bad_choice, may_need_much
 from ...base.modes import mode
@@ -379,7 +379,7 @@ def nonzero_static(input: TensorBase, *, size: int, fill_value: int = -1, out: T
         raise BadValue(f"nonzero_static: size={size} must not be negative", fix="size=10")
     rows = np.full((size, array.ndim), fill_value, np.int64)
     if array.ndim:
-        found = np.argwhere(array)[:size]
+        found = nonzero(array, True)[:size]
         rows[:len(found)] = found
     return write_out("nonzero_static", make(rows), out)
 

@@ -10,7 +10,7 @@ from typing import Any
 from ...arrays import np
 from ...arrays.compiled.library import WORTH
 from ...arrays.kinds import anywhere, is_plain, unknown
-from ...arrays.places import add_at, beside, combine, take as take_places
+from ...arrays.places import add_at, beside, combine, nonzero as nonzero_places, take as take_places
 from ...base.errors import BadArgument, BadIndex, BadIndexType, NotSupported, ShapeError, bad_choice, may_need_much
 from ...base.operands import Array
 from ...core.codegen import primitive
@@ -393,7 +393,7 @@ def _mask_index(x: TensorBase, mask: TensorBase, name: str) -> tuple[TensorBase,
     except ValueError:
         raise ShapeError(f"{name}: a mask of shape {mask._array.shape} does not broadcast to shape {x._array.shape}",
                          fix="mask[:, None] where it is for rows") from None
-    return (vector_of(x), (np.flatnonzero(full),)) if x._array.flags.c_contiguous else (x, tuple(np.nonzero(full)))
+    return (vector_of(x), (np.flatnonzero(full),)) if x._array.flags.c_contiguous else (x, nonzero_places(full))
 
 
 def masked_fill_(x: TensorBase, mask: TensorBase, value: TensorBase | complex) -> Any:
@@ -496,8 +496,8 @@ def nonzero(input: TensorBase, *, as_tuple: bool = False, out: TensorBase | None
     tensor_argument(input, "nonzero")
     array = input._array
     if as_tuple:
-        return tuple(make(i) for i in (np.nonzero(array) if array.ndim else np.nonzero(np.atleast_1d(array))[:1]))
-    found = np.stack(np.nonzero(array), 1) if array.ndim else np.zeros((int(bool(array)), 0), np.int64)
+        return tuple(make(i) for i in nonzero_places(array if array.ndim else array.reshape(1)))
+    found = nonzero_places(array, True) if array.ndim else np.zeros((int(bool(array)), 0), np.int64)
     return write_out("nonzero", make(found), out)
 
 
