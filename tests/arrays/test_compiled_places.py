@@ -261,3 +261,36 @@ def test_where_elements_are_not_zero(shape: tuple[int, ...]) -> None:
             assert np.array_equal(mg.argwhere(mask).numpy(), np.stack(expected, 1))
             assert np.array_equal(mg.tensor(x.T).nonzero().numpy(), np.stack(np.nonzero(x.T), 1))
     assert mg.argwhere(mg.tensor([np.nan, 0.0] * 3000)).numel() == 3000
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 100, 1000])
+def test_places_in_sorted_sequences(n: int, dtype: str) -> None:
+    values = numbers((70, 83), dtype)
+    sequence, rows = np.sort(numbers((n,), dtype, 1)), np.sort(numbers((70, n), dtype, 2), 1)
+    values[0, :n] = sequence[:83]
+    if dtype != "int64":
+        sequence[-1], rows[:, -1], values[1, :3] = np.nan, np.nan, [np.nan, np.inf, -np.inf]
+    for right in (False, True):
+        check(lambda v: mg.searchsorted(mg.tensor(sequence), v.detach(), right=right), values, uses=f"{dtype}: insert")
+        check(lambda v: mg.searchsorted(mg.tensor(rows), v.detach(), right=right), values)
+        check(lambda v: mg.bucketize(v.detach().flatten()[:5001], mg.tensor(sequence), right=right), values)
+
+
+@pytest.mark.parametrize("kernels", ["numpy", "numba"])
+def test_distinct_elements(kernels: str) -> None:
+    mg.set_kernels(kernels)
+    rng = np.random.default_rng(0)
+    for a in (rng.integers(-100, 100, 9000), rng.integers(-2**62, 2**62, 9000), np.zeros(0, np.int64), np.array([5]), np.array([-128, 127, 3] * 50, np.int8),
+              np.array([2**63 - 1, -2**63] * 3), rng.integers(0, 255, 9000).astype(np.uint8), np.array([True, False, True]),
+              np.array([1.5, np.nan, 1.5, np.nan, 0.0]), numbers((9000,)).round(1), numbers((900,)).astype(np.float16).round(1)):
+        expected = np.unique(a, return_inverse=True, return_counts=True, equal_nan=False)
+        found = mg.unique(mg.tensor(a), return_inverse=True, return_counts=True)
+        for e, f in zip(expected, (*found, mg.unique(mg.tensor(a)))):
+            assert f.numpy().dtype == e.dtype
+            np.testing.assert_array_equal(f.numpy(), e)
+        np.testing.assert_array_equal(mg.unique(mg.tensor(a)).numpy(), expected[0])
+        values, groups, counts = (f.numpy() for f in mg.unique_consecutive(mg.tensor(a), return_inverse=True, return_counts=True))
+        np.testing.assert_array_equal(values[groups], a)
+        np.testing.assert_array_equal(np.repeat(values, counts), a)
+        assert len(values) == np.count_nonzero(a[1:] != a[:-1]) + bool(a.size)

@@ -94,6 +94,7 @@ def overwritten(places: Array, size: int) -> Array:
     return losers
 
 
+_WIDTH = 16  # values of one sequence that are taken together where it can be
 BLOCK = 1 << 12  # truth values that are counted, and looked for, at a time
 
 
@@ -129,6 +130,20 @@ def _nonzero_by_numpy(mask: Array) -> tuple[Any, ...]:
     rows = np.arange(counts.size)
     leading = (rows,) if mask.ndim == 2 else np.unravel_index(rows, mask.shape[:-1])
     return *(np.repeat(d, counts) for d in leading), flat - np.repeat(rows * n, counts)
+
+
+def insert(sequence: Array, values: Array, right: bool) -> Array | None:
+    """Return where values fit into a sorted vector, or into their row of a matrix; None where there is no kernel."""
+    if values.dtype is not sequence.dtype or not is_plain(sequence, values) or not sequence.size:
+        return None
+    rows, given = in_order(sequence).reshape(-1, sequence.shape[-1]), in_order(values)
+    if (loop := _loop(kernels.insert, values.size, values.dtype, rows, given)) is None:
+        return None
+    out: Array = raw.empty(values.shape, np.int64)
+    width = values.shape[-1] if sequence.ndim > 1 else _WIDTH if values.size % _WIDTH == 0 else 1
+    v, found = given.reshape(-1, width), out.reshape(-1, width)
+    large.in_shares(len(v), 4 * values.size, lambda part: loop(part.start, part.stop, rows, v, right, found))
+    return out
 
 
 # ------------------------------------------------------------------------------------------------------------- reading

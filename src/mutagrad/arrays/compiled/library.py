@@ -31,6 +31,7 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     scans.differences: (_M, _M, _N), scans.differences_back: (_M, _M, _N),
     places.checked: (_P, _N, _N, _P, "boolean[::1]"), places.beside: (_PC, _N, _PC, "boolean[::1]"),
     places.beside_rows: (_PM, _N, _PM, "boolean[::1]"), places.bounds: (_P, _P),
+    places.insert: (_M, _M, _B, _PM),
     places.count: ("uint8[::1]", _N, _P), places.nonzero: ("uint8[::1]", _N, _P, _P, "int64[:, :]"),
     places.take: (_V, _P, _V), places.take_columns: (_M, _P, _M), places.take_slices: (_C, _P, _C),
     places.put: (_V, _P, _V), places.add: (_V, _P, _V), places.add_columns: (_M, _P, _M),
@@ -38,7 +39,7 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
 }
 # Those that whole numbers have, too, and those that they alone have.
 WHOLE = {scans.along, scans.down, scans.extreme_along, scans.extreme_down, scans.differences, places.add,
-         places.add_columns, places.add_slices, places.multiply, places.extreme}
+         places.add_columns, places.add_slices, places.multiply, places.extreme, places.insert}
 POSITIONS = {places.checked, places.beside, places.beside_rows, places.bounds, places.count, places.nonzero}
 WORTH = 1 << 12  # elements from which a kernel is worth its call
 FUNCTIONS = "exp log expm1 log1p tanh sqrt erf larger smaller"

@@ -161,3 +161,25 @@ def nonzero(start, stop, mask, block, offsets, sizes, out):
                     out[k + j, d] = at
             k += many
             i += part.size
+
+
+def insert(start, stop, sequence, values, right, out):
+    """Where values fit into sorted rows: as many steps for each, so that there is nothing to mispredict.
+
+    nan is beyond all others. `start` and `stop` count rows of values, which share one sequence or have one each.
+    """
+    n = sequence.shape[1]
+    for r in range(start, stop):
+        row, given, found = sequence[r if sequence.shape[0] > 1 else 0], values[r], out[r]
+        for k in range(given.size):
+            v = given[k]
+            at, left = np.uint64(0), n
+            while left > 1:
+                half = left // 2
+                a = row[at + np.uint64(half - 1)]
+                before = not ((v < a) | (a != a) & (v == v)) if right else (a < v) | (v != v) & (a == a)
+                at += np.uint64(half * before)
+                left -= half
+            a = row[at]
+            before = not ((v < a) | (a != a) & (v == v)) if right else (a < v) | (v != v) & (a == a)
+            found[k] = np.int64(at) + before

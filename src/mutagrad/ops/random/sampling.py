@@ -12,6 +12,7 @@ from typing import Any
 from ...arrays import np
 from ...arrays.kinds import anywhere, extremes
 from ...arrays.numpy import silently
+from ...arrays.running import accumulate
 from ...base.device import device as Device
 from ...base.errors import BadArgument, BadValue, DTypeError, ShapeError, may_need_much
 from ...base.layout import layout as Layout
@@ -247,7 +248,7 @@ def _check_weights(weights: Array, count: int, replacement: bool) -> None:
 
 def _with_replacement(weights: Array, count: int, generator: Generator | None) -> Any:
     """Where a number uniform below the total falls among the running sums: never on a weight of zero."""
-    sums = weights.cumsum(-1)
+    sums = accumulate(np.add, weights, 1)
     totals = sums[:, -1:]
     points = np.minimum(source(generator).random((len(weights), count)) * totals, np.nextafter(totals, 0))
     rows = [np.searchsorted(row, point, side="right") for row, point in zip(sums, points)]
@@ -257,7 +258,10 @@ def _with_replacement(weights: Array, count: int, generator: Generator | None) -
 def _without_replacement(weights: Array, count: int, generator: Generator | None) -> Any:
     """Each position waits for a time with its weight as the rate; the first to come are drawn."""
     times = silently(np.divide, drawn(generator, "standard_exponential", weights.shape), weights)
-    return np.argsort(np.where(weights > 0, times, np.inf), -1, kind="stable")[:, :count].astype(np.int64)
+    times = np.where(weights > 0, times, np.inf)
+    if count == 1:
+        return np.argmin(times, -1, keepdims=True).astype(np.int64)
+    return np.argsort(times, -1, kind="stable")[:, :count].astype(np.int64)
 
 
 # ------------------------------------------------------------------------------------------------------------- in place
