@@ -294,3 +294,14 @@ def test_distinct_elements(kernels: str) -> None:
         np.testing.assert_array_equal(values[groups], a)
         np.testing.assert_array_equal(np.repeat(values, counts), a)
         assert len(values) == np.count_nonzero(a[1:] != a[:-1]) + bool(a.size)
+
+
+def test_positions_by_chance() -> None:
+    """The same ones, whichever kernels find them."""
+    weights = np.abs(numbers((300, 40), "float64"))
+    weights[:, ::7] = 0
+    for rows in (weights, weights[0]):
+        expected, found = _both(lambda: mg.multinomial(mg.tensor(rows), 5000 if rows.ndim == 1 else 50, True,
+                                                       generator=mg.Generator().manual_seed(3)).numpy())
+        assert np.array_equal(expected, found)
+        assert np.all(found % 7)

@@ -12,6 +12,7 @@ from typing import Any
 from ...arrays import np
 from ...arrays.kinds import anywhere, extremes
 from ...arrays.numpy import silently
+from ...arrays.places import insert
 from ...arrays.running import accumulate
 from ...base.device import device as Device
 from ...base.errors import BadArgument, BadValue, DTypeError, ShapeError, may_need_much
@@ -251,6 +252,8 @@ def _with_replacement(weights: Array, count: int, generator: Generator | None) -
     sums = accumulate(np.add, weights, 1)
     totals = sums[:, -1:]
     points = np.minimum(source(generator).random((len(weights), count)) * totals, np.nextafter(totals, 0))
+    if (found := insert(sums, points, right=True)) is not None:
+        return found
     rows = [np.searchsorted(row, point, side="right") for row, point in zip(sums, points)]
     return np.array(rows, np.int64).reshape(len(weights), count)
 
