@@ -11,11 +11,12 @@ from unittest.mock import patch
 import mutagrad.core.backward
 import mutagrad.core.storage
 from mutagrad.arrays import bfloat16, copies, parallel as large, quotients, slices
+from mutagrad.arrays.compiled import library
 from mutagrad.core.factory import CODEGEN_GLOBALS
 from mutagrad.core.sweep import Sweep
 
 # Constants of `arrays/parallel.py`, and what stands for them when three elements are many.
-LOWERED = {"LARGE": 2, "VERY_LARGE": 2, "MIDDLE": 2, "PLENTY": 2, "BLOCK": 3, "PIECE": 3}
+LOWERED = {"LARGE": 2, "VERY_LARGE": 2, "MIDDLE": 2, "PLENTY": 2, "BLOCK": 3, "PIECE": 3, "SHARED": 2}
 
 
 @contextmanager
@@ -51,6 +52,7 @@ def in_pieces(seed):
         stack.enter_context(everywhere("in_spans", large.in_spans, in_spans))
         for module in (bfloat16, copies, quotients, slices):
             stack.enter_context(patch.object(module, "MANY", 2))
+        stack.enter_context(patch.object(library, "WORTH", 2))
         yield sizes
 
 

@@ -261,3 +261,30 @@ def test_seed_is_another_each_time() -> None:
     assert mg.initial_seed() == mg.random.initial_seed()
     with pytest.raises(RuntimeError):
         mg.Generator("cuda")
+
+
+@pytest.mark.parametrize("draw", [lambda n: mg.randn(n), lambda n: mg.randn(n, dtype=mg.float64), lambda n: mg.empty(n).exponential_(),
+                                  lambda n: mg.normal(mg.zeros(n), 2.0), lambda n: mg.empty(n).normal_(1, 2), lambda n: mg.randn(n, dtype=mg.complex64)])
+def test_many_numbers_do_not_depend_on_threads(draw: Any) -> None:
+    """They are drawn in blocks, of which each has a source of its own, and none is drawn twice."""
+    before, found = mg.get_num_threads(), []
+    try:
+        for threads in (1, 2, 3):
+            mg.set_num_threads(threads)
+            mg.manual_seed(5)
+            found.append((draw(300_001).numpy(), draw(7).numpy(), draw(200_000).numpy()))
+    finally:
+        mg.set_num_threads(before)
+    assert all(np.array_equal(a, b) for other in found[1:] for a, b in zip(found[0], other))
+    many, _, again = found[0]
+    blocks = np.concatenate([many[:4 * 65536].reshape(4, -1), again[:3 * 65536].reshape(3, -1)])
+    assert len(np.unique(blocks[:, :50], axis=0)) == 7
+    assert np.abs(np.corrcoef(blocks) - np.eye(7)).max() < 0.03
+
+
+def test_the_state_says_which_numbers_come() -> None:
+    mg.randn(300_000)
+    state = mg.get_rng_state()
+    first = mg.randn(300_000), mg.rand(3)
+    mg.set_rng_state(state)
+    assert all(mg.equal(a, b) for a, b in zip(first, (mg.randn(300_000), mg.rand(3))))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mutagrad as mg
-from mutagrad.arrays import numpy as host
+from mutagrad.arrays import numpy as host, places
 
 F = mg.nn.functional
 INDEX = [[0, 2, 0], [5, 2, 0]]
@@ -59,14 +59,14 @@ def test_long_rows_are_shortened_in_the_table() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "complex64"])
 def test_adding_at_places_counts_every_duplicate(shape: tuple[int, ...], pick: tuple[int, ...], dtype: str, scipy: bool, monkeypatch: Any) -> None:
     if not scipy:
-        monkeypatch.setattr(host, "_sparse_product", lambda: None)
+        monkeypatch.setattr(places, "_sparse_product", lambda: None)
     rng = np.random.default_rng(2)
     index = tuple(rng.integers(0, n, (60, 10)) if d in pick else slice(None) for d, n in enumerate(shape))
     array = rng.integers(0, 5, shape).astype(dtype)
     values = rng.integers(0, 3, array[index].shape).astype(dtype)
     expected = array.copy()
     np.add.at(expected, index, values)
-    host.add_at(array, index, values)
+    places.add_at(array, index, values)
     assert np.array_equal(array, expected)
 
 

@@ -42,3 +42,8 @@ def _copy_in_spans(array: Array) -> Array:
 
     in_spans(target.shape[0], work)
     return out
+
+
+def in_order(array: Array) -> Array:
+    """Return the array itself if a compiled loop takes it as it is (C-contiguous, and not read-only), else a copy."""
+    return array if array.flags.carray else copy_in_order(array)

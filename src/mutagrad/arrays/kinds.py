@@ -18,7 +18,7 @@ from weakref import ref
 from ..base.errors import NotSupported
 from ..base.modes import OTHER_KIND, call_with, mode
 from ..base.operands import Array
-from .numpy import add_at as numpys_add_at, np
+from .numpy import np
 from .openblas_env import numpy
 
 raw: Any = numpy  # as it is, whatever kinds there are
@@ -278,18 +278,6 @@ def anywhere(condition: Array) -> bool:
 def perhaps(condition: Array) -> bool:
     """Return whether a condition holds for some element, or may once values are known: how formulas are chosen."""
     return unknown(condition) or anywhere(condition)
-
-
-def add_at(array: Array, index: tuple[Any, ...], values: Array) -> None:
-    """Add values at an index that has an array or a full slice for each dimension, with every duplicate counted."""
-    if not IN_USE or is_plain(array, values, *index):
-        numpys_add_at(array, index, values)
-    elif array.dtype.char in "eE":  # a running sum of short floats would stick
-        wide = array.astype(raw.float32)
-        np.add.at(wide, index, values)
-        array[...] = wide
-    else:
-        np.add.at(array, index, values)
 
 
 def accumulate(array: Array, values: Array) -> None:

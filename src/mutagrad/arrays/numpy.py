@@ -23,8 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import Context
-from functools import cache, wraps
-from importlib import import_module
+from functools import wraps
 from threading import local
 from types import ModuleType
 from typing import Any
@@ -37,7 +36,7 @@ from .openblas_env import numpy
 np: Any = ModuleType("numpy")
 np.__dict__.update(vars(numpy))
 
-__all__ = ["KNOWN", "SILENT", "add_at", "choose", "constant", "fp_error", "fp_state", "np", "set_fp_state", "silenced",
+__all__ = ["KNOWN", "SILENT", "choose", "constant", "fp_error", "fp_state", "np", "set_fp_state", "silenced",
            "silent", "silently"]
 
 
@@ -126,106 +125,3 @@ def choose(mask: Array, x: Array | float, y: Array | float) -> Any:
         np.bitwise_and(chosen, a ^ b, out=chosen)
         np.bitwise_xor(chosen, b, out=chosen)
     return out
-
-
-MANY = 1 << 14  # elements from which adding is worth SciPy, which takes a tenth of a second to import
-
-
-def add_at(array: Array, index: tuple[Any, ...], values: Array) -> None:
-    """Do `array[index] += values` with every duplicate counted; `index` has an array or a full slice a dimension.
-
-    NumPy is ten times as fast over positions in a vector as over several indices or over rows, so it is given those;
-    SciPy adds rows ten times as fast again, and elements twice as fast. They read the values while they add; NumPy's
-    own check for shared memory is none of theirs.
-    """
-    if np.may_share_memory(array, values):
-        values = values.copy()
-    if array.dtype.char in "eE" and values.size > 1:
-        return _add_short(array, index, values)
-    if array.flags.c_contiguous and array.ndim > 1 and (len(index) == array.ndim or values.size > 256):
-        if values.size >= MANY and _picks_rows(index) and _add_rows(array, index[0], values):
-            return
-        places = _places(array.shape, index)
-        values = np.broadcast_to(values, places.shape).reshape(-1)
-        array, index = array.reshape(-1), (places.reshape(-1),)
-    if (values.size < MANY or array.ndim > 1 or not array.flags.c_contiguous
-            or not _add_elements(array, index[0], values)):
-        np.add.at(array, index, values)
-
-
-def _add_short(array: Array, index: tuple[Any, ...], values: Array) -> None:
-    """Do `array[index] += values` for floats of two bytes: what goes to one place is added in double and rounded once.
-
-    In float16 2048 + 1 is 2048, and in bfloat16 256 + 1 is 256: one after the other, a sum would stick.
-    """
-    places = _places(array.shape, index)
-    unique, numbers = np.unique(places, return_inverse=True)
-    total = np.bincount(numbers.reshape(-1), np.broadcast_to(values, places.shape).astype(np.float64).reshape(-1))
-    at = np.unravel_index(unique, array.shape)
-    array[at] = (array[at].astype(np.float64) + total).astype(array.dtype)
-
-
-def _add_elements(array: Array, places: Array, values: Array) -> bool:
-    """Do `array[places] += values` for a vector, as the product of a sparse column of the values with 1.
-
-    Return False where that cannot be.
-    """
-    if array.dtype.char not in "fd" or values.dtype is not array.dtype or (add := _sparse_product()) is None:
-        return False
-    values = np.ascontiguousarray(np.broadcast_to(values, places.shape))
-    add(array.size, 1, 1, np.array([0, places.size]), np.ascontiguousarray(places).reshape(-1), values.reshape(-1),
-        np.ones(1, array.dtype), array)
-    return True
-
-
-def _picks_rows(index: tuple[Any, ...]) -> bool:
-    return isinstance(index[0], np.ndarray) and not any(isinstance(part, np.ndarray) for part in index[1:])
-
-
-def _places(shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
-    """The positions in a vector of what `index` picks of an array of this shape."""
-    arrays = [d for d, part in enumerate(index) if isinstance(part, np.ndarray)]
-    picked = np.broadcast_shapes(*(index[d].shape for d in arrays)) if len(arrays) > 1 else index[arrays[0]].shape
-    # Where NumPy puts the dimensions that were picked.
-    lead = arrays[0] if arrays[-1] - arrays[0] + 1 == len(arrays) else 0
-    ndim, axis = len(shape) - len(arrays) + len(picked), 0
-    places: Any = 0
-    for d, size in enumerate(shape):
-        if d in arrays:
-            after = ndim - lead - len(picked)
-            part = index[d] if after == 0 else index[d].reshape(index[d].shape + (1,) * after)
-        else:
-            axis += len(picked) if axis == lead else 0
-            part = np.arange(size).reshape((-1,) + (1,) * (ndim - 1 - axis))
-            axis += 1
-        places = places * size + part if d else part
-    return places
-
-
-def _add_rows(array: Array, rows: Array, values: Array) -> bool:
-    """Do `array[rows] += values` by SciPy's product with a sparse matrix of ones.
-
-    Return False, with nothing done, where that cannot be.
-    """
-    if array.dtype.char not in "fd" or values.dtype is not array.dtype or (add := _sparse_product()) is None:
-        return False
-    values = np.ascontiguousarray(np.broadcast_to(values, (*rows.shape, *array.shape[1:])))
-    rows = np.ascontiguousarray(rows).reshape(-1)
-    add(array.shape[0], rows.size, array[0].size, np.arange(rows.size + 1), rows, np.ones(rows.size, array.dtype),
-        values.reshape(-1), array.reshape(-1))
-    return True
-
-
-@cache
-def _sparse_product() -> Any:
-    """SciPy's `y += matrix @ x` for a matrix in columns; None where there is none that works as expected.
-
-    Its public product makes a whole new array instead of adding to ours.
-    """
-    try:
-        found = import_module("scipy.sparse._sparsetools").csc_matvecs
-        total = numpy.ones(2)
-        found(2, 2, 1, np.arange(3), numpy.array([1, 1]), numpy.ones(2), numpy.array([2.0, 3.0]), total)
-    except Exception:  # no SciPy, or one that keeps it elsewhere
-        return None
-    return found if total.tolist() == [1, 6] else None

@@ -3,7 +3,7 @@
 NumPy adds in pairs only along the memory: down a column it adds one element after the other, and the sum of n of them
 is off by about the square root of n roundings, or by n where all are alike. Here at most some hundred are added one
 after the other, as a product with ones, which BLAS computes as fast as it reads; what that leaves is little, and is
-added in double. Running sums and products are kept in double, as in PyTorch.
+added in double.
 """
 from __future__ import annotations
 
@@ -174,29 +174,3 @@ def channel_sums(a: Array, b: Array | None = None) -> Any:
     if groups * each == n:
         return found
     return found + channel_sums(a[groups * each:], None if b is None else b[groups * each:])
-
-
-# -------------------------------------------------------------------------------------------------------------- running
-
-BLOCK = 1 << 14  # elements whose running sums are kept in double at a time
-
-
-def accumulate(ufunc: Any, a: Array, dim: int) -> Any:
-    """Return running sums or products along a dimension, in the array's type; floats are kept in double meanwhile."""
-    n = a.shape[dim]
-    if a.dtype.char != "f" or n <= FEW or not a.size or is_frozen(a):
-        return ufunc.accumulate(a, dim, a.dtype)
-    out = np.empty(a.shape, a.dtype)
-    inner = prod(a.shape[dim + 1:])
-    source, target = (v.reshape(-1, n, inner) if inner > 1 else v.reshape(-1, n) for v in (a, out))
-    rows, step = max(BLOCK // (n * inner), 1), max(BLOCK // inner, FEW)
-    for first in range(0, len(source), rows):
-        part, into, carry = source[first:first + rows], target[first:first + rows], None
-        for start in range(0, n, step):
-            block = part[:, start:start + step].astype(np.float64)
-            if carry is not None:
-                block[:, 0] = ufunc(block[:, 0], carry)
-            ufunc.accumulate(block, 1, out=block)
-            carry = block[:, -1]
-            into[:, start:start + step] = block
-    return out

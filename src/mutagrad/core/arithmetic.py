@@ -15,6 +15,7 @@ from typing import Any
 from ..arrays import kinds, np, parallel
 from ..arrays.copies import copy_in_order
 from ..arrays.kinds import IN_USE, is_plain, levels_of
+from ..arrays.places import add_at
 from ..base.counters import counters
 from ..base.errors import BadArgument, ShapeError
 from .factory import make, view
@@ -146,7 +147,7 @@ class Arithmetic:
         if index.__class__ is As:
             index = index.index
         if index is not None:
-            kinds.add_at(view, index, g)
+            add_at(view, index, g)
         elif view.size < parallel.PLENTY or not parallel.apply(np.add, (view, g), (), view):
             kinds.accumulate(view, g)
 

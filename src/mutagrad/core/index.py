@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import np
+from ..arrays.compiled.library import WORTH
 from ..arrays.kinds import extremes, is_plain, unknown
+from ..arrays.places import checked, nonzero
 from ..base.errors import BadIndex, BadIndexType, BadValue, OutOfMemory
 from ..base.operands import Array
 from .factory import view_of
@@ -130,7 +132,7 @@ def _resolve(shape: Shape, index: list[Any]) -> Index:
                                why="a mask must have the sizes of the dimensions it covers",
                                fix=f"a mask of shape {shape}")
             if id(mask) not in masks:
-                masks[id(mask)] = np.nonzero(mask)
+                masks[id(mask)] = nonzero(mask)
             found.append(masks[id(mask)][axis])
         elif isinstance(part, ndarray):
             found.append(positions(part, shape[d], d))
@@ -146,6 +148,8 @@ def _resolve(shape: Shape, index: list[Any]) -> Index:
 
 def positions(part: Array, size: int, dim: int, from_end: bool = True) -> Array:
     """Return a copy with negatives counted from the front, all in range; unless `from_end`, none may be negative."""
+    if part.size >= WORTH and (found := checked(part, size, -size if from_end else 0)) is not None:
+        return found
     if part.size:
         low, high = extremes(part)
         least = -size if from_end else 0

@@ -10,11 +10,11 @@ from math import prod
 from sys import _getframe, getrefcount
 from typing import Any, NoReturn
 
-from ..arrays import np
-from ..arrays.kinds import IN_USE, add_at, device_of, is_plain, pick, share_memory, take_rows, unknown
+from ..arrays import np, places as at_places
+from ..arrays.compiled.library import WORTH
+from ..arrays.kinds import IN_USE, device_of, is_plain, pick, share_memory, unknown
 from ..arrays.numpy import silent
-from ..arrays.parallel import LARGE, assign
-from ..arrays.slices import in_slices
+from ..arrays.parallel import assign
 from ..base.errors import BadArgument, BadValue, DTypeError, OutOfMemory, ShapeError
 from ..base.modes import NOT_RECORDING, OTHER_KIND, mode
 from ..base.operands import Array
@@ -43,7 +43,7 @@ def read(x: TensorBase, index: Index) -> Any:
     """Return a copy of the elements that `index` picks."""
     array = x._array
     try:
-        result = make(_picked(array, index) if array.size >= LARGE else pick(array, index))
+        result = make(_picked(array, index) if array.size >= WORTH else pick(array, index))
     except MemoryError as error:
         raise OutOfMemory.found_by("index", error) from None
     node = x._storage.writer
@@ -53,14 +53,9 @@ def read(x: TensorBase, index: Index) -> Any:
 
 
 def _picked(array: Array, index: Index) -> Any:
-    """The same of a large array: along one dimension NumPy is several times as fast by `take`."""
+    """The same of a larger array: along one dimension there is a faster way."""
     dim, *others = (d for d, part in enumerate(index) if isinstance(part, ndarray))
-    places: Any = index[dim]
-    if len(index) == 1:
-        return take_rows(array, places)
-    if others or not is_plain(array, places) or places.dtype.kind not in "iu":
-        return pick(array, index)
-    return in_slices(lambda part: np.take(part, places, dim), array, (dim,)) if dim else np.take(array, places, 0)
+    return pick(array, index) if others else at_places.take(array, index[dim], dim)  # type: ignore[arg-type]
 
 
 def getitem(x: TensorBase, key: Any) -> Any:
@@ -173,13 +168,8 @@ def _put_at(target: AnyTensor, index: Index, value: TensorBase, v: Array, shape:
         if losers is not None:  # of several writes to one place the last wins, and only its value has influence
             value = RECORDED.where(make(losers), 0.0, RECORDED.expand(value, shape))
     node = begin_write(_put, target, (value,), (v,), (), index, shape)
-    array[_in_order(index)] = v
+    at_places.put(array, index, v)
     return end_write(target, node)
-
-
-def _in_order(index: Index) -> Index:
-    """Index arrays in C order, which is then the order in which NumPy writes: the last of duplicates wins."""
-    return tuple(np.ascontiguousarray(p) if isinstance(p, ndarray) and p.ndim else p for p in index)
 
 
 def _overwritten(shape: Shape, index: Index) -> Any | None:
@@ -196,12 +186,8 @@ def _overwritten(shape: Shape, index: Index) -> Any | None:
         return _spread_losers(newest[places] != numbers, shape, index, arrays)
     if (places[1:] > places[:-1]).all():  # in order, as from a mask: none can be twice
         return None
-    _, last = np.unique(places[::-1], return_index=True)
-    if last.size == places.size:
-        return None
-    losers = np.ones(places.size, bool)
-    losers[places.size - 1 - last] = False
-    return _spread_losers(losers, shape, index, arrays)
+    losers = at_places.overwritten(places, prod(dims))
+    return _spread_losers(losers, shape, index, arrays) if losers.any() else None
 
 
 def _spread_losers(losers: Array, shape: Shape, index: Index, arrays: Sequence[Array]) -> Array:
@@ -220,7 +206,7 @@ def _put_accumulate(target: AnyTensor, index: Index | None, value: TensorBase, v
     if index is None:
         silent().run(np.add, array, v, array)
     else:
-        silent().run(add_at, array, index, v)
+        silent().run(at_places.add_at, array, index, v)
     return end_write(target, node)
 
 

@@ -1,4 +1,4 @@
-"""Kernels that are written out, by name: for float32 and float64, compiled when they are first needed."""
+"""Kernels that are written out, by name: for float32 and float64, some for int64, compiled when first needed."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy
 
-from . import rows
+from . import places, rows, scans
 from .compiler import Kernel, choice, compiled
 
-_NAMES = {"f": "float32", "d": "float64"}
+_INT = numpy.dtype(numpy.int64).char
+_NAMES = {"f": "float32", "d": "float64", _INT: "int64"}
 _C, _M, _V, _N = "{F}[:, :, ::1]", "{F}[:, ::1]", "{F}[::1]", "intp"
+# Of positions, and a truth value.
+_PC, _PM, _P, _B = "int64[:, :, ::1]", "int64[:, ::1]", "int64[::1]", "boolean"
 # What each takes besides the rows of a thread: matrices, vectors, and numbers.
 SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     rows.softmax: (_M, _M), rows.softmax_back: (_M, _M, _M),
@@ -23,14 +26,28 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     rows.normalise_back: (_M, _M, _V, _N, "boolean", _V, _V, "boolean", _M, _V, _V),
     rows.normalise_channels: (_C, _V, _V, "boolean", "float64", _V, _V, _C),
     rows.normalise_channels_back: (_C, _C, _V, "boolean", _V, _V, "boolean", _C, _V, _V),
+    scans.along: (_M, _M, _B, _B), scans.down: (_C, _C, _B, _B),
+    scans.extreme_along: (_M, _M, _PM, _B), scans.extreme_down: (_C, _C, _PC, _B), scans.log_sum_exp: (_M, _M),
+    scans.differences: (_M, _M, _N), scans.differences_back: (_M, _M, _N),
+    places.checked: (_P, _N, _N, _P, "boolean[::1]"), places.beside: (_PC, _N, _PC, "boolean[::1]"),
+    places.beside_rows: (_PM, _N, _PM, "boolean[::1]"), places.bounds: (_P, _P),
+    places.insert: (_M, _M, _B, _PM),
+    places.count: ("uint8[::1]", _N, _P), places.nonzero: ("uint8[::1]", _N, _P, _P, "int64[:, :]"),
+    places.take: (_V, _P, _V), places.take_columns: (_M, _P, _M), places.take_slices: (_C, _P, _C),
+    places.put: (_V, _P, _V), places.add: (_V, _P, _V), places.add_columns: (_M, _P, _M),
+    places.add_slices: (_C, _P, _C), places.multiply: (_V, _P, _V), places.extreme: (_V, _P, _V, _B),
 }
+# Those that whole numbers have, too, and those that they alone have.
+WHOLE = {scans.along, scans.down, scans.extreme_along, scans.extreme_down, scans.differences, places.add,
+         places.add_columns, places.add_slices, places.multiply, places.extreme, places.insert}
+POSITIONS = {places.checked, places.beside, places.beside_rows, places.bounds, places.count, places.nonzero}
 WORTH = 1 << 12  # elements from which a kernel is worth its call
 FUNCTIONS = "exp log expm1 log1p tanh sqrt erf larger smaller"
 
 
 def find(function: Callable[..., Any], dtype: Any) -> Callable[..., Any] | None:
     """Return a kernel for arrays of this type; None while there is none."""
-    return _kernel(function, dtype.char).get() if choice.on and dtype.char in _NAMES else None
+    return _kernel(function, dtype.char).get() if choice.on and dtype.char in types(function) else None
 
 
 def rows_of(array: Any, function: Callable[..., Any]) -> Callable[..., Any] | None:
@@ -39,19 +56,26 @@ def rows_of(array: Any, function: Callable[..., Any]) -> Callable[..., Any] | No
     return find(function, array.dtype) if plain else None
 
 
+def types(function: Callable[..., Any]) -> str:
+    """Return for which types there are kernels, each as NumPy's letter."""
+    return _INT if function in POSITIONS else "fd" + _INT if function in WHOLE else "fd"
+
+
 @cache
 def _kernel(function: Callable[..., Any], char: str) -> Kernel:
     name, bits = _NAMES[char], numpy.dtype(char).itemsize * 8
+    wide = "int64" if char == _INT else "float64"
     alike = "".join(f"{one} = {one}_{bits}\n" for one in FUNCTIONS.split())
-    source = (f"import math\nF = np.{name}\n{alike}largest, total_of = largest_{bits}, total_{bits}\n\n\n"
+    source = (f"import math\nF, W = np.{name}, np.{wide}\n{alike}"
+              f"largest, total_of = largest_{bits}, total_{bits}\n\n\n"
               + import_module("inspect").getsource(function).replace(f"def {function.__name__}(", "def kernel(", 1))
-    types = ", ".join(SIGNATURES[function]).format(F=name)
-    return Kernel(f"{name}: {function.__name__}", partial(compiled, source, f"void(intp, intp, {types})", sums=True))
+    taken = ", ".join(SIGNATURES[function]).format(F=name)
+    return Kernel(f"{name}: {function.__name__}", partial(compiled, source, f"void(intp, intp, {taken})", sums=True))
 
 
 def warm_up() -> list[Kernel]:
     """Compile all that is written out, now; what is compiled already is loaded."""
-    found = [_kernel(function, char) for function in SIGNATURES for char in _NAMES]
+    found = [_kernel(function, char) for function in SIGNATURES for char in types(function)]
     for kernel in found:
         kernel.compile()
     return found

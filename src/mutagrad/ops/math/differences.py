@@ -4,19 +4,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...arrays import np
+from ...arrays import np, running
 from ...base.errors import BadArgument, BadIndex, BadValue, DTypeError, ShapeError
+from ...core.codegen import primitive
 from ...core.dtypes import get_default_dtype
 from ...core.factory import make
 from ...core.number import number, whole_number
+from ...core.op import RAW, RECORDED
 from ...core.out_arg import write_out
 from ...core.storage import TensorBase as Tensor
 from ..reduce.reductions import cumsum, sum as total
-from ..shape.shape import cat, clone, expand, narrow, reshape, tensor_argument, whole_dim, whole_dims
+from ..shape.shape import cat, clone, expand, narrow, reshape, select, tensor_argument, whole_dim, whole_dims
 from .elementwise import logical_xor
 
 FUNCTIONS = "diff trapezoid trapz cumulative_trapezoid gradient"
 METHODS = "diff"
+
+
+diff_dim = primitive("diff", lambda a, dim: running.differences(a, dim), settings=("dim",),
+                     x=lambda xp, g, dim: xp.diff_back(g, dim))
+RAW.diff_back = running.differences_back
+
+
+def _diff_back(g: Tensor, dim: int) -> Any:
+    last = g._array.shape[dim] - 1
+    inner = narrow(g, dim, 0, last) - narrow(g, dim, 1, last)
+    return cat([-narrow(g, dim, 0, 1), inner, narrow(g, dim, last, 1)], dim)  # type: ignore[operator]
+
+
+RECORDED.diff_back = _diff_back
 
 
 def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None,
@@ -47,6 +63,8 @@ def _neighbours(x: Tensor, dim: int) -> Any:
     size = x._array.shape[dim]
     if not size:
         return x
+    if size > 1 and x._array.dtype.kind != "b":
+        return diff_dim(x, dim)
     right, left = narrow(x, dim, 1, size - 1), narrow(x, dim, 0, size - 1)
     return logical_xor(right, left) if x._array.dtype.kind == "b" else right - left
 
@@ -79,6 +97,11 @@ def _areas(name: str, y: Tensor, x: Tensor | None, dx: float | None, dim: int) -
 
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Any:
     """Return the area under straight lines between points: with places x, or steps of dx."""
+    if x is None and isinstance(y, Tensor) and (shape := y._array.shape) and y._array.dtype.kind != "b":
+        dim = whole_dim(dim, len(shape), "trapezoid")
+        if shape[dim] > 1:
+            inner, ends = narrow(y, dim, 1, shape[dim] - 2), select(y, dim, 0) + select(y, dim, -1)
+            return (total(inner, dim) * 2 + ends) * (1 if dx is None else dx) / 2
     areas, dim = _areas("trapezoid", y, x, dx, dim)
     return total(areas, dim) / 2
 

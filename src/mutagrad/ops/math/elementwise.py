@@ -14,6 +14,7 @@ from ...arrays.bfloat16 import converted
 from ...arrays.kinds import anywhere, is_plain, perhaps
 from ...arrays.numpy import choose
 from ...arrays.parallel import LARGE
+from ...arrays.places import nonzero
 from ...arrays.scipy import erf as _erf
 from ...base.errors import BadArgument, BadValue, DivisionByZero, DTypeError, bad_choice, may_need_much
 from ...base.modes import mode
@@ -438,7 +439,7 @@ def where(condition: Tensor, input: Value | None = None, other: Value | None = N
         if out is not None:
             raise BadArgument("where: out= has no meaning with a condition alone",
                               why="the result is a tuple of indices", fix="mutagrad.where(x > 0, a, b, out=y)")
-        return tuple(make(i) for i in np.nonzero(condition._array))
+        return tuple(make(i) for i in nonzero(condition._array))
     if not isinstance(condition, Tensor) or condition._array.dtype.kind not in "bu":
         raise DTypeError("where: the condition must be a boolean tensor, "
                          f"not {getattr(condition, 'dtype', type(condition).__name__)}",

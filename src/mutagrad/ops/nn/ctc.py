@@ -6,7 +6,8 @@ from functools import partial
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import add_at, anywhere, extremes, pick, unknown
+from ...arrays.kinds import anywhere, extremes, pick, unknown
+from ...arrays.places import add_at
 from ...base.errors import BadIndex, BadValue, DTypeError, ShapeError
 from ...base.operands import Array
 from ...core.codegen import primitive

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import add_at, anywhere, extremes, is_frozen, is_plain, pick, take_rows, unknown
+from ...arrays.kinds import anywhere, extremes, is_frozen, is_plain, pick, unknown
 from ...arrays.numpy import silently
+from ...arrays.places import add_at, take
 from ...base.errors import BadArgument, BadIndex, BadIndexType, BadValue, DTypeError, NotSupported, ShapeError
 from ...base.modes import UNRECORDED, call_with, mode
 from ...base.operands import Array
@@ -31,7 +32,7 @@ _look_up = Op("embedding", None, ("x",), ("share",), {"x": lambda g, share: g if
 
 
 def _rows(weight: Tensor, index: Array, share: Array | None) -> Any:
-    result = make(take_rows(weight._array, index))
+    result = make(take(weight._array, index))
     writer = weight._storage.writer
     if mode.grad and writer is not None:
         node = new_node(_look_up, (writer,), (window_of(weight, (index,)),))

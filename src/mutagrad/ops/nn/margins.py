@@ -5,7 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import add_at, extremes
+from ...arrays.kinds import extremes
+from ...arrays.places import add_at
 from ...base.errors import BadIndex, BadValue, DTypeError, ShapeError
 from ...core.dtypes import of_array
 from ...core.factory import make

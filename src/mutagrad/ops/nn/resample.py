@@ -6,8 +6,9 @@ from math import floor, isfinite, prod
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import add_at, remembered, take_rows
+from ...arrays.kinds import remembered, take_rows
 from ...arrays.numpy import silenced
+from ...arrays.places import add_at
 from ...base.errors import BadArgument, BadValue, DTypeError, NotSupported, ShapeError, may_need_much
 from ...base.modes import call_with
 from ...base.operands import Array

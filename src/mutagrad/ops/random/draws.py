@@ -5,7 +5,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...arrays import np
 from ...arrays.allocator import allocator, keep_memory
 from ...base.device import device as Device
 from ...base.errors import BadArgument, BadValue, DTypeError
@@ -23,7 +22,7 @@ from ...core.number import number
 from ...core.size import sizes
 from ...core.storage import TensorBase as Tensor
 from ..create.create import ElementType, allocate, finish, scaled, shape_of, size_of, type_like, wanted_type
-from .generator import Generator, source, uniform
+from .generator import Generator, drawn, source, uniform
 
 
 def _float_type(dtype: ElementType | None, settings: dict[str, Any], name: str) -> DType:
@@ -36,15 +35,14 @@ def _float_type(dtype: ElementType | None, settings: dict[str, Any], name: str) 
 def _draw(method: str, generator: Generator | None, shape: tuple[int, ...], to: DType) -> Any:
     if math.prod(shape) * to.itemsize >= allocator.least:
         keep_memory()
-    draw = getattr(source(generator), method)
     if to.is_complex:
-        parts = draw((2, *shape)) / (math.sqrt(2) if method == "standard_normal" else 1)
+        parts = drawn(generator, method, (2, *shape)) / (math.sqrt(2) if method == "standard_normal" else 1)
         return (parts[0] + 1j * parts[1]).astype(to.array_type)
     if method == "random":
         return uniform(generator, shape, to.array_type)
     if to.name in ("float32", "float64"):
-        return np.asarray(draw(shape, dtype=to.array_type))
-    return np.asarray(draw(shape)).astype(to.array_type)
+        return drawn(generator, method, shape, to.array_type)
+    return drawn(generator, method, shape).astype(to.array_type)
 
 
 def rand(*size: int | Sequence[int], generator: Generator | None = None, dtype: ElementType | None = None,

@@ -5,11 +5,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from math import prod
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import is_replayed
+from ...arrays.kinds import is_replayed, raw
 from ...arrays.numpy import silently
+from ...arrays.threads import in_spans
 from ...base.device import CPU, as_device, device as Device, place_named
 from ...base.errors import BadArgument, BadData, BadValue
 from ...base.modes import OTHER_KIND, mode
@@ -169,6 +171,30 @@ def source(generator: Generator | None) -> Any:
         raise BadArgument(f"generator: expected a mutagrad.Generator, not {type(generator).__name__}",
                           fix="generator=mutagrad.Generator().manual_seed(0)")
     return generator.source
+
+
+BLOCK = 1 << 16  # numbers that are drawn from one source, where there are several
+
+
+def drawn(generator: Generator | None, method: str, shape: tuple[int, ...], array_type: Any = np.float64) -> Any:
+    """Return float32 or float64 numbers that a method of NumPy's generator draws.
+
+    Many are drawn in blocks, each from a source that two numbers of the generator and its place seed: several threads
+    share them, and which numbers come does not depend on how many threads there are.
+    """
+    given, size = source(generator), prod(shape)
+    if size < 2 * BLOCK or not isinstance(given, np.random.Generator):
+        return np.asarray(getattr(given, method)(shape, dtype=array_type))
+    key = given.integers(0, 1 << 63, 2).tolist()
+    out = raw.empty(size, array_type)
+
+    def work(blocks: slice) -> None:
+        for b in range(blocks.start, blocks.stop):
+            seeded = np.random.Generator(np.random.SFC64((*key, b)))
+            getattr(seeded, method)(dtype=array_type, out=out[b * BLOCK:(b + 1) * BLOCK])
+
+    in_spans(-(-size // BLOCK), work)
+    return out.reshape(shape)
 
 
 _DIGITS = {"float16": 11, "bfloat16": 8}

@@ -12,6 +12,8 @@ from typing import Any
 from ...arrays import np
 from ...arrays.kinds import anywhere, extremes
 from ...arrays.numpy import silently
+from ...arrays.places import insert
+from ...arrays.running import accumulate
 from ...base.device import device as Device
 from ...base.errors import BadArgument, BadValue, DTypeError, ShapeError, may_need_much
 from ...base.layout import layout as Layout
@@ -27,7 +29,7 @@ from ...core.storage import TensorBase as Tensor
 from ...core.write import check_writable
 from ..create.create import finish
 from ..shape.shape import broadcast_to, tensor_argument
-from .generator import Generator, source, uniform
+from .generator import Generator, drawn, source, uniform
 
 FUNCTIONS = "bernoulli binomial multinomial normal poisson"
 METHODS = "bernoulli bernoulli_ cauchy_ exponential_ geometric_ log_normal_ multinomial random_"
@@ -53,14 +55,16 @@ def _binomial(count: Array, p: Array, generator: Generator | None) -> Any:
 
 
 def _normal(mean: Array, std: Array, generator: Generator | None) -> Any:
+    if mean.dtype.char == "f":
+        return mean + std * drawn(generator, "standard_normal", mean.shape, mean.dtype)
     return (mean + std * _standard_normal(generator, mean.shape, mean.dtype.kind == "c")).astype(mean.dtype)
 
 
 def _standard_normal(generator: Generator | None, shape: tuple[int, ...], is_complex: bool = False) -> Any:
     """Variance 1, which a complex number shares between its parts."""
     if not is_complex:
-        return source(generator).standard_normal(shape)
-    real, imaginary = source(generator).standard_normal((2, *shape)) / math.sqrt(2)
+        return drawn(generator, "standard_normal", shape)
+    real, imaginary = drawn(generator, "standard_normal", (2, *shape)) / math.sqrt(2)
     return real + 1j * imaginary
 
 
@@ -245,17 +249,22 @@ def _check_weights(weights: Array, count: int, replacement: bool) -> None:
 
 def _with_replacement(weights: Array, count: int, generator: Generator | None) -> Any:
     """Where a number uniform below the total falls among the running sums: never on a weight of zero."""
-    sums = weights.cumsum(-1)
+    sums = accumulate(np.add, weights, 1)
     totals = sums[:, -1:]
     points = np.minimum(source(generator).random((len(weights), count)) * totals, np.nextafter(totals, 0))
+    if (found := insert(sums, points, right=True)) is not None:
+        return found
     rows = [np.searchsorted(row, point, side="right") for row, point in zip(sums, points)]
     return np.array(rows, np.int64).reshape(len(weights), count)
 
 
 def _without_replacement(weights: Array, count: int, generator: Generator | None) -> Any:
     """Each position waits for a time with its weight as the rate; the first to come are drawn."""
-    times = silently(np.divide, source(generator).standard_exponential(weights.shape), weights)
-    return np.argsort(np.where(weights > 0, times, np.inf), -1, kind="stable")[:, :count].astype(np.int64)
+    times = silently(np.divide, drawn(generator, "standard_exponential", weights.shape), weights)
+    times = np.where(weights > 0, times, np.inf)
+    if count == 1:
+        return np.argmin(times, -1, keepdims=True).astype(np.int64)
+    return np.argsort(times, -1, kind="stable")[:, :count].astype(np.int64)
 
 
 # ------------------------------------------------------------------------------------------------------------- in place
@@ -281,8 +290,8 @@ def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Generator | None =
     """Overwrite with exponential numbers of rate `lambd`; none of them is zero."""
     lambd = _positive(lambd, "exponential_", "the rate")
     _target(x, "exponential_")
-    drawn = silently(np.divide, source(generator).standard_exponential(x._array.shape), lambd)
-    return _write(x, drawn if math.isinf(lambd) else np.maximum(drawn, finfo(x.dtype).tiny))
+    found = silently(np.divide, drawn(generator, "standard_exponential", x._array.shape), lambd)
+    return _write(x, found if math.isinf(lambd) else np.maximum(found, finfo(x.dtype).tiny))
 
 
 def cauchy_(x: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Any:

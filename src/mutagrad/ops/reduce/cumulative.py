@@ -4,10 +4,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...arrays import np, sums
+from ...arrays import np, running
 from ...arrays.kinds import perhaps
 from ...base import return_types
 from ...base.errors import may_need_much
+from ...base.modes import mode
 from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.factory import make
@@ -29,13 +30,21 @@ def _running_extreme(name: str, extreme: Any, x: Tensor, dim: int | None, out: S
     if not array.ndim:
         found = kind(clone(x), make(np.zeros((), np.int64)))
     else:
-        n = array.shape[dim]
-        steps = np.arange(n).reshape((-1,) + (1,) * (array.ndim - 1 - dim))
-        new = (array == extreme.accumulate(array, dim)) | (array != array)
-        places = np.maximum.accumulate(np.where(new, steps, 0), dim) if array.size else np.zeros(array.shape, np.int64)
-        indices = make(places)
-        found = kind(gather(x, dim, indices) if array.size else clone(x), indices)
+        known = running.extremes(array, dim, extreme is np.minimum)
+        indices = make(_places(extreme, array, dim) if known is None else known[1])
+        if known is not None and (not mode.grad or x._storage.writer is None):
+            found = kind(make(known[0]), indices)
+        else:
+            found = kind(gather(x, dim, indices) if array.size else clone(x), indices)
     return write_out(name, found, out)
+
+
+def _places(extreme: Any, array: Array, dim: int) -> Any:
+    if not array.size:
+        return np.zeros(array.shape, np.int64)
+    steps = np.arange(array.shape[dim]).reshape((-1,) + (1,) * (array.ndim - 1 - dim))
+    new = (array == extreme.accumulate(array, dim)) | (array != array)
+    return np.maximum.accumulate(np.where(new, steps, 0), dim)
 
 
 @may_need_much
@@ -54,7 +63,7 @@ def cummin(input: Tensor, dim: int | None = None, *, axis: int | None = None,
 
 def _logcumsumexp(a: Array, dim: int) -> Any:
     if a.dtype.kind == "f":
-        return sums.accumulate(np.logaddexp, a, dim)
+        return running.log_sum_exp(a, dim)
     out = np.moveaxis(a, dim, 0).copy()
     for i in range(1, len(out)):
         swap = out[i].real > out[i - 1].real
@@ -74,7 +83,7 @@ def _logcumsumexp_rule(xp: Any, g: Any, x: Any, out: Any, dim: int) -> Any:
     """
     top = xp.top_in_range(out, dim)
     if top is not None:
-        return xp.exp(x - top) * _reversed(xp, xp.cumsum, g * xp.exp(top - out), dim)
+        return xp.exp(x - top) * xp.sums_from_end(g * xp.exp(top - out), dim)
 
     def part(positive: Any, size: Any) -> Any:
         logarithm = xp.where(positive, xp.log(xp.where(positive, size, 1.0)), -1e30)

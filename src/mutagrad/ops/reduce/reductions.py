@@ -7,6 +7,7 @@ from typing import Any
 from ...arrays import np, parallel as large, sums
 from ...arrays.bfloat16 import SHORT
 from ...arrays.kinds import is_frozen, is_spread, perhaps
+from ...arrays.running import accumulate
 from ...base import return_types
 from ...base.errors import BadArgument, BadIndex, DTypeError, NotSupported, may_need_much
 from ...base.operands import Array
@@ -62,9 +63,9 @@ std_dims = primitive("std", lambda a, dims, keepdim, correction: np.sqrt(_varian
                      settings=(*SETTINGS, "correction"),
                      x=lambda xp, g, x, out, dims, correction: back(xp, xp.where(out == 0, 0.0, g / out), x.shape, dims)
                      * (x - xp.mean(x, dims, True)) * _per_degree(count(x.shape, dims), correction))
-cumsum_dim = primitive("cumsum", lambda a, dim: sums.accumulate(np.add, a, dim), settings=("dim",),
-                       x=lambda xp, g, dim: xp.flip(xp.cumsum(xp.flip(g, (dim,)), dim), (dim,)))
-cumprod_dim = primitive("cumprod", lambda a, dim: sums.accumulate(np.multiply, a, dim), settings=("dim",),
+cumsum_dim = primitive("cumsum", lambda a, dim: accumulate(np.add, a, dim), settings=("dim",),
+                       x=lambda xp, g, dim: xp.sums_from_end(g, dim))
+cumprod_dim = primitive("cumprod", lambda a, dim: accumulate(np.multiply, a, dim), settings=("dim",),
                         x=lambda xp, g, x, out, dim: xp.cumprod_rule(g, x, out, dim))
 
 
@@ -179,7 +180,7 @@ def _squared_size(a: Array) -> Array:
 def _cumprod_rule(xp: Any, g: Any, x: Any, out: Any, dim: int) -> Any:
     """sum over k >= i of g[k] * out[k] / x[i]; where x has zeros, each term's product is made without x[i]."""
     if not xp.has_zero(x):
-        return xp.flip(xp.cumsum(xp.flip(g * out, (dim,)), dim), (dim,)) / x
+        return xp.sums_from_end(g * out, dim) / x
     columns = []
     n = x.shape[dim]
     for i in range(n):
@@ -189,6 +190,8 @@ def _cumprod_rule(xp: Any, g: Any, x: Any, out: Any, dim: int) -> Any:
     return xp.join(columns, dim)
 
 
+RAW.sums_from_end = lambda a, dim: accumulate(np.add, a, dim, back=True)
+RECORDED.sums_from_end = lambda x, dim: RECORDED.flip(RECORDED.cumsum(RECORDED.flip(x, (dim,)), dim), (dim,))
 RAW.cumprod_rule = lambda *arguments: _cumprod_rule(RAW, *arguments)
 RECORDED.cumprod_rule = lambda *arguments: _cumprod_rule(RECORDED, *arguments)
 RAW.has_zero, RECORDED.has_zero = lambda a: perhaps(a == 0), lambda x: perhaps(x._array == 0)

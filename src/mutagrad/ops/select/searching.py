@@ -7,7 +7,8 @@ from typing import Any
 
 from ...arrays import np
 from ...arrays.bfloat16 import widened
-from ...arrays.kinds import add_at, anywhere, extremes, unknown
+from ...arrays.kinds import anywhere, extremes, unknown
+from ...arrays.places import add_at, insert, nonzero, take
 from ...base import return_types
 from ...base.errors import BadArgument, BadData, BadIndex, BadValue, DTypeError, ShapeError, bad_choice, may_need_much
 from ...base.modes import mode
@@ -44,10 +45,36 @@ def _rows(array: Array, dim: int) -> Any:
     return moved.reshape(moved.shape[0], int(np.prod(moved.shape[1:])))
 
 
-def _groups(array: Array, dim: int | None, consecutive: bool) -> tuple[Array, Array, Array]:
-    """Where each distinct element (or slice) is found first, the number of each one's group, and the groups' sizes."""
-    array = widened(array)
-    rows = array.reshape(-1, 1) if dim is None else _rows(array, dim)
+def _elements(vector: Array, consecutive: bool, inverse: bool, sizes: bool) -> tuple[Array, Any, Any]:
+    """The distinct elements of a vector, the number of each one's group and the groups' sizes, if asked for."""
+    if not consecutive and vector.dtype.kind in "iu" and (found := _counted_up(vector, inverse)) is not None:
+        return found
+    order = np.argsort(widened(vector), kind="stable") if inverse and not consecutive else None
+    lined = vector if consecutive else np.sort(widened(vector)).astype(vector.dtype) if order is None else vector[order]
+    new = np.concatenate([np.ones(min(lined.size, 1), bool), lined[1:] != lined[:-1]])
+    starts = nonzero(new)[0]
+    groups = np.cumsum(new) - 1 if inverse else None
+    if order is not None:
+        groups, numbers = np.empty(lined.size, np.int64), groups
+        groups[order] = numbers
+    return take(lined, starts), groups, np.diff(starts, append=lined.size) if sizes else None
+
+
+def _counted_up(vector: Array, inverse: bool) -> tuple[Array, Any, Any] | None:
+    """The same for whole numbers that lie close together, by counting; None for others."""
+    low, high = (int(v) for v in extremes(vector))
+    if not vector.size or unknown(vector) or high - low > vector.size:
+        return None
+    places = np.subtract(vector, vector.dtype.type(low), dtype=np.int64, casting="unsafe")
+    counts = np.bincount(places, minlength=high - low + 1)
+    found = np.flatnonzero(counts)
+    groups = (np.cumsum(counts > 0) - 1)[places] if inverse else None
+    return (found + low).astype(vector.dtype), groups, counts[found]
+
+
+def _groups(array: Array, dim: int, consecutive: bool) -> tuple[Array, Array, Array]:
+    """Where each distinct slice is found first, the number of each one's group, and the groups' sizes."""
+    rows = _rows(widened(array), dim)
     n = len(rows)
     places = np.arange(n)
     if not consecutive:
@@ -72,8 +99,11 @@ def _distinct(name: str, x: TensorBase, dim: int | None, consecutive: bool, retu
             raise ShapeError(f"{name}: slices along dimension {dim} of shape {array.shape} are empty",
                              why="they cannot be told apart", fix="dim=None")
     lifted = array if array.ndim else array.reshape(1)
-    first, groups, counts = _groups(lifted, dim, consecutive)
-    values = lifted.reshape(-1)[first] if dim is None else np.take(lifted, first, dim)
+    if dim is None:
+        values, groups, counts = _elements(lifted.reshape(-1), consecutive, return_inverse, return_counts)
+    else:
+        first, groups, counts = _groups(lifted, dim, consecutive)
+        values = np.take(lifted, first, dim)
     found = [make(values)]
     if return_inverse:
         found.append(make(groups.reshape(array.shape) if dim is None else groups))
@@ -120,6 +150,8 @@ def isin(elements: TensorBase | float, test_elements: TensorBase | float, *, ass
 def _insert(sequence: Array, values: Array, right: bool) -> Any:
     """Where each value fits into the sorted sequence, or into that of its row."""
     side, sequence, values = "right" if right else "left", widened(sequence), widened(values)
+    if (found := insert(sequence, values, right)) is not None:
+        return found
     if sequence.ndim == 1:
         return np.searchsorted(sequence, values, side)
     found = np.empty(values.shape, np.int64)
@@ -378,7 +410,7 @@ def nonzero_static(input: TensorBase, *, size: int, fill_value: int = -1, out: T
         raise BadValue(f"nonzero_static: size={size} must not be negative", fix="size=10")
     rows = np.full((size, array.ndim), fill_value, np.int64)
     if array.ndim:
-        found = np.argwhere(array)[:size]
+        found = nonzero(array, True)[:size]
         rows[:len(found)] = found
     return write_out("nonzero_static", make(rows), out)
 

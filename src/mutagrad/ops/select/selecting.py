@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...arrays import np
-from ...arrays.kinds import add_at, anywhere, is_plain, unknown
+from ...arrays.compiled.library import WORTH
+from ...arrays.kinds import anywhere, is_plain, unknown
+from ...arrays.places import add_at, beside, combine, nonzero as nonzero_places, take as take_places
 from ...base.errors import BadArgument, BadIndex, BadIndexType, NotSupported, ShapeError, bad_choice, may_need_much
 from ...base.operands import Array
 from ...core.codegen import primitive
@@ -19,6 +21,7 @@ from ...core.number import number
 from ...core.op import RAW, RECORDED
 from ...core.out_arg import write_out
 from ...core.storage import TensorBase
+from ...core.window import Index
 from ...core.write import check_cast
 from ..math.elementwise import cast, where_values
 from ..shape.shape import broadcast_tensors, clone, expand, flatten, reshape, tensor_argument, whole_dim
@@ -142,6 +145,16 @@ def _grid(x: TensorBase, dim: int, index: TensorBase, name: str) -> tuple[Array,
     return tuple(index_arrays)
 
 
+def _spots(x: TensorBase, dim: int, index: TensorBase, name: str) -> tuple[TensorBase, Index]:
+    """The same as an index into a vector, where that can be."""
+    if (isinstance(index, TensorBase) and index._array.ndim == x._array.ndim and index._array.size >= WORTH
+            and x._array.flags.c_contiguous and is_plain(x._array)):
+        found = beside(index._array, x._array.shape, whole_dim(dim, x._array.ndim, name))
+        if found is not None:
+            return vector_of(x), (found,)
+    return as_vector(x, _grid(x, dim, index, name))
+
+
 @may_need_much
 def gather(input: TensorBase, dim: int, index: TensorBase, *, sparse_grad: bool = False,
            out: TensorBase | None = None) -> Any:
@@ -157,7 +170,7 @@ def _gather(input: TensorBase, dim: int, index: TensorBase) -> Any:
         return reshape(_gather(input, dim, reshape(index, 1)), ())
     if isinstance(index, TensorBase) and not index._array.size:  # in PyTorch it may have any number of dimensions
         return reshape(basic_view(flatten(input), (slice(0, 0),)), *index._array.shape)
-    return read(*as_vector(input, _grid(input, dim, index, "gather")))
+    return read(*_spots(input, dim, index, "gather"))
 
 
 def take_along_dim(input: TensorBase, indices: TensorBase, dim: int | None = None, *,
@@ -211,7 +224,7 @@ def scatter_(x: TensorBase, dim: int, index: TensorBase, src: TensorBase | compl
         return scatter_reduce_(x, dim, index, src, "sum" if reduce == "add" else "prod")
     if not x._array.ndim:
         return scatter_one(x, index, src, "scatter_", False)
-    put(*as_vector(x, _grid(x, dim, index, "scatter_")), _scatter_source(x, index, src, "scatter_"), "scatter_")
+    put(*_spots(x, dim, index, "scatter_"), _scatter_source(x, index, src, "scatter_"), "scatter_")
     return x
 
 
@@ -227,7 +240,7 @@ def scatter_add_(x: TensorBase, dim: int, index: TensorBase, src: TensorBase) ->
     """Do as scatter_, adding; duplicates add up."""
     if not x._array.ndim:
         return scatter_one(x, index, src, "scatter_add_", True)
-    target, places = as_vector(x, _grid(x, dim, index, "scatter_add_"))
+    target, places = _spots(x, dim, index, "scatter_add_")
     put(target, places, _scatter_source(x, index, src, "scatter_add_"), "scatter_add_", accumulate=True)
     return x
 
@@ -265,7 +278,7 @@ def _scatter_reduce_forward(a: Array, b: Array, index: tuple[Array, ...], kind: 
     if kind in ("sum", "mean"):
         add_at(out, index, b)
     else:
-        _REDUCE[kind].at(out, index, b)
+        combine(_REDUCE[kind], out, index, b)
     if kind == "mean":
         count = _counts(a, index, include_self)
         out = (out / count if a.dtype.kind == "f" else out // count).astype(a.dtype)
@@ -280,17 +293,18 @@ def _counts(a: Array, index: tuple[Array, ...], include_self: bool) -> Any:
 
 def _share_of(xp: Any, g: Any, x: Any, y: Any, out: Any, index: Any, kind: str, include_self: bool) -> tuple[Any, Any]:
     """The adjoints of both inputs of scatter_reduce, each as a function of the local derivative."""
-    own = xp.untouched(g, index, include_self)
+    def own(v: Any) -> Any:
+        return v if include_self else v * xp.untouched(g, index)
+
     if kind == "sum":
-        return g * own, xp.pick(g, index)
+        return own(g), xp.pick(g, index)
     if kind == "mean":
         scaled = g / xp.counts(x, index, include_self)
-        return scaled * own, xp.pick(scaled, index)
+        return own(scaled), xp.pick(scaled, index)
     if kind == "prod":
         others_x, others_y = xp.product_without(x, y, out, index, include_self)
-        return g * others_x * own, xp.pick(g, index) * others_y
-    hit_x, hit_y = (x == out) & (own != 0), y == xp.pick(out, index)
-    hit_x, hit_y = xp.as_float(hit_x, g), xp.as_float(hit_y, g)
+        return own(g * others_x), xp.pick(g, index) * others_y
+    hit_x, hit_y = own(xp.as_float(x == out, g)), xp.as_float(y == xp.pick(out, index), g)
     winners = xp.put_add(hit_x, index, hit_y)
     share = g / xp.where(winners == 0, 1.0, winners)
     return share * hit_x, xp.pick(share, index) * hit_y
@@ -302,11 +316,10 @@ _scatter_reduce = primitive(
     y=lambda xp, g, x, y, out, index, kind, include_self: _share_of(xp, g, x, y, out, index, kind, include_self)[1])
 
 
-def _untouched(g: Array, index: tuple[Array, ...], include_self: bool) -> Any:
-    """1 where the old value of x still counts in the result, else 0."""
+def _untouched(g: Array, index: tuple[Array, ...]) -> Any:
+    """0 where the old value of x does not count in the result, else 1."""
     mask = np.ones(g.shape, g.dtype)
-    if not include_self:
-        mask[index] = 0
+    mask[index] = 0
     return mask
 
 
@@ -319,11 +332,11 @@ def _put_add(a: Array, index: tuple[Array, ...], b: Array) -> Array:
 def _product_without(x: Array, y: Array, out: Array, index: tuple[Array, ...],
                      include_self: bool) -> tuple[Array, Array]:
     """For each factor the product of all the others that meet it in the same place; right at zeros."""
-    counts = _untouched(x, index, include_self) != 0
+    counts = np.ones(x.shape, bool) if include_self else _untouched(x, index) != 0
     zeros = (counts & (x == 0)).astype(np.int64)
-    np.add.at(zeros, index, (y == 0).astype(np.int64))
+    add_at(zeros, index, (y == 0).astype(np.int64))
     nonzero = np.where(counts & (x != 0), x, 1).astype(x.dtype)
-    np.multiply.at(nonzero, index, np.where(y == 0, 1, y).astype(y.dtype))
+    combine(np.multiply, nonzero, index, np.where(y == 0, 1, y).astype(y.dtype))
 
     def without(factor: Array, total: Array, how_many: Array) -> Any:
         rest = np.where(how_many == 0, total / np.where(factor == 0, 1, factor), 0)
@@ -340,9 +353,9 @@ def _product_recorded(x: TensorBase, y: TensorBase, out: TensorBase, index: tupl
     return out / x, read(out, index) / y
 
 
-RAW.untouched, RECORDED.untouched = _untouched, lambda g, index, s: make(_untouched(g._array, index, s))
+RAW.untouched, RECORDED.untouched = _untouched, lambda g, index: make(_untouched(g._array, index))
 RAW.counts, RECORDED.counts = _counts, lambda x, index, s: make(_counts(x._array, index, s))
-RAW.pick, RECORDED.pick = lambda a, index: a[index], read
+RAW.pick, RECORDED.pick = lambda a, index: take_places(a, index[0]) if len(index) == 1 else a[index], read
 RAW.put_add, RECORDED.put_add = _put_add, lambda x, index, y: make(_put_add(x._array, index, y._array))
 RAW.as_float, RECORDED.as_float = lambda mask, g: mask.astype(g.dtype), lambda mask, g: cast(mask, g._array.dtype)
 RAW.product_without, RECORDED.product_without = _product_without, _product_recorded
@@ -358,9 +371,10 @@ def scatter_reduce(input: TensorBase, dim: int, index: TensorBase, src: TensorBa
     if not input._array.ndim:
         x, index, src = reshape(input, 1), reshape(index, -1), reshape(src, -1)
         return reshape(scatter_reduce(x, 0, index, src, reduce, include_self=include_self), ())
-    grid = _grid(input, dim, index, "scatter_reduce")
+    target, places = _spots(input, dim, index, "scatter_reduce")
     src = as_value(_scatter_source(input, index, src, "scatter_reduce"), input, "scatter_reduce")
-    return _scatter_reduce(input, src, grid, reduce, include_self)
+    found = _scatter_reduce(target, src, places, reduce, include_self)
+    return found if target is input else reshape(found, *input._array.shape)
 
 
 def scatter_reduce_(x: TensorBase, dim: int, index: TensorBase, src: TensorBase, reduce: str, *,
@@ -379,7 +393,7 @@ def _mask_index(x: TensorBase, mask: TensorBase, name: str) -> tuple[TensorBase,
     except ValueError:
         raise ShapeError(f"{name}: a mask of shape {mask._array.shape} does not broadcast to shape {x._array.shape}",
                          fix="mask[:, None] where it is for rows") from None
-    return (vector_of(x), (np.flatnonzero(full),)) if x._array.flags.c_contiguous else (x, tuple(np.nonzero(full)))
+    return (vector_of(x), (np.flatnonzero(full),)) if x._array.flags.c_contiguous else (x, nonzero_places(full))
 
 
 def masked_fill_(x: TensorBase, mask: TensorBase, value: TensorBase | complex) -> Any:
@@ -482,8 +496,8 @@ def nonzero(input: TensorBase, *, as_tuple: bool = False, out: TensorBase | None
     tensor_argument(input, "nonzero")
     array = input._array
     if as_tuple:
-        return tuple(make(i) for i in (np.nonzero(array) if array.ndim else np.nonzero(np.atleast_1d(array))[:1]))
-    found = np.stack(np.nonzero(array), 1) if array.ndim else np.zeros((int(bool(array)), 0), np.int64)
+        return tuple(make(i) for i in nonzero_places(array if array.ndim else array.reshape(1)))
+    found = nonzero_places(array, True) if array.ndim else np.zeros((int(bool(array)), 0), np.int64)
     return write_out("nonzero", make(found), out)
 
 
