@@ -216,5 +216,8 @@ def _from_file(where: str, text: str) -> Callable[..., Any]:
 @cache
 def _version() -> str:
     """What all kernels depend on besides their source."""
-    with open(os.path.join(os.path.dirname(__file__), "scalars.py"), encoding="utf-8") as file:
-        return file.read()
+    texts = []
+    for name in ("scalars.py", "tiles.py"):
+        with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as file:
+            texts.append(file.read())
+    return "".join(texts)

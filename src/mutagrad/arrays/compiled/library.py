@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy
 
-from . import rows
+from . import images, rows
 from .compiler import Kernel, choice, compiled
 
 _NAMES = {"f": "float32", "d": "float64"}
 _C, _M, _V, _N = "{F}[:, :, ::1]", "{F}[:, ::1]", "{F}[::1]", "intp"
+_I, _W = "{F}[:, :, :, :, ::1]", "{F}[:, :, :, ::1]"  # images, and the weights of convolutions
+_TABLE, _LIST = "intp[:, ::1]", "intp[::1]"
 # What each takes besides the rows of a thread: matrices, vectors, and numbers.
 SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     rows.softmax: (_M, _M), rows.softmax_back: (_M, _M, _M),
@@ -23,6 +25,8 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     rows.normalise_back: (_M, _M, _V, _N, "boolean", _V, _V, "boolean", _M, _V, _V),
     rows.normalise_channels: (_C, _V, _V, "boolean", "float64", _V, _V, _C),
     rows.normalise_channels_back: (_C, _C, _V, "boolean", _V, _V, "boolean", _C, _V, _V),
+    images.correlate: (_I, _W, _V, _N, _LIST, _TABLE, _TABLE, _TABLE, _I),
+    images.correlate_weights: (_I, _I, _N, _LIST, _TABLE, _TABLE, _W),
 }
 WORTH = 1 << 12  # elements from which a kernel is worth its call
 FUNCTIONS = "exp log expm1 log1p tanh sqrt erf larger smaller"
@@ -43,7 +47,8 @@ def rows_of(array: Any, function: Callable[..., Any]) -> Callable[..., Any] | No
 def _kernel(function: Callable[..., Any], char: str) -> Kernel:
     name, bits = _NAMES[char], numpy.dtype(char).itemsize * 8
     alike = "".join(f"{one} = {one}_{bits}\n" for one in FUNCTIONS.split())
-    source = (f"import math\nF = np.{name}\n{alike}largest, total_of = largest_{bits}, total_{bits}\n\n\n"
+    more = "from mutagrad.arrays.compiled.tiles import *\n" if function.__module__ == images.__name__ else ""
+    source = (f"import math\n{more}F = np.{name}\n{alike}largest, total_of = largest_{bits}, total_{bits}\n\n\n"
               + import_module("inspect").getsource(function).replace(f"def {function.__name__}(", "def kernel(", 1))
     types = ", ".join(SIGNATURES[function]).format(F=name)
     return Kernel(f"{name}: {function.__name__}", partial(compiled, source, f"void(intp, intp, {types})", sums=True))

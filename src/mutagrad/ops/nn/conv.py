@@ -25,6 +25,7 @@ from ...core.codegen import primitive
 from ...core.op import RAW, RECORDED
 from ...core.storage import TensorBase as Tensor
 from ..shape.shape import permute, reshape, squeeze, tensor_argument, unsqueeze
+from . import correlate
 from .pad import pad_values
 from .resample import Ints, whole_numbers
 
@@ -173,23 +174,26 @@ def _over_samples(n: int, size: int, work: Callable[[slice], Any]) -> list[Any]:
 
 
 def _with_bias(forward: Callable[..., Any]) -> Callable[..., Any]:
-    def biased(a: Array, b: Array, bias: Array, *settings: Any) -> Any:
-        out = forward(a, b, *settings)
-        return np.add(out, bias.reshape(-1, *(1,) * (out.ndim - 2)), out=out)
+    return lambda a, b, bias, *settings: forward(a, b, *settings, bias=bias)
 
-    return biased
+
+def _added(out: Array, bias: Array | None) -> Any:
+    return out if bias is None else np.add(out, bias.reshape(-1, *(1,) * (out.ndim - 2)), out=out)
 
 
 # ---------------------------------------------------------------------------------------------------------- convolution
 
-def _conv(x: Array, weight: Array, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+def _conv(x: Array, weight: Array, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int,
+          bias: Array | None = None) -> Any:
     size, kernel = x.shape[2:], weight.shape[2:]
-    w = windows(size, kernel, stride, padding, dilation, out_sizes(size, kernel, stride, padding, dilation))
+    sizes = out_sizes(size, kernel, stride, padding, dilation)
     n, o = x.shape[0], weight.shape[0]
+    if not prod(sizes) or not n or not o or not x.size:
+        return _added(np.zeros((n, o, *sizes), x.dtype), bias)
+    if (found := correlate.conv(x, weight, bias, stride, padding, dilation, groups, sizes)) is not None:
+        return found
+    w = windows(size, kernel, stride, padding, dilation, sizes)
     out = np.empty((n, o, *w.out), x.dtype)
-    if not out.size or not x.size:
-        out[...] = 0
-        return out
     image, matrix = padded_image(x, w), np.ascontiguousarray(weight).reshape(groups, o // groups, -1)
 
     def work(part: slice) -> None:
@@ -202,18 +206,20 @@ def _conv(x: Array, weight: Array, stride: Sizes, padding: Sizes, dilation: Size
             out[part] = _cut(rows, w)
 
     _over_samples(n, x.shape[1] * prod(kernel) * w.length, work)
-    return out
+    return _added(out, bias)
 
 
-def _conv_transpose(g: Array, weight: Array, size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes,
-                    groups: int) -> Any:
+def _conv_transpose(g: Array, weight: Array, size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int,
+                    bias: Array | None = None) -> Any:
     kernel = weight.shape[2:]
-    w = windows(size, kernel, stride, padding, dilation, g.shape[2:])
     n, o = g.shape[:2]
     c = weight.shape[1] * groups
+    if not n * c * prod(size) or not g.size:
+        return _added(np.zeros((n, c, *size), g.dtype), bias)
+    if (found := correlate.conv_transpose(g, weight, bias, size, stride, padding, dilation, groups)) is not None:
+        return found
+    w = windows(size, kernel, stride, padding, dilation, g.shape[2:])
     image = np.zeros((n, c, *w.padded), g.dtype)
-    if not image.size or not g.size:
-        return np.ascontiguousarray(without_border(image, w, size))
     matrix = np.ascontiguousarray(weight).reshape(groups, o // groups, -1).swapaxes(1, 2)
 
     def work(part: slice) -> None:
@@ -223,16 +229,18 @@ def _conv_transpose(g: Array, weight: Array, size: Sizes, stride: Sizes, padding
         _add_columns(image[part], columns, w)
 
     _over_samples(n, c * prod(kernel) * w.length, work)
-    return np.ascontiguousarray(without_border(image, w, size))
+    return _added(np.ascontiguousarray(without_border(image, w, size)), bias)
 
 
 def _conv_weight(g: Array, x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
     """The gradient by the weight: the sum over all windows of g times what lies under it."""
-    w = windows(x.shape[2:], kernel, stride, padding, dilation, g.shape[2:])
     n, o = g.shape[:2]
     c = x.shape[1] // groups
     if not g.size or not x.size:
         return np.zeros((o, c, *kernel), x.dtype)
+    if (found := correlate.conv_weight(g, x, kernel, stride, padding, dilation, groups)) is not None:
+        return found
+    w = windows(x.shape[2:], kernel, stride, padding, dilation, g.shape[2:])
     image = padded_image(x, w)
 
     def work(part: slice) -> Any:

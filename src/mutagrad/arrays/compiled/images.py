@@ -1,0 +1,89 @@
+"""Images: convolution, pooling, and reading at coordinates.
+
+As in rows.py, these functions are for Numba to read; `F` is the type of the numbers. Images have five dimensions here:
+samples, channels, and three more, which may have a size of 1.
+"""
+# mypy: ignore-errors
+# ruff: noqa: F821
+from __future__ import annotations
+
+
+def correlate(start, stop, x, weight, bias, parts, form, sources, taps, targets, out):
+    """Convolution, or its transpose: see ops/nn/correlate.py for what the tables hold.
+
+    `weight` is (groups, channels of the result, channels, kernel elements). The units from `start` to `stop` are the
+    samples, `parts` times: each part is a share of the channels of the result.
+    """
+    n, rows, channels, count = x.shape[0], weight.shape[1], weight.shape[2], taps.shape[0]
+    q1, q2 = form[7], form[8]
+    size = form[6] * q1 * q2
+    together = max(min(512 // size, n), 1)
+    length = together * size + form[12] + 2 * POSITIONS
+    image = np.zeros(channels * sources.shape[0] * length, x.dtype)
+    lines = max(1024 // q2, 1)
+    pitch = (lines * q2 + POSITIONS - 1) // POSITIONS * POSITIONS
+    products = np.empty((rows + ROWS) * pitch, x.dtype)
+    weights, places = np.empty((rows + ROWS) * channels * count, x.dtype), np.empty(channels * count, np.intp)
+    ends = np.empty(targets.shape[0], np.intp)
+    k = 0
+    for b in range(targets.shape[0]):
+        for c in range(channels):
+            for t in range(targets[b, 0], targets[b, 1]):
+                places[k] = (c * sources.shape[0] + taps[t, 1]) * length + taps[t, 2]
+                k += 1
+    total = weight.shape[0] * rows
+    for part in range(start // n, (stop - 1) // n + 1):
+        begin, end = max(start - part * n, 0), min(stop - part * n, n)
+        low, high = part * total // parts, (part + 1) * total // parts
+        for group in range(low // rows, (high - 1) // rows + 1):
+            m0, m1 = max(low - group * rows, 0), min(high - group * rows, rows)
+            at = 0
+            for b in range(targets.shape[0]):
+                at = arrange(weight[group, m0:m1], taps[targets[b, 0]:targets[b, 1]], weights, at)
+                ends[b] = at
+            for first in range(begin, end, together):
+                last = min(first + together, end)
+                lay_out(x, first, last, group * channels, channels, form, sources, length, image)
+                every = (last - first) * form[6] * q1
+                for b in range(targets.shape[0]):
+                    known = channels * (targets[b, 1] - targets[b, 0])
+                    table = places[channels * targets[b, 0]:]
+                    for line in range(0, every if known else 0, lines):
+                        until = min(line + lines, every)
+                        multiply(image, line * q2, (until - line) * q2, table, known, weights,
+                                 ends[b - 1] if b else 0, m1 - m0, products, pitch)
+                        put_lines(products, pitch, line, until, first, group * rows + m0, m1 - m0, bias, form,
+                                  targets[b], out)
+
+
+def correlate_weights(start, stop, g, x, parts, form, sources, taps, out):
+    """The derivative of a convolution by its weight; added to `out` (groups, rows, channels, taps)."""
+    n, rows, channels, count = x.shape[0], out.shape[1], out.shape[2], taps.shape[0]
+    q1, q2 = form[7], form[8]
+    size = form[6] * q1 * q2
+    together = max(min(512 // size, n), 1)
+    length = together * size + form[12] + 2 * POSITIONS
+    image, slopes = np.zeros(channels * sources.shape[0] * length, x.dtype), np.zeros(rows * length, x.dtype)
+    places = np.empty(channels * count, np.intp)
+    plain, whole = form.copy(), np.zeros((1, 3), np.intp)
+    plain[:3] = 1
+    plain[3:6] = 0
+    for c in range(channels):
+        for t in range(count):
+            places[c * count + t] = (c * sources.shape[0] + taps[t, 1]) * length + taps[t, 2]
+    total = out.shape[0] * rows
+    found = out.reshape(out.size)
+    for part in range(start // n, (stop - 1) // n + 1):
+        begin, end = max(start - part * n, 0), min(stop - part * n, n)
+        low, high = part * total // parts, (part + 1) * total // parts
+        for group in range(low // rows, (high - 1) // rows + 1):
+            m0, m1 = max(low - group * rows, 0), min(high - group * rows, rows)
+            for first in range(begin, end, together):
+                last = min(first + together, end)
+                if last - first < together:
+                    slopes[:] = 0
+                lay_out(x, first, last, group * channels, channels, form, sources, length, image)
+                lay_out(g, first, last, group * rows + m0, m1 - m0, plain, whole, length, slopes)
+                for at in range(0, (last - first) * size, 1024):
+                    add_dots(slopes, at, length, m1 - m0, image, places, channels * count,
+                             min((last - first) * size - at, 1024), found, (group * rows + m0) * channels * count)

@@ -1,0 +1,101 @@
+"""Images by compiled loops: convolution, pooling, other sizes; all as NumPy's kernels have it."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mutagrad as mg
+from mutagrad.arrays.compiled import compiler
+from mutagrad.nn import functional as F
+
+needs_numba = pytest.mark.skipif(not compiler.has_numba(), reason="needs Numba: pip install 'mutagrad[fast]'")
+TOLERANCE = {"float32": 2e-5, "float64": 1e-12}
+
+
+@pytest.fixture(autouse=True)
+def kept(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The choice as it was; what is compiled goes to a folder that all these tests share."""
+    monkeypatch.setenv("MUTAGRAD_CACHE", str(tmp_path_factory.getbasetemp() / "kernels"))
+    before = mg.get_kernels()
+    yield
+    mg.set_kernels(before)
+
+
+def run(kernels: str, function: Any, arrays: list[Any]) -> list[Any]:
+    """The value and gradients."""
+    mg.set_kernels(kernels)
+    xs = [mg.tensor(a, requires_grad=True) for a in arrays]
+    result = function(*xs)
+    slopes = np.cos(np.arange(result.numel())).reshape(result.shape).astype(arrays[0].dtype)
+    result.backward(mg.tensor(slopes))
+    return [result.detach().numpy(), *[x.grad.numpy() for x in xs]]
+
+
+def compare(function: Any, shapes: tuple[tuple[int, ...], ...], dtype: str = "float32", uses: str = "") -> None:
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(shape).astype(dtype) for shape in shapes]
+    expected, found = (run(kernels, function, arrays) for kernels in ("numpy", "numba"))
+    for name in uses.split():
+        assert any(kernel.is_made() and kernel.name == f"{dtype}: {name}" for kernel in compiler.ALL), name
+    for a, b in zip(expected, found, strict=True):
+        assert a.shape == b.shape and a.dtype == b.dtype
+        np.testing.assert_allclose(b, a, TOLERANCE[dtype], TOLERANCE[dtype] * float(np.abs(a).max(initial=1)))
+
+
+CONVOLUTIONS: dict[str, tuple[Any, tuple[tuple[int, ...], ...]]] = {
+    "3 x 3": (lambda x, w, b: F.conv2d(x, w, b, padding=1), ((5, 6, 19, 21), (13, 6, 3, 3), (13,))),
+    "one channel": (lambda x, w, b: F.conv2d(x, w, b, padding=1), ((9, 1, 28, 28), (16, 1, 3, 3), (16,))),
+    "one sample": (lambda x, w, b: F.conv2d(x, w, b, padding=1), ((1, 9, 33, 32), (12, 9, 3, 3), (12,))),
+    "small images": (lambda x, w: F.conv2d(x, w, padding=1), ((33, 24, 3, 3), (35, 24, 3, 3))),
+    "many weights": (lambda x, w: F.conv2d(x, w, padding=1), ((5, 64, 4, 4), (65, 64, 3, 3))),
+    "stride": (lambda x, w, b: F.conv2d(x, w, b, padding=1, stride=2), ((4, 5, 19, 21), (9, 5, 3, 3), (9,))),
+    "7 x 7": (lambda x, w: F.conv2d(x, w, padding=3, stride=2), ((4, 3, 33, 32), (16, 3, 7, 7))),
+    "1 x 1": (lambda x, w: F.conv2d(x, w), ((4, 16, 15, 14), (7, 16, 1, 1))),
+    "1 x 1 with stride": (lambda x, w: F.conv2d(x, w, stride=3), ((4, 5, 33, 32), (16, 5, 1, 1))),
+    "dilation": (lambda x, w: F.conv2d(x, w, stride=(2, 3), dilation=(3, 2), padding=(2, 1)),
+                 ((4, 3, 33, 32), (16, 3, 3, 2))),
+    "large border": (lambda x, w: F.conv2d(x, w, padding=4), ((3, 4, 9, 7), (11, 4, 2, 3))),
+    "each channel": (lambda x, w, b: F.conv2d(x, w, b, groups=7, padding=1), ((4, 7, 23, 22), (7, 1, 3, 3), (7,))),
+    "groups": (lambda x, w, b: F.conv2d(x, w, b, groups=3, padding=1), ((1, 9, 33, 32), (12, 3, 3, 3), (12,))),
+    "1 dimension": (lambda x, w, b: F.conv1d(x, w, b, padding=2), ((5, 9, 1133), (12, 9, 5), (12,))),
+    "3 dimensions": (lambda x, w: F.conv3d(x, w, padding=1), ((2, 3, 8, 9, 10), (6, 3, 3, 3, 3))),
+    "3 strides": (lambda x, w: F.conv3d(x, w, padding=(1, 0, 2), stride=(1, 2, 3)), ((2, 3, 8, 9, 10), (6, 3, 3, 2, 4))),
+    "transposed": (lambda x, w, b: F.conv_transpose2d(x, w, b, stride=2, padding=1), ((3, 5, 8, 9), (5, 6, 4, 4), (6,))),
+    "transposed, more": (lambda x, w, b: F.conv_transpose2d(x, w, b, stride=3, padding=1, output_padding=2, dilation=2),
+                         ((3, 5, 18, 9), (5, 6, 3, 2), (6,))),
+    "transposed with gaps": (lambda x, w, b: F.conv_transpose2d(x, w, b, stride=4), ((3, 5, 18, 9), (5, 6, 2, 2), (6,))),
+    "transposed groups": (lambda x, w: F.conv_transpose1d(x, w, stride=2, groups=2), ((3, 6, 180), (6, 6, 5))),
+    "strided input": (lambda x, w: F.conv2d(x.transpose(2, 3)[:, ::2], w.flip(2)), ((4, 6, 19, 21), (13, 3, 3, 3))),
+}
+
+
+@needs_numba
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolution(name: str, dtype: str) -> None:
+    compare(*CONVOLUTIONS[name], dtype, "correlate correlate_weights")
+
+
+@needs_numba
+def test_what_a_window_does_not_see_does_not_reach_it() -> None:
+    x = np.random.default_rng(0).standard_normal((4, 6, 19, 21)).astype(np.float32)
+    w = np.random.default_rng(1).standard_normal((8, 6, 3, 3)).astype(np.float32)
+    x[1, 2, 18, 20], x[2, 0, 0, 0], x[3, 5, 7, 20] = np.nan, np.inf, -np.inf
+    for settings in ({"padding": 1}, {"stride": 2}, {"padding": 2, "stride": 3}):
+        found = []
+        for kernels in ("numpy", "numba"):
+            mg.set_kernels(kernels)
+            found.append(F.conv2d(mg.tensor(x), mg.tensor(w), **settings).numpy())
+        np.testing.assert_allclose(found[1], found[0], 1e-4, 1e-4)
+
+
+@needs_numba
+def test_the_same_bits_again() -> None:
+    mg.set_kernels("numba")
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(shape).astype(np.float32) for shape in ((9, 16, 30, 30), (24, 16, 3, 3), (24,))]
+    first, second = (run("numba", lambda x, w, b: F.conv2d(x, w, b, padding=1), arrays) for _ in range(2))
+    assert all(np.array_equal(a, b) for a, b in zip(first, second))
