@@ -99,3 +99,32 @@ def test_the_same_bits_again() -> None:
     arrays = [rng.standard_normal(shape).astype(np.float32) for shape in ((9, 16, 30, 30), (24, 16, 3, 3), (24,))]
     first, second = (run("numba", lambda x, w, b: F.conv2d(x, w, b, padding=1), arrays) for _ in range(2))
     assert all(np.array_equal(a, b) for a, b in zip(first, second))
+
+
+SIZES: dict[str, tuple[Any, tuple[tuple[int, ...], ...], str]] = {
+    "constant": (lambda x: F.pad(x, (1, 2, 3, 0), value=1.5), ((5, 6, 19, 21),), "surround"),
+    "constant, cut off": (lambda x: F.pad(x, (-1, 2, 3, -4)), ((5, 6, 19, 21),), "surround"),
+    "constant, all cut off": (lambda x: F.pad(x, (-30, 2, 3, -4)), ((5, 6, 19, 30),), "surround"),
+    "constant, 4 dimensions": (lambda x: F.pad(x, (1, 0, 0, 1, 2, 2, 1, 0)), ((5, 6, 19, 21),), ""),
+    "constant, 1 dimension": (lambda x: F.pad(x, (3, 5)), ((5001,),), "surround"),
+    "reflect": (lambda x: F.pad(x, (3, 2, 1, 4), mode="reflect"), ((5, 6, 19, 21),), "pick weigh"),
+    "replicate": (lambda x: F.pad(x, (3, 2, 1, 4, 0, 2), mode="replicate"), ((2, 5, 6, 19, 21),), "pick weigh"),
+    "circular": (lambda x: F.pad(x, (3, 2), mode="circular"), ((50, 219),), "pick weigh"),
+    "nearest": (lambda x: F.interpolate(x, scale_factor=(2, 3)), ((5, 6, 19, 21),), "pick weigh"),
+    "nearest, smaller": (lambda x: F.interpolate(x, size=(7, 8)), ((5, 6, 19, 21),), "pick weigh"),
+    "linear": (lambda x: F.interpolate(x, scale_factor=2, mode="linear"), ((5, 6, 191),), "weigh_two weigh"),
+    "bilinear": (lambda x: F.interpolate(x, size=(31, 20), mode="bilinear"), ((5, 6, 19, 21),), "weigh_two weigh"),
+    "trilinear": (lambda x: F.interpolate(x, scale_factor=2, mode="trilinear", align_corners=True),
+                  ((2, 3, 9, 10, 11),), "weigh_two weigh"),
+    "bicubic": (lambda x: F.interpolate(x, scale_factor=1.7, mode="bicubic"), ((5, 6, 19, 21),), "weigh"),
+    "antialias": (lambda x: F.interpolate(x, size=(7, 8), mode="bilinear", antialias=True), ((5, 6, 19, 21),), "weigh"),
+    "adaptive_avg_pool": (lambda x: F.adaptive_avg_pool2d(x, 7), ((5, 6, 19, 21),), "weigh"),
+}
+
+
+@needs_numba
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("name", SIZES)
+def test_other_sizes(name: str, dtype: str) -> None:
+    function, shapes, uses = SIZES[name]
+    compare(function, shapes, dtype, uses)

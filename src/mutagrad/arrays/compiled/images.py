@@ -87,3 +87,77 @@ def correlate_weights(start, stop, g, x, parts, form, sources, taps, out):
                 for at in range(0, (last - first) * size, 1024):
                     add_dots(slopes, at, length, m1 - m0, image, places, channels * count,
                              min((last - first) * size - at, 1024), found, (group * rows + m0) * channels * count)
+
+
+def pick(start, stop, x, along0, along1, along2, out):
+    """What lies at given positions along each of the last three dimensions."""
+    n = along2.size
+    low, high, first = 0, 0, 0  # the longest run of positions that follow each other
+    for k in range(1, n + 1):
+        if k == n or along2[k] != along2[k - 1] + 1:
+            if k - first > high - low:
+                low, high = first, k
+            first = k
+    for p in range(start, stop):
+        for i in range(along0.size):
+            for j in range(along1.size):
+                row, found = x[p, along0[i], along1[j]], out[p, i, j]
+                for k in range(low):
+                    found[k] = row[along2[k]]
+                run, inside = row[along2[low]:], found[low:high]
+                for k in range(inside.size):
+                    inside[k] = run[k]
+                for k in range(high, n):
+                    found[k] = row[along2[k]]
+
+
+def surround(start, stop, x, before0, before1, before2, value, out):
+    """Put a value before and behind the last three dimensions, or cut off where `before` is negative."""
+    low, high = max(before2, 0), min(before2 + x.shape[3], out.shape[3])
+    begin = low - before2
+    for p in range(start, stop):
+        for i in range(out.shape[1]):
+            for j in range(out.shape[2]):
+                found, a, b = out[p, i, j], i - before0, j - before1
+                if a < 0 or b < 0 or a >= x.shape[1] or b >= x.shape[2] or low >= high:
+                    for k in range(found.size):
+                        found[k] = value
+                else:
+                    row = x[p, a, b]
+                    for k in range(low):
+                        found[k] = value
+                    for k in range(high, found.size):
+                        found[k] = value
+                    run, inside = row[begin:], found[low:high]
+                    for k in range(inside.size):
+                        inside[k] = run[k]
+
+
+def weigh(start, stop, x, places, weights, out):
+    """Along the middle dimension: sums of what lies at some places, weighted."""
+    each, inner = places.shape[1], x.shape[2]
+    for o in range(start, stop):
+        image = x[o]
+        for i in range(places.shape[0]):
+            if inner == 1:
+                total = F(0)
+                for k in range(each):
+                    total += image[places[i, k], 0] * weights[i, k]
+                out[o, i, 0] = total
+            else:
+                found = out[o, i]
+                row, factor = image[places[i, 0]], weights[i, 0]
+                for j in range(inner):
+                    found[j] = row[j] * factor
+                for k in range(1, each):
+                    row, factor = image[places[i, k]], weights[i, k]
+                    for j in range(inner):
+                        found[j] += row[j] * factor
+
+
+def weigh_two(start, stop, x, places, weights, out):
+    """The same along the last dimension, where there are two of them."""
+    for o in range(start, stop):
+        row, found = x[o], out[o]
+        for i in range(found.size):
+            found[i] = row[places[i, 0]] * weights[i, 0] + row[places[i, 1]] * weights[i, 1]

@@ -27,6 +27,8 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     rows.normalise_channels_back: (_C, _C, _V, "boolean", _V, _V, "boolean", _C, _V, _V),
     images.correlate: (_I, _W, _V, _N, _LIST, _TABLE, _TABLE, _TABLE, _I),
     images.correlate_weights: (_I, _I, _N, _LIST, _TABLE, _TABLE, _W),
+    images.pick: (_W, _LIST, _LIST, _LIST, _W), images.surround: (_W, _N, _N, _N, "{F}", _W),
+    images.weigh: (_C, _TABLE, _M, _C), images.weigh_two: (_M, _TABLE, _M, _M),
 }
 WORTH = 1 << 12  # elements from which a kernel is worth its call
 FUNCTIONS = "exp log expm1 log1p tanh sqrt erf larger smaller"

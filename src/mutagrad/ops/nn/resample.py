@@ -5,7 +5,9 @@ from collections.abc import Callable, Sequence
 from math import floor, isfinite, prod
 from typing import Any
 
-from ...arrays import np
+from ...arrays import np, parallel as large
+from ...arrays.compiled import images, library
+from ...arrays.compiled.compiler import choice
 from ...arrays.kinds import add_at, remembered, take_rows
 from ...arrays.numpy import silenced
 from ...base.errors import BadArgument, BadValue, DTypeError, NotSupported, ShapeError, may_need_much
@@ -78,21 +80,68 @@ class Taps:
 
 
 def _along(a: Array, dim: int, taps: Taps) -> Any:
+    shape = (*a.shape[:dim], len(taps.positions), *a.shape[dim + 1:])
     if taps.weights is None:
         return a.take(taps.positions[:, 0], dim)
     if not taps.size:
-        return np.zeros((*a.shape[:dim], len(taps.positions), *a.shape[dim + 1:]), a.dtype)
-    weights = taps.weights.astype(a.dtype).reshape(len(taps.weights), -1, *(1,) * (a.ndim - dim - 1))
+        return np.zeros(shape, a.dtype)
+    weights = taps.weights.astype(a.dtype)
+    inner, each = prod(a.shape[dim + 1:]), weights.shape[1]
+    two = inner == 1 and each == 2
+    if (loop := compiled_loop(images.weigh_two if two else images.weigh, a)) is not None:
+        out = np.empty(shape, a.dtype)
+        sides = prod(a.shape[:dim]), -1, *(() if two else (inner,))
+        given = a.reshape(sides), taps.positions, weights, out.reshape(sides)
+        large.in_shares(sides[0], out.size * each, lambda part: loop(part.start, part.stop, *given))
+        return out
+    weights = weights.reshape(*weights.shape, *(1,) * (a.ndim - dim - 1))
     out = a.take(taps.positions[:, 0], dim) * weights[:, 0]
-    for k in range(1, weights.shape[1]):
+    for k in range(1, each):
         out += a.take(taps.positions[:, k], dim) * weights[:, k]
     return out
 
 
+def compiled_loop(function: Callable[..., Any], a: Array) -> Callable[..., Any] | None:
+    """A compiled loop for this array; None if there is none, or it is not worth it."""
+    if not choice.on or type(a) is not np.ndarray or a.size < library.WORTH or not a.flags.c_contiguous:
+        return None
+    return library.find(function, a.dtype)
+
+
+def planes(a: Array) -> Any:
+    """An array seen as planes, or volumes: the last three dimensions, or fewer, and all others as one."""
+    first = max(a.ndim - 3, 0)
+    return a.reshape(prod(a.shape[:first]), *(1,) * (3 - a.ndim + first), *a.shape[first:])
+
+
+def in_planes(function: Callable[..., Any], a: Array, shape: tuple[int, ...], *settings: Any) -> Any | None:
+    """An array of this shape that a compiled loop over planes fills; None if there is none."""
+    if a.shape[:-3] != shape[:-3] or not prod(shape) or (loop := compiled_loop(function, a)) is None:
+        return None
+    out = np.empty(shape, a.dtype)
+    given = planes(a), *settings, planes(out)
+    large.in_shares(len(given[0]), out.size, lambda part: loop(part.start, part.stop, *given))
+    return out
+
+
+def _picked(a: Array, maps: tuple[tuple[int, Taps], ...]) -> Any | None:
+    """Copies along the last three dimensions in one loop; None if there is none for them."""
+    if not choice.on or any(taps.weights is not None for _, taps in maps):
+        return None
+    along = {dim: taps.positions.reshape(-1) for dim, taps in maps}
+    shape = tuple(len(along[d]) if d in along else n for d, n in enumerate(a.shape))
+    places = [along[d] if d in along else np.arange(n) for d, n in enumerate(a.shape)][-3:]
+    return in_planes(images.pick, a, shape, *[np.zeros(1, np.intp)] * (3 - len(places)), *places)
+
+
 def _resample(a: Array, maps: tuple[tuple[int, Taps], ...]) -> Array:
+    if not maps:
+        return a.copy()
+    if (found := _picked(a, maps)) is not None:
+        return found
     for dim, taps in maps:
         a = _along(a, dim, taps)
-    return a if maps else a.copy()
+    return a
 
 
 resample = primitive(
