@@ -128,3 +128,46 @@ SIZES: dict[str, tuple[Any, tuple[tuple[int, ...], ...], str]] = {
 def test_other_sizes(name: str, dtype: str) -> None:
     function, shapes, uses = SIZES[name]
     compare(function, shapes, dtype, uses)
+
+
+POOLS: dict[str, tuple[Any, tuple[tuple[int, ...], ...], str]] = {
+    "max_pool2d": (lambda x: F.max_pool2d(x, 2), ((5, 6, 49, 51),), "largest put_back"),
+    "max_pool2d, overlapping": (lambda x: F.max_pool2d(x, 3, 2, 1), ((5, 6, 49, 51),), "largest put_back"),
+    "max_pool2d, each place": (lambda x: F.max_pool2d(x, (2, 4), 1, (1, 2)), ((5, 6, 49, 51),), "largest put_back"),
+    "max_pool2d, ceil": (lambda x: F.max_pool2d(x, 3, (2, 4), 1, ceil_mode=True), ((5, 6, 49, 51),), "largest put_back"),
+    "max_pool2d, dilation": (lambda x: F.max_pool2d(x, 3, 2, 1, 2), ((5, 6, 49, 51),), "put_back"),
+    "max_pool1d": (lambda x: F.max_pool1d(x, 4), ((50, 6, 191),), "largest put_back"),
+    "max_pool3d": (lambda x: F.max_pool3d(x, 2), ((9, 3, 18, 19, 11),), "largest put_back"),
+    "adaptive_max_pool2d": (lambda x: F.adaptive_max_pool2d(x, (4, 9)), ((5, 6, 49, 51),), "largest_between"),
+    "adaptive_max_pool3d": (lambda x: F.adaptive_max_pool3d(x, 3), ((9, 3, 18, 19, 11),), "largest_between"),
+    "adaptive_max_pool1d": (lambda x: F.adaptive_max_pool1d(x, 5), ((50, 6, 191),), "largest_between"),
+    "avg_pool2d": (lambda x: F.avg_pool2d(x, 2), ((5, 6, 49, 51),), "averages shares"),
+    "avg_pool2d, overlapping": (lambda x: F.avg_pool2d(x, 3, 1, 1, count_include_pad=False), ((5, 6, 49, 51),), "averages shares"),
+    "avg_pool2d, ceil": (lambda x: F.avg_pool2d(x, 3, (2, 4), 1, True), ((5, 6, 49, 51),), "averages shares"),
+    "avg_pool2d, divisor": (lambda x: F.avg_pool2d(x, 3, 2, 1, divisor_override=5), ((5, 6, 49, 51),), "averages shares"),
+    "avg_pool1d": (lambda x: F.avg_pool1d(x, 4), ((50, 6, 191),), "averages shares"),
+    "avg_pool3d": (lambda x: F.avg_pool3d(x, 2, padding=1), ((9, 3, 18, 19, 11),), "averages shares"),
+}
+
+
+@needs_numba
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("name", POOLS)
+def test_pools(name: str, dtype: str) -> None:
+    function, shapes, uses = POOLS[name]
+    compare(function, shapes, dtype, uses)
+
+
+@needs_numba
+@pytest.mark.parametrize("pool", [lambda x: F.max_pool2d(x, 3, 2, 1, return_indices=True),
+                                  lambda x: F.max_pool2d(x, 2, ceil_mode=True, return_indices=True),
+                                  lambda x: F.adaptive_max_pool2d(x, 5, return_indices=True)])
+def test_the_largest_of_equal_ones_and_of_such_as_are_not_finite(pool: Any) -> None:
+    x = np.random.default_rng(0).integers(-2, 3, (5, 6, 19, 21)).astype(np.float32)
+    x[0, 0], x[1, 1, :4], x[2, 2, 3:5, 3:9], x[3, 3, 0, 0], x[4] = -np.inf, np.nan, np.nan, np.inf, 1
+    found = []
+    for kernels in ("numpy", "numba"):
+        mg.set_kernels(kernels)
+        found.append([t.numpy() for t in pool(mg.tensor(x))])
+    for a, b in zip(*found):
+        np.testing.assert_array_equal(b, a)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from . import images, rows
+from . import images, pools, rows
 from .compiler import Kernel, choice, compiled
 
 _NAMES = {"f": "float32", "d": "float64"}
@@ -28,6 +28,9 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     images.correlate: (_I, _W, _V, _N, _LIST, _TABLE, _TABLE, _TABLE, _I),
     images.correlate_weights: (_I, _I, _N, _LIST, _TABLE, _TABLE, _W),
     images.pick: (_W, _LIST, _LIST, _LIST, _W), images.surround: (_W, _N, _N, _N, "{F}", _W),
+    pools.largest: (_W, _LIST, _W, "uint8[:, :, :, ::1]"), pools.put_back: (_M, "uint8[:, ::1]", _LIST, _LIST, _M),
+    pools.largest_between: (_W, *[_LIST] * 6, "intp[:, :, :, ::1]"),
+    pools.averages: (_W, _LIST, _C, _W), pools.shares: (_W, _LIST, _C, _W),
     images.weigh: (_C, _TABLE, _M, _C), images.weigh_two: (_M, _TABLE, _M, _M),
 }
 WORTH = 1 << 12  # elements from which a kernel is worth its call

@@ -6,7 +6,7 @@ from math import floor, isfinite, prod
 from typing import Any
 
 from ...arrays import np, parallel as large
-from ...arrays.compiled import images, library
+from ...arrays.compiled import images
 from ...arrays.compiled.compiler import choice
 from ...arrays.kinds import add_at, remembered, take_rows
 from ...arrays.numpy import silenced
@@ -20,6 +20,7 @@ from ...core.storage import TensorBase as Tensor
 from ..linalg.products import matmul
 from ..math.elementwise import clamp_values
 from ..shape.shape import reshape, select, stack, tensor_argument, transpose, unsqueeze
+from . import planes
 
 FUNCTIONS = "affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d"
 
@@ -88,7 +89,7 @@ def _along(a: Array, dim: int, taps: Taps) -> Any:
     weights = taps.weights.astype(a.dtype)
     inner, each = prod(a.shape[dim + 1:]), weights.shape[1]
     two = inner == 1 and each == 2
-    if (loop := compiled_loop(images.weigh_two if two else images.weigh, a)) is not None:
+    if (loop := planes.loop_for(images.weigh_two if two else images.weigh, a)) is not None:
         out = np.empty(shape, a.dtype)
         sides = prod(a.shape[:dim]), -1, *(() if two else (inner,))
         given = a.reshape(sides), taps.positions, weights, out.reshape(sides)
@@ -101,29 +102,6 @@ def _along(a: Array, dim: int, taps: Taps) -> Any:
     return out
 
 
-def compiled_loop(function: Callable[..., Any], a: Array) -> Callable[..., Any] | None:
-    """A compiled loop for this array; None if there is none, or it is not worth it."""
-    if not choice.on or type(a) is not np.ndarray or a.size < library.WORTH or not a.flags.c_contiguous:
-        return None
-    return library.find(function, a.dtype)
-
-
-def planes(a: Array) -> Any:
-    """An array seen as planes, or volumes: the last three dimensions, or fewer, and all others as one."""
-    first = max(a.ndim - 3, 0)
-    return a.reshape(prod(a.shape[:first]), *(1,) * (3 - a.ndim + first), *a.shape[first:])
-
-
-def in_planes(function: Callable[..., Any], a: Array, shape: tuple[int, ...], *settings: Any) -> Any | None:
-    """An array of this shape that a compiled loop over planes fills; None if there is none."""
-    if a.shape[:-3] != shape[:-3] or not prod(shape) or (loop := compiled_loop(function, a)) is None:
-        return None
-    out = np.empty(shape, a.dtype)
-    given = planes(a), *settings, planes(out)
-    large.in_shares(len(given[0]), out.size, lambda part: loop(part.start, part.stop, *given))
-    return out
-
-
 def _picked(a: Array, maps: tuple[tuple[int, Taps], ...]) -> Any | None:
     """Copies along the last three dimensions in one loop; None if there is none for them."""
     if not choice.on or any(taps.weights is not None for _, taps in maps):
@@ -131,7 +109,7 @@ def _picked(a: Array, maps: tuple[tuple[int, Taps], ...]) -> Any | None:
     along = {dim: taps.positions.reshape(-1) for dim, taps in maps}
     shape = tuple(len(along[d]) if d in along else n for d, n in enumerate(a.shape))
     places = [along[d] if d in along else np.arange(n) for d, n in enumerate(a.shape)][-3:]
-    return in_planes(images.pick, a, shape, *[np.zeros(1, np.intp)] * (3 - len(places)), *places)
+    return planes.fill(images.pick, a, shape, *[np.zeros(1, np.intp)] * (3 - len(places)), *places)
 
 
 def _resample(a: Array, maps: tuple[tuple[int, Taps], ...]) -> Array:
