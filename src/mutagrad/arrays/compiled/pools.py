@@ -49,9 +49,9 @@ def largest(start, stop, x, form, best, where):
                             numbers[k] = number if better else numbers[k]
                 for k in range(found.size):
                     begin = k * s2 - p2
-                    c = max(-begin, 0)
-                    top, number = tops[begin + c], numbers[begin + c] + c
-                    for c in range(c + 1, min(width - begin, k2)):
+                    first = max(-begin, 0)
+                    top, number = tops[begin + first], numbers[begin + first] + first
+                    for c in range(first + 1, min(width - begin, k2)):
                         v, other = tops[begin + c], numbers[begin + c] + c
                         better = (v > top) | ((v == top) & (other < number)) | (
                             (v != v) & ((top == top) | (other > number)))
