@@ -171,3 +171,52 @@ def test_the_largest_of_equal_ones_and_of_such_as_are_not_finite(pool: Any) -> N
         found.append([t.numpy() for t in pool(mg.tensor(x))])
     for a, b in zip(*found):
         np.testing.assert_array_equal(b, a)
+
+
+def grid_of(size: tuple[int, ...], dtype: str) -> Any:
+    """Coordinates inside and outside, between pixels."""
+    return np.random.default_rng(3).uniform(-1.7, 1.7, (*size, 2)).astype(dtype)
+
+
+@needs_numba
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("align", [False, True])
+@pytest.mark.parametrize("border", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+def test_reading_at_coordinates(mode: str, border: str, align: bool, dtype: str) -> None:
+    arrays = [np.random.default_rng(0).standard_normal((5, 3, 19, 21)).astype(dtype), grid_of((5, 14, 13), dtype)]
+    call = lambda x, at: F.grid_sample(x, at, mode, border, align) + 0 * at.sum()
+    expected, found = (run(kernels, call, arrays) for kernels in ("numpy", "numba"))
+    assert any(kernel.is_made() and kernel.name == f"{dtype}: sample_back" for kernel in compiler.ALL)
+    for a, b in zip(expected, found, strict=True):
+        np.testing.assert_allclose(b, a, 10 * TOLERANCE[dtype], 10 * TOLERANCE[dtype] * float(np.abs(a).max()))
+
+
+@needs_numba
+@pytest.mark.parametrize("border", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e30, -1e30, 1.0, -1.0])
+def test_coordinates_at_the_edge(border: str, value: float) -> None:
+    x = np.random.default_rng(0).standard_normal((2, 5, 31, 33)).astype(np.float32)
+    at = grid_of((2, 5, 4), "float32")
+    at[0, 0, 0, 0] = at[1, 2, 1, 1] = value
+    found = []
+    for kernels in ("numpy", "numba"):
+        mg.set_kernels(kernels)
+        found.append(F.grid_sample(mg.tensor(x), mg.tensor(at), padding_mode=border, align_corners=False).numpy())
+    np.testing.assert_allclose(found[1], found[0], 1e-4, 1e-4)
+
+
+@needs_numba
+def test_reading_at_coordinates_twice_differentiable() -> None:
+    mg.set_kernels("numba")
+    x = mg.tensor(np.random.default_rng(0).standard_normal((2, 2, 32, 33)), requires_grad=True)
+    at = mg.tensor(grid_of((2, 2, 2), "float64") / 2, requires_grad=True)
+    results = []
+    for kernels in ("numpy", "numba"):
+        mg.set_kernels(kernels)
+        y = F.grid_sample(x, at, align_corners=False)
+        first = mg.autograd.grad((y * y * y).sum(), (x, at), create_graph=True)
+        second = mg.autograd.grad(sum((g * g).sum() for g in first), (x, at))
+        results.append([g.detach().numpy() for g in (*first, *second)])
+    for a, b in zip(*results):
+        np.testing.assert_allclose(b, a, 1e-9, 1e-9)

@@ -161,3 +161,57 @@ def weigh_two(start, stop, x, places, weights, out):
         row, found = x[o], out[o]
         for i in range(found.size):
             found[i] = row[places[i, 0]] * weights[i, 0] + row[places[i, 1]] * weights[i, 1]
+
+
+def sample(start, stop, x, grid, nearest, border, align, out):
+    """Images read at the coordinates of a grid: those from `start` to `stop`, counted over all samples.
+
+    A few hundred points at a time: first where they are, then each channel.
+    """
+    points, size = grid.shape[1], x.shape[2] * x.shape[3]
+    places, weights, flat = np.empty(4 * POINTS, np.intp), np.empty(12 * POINTS, x.dtype), grid.reshape(grid.size)
+    q = start
+    while q < stop:
+        n, first = q // points, q % points
+        count = min(POINTS, points - first, stop - q)
+        find_corners(flat, q, q + count, x.shape[2], x.shape[3], nearest, border, align, places, weights)
+        q += count
+        for c in range(x.shape[1]):
+            image, found = x[n, c].reshape(size), out[n, c, first:first + count]
+            if nearest:
+                for k in range(count):
+                    found[k] = image[places[k]] * weights[k]
+            else:
+                for k in range(count):
+                    found[k] = (image[places[k]] * weights[k] + image[places[POINTS + k]] * weights[POINTS + k]
+                                + image[places[2 * POINTS + k]] * weights[2 * POINTS + k]
+                                + image[places[3 * POINTS + k]] * weights[3 * POINTS + k])
+
+
+def sample_back(start, stop, g, x, grid, nearest, border, align, by_grid, out):
+    """The derivative of the same for samples from `start` to `stop`: by the grid to `out`, or by the images to `x`."""
+    points, size, corners = grid.shape[1], x.shape[2] * x.shape[3], 1 if nearest else 4
+    places, weights, flat = np.empty(4 * POINTS, np.intp), np.empty(12 * POINTS, x.dtype), grid.reshape(grid.size)
+    dots = np.empty(4 * POINTS, x.dtype)
+    for n in range(start, stop):
+        for first in range(0, points, POINTS):
+            count = min(POINTS, points - first)
+            q = n * points + first
+            find_corners(flat, q, q + count, x.shape[2], x.shape[3], nearest, border, align, places, weights)
+            dots[:] = 0
+            for c in range(x.shape[1]):
+                image, slopes = x[n, c].reshape(size), g[n, c, first:first + count]
+                for corner in range(corners):
+                    at = corner * POINTS
+                    if by_grid:
+                        for k in range(count):
+                            dots[at + k] += slopes[k] * image[places[at + k]]
+                    else:
+                        for k in range(count):
+                            image[places[at + k]] += slopes[k] * weights[at + k]
+            for k in range(count if by_grid else 0):
+                for d in range(2):
+                    total = F(0)
+                    for corner in range(corners):
+                        total += dots[corner * POINTS + k] * weights[(4 + 4 * d + corner) * POINTS + k]
+                    out[n, first + k, d] = total

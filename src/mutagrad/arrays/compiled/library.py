@@ -28,6 +28,8 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     images.correlate: (_I, _W, _V, _N, _LIST, _TABLE, _TABLE, _TABLE, _I),
     images.correlate_weights: (_I, _I, _N, _LIST, _TABLE, _TABLE, _W),
     images.pick: (_W, _LIST, _LIST, _LIST, _W), images.surround: (_W, _N, _N, _N, "{F}", _W),
+    images.sample: (_W, _C, "boolean", _N, "boolean", _C),
+    images.sample_back: (_C, _W, _C, "boolean", _N, "boolean", "boolean", _C),
     pools.largest: (_W, _LIST, _W, "uint8[:, :, :, ::1]"), pools.put_back: (_M, "uint8[:, ::1]", _LIST, _LIST, _M),
     pools.largest_between: (_W, *[_LIST] * 6, "intp[:, :, :, ::1]"),
     pools.averages: (_W, _LIST, _C, _W), pools.shares: (_W, _LIST, _C, _W),
@@ -52,7 +54,10 @@ def rows_of(array: Any, function: Callable[..., Any]) -> Callable[..., Any] | No
 def _kernel(function: Callable[..., Any], char: str) -> Kernel:
     name, bits = _NAMES[char], numpy.dtype(char).itemsize * 8
     alike = "".join(f"{one} = {one}_{bits}\n" for one in FUNCTIONS.split())
-    more = "from mutagrad.arrays.compiled.tiles import *\n" if function.__module__ == images.__name__ else ""
+    more = ""
+    if function.__module__ == images.__name__:
+        more = ("from mutagrad.arrays.compiled.tiles import *\n"
+                f"find_corners = find_corners_{bits}\n")
     source = (f"import math\n{more}F = np.{name}\n{alike}largest, total_of = largest_{bits}, total_{bits}\n\n\n"
               + import_module("inspect").getsource(function).replace(f"def {function.__name__}(", "def kernel(", 1))
     types = ", ".join(SIGNATURES[function]).format(F=name)

@@ -11,7 +11,9 @@ from numba import config, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["POSITIONS", "ROWS", "add_dots", "arrange", "lay_out", "multiply", "put_lines"]
+__all__ = [
+    "POINTS", "POSITIONS", "ROWS", "add_dots", "arrange", "find_corners_32", "find_corners_64", "lay_out", "multiply",
+    "put_lines"]
 
 _FEATURES = get_host_cpu_features()
 BYTES = 64 if _FEATURES.get("avx512f", False) else 32 if _FEATURES.get("avx", False) else 16  # of a vector
@@ -286,3 +288,82 @@ def put_lines(products, pitch, begin, end, sample, channel, channels, bias, form
                 else:
                     for k in range(found.size):
                         to[k * t2] = found[k] + shift
+
+
+# ---------------------------------------------------------------------------------------------------------- coordinates
+
+POINTS = 256  # as many at a time; where one row of a table begins after another, which LLVM has to know
+ZEROS, BORDER = 0, 1  # what lies outside of an image; otherwise its reflection
+
+
+def _finder(kind):
+    """For coordinates of this type. There are no branches but for the settings, so that LLVM makes vectors of it."""
+    @njit(**_OPTIONS, forceinline=True)
+    def find_pixel(v, n, border, align):
+        """The position along n pixels that a coordinate from -1 to 1 means, and how fast it changes with it."""
+        slope = kind(n - 1) / kind(2) if align else kind(n) * kind(0.5)
+        at = (v + kind(1)) * slope if align else ((v + kind(1)) * kind(n) - kind(1)) * kind(0.5)
+        if border != ZEROS:
+            if border != BORDER:
+                low, span = (kind(0), kind(n - 1)) if align else (kind(-0.5), kind(n))
+                away = at - low
+                turns = np.floor(abs(away) / span) if span > 0 else kind(0)
+                even = turns == kind(2) * np.floor(turns * kind(0.5))
+                sign = (kind(-1) if away < 0 else kind(1)) * (kind(1) if even else kind(-1))
+                sign = sign if span > 0 else kind(0)
+                at = away * sign + ((-turns * span if even else (turns + kind(1)) * span) + low)
+                slope = slope * sign
+            last = kind(n - 1)
+            slope = slope if (at > 0) & (at < last) else kind(0)
+            at = kind(0) if at < 0 else at
+            at = last if at > last else at
+        return at, slope
+
+    @njit(**_OPTIONS, forceinline=True)
+    def place_of(at, n):
+        """A position that there is, and 1 if it is the one that was asked for, 0 otherwise."""
+        last = kind(n - 1)
+        there = kind(1) if (at >= 0) & (at <= last) else kind(0)
+        at = at if at > 0 else kind(0)
+        at = at if at < last else last
+        return np.intp(np.int32(at)), there
+
+    @njit(**_OPTIONS)
+    def find_corners(grid, first, last, height, width, nearest, border, align, places, weights):
+        """Of points from `first` to `last`: places of their neighbours in the flat image, weights, and how these change.
+
+        Weights of neighbours that do not exist are multiplied by zero, so that a nan among the coordinates is seen.
+        """
+        one, here = kind(1), grid[2 * first:2 * last]
+        if nearest:
+            for k in range(last - first):
+                x, _ = find_pixel(here[2 * k], width, border, align)
+                y, _ = find_pixel(here[2 * k + 1], height, border, align)
+                left, there_x = place_of(np.rint(x), width)
+                above, there_y = place_of(np.rint(y), height)
+                places[k] = above * width + left
+                weights[k] = there_x * there_y
+                weights[4 * POINTS + k], weights[8 * POINTS + k] = kind(0), kind(0)
+        else:
+            for k in range(last - first):
+                x, slope_x = find_pixel(here[2 * k], width, border, align)
+                y, slope_y = find_pixel(here[2 * k + 1], height, border, align)
+                fx, fy = np.floor(x), np.floor(y)
+                left, tl = place_of(fx, width)
+                right, tr = place_of(fx + one, width)
+                above, ta = place_of(fy, height)
+                below, tb = place_of(fy + one, height)
+                wl, wr, wa, wb = (one - (x - fx)) * tl, (x - fx) * tr, (one - (y - fy)) * ta, (y - fy) * tb
+                places[k], places[POINTS + k] = above * width + left, above * width + right
+                places[2 * POINTS + k], places[3 * POINTS + k] = below * width + left, below * width + right
+                weights[k], weights[POINTS + k] = wa * wl, wa * wr
+                weights[2 * POINTS + k], weights[3 * POINTS + k] = wb * wl, wb * wr
+                weights[4 * POINTS + k], weights[5 * POINTS + k] = -wa * tl * slope_x, wa * tr * slope_x
+                weights[6 * POINTS + k], weights[7 * POINTS + k] = -wb * tl * slope_x, wb * tr * slope_x
+                weights[8 * POINTS + k], weights[9 * POINTS + k] = -wl * ta * slope_y, -wr * ta * slope_y
+                weights[10 * POINTS + k], weights[11 * POINTS + k] = wl * tb * slope_y, wr * tb * slope_y
+
+    return find_corners
+
+
+find_corners_32, find_corners_64 = _finder(np.float32), _finder(np.float64)
