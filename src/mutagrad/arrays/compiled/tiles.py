@@ -330,7 +330,7 @@ def _finder(kind):
 
     @njit(**_OPTIONS)
     def find_corners(grid, first, last, height, width, nearest, border, align, places, weights):
-        """Of points from `first` to `last`: places of their neighbours in the flat image, weights, and how these change.
+        """Of points from `first` to `last`: places of neighbours in the flat image, weights, and how they change.
 
         Weights of neighbours that do not exist are multiplied by zero, so that a nan among the coordinates is seen.
         """
