@@ -1,6 +1,7 @@
 """Images by compiled loops: convolution, pooling, other sizes; all as NumPy's kernels have it."""
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -220,3 +221,22 @@ def test_reading_at_coordinates_twice_differentiable() -> None:
         results.append([g.detach().numpy() for g in (*first, *second)])
     for a, b in zip(*results):
         np.testing.assert_allclose(b, a, 1e-9, 1e-9)
+
+
+@needs_numba
+@pytest.mark.parametrize("call", [lambda x, w, at: F.conv2d(x, w, padding=1), lambda x, w, at: F.conv_transpose2d(x, w.transpose(0, 1)),
+                                  lambda x, w, at: F.max_pool2d(x, 2), lambda x, w, at: F.pad(x, (1, 1)),
+                                  lambda x, w, at: F.grid_sample(x, at, align_corners=False),
+                                  lambda x, w, at: F.interpolate(x, scale_factor=2, mode="bilinear")])
+def test_memory_that_cannot_be_written(call: Any) -> None:
+    arrays = [np.ones((5, 3, 19, 21), np.float32), np.ones((4, 3, 3, 3), np.float32), grid_of((5, 14, 13), "float32")]
+    for a in arrays:
+        a.flags.writeable = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        x, w, at = map(mg.from_numpy, arrays)
+    found = []
+    for kernels in ("numpy", "numba"):
+        mg.set_kernels(kernels)
+        found.append(call(x, w, at).numpy())
+    np.testing.assert_allclose(found[1], found[0], 1e-5, 1e-5)

@@ -21,6 +21,7 @@ from ...arrays.compiled import images, library
 from ...arrays.compiled.compiler import choice
 from ...arrays.kinds import is_plain, remembered
 from ...base.operands import Array
+from .planes import usable
 
 Sizes = tuple[int, ...]
 _WORTH = 1 << 14  # products from which a compiled loop is worth its call
@@ -100,7 +101,7 @@ def _loop(function: Callable[..., Any], work: int, *arrays: Array) -> Callable[.
 
 
 def _images(a: Array) -> Any:
-    return np.ascontiguousarray(a).reshape(*a.shape[:2], *_three(a.shape[2:], 1))
+    return usable(a).reshape(*a.shape[:2], *_three(a.shape[2:], 1))
 
 
 def _parts(image: Array, weights: int) -> int:
@@ -121,7 +122,7 @@ def conv(x: Array, weight: Array, bias: Array | None, stride: Sizes, padding: Si
     if loop is None:
         return None
     plan = forward_plan(x.shape[2:], tuple(kernel), stride, padding, dilation, out)
-    matrix = np.ascontiguousarray(weight).reshape(groups, o // groups, c, prod(kernel))
+    matrix = usable(weight).reshape(groups, o // groups, c, prod(kernel))
     return _run(loop, x, matrix, bias, plan, np.empty((n, o, *out), x.dtype))
 
 
@@ -134,7 +135,7 @@ def conv_transpose(g: Array, weight: Array, bias: Array | None, size: Sizes, str
     if loop is None:
         return None
     plan = transposed_plan(size, tuple(kernel), stride, padding, dilation, g.shape[2:])
-    matrix = np.ascontiguousarray(weight.reshape(groups, o // groups, c, prod(kernel)).swapaxes(1, 2))
+    matrix = usable(weight.reshape(groups, o // groups, c, prod(kernel)).swapaxes(1, 2))
     out = (np.empty if (plan.targets[:, 0] < plan.targets[:, 1]).all() else np.zeros)((n, c * groups, *size), g.dtype)
     if bias is not None and (plan.targets[:, 0] == plan.targets[:, 1]).any():
         out += bias.reshape(-1, *(1,) * len(size))
@@ -142,7 +143,7 @@ def conv_transpose(g: Array, weight: Array, bias: Array | None, size: Sizes, str
 
 
 def _run(loop: Callable[..., Any], x: Array, matrix: Array, bias: Array | None, plan: Plan, out: Array) -> Any:
-    shift = np.zeros(0, x.dtype) if bias is None else np.ascontiguousarray(bias)
+    shift = np.zeros(0, x.dtype) if bias is None else usable(bias)
     parts, image = _parts(x, matrix.size), _images(x)
     given = image, matrix, shift, parts, *plan, _images(out)
     large.in_shares(len(x) * parts, out.size * prod(matrix.shape[2:]) // _FAST,

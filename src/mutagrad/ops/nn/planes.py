@@ -20,9 +20,14 @@ if TYPE_CHECKING:
 
 def loop_for(function: Callable[..., Any], a: Array) -> Callable[..., Any] | None:
     """A compiled loop for this array; None if there is none, or it is not worth it."""
-    if not choice.on or type(a) is not np.ndarray or a.size < library.WORTH or not a.flags.c_contiguous:
+    if not choice.on or type(a) is not np.ndarray or a.size < library.WORTH or not a.flags.carray:
         return None
     return library.find(function, a.dtype)
+
+
+def usable(a: Array) -> Any:
+    """An array as loops take it: contiguous, and such that it could be written."""
+    return np.require(a, requirements=("C", "A", "W"))
 
 
 def seen(a: Array) -> Any:

@@ -483,7 +483,7 @@ weigh_corners = primitive(
 # The same in one loop.
 
 def _points(grid: Array) -> Any:
-    return np.ascontiguousarray(grid).reshape(len(grid), -1, 2)
+    return planes.usable(grid).reshape(len(grid), -1, 2)
 
 
 def _sample(a: Array, grid: Array, method: str, border: str, align: bool) -> Any:
@@ -502,7 +502,7 @@ def _sample_images(g: Array, grid: Array, shape: tuple[int, ...], method: str, b
     loop = planes.loop_for(images.sample_back, out)
     if loop is None:
         return _recorded_images(make(g), make(grid), shape, method, border, align)._array
-    given = (np.ascontiguousarray(g).reshape(*shape[:2], -1), out, _points(grid), method == "nearest",
+    given = (planes.usable(g).reshape(*shape[:2], -1), out, _points(grid), method == "nearest",
              _BORDERS.index(border), align, False, np.zeros((0, 0, 0), g.dtype))
     large.in_shares(len(out), 8 * g.size, lambda part: loop(part.start, part.stop, *given))
     return out
@@ -515,7 +515,7 @@ def _sample_grid(g: Array, a: Array, grid: Array, method: str, border: str, alig
         there = make(grid).requires_grad_()
         return call_with(RECORDING, _recorded_grid, make(g), make(a), there, method, border, align)._array
     out = np.zeros(grid.shape, g.dtype)
-    given = (np.ascontiguousarray(g).reshape(*a.shape[:2], -1), a, _points(grid), method == "nearest",
+    given = (planes.usable(g).reshape(*a.shape[:2], -1), a, _points(grid), method == "nearest",
              _BORDERS.index(border), align, True, _points(out))
     large.in_shares(len(a), 8 * g.size, lambda part: loop(part.start, part.stop, *given))
     return out
