@@ -33,8 +33,7 @@ def largest(start, stop, x, form, best, where):
                             better = (v > top) | (v != v)
                             top = v if better else top
                             place = c if better else place
-                        found[k] = top
-                        at[k] = place
+                        found[k], at[k] = top, place
                     continue
                 for k in range(width):
                     tops[k] = row[k]

@@ -296,8 +296,10 @@ POINTS = 256  # as many at a time; where one row of a table begins after another
 ZEROS, BORDER = 0, 1  # what lies outside of an image; otherwise its reflection
 
 
+# There are no branches but for the settings, so that LLVM makes vectors of these loops.
+
 def _finder(kind):
-    """For coordinates of this type. There are no branches but for the settings, so that LLVM makes vectors of it."""
+    """For coordinates of this type."""
     @njit(**_OPTIONS, forceinline=True)
     def find_pixel(v, n, border, align):
         """The position along n pixels that a coordinate from -1 to 1 means, and how fast it changes with it."""
@@ -328,6 +330,10 @@ def _finder(kind):
         at = at if at < last else last
         return np.intp(np.int32(at)), there
 
+    return _corners(kind, find_pixel, place_of)
+
+
+def _corners(kind, find_pixel, place_of):
     @njit(**_OPTIONS)
     def find_corners(grid, first, last, height, width, nearest, border, align, places, weights):
         """Of points from `first` to `last`: places of neighbours in the flat image, weights, and how they change.
