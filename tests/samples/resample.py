@@ -121,6 +121,7 @@ op("nn.functional.grid_sample", R(1, 2, 4, 5), GRID(1, 5, 4, 2), "nearest", "ref
 op("nn.functional.grid_sample", R(1, 2, 4, 5), GRID(1, 5, 4, 2), "bicubic", ref=sampled)
 op("nn.functional.grid_sample", R(1, 2, 3, 4, 3), GRID(1, 2, 3, 3, 3), ref=sampled)
 elsewhere("weigh_corners write_corners")  # the adjoints of grid_sample, by its second derivatives
+elsewhere("grid_sample")  # in one loop: test_compiled_images.py
 op("grid_sampler", R(1, 2, 4, 5), GRID(1, 5, 4, 2), 2, 1, False, ref=by_number)
 op("grid_sampler_2d", R(1, 2, 4, 5), GRID(1, 5, 4, 2), 0, 0, True, ref=by_number)
 op("grid_sampler_3d", R(1, 2, 3, 4, 3), GRID(1, 2, 3, 3, 3), 1, 1, False, ref=by_number)

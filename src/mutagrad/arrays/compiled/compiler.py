@@ -221,7 +221,7 @@ def _from_file(where: str, text: str) -> Callable[..., Any]:
 def _version() -> str:
     """What all kernels depend on besides their source."""
     texts = []
-    for name in ("memory.py", "scalars.py"):
+    for name in ("memory.py", "scalars.py", "tiles.py"):
         with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as file:
             texts.append(file.read())
     return "".join(texts)

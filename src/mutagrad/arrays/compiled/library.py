@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from . import places, rows, scans
+from . import images, places, pools, rows, scans
 from .compiler import Kernel, choice, compiled
 
 _INT = numpy.dtype(numpy.int64).char
@@ -16,6 +16,8 @@ _NAMES = {"f": "float32", "d": "float64", _INT: "int64"}
 _C, _M, _V, _N = "{F}[:, :, ::1]", "{F}[:, ::1]", "{F}[::1]", "intp"
 # Of positions, and a truth value.
 _PC, _PM, _P, _B = "int64[:, :, ::1]", "int64[:, ::1]", "int64[::1]", "boolean"
+_I, _W = "{F}[:, :, :, :, ::1]", "{F}[:, :, :, ::1]"  # images, and the weights of convolutions
+_TABLE, _LIST = "intp[:, ::1]", "intp[::1]"
 # What each takes besides the rows of a thread: matrices, vectors, and numbers.
 SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     rows.softmax: (_M, _M), rows.softmax_back: (_M, _M, _M),
@@ -36,6 +38,15 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     places.take: (_V, _P, _V), places.take_columns: (_M, _P, _M), places.take_slices: (_C, _P, _C),
     places.put: (_V, _P, _V), places.add: (_V, _P, _V), places.add_columns: (_M, _P, _M),
     places.add_slices: (_C, _P, _C), places.multiply: (_V, _P, _V), places.extreme: (_V, _P, _V, _B),
+    images.correlate: (_I, _W, _V, _N, _LIST, _TABLE, _TABLE, _TABLE, _I),
+    images.correlate_weights: (_I, _I, _N, _LIST, _TABLE, _TABLE, _W),
+    images.pick: (_W, _LIST, _LIST, _LIST, _W), images.surround: (_W, _N, _N, _N, "{F}", _W),
+    images.sample: (_W, _C, "boolean", _N, "boolean", _C),
+    images.sample_back: (_C, _W, _C, "boolean", _N, "boolean", "boolean", _C),
+    pools.largest: (_W, _LIST, _W, "uint8[:, :, :, ::1]"), pools.put_back: (_M, "uint8[:, ::1]", _LIST, _LIST, _M),
+    pools.largest_between: (_W, *[_LIST] * 6, "intp[:, :, :, ::1]"),
+    pools.averages: (_W, _LIST, _C, _W), pools.shares: (_W, _LIST, _C, _W),
+    images.weigh: (_C, _TABLE, _M, _C), images.weigh_two: (_M, _TABLE, _M, _M),
 }
 # Those that whole numbers have, too, and those that they alone have.
 WHOLE = {scans.along, scans.down, scans.extreme_along, scans.extreme_down, scans.differences, places.add,
@@ -66,7 +77,11 @@ def _kernel(function: Callable[..., Any], char: str) -> Kernel:
     name, bits = _NAMES[char], numpy.dtype(char).itemsize * 8
     wide = "int64" if char == _INT else "float64"
     alike = "".join(f"{one} = {one}_{bits}\n" for one in FUNCTIONS.split())
-    source = (f"import math\nF, W = np.{name}, np.{wide}\n{alike}"
+    more = ""
+    if function.__module__ == images.__name__:
+        more = ("from mutagrad.arrays.compiled.tiles import *\n"
+                f"find_corners = find_corners_{bits}\n")
+    source = (f"import math\n{more}F, W = np.{name}, np.{wide}\n{alike}"
               f"largest, total_of = largest_{bits}, total_{bits}\n\n\n"
               + import_module("inspect").getsource(function).replace(f"def {function.__name__}(", "def kernel(", 1))
     taken = ", ".join(SIGNATURES[function]).format(F=name)

@@ -18,6 +18,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from ...arrays import np, parallel as large
+from ...arrays.blas import on_one_thread
 from ...arrays.kinds import remembered, window
 from ...base.errors import BadValue, DTypeError, ShapeError
 from ...base.operands import Array
@@ -25,6 +26,7 @@ from ...core.codegen import primitive
 from ...core.op import RAW, RECORDED
 from ...core.storage import TensorBase as Tensor
 from ..shape.shape import permute, reshape, squeeze, tensor_argument, unsqueeze
+from . import correlate
 from .pad import pad_values
 from .resample import Ints, whole_numbers
 
@@ -137,59 +139,41 @@ def _rows(images: Array, w: Windows) -> Any:
 
 # ------------------------------------------------------------------------------------------------------------- products
 
-# BLAS hands larger products than this to its own threads, sample by sample: waking them each time costs more than it
-# saves.
-_BLOCK = 1 << 18
 _CHUNK = 1 << 20  # elements of columns at a time: more would not stay in the cache until they are used
 
 
-def _multiply(a: Array, b: Array, out: Array) -> None:
-    """`a @ b` for stacks of matrices, in blocks of columns, or of rows, that BLAS does not divide further."""
-    if a.shape[-2] * b.shape[-2] * b.shape[-1] <= _BLOCK or not (
-            _multiply_blocks(a, b, out)
-            or _multiply_blocks(b.swapaxes(-1, -2), a.swapaxes(-1, -2), out.swapaxes(-1, -2))):
-        np.matmul(a, b, out=out)
-
-
-def _multiply_blocks(a: Array, b: Array, out: Array) -> bool:
-    """False, with nothing done, where the blocks of columns would be too narrow to be worth it."""
-    block = _BLOCK // (a.shape[-2] * a.shape[-1])
-    if block < 16:
-        return False
-    whole = b.shape[-1] - b.shape[-1] % block
-    np.matmul(a[..., None, :, :], _blocks(b[..., :whole], block), out=_blocks(out[..., :whole], block))
-    if whole < b.shape[-1]:
-        np.matmul(a, b[..., whole:], out=out[..., whole:])
-    return True
-
-
-def _blocks(matrices: Array, block: int) -> Array:
-    return matrices.reshape(*matrices.shape[:-1], -1, block).swapaxes(-2, -3)
-
-
 def _over_samples(n: int, size: int, work: Callable[[slice], Any]) -> list[Any]:
-    """What `work` gives for a few samples at a time, of `size` elements each; on several threads if there is enough."""
-    return large.in_steps(n, max(_CHUNK // max(size, 1), 1), work, n * size >= large.LARGE)
+    """What `work` gives for a few samples at a time, of `size` elements each; on several threads if there is enough.
+
+    These are ours: BLAS would share each sample's product among its own, and waking them costs more than it saves.
+    """
+    step = max(_CHUNK // max(size, 1), 1)
+    if n < 2 or n * size < large.LARGE:
+        return large.in_steps(n, step, work, False)
+    return on_one_thread(lambda free: large.in_steps(n, step, work, free))
 
 
 def _with_bias(forward: Callable[..., Any]) -> Callable[..., Any]:
-    def biased(a: Array, b: Array, bias: Array, *settings: Any) -> Any:
-        out = forward(a, b, *settings)
-        return np.add(out, bias.reshape(-1, *(1,) * (out.ndim - 2)), out=out)
+    return lambda a, b, bias, *settings: forward(a, b, *settings, bias=bias)
 
-    return biased
+
+def _added(out: Array, bias: Array | None) -> Any:
+    return out if bias is None else np.add(out, bias.reshape(-1, *(1,) * (out.ndim - 2)), out=out)
 
 
 # ---------------------------------------------------------------------------------------------------------- convolution
 
-def _conv(x: Array, weight: Array, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+def _conv(x: Array, weight: Array, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int,
+          bias: Array | None = None) -> Any:
     size, kernel = x.shape[2:], weight.shape[2:]
-    w = windows(size, kernel, stride, padding, dilation, out_sizes(size, kernel, stride, padding, dilation))
+    sizes = out_sizes(size, kernel, stride, padding, dilation)
     n, o = x.shape[0], weight.shape[0]
+    if not prod(sizes) or not n or not o or not x.size:
+        return _added(np.zeros((n, o, *sizes), x.dtype), bias)
+    if (found := correlate.conv(x, weight, bias, stride, padding, dilation, groups, sizes)) is not None:
+        return found
+    w = windows(size, kernel, stride, padding, dilation, sizes)
     out = np.empty((n, o, *w.out), x.dtype)
-    if not out.size or not x.size:
-        out[...] = 0
-        return out
     image, matrix = padded_image(x, w), np.ascontiguousarray(weight).reshape(groups, o // groups, -1)
 
     def work(part: slice) -> None:
@@ -197,51 +181,52 @@ def _conv(x: Array, weight: Array, stride: Sizes, padding: Sizes, dilation: Size
         columns = _columns(image[part], w).reshape(m, groups, -1, w.length)
         direct = w.length == prod(w.out)
         rows = out[part].reshape(m, o, w.length) if direct else np.empty((m, o, w.length), x.dtype)
-        _multiply(matrix, columns, rows.reshape(m, groups, -1, w.length))
+        np.matmul(matrix, columns, out=rows.reshape(m, groups, -1, w.length))
         if not direct:
             out[part] = _cut(rows, w)
 
     _over_samples(n, x.shape[1] * prod(kernel) * w.length, work)
-    return out
+    return _added(out, bias)
 
 
-def _conv_transpose(g: Array, weight: Array, size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes,
-                    groups: int) -> Any:
+def _conv_transpose(g: Array, weight: Array, size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int,
+                    bias: Array | None = None) -> Any:
     kernel = weight.shape[2:]
-    w = windows(size, kernel, stride, padding, dilation, g.shape[2:])
     n, o = g.shape[:2]
     c = weight.shape[1] * groups
+    if not n * c * prod(size) or not g.size:
+        return _added(np.zeros((n, c, *size), g.dtype), bias)
+    if (found := correlate.conv_transpose(g, weight, bias, size, stride, padding, dilation, groups)) is not None:
+        return found
+    w = windows(size, kernel, stride, padding, dilation, g.shape[2:])
     image = np.zeros((n, c, *w.padded), g.dtype)
-    if not image.size or not g.size:
-        return np.ascontiguousarray(without_border(image, w, size))
     matrix = np.ascontiguousarray(weight).reshape(groups, o // groups, -1).swapaxes(1, 2)
 
     def work(part: slice) -> None:
         m = part.stop - part.start
-        columns = np.empty((m, groups, matrix.shape[1], w.length), g.dtype)
-        _multiply(matrix, _rows(g[part], w).reshape(m, groups, -1, w.length), columns)
+        columns = np.matmul(matrix, _rows(g[part], w).reshape(m, groups, -1, w.length))
         _add_columns(image[part], columns, w)
 
     _over_samples(n, c * prod(kernel) * w.length, work)
-    return np.ascontiguousarray(without_border(image, w, size))
+    return _added(np.ascontiguousarray(without_border(image, w, size)), bias)
 
 
 def _conv_weight(g: Array, x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
     """The gradient by the weight: the sum over all windows of g times what lies under it."""
-    w = windows(x.shape[2:], kernel, stride, padding, dilation, g.shape[2:])
     n, o = g.shape[:2]
     c = x.shape[1] // groups
     if not g.size or not x.size:
         return np.zeros((o, c, *kernel), x.dtype)
+    if (found := correlate.conv_weight(g, x, kernel, stride, padding, dilation, groups)) is not None:
+        return found
+    w = windows(x.shape[2:], kernel, stride, padding, dilation, g.shape[2:])
     image = padded_image(x, w)
 
     def work(part: slice) -> Any:
         m = part.stop - part.start
         columns = _columns(image[part], w).reshape(m, groups, -1, w.length)
         rows = _rows(g[part], w).reshape(m, groups, -1, w.length).swapaxes(2, 3)
-        products = np.empty((m, groups, columns.shape[2], rows.shape[3]), x.dtype)
-        _multiply(columns, np.ascontiguousarray(rows) if rows.shape[3] >= 16 else rows, products)
-        return np.add.reduce(products, 0)
+        return np.add.reduce(np.matmul(columns, rows), 0)
 
     total = np.add.reduce(_over_samples(n, x.shape[1] * prod(kernel) * w.length, work), 0)
     return np.ascontiguousarray(total.swapaxes(1, 2)).reshape(o, c, *kernel)

@@ -6,6 +6,7 @@ from math import prod
 from typing import Any
 
 from ...arrays import np
+from ...arrays.compiled import images
 from ...arrays.kinds import remembered
 from ...arrays.numpy import silently
 from ...base.errors import BadArgument, BadValue, NotSupported, ShapeError
@@ -14,6 +15,7 @@ from ...core.codegen import primitive
 from ...core.number import number
 from ...core.storage import TensorBase as Tensor
 from ..shape.shape import clone, permute, reshape, tensor_argument
+from . import planes
 from .resample import Taps, resample, whole_numbers
 
 FUNCTIONS = "channel_shuffle constant_pad_nd native_channel_shuffle pixel_shuffle pixel_unshuffle"
@@ -24,7 +26,11 @@ __all__ = ["channel_shuffle", "native_channel_shuffle", "pad", "pixel_shuffle", 
 # ------------------------------------------------------------------------------------------------------------- constant
 
 def _constant(a: Array, pads: tuple[tuple[int, int], ...], value: Any) -> Any:
-    out = np.full(tuple(n + before + after for n, (before, after) in zip(a.shape, pads)), value, a.dtype)
+    shape = tuple(n + before + after for n, (before, after) in zip(a.shape, pads))
+    before = [0, 0, 0, *(before for before, _ in pads)][-3:]
+    if not any(map(any, pads[:-3])) and (found := planes.fill(images.surround, a, shape, *before, value)) is not None:
+        return found
+    out = np.empty(shape, a.dtype) if max(map(max, pads), default=0) <= 0 else np.full(shape, value, a.dtype)
     kept = tuple(slice(max(-before, 0), n - max(-after, 0)) for n, (before, after) in zip(a.shape, pads))
     inner = tuple(slice(max(before, 0), n - max(after, 0)) for n, (before, after) in zip(out.shape, pads))
     out[inner] = a[kept]

@@ -21,6 +21,7 @@ from ..random.draws import rand
 from ..reduce.reductions import mean_dims
 from ..select.selecting import gather, scatter
 from ..shape.shape import reshape, squeeze, tensor_argument, unsqueeze
+from . import planes
 from .conv import EVERY, Sizes, Windows, padded_image, windows, without_border
 from .resample import Ints, mean_taps, resample, whole_numbers
 
@@ -91,6 +92,8 @@ def _largest(a: Array, w: Windows) -> tuple[Any, Any]:
 
     One dimension after the other, the last one first: fewer and longer steps than over all kernel elements.
     """
+    if (found := planes.largest(a, w)) is not None:
+        return found
     lowest = -np.inf if a.dtype.kind in "fV" else np.iinfo(a.dtype).min
     image = best = padded_image(a, w, lowest)
     where = np.zeros((1,) * a.ndim, np.uint8 if len(w.places) <= 256 else np.int32)
@@ -169,6 +172,9 @@ def _max_pool_values(a: Array, where: Array, settings: tuple[Sizes, Sizes, Sizes
         return found
     if size is None:
         return a.reshape(-1)[_flat_positions(where, a.shape[2:], settings)].reshape(where.shape)
+    put_back = planes.put_back(a, where, size, window_origins(size, settings, where.shape[2:]))
+    if put_back is not None:
+        return put_back
     apart = all(s > d * (k - 1) for k, s, d in zip(settings[0], settings[1], settings[3]))
     return _unpick(a, size, _flat_positions(where, size, settings), apart)
 
@@ -253,11 +259,18 @@ def _largest_of(x: Tensor, positions: Sequence[Array], n: int, input: Tensor, in
     flat = np.broadcast_to(flat, (samples, channels, *flat.shape[2:])).reshape(samples, channels, prod(out), inner)
     rows, at = x._array.reshape(samples, channels, prod(size)), flat.reshape(samples, channels, prod(flat.shape[2:]))
     seen = np.take_along_axis(rows, at, 2).reshape(flat.shape)
-    where = make(np.take_along_axis(flat, seen.argmax(-1)[..., None], -1)[..., 0])
-    values = reshape(gather(reshape(x, samples, channels, prod(size)), 2, where), samples, channels, *out)
+    where = np.take_along_axis(flat, seen.argmax(-1)[..., None], -1)
+    return _gathered(x, where.reshape(samples, channels, *out), n, input, indices)
+
+
+def _gathered(x: Tensor, where: Array, n: int, input: Tensor, indices: bool) -> Any:
+    """What lies at these places of each flat image, and the places if they are asked for."""
+    lead, out = where.shape[:2], where.shape[2:]
+    at = make(where.reshape(*lead, prod(out)))
+    values = reshape(gather(reshape(x, *lead, prod(x._array.shape[2:])), 2, at), *lead, *out)
     if not indices:
         return _unbatched(values, input, n)
-    return _unbatched(values, input, n), _unbatched(reshape(where, samples, channels, *out), input, n)
+    return _unbatched(values, input, n), _unbatched(reshape(at, *lead, *out), input, n)
 
 
 def _adaptive_size(name: str, x: Tensor, output_size: Any, n: int) -> Sizes:
@@ -278,7 +291,11 @@ def _adaptive_max_pool(name: str, n: int, input: Tensor, output_size: int | Sequ
     sizes = _adaptive_size(name, x, output_size, n)
     if 0 in sizes:
         raise ShapeError(f"{name}: output_size {sizes} has a size of zero", fix=f"output_size={(1,) * n}")
-    return _largest_of(x, [mean_taps(m, out).positions for m, out in zip(x._array.shape[2:], sizes)], n, input, indices)
+    positions = [mean_taps(m, out).positions for m, out in zip(x._array.shape[2:], sizes)]
+    where = planes.largest_between(x._array, positions)
+    if where is None:
+        return _largest_of(x, positions, n, input, indices)
+    return _gathered(x, where, n, input, indices)
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
@@ -449,37 +466,22 @@ def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: Ints, stride: Ints
 
 # ------------------------------------------------------------------------------------------------------------- averages
 
-@remembered(256)
-def _counts(size: Sizes, settings: tuple[Sizes, Sizes, Sizes, Sizes], out: Sizes, include_pad: bool) -> Any:
-    """How many positions each window is divided by: one number if it is the same everywhere."""
-    counts = np.ones((1,) * len(size), np.int64)
-    for d, (n, k, s, p, o) in enumerate(zip(size, *settings[:3], out)):
-        start = np.arange(o) * s - p
-        end = np.minimum(start + k, n + p)
-        inside = end - start if include_pad else np.minimum(end, n) - np.maximum(start, 0)
-        counts = counts * inside.reshape(-1, *(1,) * (len(size) - d - 1))
-    return int(counts.flat[0]) if (counts == counts.flat[0]).all() else counts
-
-
-def _over(a: Array, divisor: Any) -> Any:
-    """In the type of a; integers are cut, as PyTorch does."""
-    if a.dtype.kind in "iu":
-        return np.trunc(a / divisor).astype(a.dtype)
-    return a / (divisor if isinstance(divisor, int) else divisor.astype(a.dtype))
-
-
 def _average(a: Array, w: Windows, divisor: Any) -> Any:
+    if (found := planes.averages(a, w, divisor)) is not None:
+        return found
     image = padded_image(a, w)
     first, *rest = (image[EVERY + place] for place in w.places)
     total = first.copy()
     for part in rest:
         total += part
-    return _over(total, divisor)
+    return planes.over(total, divisor)
 
 
 def _spread(a: Array, size: Sizes, w: Windows, divisor: Any) -> Any:
     """The transpose: to every position of a window its share."""
-    image, share = np.zeros((*a.shape[:2], *w.padded), a.dtype), _over(a, divisor)
+    if (found := planes.shares(a, size, w, divisor)) is not None:
+        return found
+    image, share = np.zeros((*a.shape[:2], *w.padded), a.dtype), planes.over(a, divisor)
     for place in w.places:
         part = image[EVERY + place]
         np.add(part, share, out=part)
@@ -505,7 +507,8 @@ def _avg_pool(name: str, n: int, input: Tensor, kernel_size: Ints, stride: Ints 
     if x._array.dtype.kind not in "fiV":
         raise DTypeError(f"{name}: cannot average {x._array.dtype.name} numbers", fix="x.float()")
     w = _windows(name, x, settings, ceil_mode)
-    divisor = _counts(x._array.shape[2:], settings, w.out, bool(include_pad)) if override is None else int(override)
+    size, each = x._array.shape[2:], bool(include_pad)
+    divisor = planes.counts(size, settings, w.out, each) if override is None else int(override)
     return _unbatched(avg_pool_values(x, w, divisor, None), input, n)
 
 

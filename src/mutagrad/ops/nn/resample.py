@@ -5,20 +5,25 @@ from collections.abc import Callable, Sequence
 from math import floor, isfinite, prod
 from typing import Any
 
-from ...arrays import np
-from ...arrays.kinds import remembered, take_rows
+from ...arrays import np, parallel as large
+from ...arrays.compiled import images
+from ...arrays.compiled.compiler import choice
+from ...arrays.kinds import is_plain, remembered, take_rows
 from ...arrays.numpy import silenced
 from ...arrays.places import add_at
 from ...base.errors import BadArgument, BadValue, DTypeError, NotSupported, ShapeError, may_need_much
-from ...base.modes import call_with
+from ...base.modes import RECORDED as RECORDING, call_with
 from ...base.operands import Array
+from ...core.backward import grad
 from ...core.codegen import primitive
 from ...core.factory import make
 from ...core.number import number
+from ...core.op import RAW, RECORDED
 from ...core.storage import TensorBase as Tensor
 from ..linalg.products import matmul
 from ..math.elementwise import clamp_values
 from ..shape.shape import reshape, select, stack, tensor_argument, transpose, unsqueeze
+from . import planes
 
 FUNCTIONS = "affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d"
 
@@ -79,21 +84,45 @@ class Taps:
 
 
 def _along(a: Array, dim: int, taps: Taps) -> Any:
+    shape = (*a.shape[:dim], len(taps.positions), *a.shape[dim + 1:])
     if taps.weights is None:
         return a.take(taps.positions[:, 0], dim)
     if not taps.size:
-        return np.zeros((*a.shape[:dim], len(taps.positions), *a.shape[dim + 1:]), a.dtype)
-    weights = taps.weights.astype(a.dtype).reshape(len(taps.weights), -1, *(1,) * (a.ndim - dim - 1))
+        return np.zeros(shape, a.dtype)
+    weights = taps.weights.astype(a.dtype)
+    inner, each = prod(a.shape[dim + 1:]), weights.shape[1]
+    two = inner == 1 and each == 2
+    if (loop := planes.loop_for(images.weigh_two if two else images.weigh, a)) is not None:
+        out = np.empty(shape, a.dtype)
+        sides = prod(a.shape[:dim]), -1, *(() if two else (inner,))
+        given = a.reshape(sides), taps.positions, weights, out.reshape(sides)
+        large.in_shares(sides[0], out.size * each, lambda part: loop(part.start, part.stop, *given))
+        return out
+    weights = weights.reshape(*weights.shape, *(1,) * (a.ndim - dim - 1))
     out = a.take(taps.positions[:, 0], dim) * weights[:, 0]
-    for k in range(1, weights.shape[1]):
+    for k in range(1, each):
         out += a.take(taps.positions[:, k], dim) * weights[:, k]
     return out
 
 
+def _picked(a: Array, maps: tuple[tuple[int, Taps], ...]) -> Any | None:
+    """Copies along the last three dimensions in one loop; None if there is none for them."""
+    if not choice.on or any(taps.weights is not None for _, taps in maps):
+        return None
+    along = {dim: taps.positions.reshape(-1) for dim, taps in maps}
+    shape = tuple(len(along[d]) if d in along else n for d, n in enumerate(a.shape))
+    places = [along[d] if d in along else np.arange(n) for d, n in enumerate(a.shape)][-3:]
+    return planes.fill(images.pick, a, shape, *[np.zeros(1, np.intp)] * (3 - len(places)), *places)
+
+
 def _resample(a: Array, maps: tuple[tuple[int, Taps], ...]) -> Array:
+    if not maps:
+        return a.copy()
+    if (found := _picked(a, maps)) is not None:
+        return found
     for dim, taps in maps:
         a = _along(a, dim, taps)
-    return a if maps else a.copy()
+    return a
 
 
 resample = primitive(
@@ -369,18 +398,27 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
                 align_corners: bool | None = None) -> Any:
     """Read images at the coordinates in `grid`, from -1 to 1 (the last dimension holds x, y and, for volumes, z)."""
     _check_grid(input, grid, mode, padding_mode)
+    if mode != "bicubic" and input._array.ndim == 4 and grid._array.size and is_plain(grid._array) and (
+            planes.loop_for(images.sample, input._array)) is not None:
+        return _sampled(input, grid, mode, padding_mode, bool(align_corners))
+    return _by_corners(input, grid, mode, padding_mode, bool(align_corners))
+
+
+def _by_corners(input: Tensor, grid: Tensor, method: str, border: str, align: bool) -> Any:
     n, c, *sizes = input._array.shape
-    shape = grid._array.shape[1:-1]
-    positions = reshape(grid, n, prod(shape), len(sizes))
-    flat = reshape(input, n, c, prod(sizes))
-    corners = bool(align_corners)
-    pixels = [_pixels(select(positions, 2, len(sizes) - 1 - d), size, corners) for d, size in enumerate(sizes)]
-    dims = [_neighbours(at, size, mode, padding_mode, corners) for at, size in zip(pixels, sizes)]
-    return reshape(read_corners(flat, *_corners(dims, sizes, flat)), n, c, *shape)
+    weights, places = _weighted(grid, sizes, method, border, align)
+    return reshape(read_corners(reshape(input, n, c, prod(sizes)), weights, places), n, c, *grid._array.shape[1:-1])
+
+
+def _weighted(grid: Tensor, sizes: Sequence[int], method: str, border: str, align: bool) -> tuple[Any, Any]:
+    """The weights of all neighbours of every point, and their places in the flat image: (n, points, neighbours)."""
+    points = reshape(grid, len(grid._array), prod(grid._array.shape[1:-1]), len(sizes))
+    pixels = [_pixels(select(points, 2, len(sizes) - 1 - d), size, align) for d, size in enumerate(sizes)]
+    dims = [_neighbours(at, size, method, border, align) for at, size in zip(pixels, sizes)]
+    return _corners(dims, sizes, grid)
 
 
 def _corners(dims: Sequence[Sequence[tuple[Any, Any, Any]]], sizes: Sequence[int], flat: Tensor) -> tuple[Any, Any]:
-    """The weights of all neighbours of every point, and their places in the flat image: (n, points, neighbours)."""
     places: Any = None
     weights: Any = None
     for neighbours, size in zip(dims, sizes):
@@ -441,6 +479,65 @@ weigh_corners = primitive(
     "weigh_corners", _weigh_corners, settings=("places",), inputs=("x", "y"),
     x=lambda xp, g, y, places: xp.read_corners(y, g, places),
     y=lambda xp, g, x, y_shape, places: xp.write_corners(x, g, places, y_shape[2]))
+
+
+# The same in one loop.
+
+def _points(grid: Array) -> Any:
+    return planes.usable(grid).reshape(len(grid), -1, 2)
+
+
+def _sample(a: Array, grid: Array, method: str, border: str, align: bool) -> Any:
+    loop = planes.loop_for(images.sample, a)
+    if loop is None:
+        return _by_corners(make(a), make(grid), method, border, align)._array
+    out = np.empty((*a.shape[:2], *grid.shape[1:3]), a.dtype)
+    given = a, _points(grid), method == "nearest", _BORDERS.index(border), align, out.reshape(*a.shape[:2], -1)
+    large.in_shares(grid.size // 2, 4 * out.size, lambda part: loop(part.start, part.stop, *given))
+    return out
+
+
+def _sample_images(g: Array, grid: Array, shape: tuple[int, ...], method: str, border: str, align: bool) -> Any:
+    """The gradient by the images."""
+    out = np.zeros(shape, g.dtype)
+    loop = planes.loop_for(images.sample_back, out)
+    if loop is None:
+        return _recorded_images(make(g), make(grid), shape, method, border, align)._array
+    given = (planes.usable(g).reshape(*shape[:2], -1), out, _points(grid), method == "nearest",
+             _BORDERS.index(border), align, False, np.zeros((0, 0, 0), g.dtype))
+    large.in_shares(len(out), 8 * g.size, lambda part: loop(part.start, part.stop, *given))
+    return out
+
+
+def _sample_grid(g: Array, a: Array, grid: Array, method: str, border: str, align: bool) -> Any:
+    """The gradient by the grid."""
+    loop = planes.loop_for(images.sample_back, a)
+    if loop is None:
+        there = make(grid).requires_grad_()
+        return call_with(RECORDING, _recorded_grid, make(g), make(a), there, method, border, align)._array
+    out = np.zeros(grid.shape, g.dtype)
+    given = (planes.usable(g).reshape(*a.shape[:2], -1), a, _points(grid), method == "nearest",
+             _BORDERS.index(border), align, True, _points(out))
+    large.in_shares(len(a), 8 * g.size, lambda part: loop(part.start, part.stop, *given))
+    return out
+
+
+def _recorded_images(g: Tensor, grid: Tensor, shape: tuple[int, ...], method: str, border: str, align: bool) -> Any:
+    n, c, *sizes = shape
+    weights, places = _weighted(grid, sizes, method, border, align)
+    return reshape(write_corners(reshape(g, n, c, prod(g._array.shape[2:])), weights, places, prod(sizes)), *shape)
+
+
+def _recorded_grid(g: Tensor, x: Tensor, grid: Tensor, method: str, border: str, align: bool) -> Any:
+    return grad(_by_corners(x, grid, method, border, align), grid, g, create_graph=True, materialize_grads=True)[0]
+
+
+RAW.sample_images, RECORDED.sample_images = _sample_images, _recorded_images
+RAW.sample_grid, RECORDED.sample_grid = _sample_grid, _recorded_grid
+_sampled = primitive(
+    "grid_sample", _sample, settings=("method", "border", "align"),
+    x=lambda xp, g, grid, x_shape, method, border, align: xp.sample_images(g, grid, x_shape, method, border, align),
+    grid=lambda xp, g, x, grid, method, border, align: xp.sample_grid(g, x, grid, method, border, align))
 
 
 def _sampler(name: str, dimensions: tuple[int, ...]) -> Any:
