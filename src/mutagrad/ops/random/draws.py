@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...arrays import np
-from ...arrays.allocator import allocator, keep_memory
 from ...base.device import device as Device
 from ...base.errors import BadArgument, BadValue, DTypeError
 from ...core.dtypes import (
@@ -34,15 +33,13 @@ def _float_type(dtype: ElementType | None, settings: dict[str, Any], name: str) 
 
 
 def _draw(method: str, generator: Generator | None, shape: tuple[int, ...], to: DType) -> Any:
-    if math.prod(shape) * to.itemsize >= allocator.least:
-        keep_memory()
+    if method == "random" and not to.is_complex:
+        return uniform(generator, shape, to.array_type)
     draw = getattr(source(generator), method)
     if to.is_complex:
         parts = draw((2, *shape)) / (math.sqrt(2) if method == "standard_normal" else 1)
         return (parts[0] + 1j * parts[1]).astype(to.array_type)
-    if method == "random":
-        return uniform(generator, shape, to.array_type)
-    if to.name in ("float32", "float64"):
+    if to.array_type.char in "fd":
         return np.asarray(draw(shape, dtype=to.array_type))
     return np.asarray(draw(shape)).astype(to.array_type)
 
