@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from . import rows
-from .compiler import Kernel, choice, compiled
+from .compiler import OFTEN, USES, Kernel, choice, compiled
 
 _NAMES = {"f": "float32", "d": "float64"}
 _C, _M, _V, _N = "{F}[:, :, ::1]", "{F}[:, ::1]", "{F}[::1]", "intp"
@@ -31,6 +31,13 @@ FUNCTIONS = "exp log expm1 log1p tanh sqrt erf larger smaller"
 def find(function: Callable[..., Any], dtype: Any) -> Callable[..., Any] | None:
     """Return a kernel for arrays of this type; None while there is none."""
     return _kernel(function, dtype.char).get() if choice.on and dtype.char in _NAMES else None
+
+
+def find_for(function: Callable[..., Any], array: Any) -> Callable[..., Any] | None:
+    """Return a kernel that is worth it for an array of any size; for small ones it is compiled if it is used often."""
+    if not choice.on or array.dtype.char not in _NAMES:
+        return None
+    return _kernel(function, array.dtype.char).get(USES if array.size >= WORTH else OFTEN)
 
 
 def rows_of(array: Any, function: Callable[..., Any]) -> Callable[..., Any] | None:

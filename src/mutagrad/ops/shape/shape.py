@@ -448,8 +448,9 @@ def variadic(name: str, forward: Callable[..., Array] | None, reverse: Callable[
     return op
 
 
-def _stack_reverse(xp: Any, g: Any, dim: Any, links: Any) -> list[Any]:
-    return [None if k is None else xp.select(g, dim, i) for i, k in enumerate(links)]
+def _stack_reverse(xp: Any, g: Any, saved: Any, links: Any) -> list[Any]:
+    dim, count = saved
+    return [None if k is None else xp.select(g, dim, i) for i, k in zip(range(count), links)]
 
 
 _cat = variadic("cat", None, _join_reverse, False)
@@ -529,7 +530,7 @@ def stack(tensors: Sequence[TensorBase], dim: int = 0, *, axis: int | None = Non
     result = _joined("stack", [x._array.reshape(longer) for x in tensors], dim)
     if _are_recorded(tensors):
         node = new_node(_stack, *linked(tensors))
-        node.saved = dim
+        node.saved = (dim, len(shapes))
         result._storage.writer = node
     return result if out is None else write_out("stack", result, out)
 
@@ -577,6 +578,8 @@ RAW.select, RECORDED.select = lambda a, dim, i: a[(slice(None),) * dim + (i,)], 
 
 def _spread(a: Array, kept: tuple[int, ...], shape: tuple[int, ...]) -> Any:
     """`a`, reshaped to `kept`, seen at every position of `shape` (np.broadcast_to takes ten times as long)."""
+    if a.size == 1 and a.__class__ is ndarray:
+        return window(a, shape, a.dtype, 0, (0,) * len(shape))
     a = a.reshape(kept) if a.shape != kept else a
     if kept == shape:
         return a
