@@ -115,3 +115,81 @@ def test_few_uses_of_small_arrays_compile_nothing(monkeypatch: pytest.MonkeyPatc
     for _ in range(compiler.OFTEN):
         library.find_for(rows.softmax, few)
     assert asked == [kernel]
+
+
+def recurrent(name: str, dtype: str, batch: int, hidden: int, packed: bool, **settings: Any) -> list[Any]:
+    mg.manual_seed(0)
+    layer = getattr(mg.nn, name)(5, hidden, num_layers=2, dtype=getattr(mg, dtype), **settings)
+    rng = np.random.default_rng(0)
+    x = mg.tensor(rng.standard_normal((7, batch, 5)).astype(dtype), requires_grad=True)
+    given: Any = x
+    if packed:
+        lengths = np.sort(rng.integers(1, 8, batch))[::-1].copy()
+        lengths[0] = 7
+        given = mg.nn.utils.rnn.pack_padded_sequence(x, mg.tensor(lengths))
+    out, last = layer(given)
+    last = last if isinstance(last, tuple) else (last,)
+    results = [out.data if packed else out, *last]
+    weights = [mg.tensor(rng.standard_normal(r.shape).astype(dtype)) for r in results]
+    sum((r * w).sum() for r, w in zip(results, weights)).backward()
+    return [*(r.detach().numpy() for r in results), x.grad.numpy(), *(p.grad.numpy() for p in layer.parameters())]
+
+
+def assert_same(expected: list[Any], found: list[Any], dtype: str) -> None:
+    tolerance = 5e-5 if dtype == "float32" else 1e-11
+    for a, b in zip(expected, found, strict=True):
+        np.testing.assert_allclose(b, a, tolerance, tolerance * max(1, float(np.abs(a).max())))
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("settings", [{}, {"bidirectional": True}, {"bias": False}], ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["LSTM", "GRU", "RNN"])
+def test_recurrent_layers(name: str, dtype: str, settings: dict[str, Any], packed: bool) -> None:
+    found = []
+    for kernels in ("numpy", "numba"):
+        mg.set_kernels(kernels)
+        found.append(recurrent(name, dtype, 3, 9, packed, **settings))
+    assert_same(*found, dtype)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", ["LSTM", "GRU"])
+def test_recurrent_layers_on_several_threads(name: str, packed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each thread goes through all steps for its part of the batch."""
+    monkeypatch.setattr("mutagrad.ops.nn.recurrent_loops.PER_STEP", 1)
+    before = mg.get_num_threads()
+    found = []
+    try:
+        for kernels, threads in (("numpy", 1), ("numba", 3), ("numba", 3)):
+            mg.set_num_threads(threads)
+            mg.set_kernels(kernels)
+            found.append(recurrent(name, "float64", 8, 6, packed))
+    finally:
+        mg.set_num_threads(before)
+    assert_same(*found[:2], "float64")
+    for a, b in zip(found[1], found[2], strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", ["LSTMCell", "GRUCell"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e30, -1e30])
+def test_cells_of_what_is_not_finite(name: str, value: float) -> None:
+    found = []
+    for kernels in ("numpy", "numba"):
+        mg.set_kernels(kernels)
+        mg.manual_seed(0)
+        cell = getattr(mg.nn, name)(4, 5)
+        x = mg.ones(3, 4)
+        x[1, 2] = value
+        result = cell(x)
+        found.append(mg.stack(list(result) if isinstance(result, tuple) else [result]).detach().numpy())
+    np.testing.assert_allclose(found[1], found[0], 1e-5, 1e-6)
+
+
+def test_a_projected_lstm_is_as_before() -> None:
+    found = []
+    for kernels in ("numpy", "numba"):
+        mg.set_kernels(kernels)
+        found.append(recurrent("LSTM", "float64", 3, 9, False, proj_size=4))
+    assert_same(*found, "float64")
