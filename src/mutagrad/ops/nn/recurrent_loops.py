@@ -26,11 +26,11 @@ def loop_for(function: Callable[..., Any], *arrays: Array) -> Callable[..., Any]
 
 
 def for_items(plan: Any, width: int, steps_of: Callable[[int, int], None]) -> None:
-    """Do `steps_of(first, end)` for items of the batch, which know nothing of each other; on several threads if worth it.
+    """Do `steps_of(first, end)` for items of the batch, which know nothing of each other; many on several threads.
 
     Meanwhile BLAS uses one: its others fall asleep during a step, and to wake them takes as long as a product.
     """
-    batch = plan.steps[0][1] if plan.steps[0][1] >= plan.steps[-1][1] else plan.steps[-1][1]
+    batch = max(plan.steps[0][1], plan.steps[-1][1])
     if batch == 1 or len(plan.steps) == 1:
         return steps_of(0, batch)
 
