@@ -60,6 +60,22 @@ LAYERS: dict[str, tuple[Any, tuple[tuple[int, ...], ...]]] = {
     "cross_entropy": (lambda x: F.cross_entropy(x, mg.arange(4) % 3), ((4, 5),)),
 }
 
+QKV = ((2, 3, 5, 4), (2, 3, 7, 4), (2, 3, 7, 6))
+MASK = np.random.default_rng(1).random((5, 7)) < 0.6
+MASK[2] = False
+MASK[3, 3:] = False
+SDPA = F.scaled_dot_product_attention
+LAYERS |= {
+    "attention": (SDPA, QKV),
+    "attention, causal": (lambda q, k, v: SDPA(q, k, v, is_causal=True), QKV),
+    "attention, causal, more queries": (lambda q, k, v: SDPA(q, k, v, is_causal=True), ((50, 4), (9, 4), (9, 6))),
+    "attention, causal, many": (lambda q, k, v: SDPA(q, k, v, is_causal=True), ((4, 2, 150, 4), (4, 2, 150, 4), (4, 2, 150, 6))),
+    "attention, heads between": (lambda x: SDPA(*(x.reshape(2, 40, 8, 6).transpose(1, 2).chunk(3, -1))), ((2, 40, 48),)),
+    "attention, masked": (lambda q, k, v: SDPA(q, k, v, mg.tensor(MASK)), QKV),
+    "attention, biased": (lambda q, k, v, b: SDPA(q, k, v, b), (*QKV, (5, 7))),
+    "attention, dropped": (lambda q, k, v: mg.manual_seed(3) and SDPA(q, k, v, dropout_p=0.3), QKV),
+}
+
 
 @pytest.mark.parametrize("spread", [False, True])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

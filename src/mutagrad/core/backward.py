@@ -225,7 +225,7 @@ def backward(tensors: Tensors, grad_tensors: Tensors | None = None, retain_graph
 
 
 def _is_nan(array: Array) -> bool:
-    if array.__class__ is np.ndarray and array.dtype.char in "fd":
+    if type(array) is np.ndarray and array.dtype.char in "fd":
         value = array.item()
         return bool(value != value)
     return anywhere(np.isnan(array))

@@ -24,6 +24,7 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     rows.normalise_channels: (_C, _V, _V, "boolean", "float64", _V, _V, _C),
     rows.normalise_channels_back: (_C, _C, _V, "boolean", _V, _V, "boolean", _C, _V, _V),
     steps.lstm: (_N, *[_M] * 8), steps.lstm_back: (_N, *[_M] * 6),
+    steps.attend: (_M, _N, _N, "boolean"), steps.attend_back: (_M, _M),
     steps.gru: (_N, _M, _M, _V, *[_M] * 5), steps.gru_back: (_N, *[_M] * 7),
 }
 WORTH = 1 << 12  # elements from which a kernel is worth its call

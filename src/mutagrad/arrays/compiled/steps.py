@@ -113,3 +113,40 @@ def gru_back(start, stop, at, dout, gates, part, before, dh, dx, dstate):
             back[j] = found[j]
         for j in range(size):
             d[j] *= update[j]
+
+
+def attend(start, stop, scores, queries, first, causal):
+    """softmax in place; a row of which nothing is seen is zero. If `causal`, query i sees the keys up to first + i."""
+    for r in range(start, stop):
+        row = scores[r]
+        n = row.size
+        if causal:
+            n = min(first + r % queries + 1, row.size)
+            rest = row[n:]
+            for j in range(rest.size):
+                rest[j] = F(0)
+        seen = row[:n]
+        if n == 0:
+            continue
+        top = largest(seen)
+        if top == -np.inf:
+            top = F(0)
+        total = F(0)
+        for j in range(n):
+            e = exp(seen[j] - top)
+            seen[j] = e
+            total += e
+        share = F(1) / total if total != F(0) else F(1)
+        for j in range(n):
+            seen[j] *= share
+
+
+def attend_back(start, stop, weights, slope):
+    """The adjoint of the scores in the place of that of the weights."""
+    for r in range(start, stop):
+        row, found = weights[r], slope[r]
+        along = F(0)
+        for j in range(row.size):
+            along += row[j] * found[j]
+        for j in range(row.size):
+            found[j] = (found[j] - along) * row[j]

@@ -141,7 +141,7 @@ def _loop(function: Callable[..., Any], *arrays: Array) -> Callable[..., Any] | 
     if not choice.on or not arrays[0].size:
         return None
     for a in arrays:
-        if a.__class__ is not np.ndarray or a.ndim and not (a.dtype is kind and a.flags.c_contiguous):
+        if type(a) is not np.ndarray or a.ndim and not (a.dtype is kind and a.flags.c_contiguous):
             return None
     return library.find_for(function, arrays[0])
 

@@ -20,7 +20,7 @@ PER_STEP = 1 << 14  # elements of a step from which its rows are worth several t
 def loop_for(function: Callable[..., Any], *arrays: Array) -> Callable[..., Any] | None:
     """The loop for a step, if all that it goes over are plain arrays of one type."""
     kind = arrays[0].dtype
-    if not arrays[0].size or any(a.__class__ is not np.ndarray or a.dtype is not kind for a in arrays):
+    if not arrays[0].size or any(type(a) is not np.ndarray or a.dtype is not kind for a in arrays):
         return None
     return library.find_for(function, arrays[0])
 

@@ -61,7 +61,7 @@ def _in_loop(work: Callable[..., Any], arrays: tuple[Array, ...], dim: int, dims
     if loop is None or not first.size or end < first.ndim and product(first.shape[end:]) > 1:
         return None
     kind = first.dtype
-    if any(a.__class__ is not np.ndarray or a.dtype is not kind for a in arrays) or (
+    if any(type(a) is not np.ndarray or a.dtype is not kind for a in arrays) or (
             found := library.find_for(loop, first)) is None:
         return None
     rows = first.size // (first.shape[dim] if dims == 1 else product(first.shape[dim:end]))

@@ -61,7 +61,7 @@ def _try_view(x: TensorBase, shape: tuple[int, ...], name: str) -> Any:
         array = x._array
     except AttributeError:
         raise no_tensor(x, name) from None
-    if array.__class__ is ndarray and array.flags.c_contiguous and not (shape and min(shape) < -1):
+    if type(array) is ndarray and array.flags.c_contiguous and not (shape and min(shape) < -1):
         try:
             return view_of(x, array.reshape(shape), x._offset or 0)
         except (ValueError, OverflowError):  # it does not fit
@@ -159,7 +159,7 @@ def permute(input: TensorBase, *axes: int | Sequence[int], dims: Sequence[int] |
     except AttributeError:
         raise no_tensor(input, "permute") from None
     order = sizes(axes if dims is None else (dims,))
-    if array.__class__ is ndarray:
+    if type(array) is ndarray:
         try:
             return view_of(input, array.transpose(order), input._offset or 0)
         except ValueError:  # it is none
@@ -578,7 +578,7 @@ RAW.select, RECORDED.select = lambda a, dim, i: a[(slice(None),) * dim + (i,)], 
 
 def _spread(a: Array, kept: tuple[int, ...], shape: tuple[int, ...]) -> Any:
     """`a`, reshaped to `kept`, seen at every position of `shape` (np.broadcast_to takes ten times as long)."""
-    if a.size == 1 and a.__class__ is ndarray:
+    if a.size == 1 and type(a) is ndarray:
         return window(a, shape, a.dtype, 0, (0,) * len(shape))
     a = a.reshape(kept) if a.shape != kept else a
     if kept == shape:
