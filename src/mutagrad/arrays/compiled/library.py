@@ -45,8 +45,8 @@ def find_for(function: Callable[..., Any], array: Any) -> Callable[..., Any] | N
 
 def rows_of(array: Any, function: Callable[..., Any]) -> Callable[..., Any] | None:
     """Return a kernel for the rows of a matrix, if it is one that is worth it; None otherwise."""
-    plain = type(array) is numpy.ndarray and array.ndim == 2 and array.size >= WORTH and array.flags.c_contiguous
-    return find(function, array.dtype) if plain else None
+    plain = type(array) is numpy.ndarray and array.ndim == 2 and array.size and array.flags.c_contiguous
+    return find_for(function, array) if plain else None
 
 
 @cache
