@@ -22,9 +22,9 @@ from .numpy import np
 from .sizes import BLOCK, LARGE, MIDDLE, PIECE, PLENTY, SHARED, VERY_LARGE
 from .threads import get_num_threads, in_spans, in_steps, set_num_threads
 
-__all__ = ["BLOCK", "LARGE", "MIDDLE", "PIECE", "PLENTY", "VERY_LARGE", "apply", "assign", "compute", "evaluate",
-           "flat", "get_num_threads", "in_blocks", "in_shares", "in_spans", "in_steps", "is_worth", "pieces", "reverse",
-           "set_num_threads", "total"]
+__all__ = ["BLOCK", "LARGE", "MIDDLE", "PIECE", "PLENTY", "SHARED", "VERY_LARGE", "apply", "assign", "compute",
+           "evaluate", "flat", "get_num_threads", "in_blocks", "in_shares", "in_spans", "in_steps", "is_worth", "pieces",
+           "reverse", "set_num_threads", "total"]
 
 # Operations that do little more than move memory.
 PLAIN = {np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute, np.square, np.maximum, np.minimum}

@@ -32,8 +32,8 @@ SWEEP: type[Sweep] = FastSweep
 
 # ------------------------------------------------------------------------------------------------------------ the seeds
 
-def _seed(tensor: Any, gradient: TensorBase | None, create_graph: bool) -> TensorBase:
-    """The adjoint to start from: given, or ones."""
+def _seed(tensor: Any, gradient: TensorBase | None, create_graph: bool) -> Any:
+    """The adjoint to start from, given or ones: a tensor if the sweep is recorded, else an array."""
     if not isinstance(tensor, TensorBase):
         raise BadArgument(f"backward: can only differentiate tensors, not {type(tensor).__name__}")
     if tensor._storage.writer is None:
@@ -45,8 +45,10 @@ def _seed(tensor: Any, gradient: TensorBase | None, create_graph: bool) -> Tenso
                                 "or several real ones, and this is complex",
                                 why="a complex number has two derivatives, "
                                     "one by its real and one by its imaginary part", fix="y.abs().sum().backward()")
-        ones = np.ones(array.shape, array.dtype)
-        return make(moved(ones, device_of(array)) if IN_USE else ones)  # type: ignore[no-any-return]
+        ones = np.empty(array.shape, array.dtype)
+        ones.fill(1)
+        ones = moved(ones, device_of(array)) if IN_USE else ones
+        return make(ones) if create_graph or OTHER_KIND else ones
     if not isinstance(gradient, TensorBase):
         raise BadArgument(f"backward: the gradient must be a tensor, not {type(gradient).__name__}",
                           fix="y.backward(mutagrad.ones_like(y))")
@@ -62,7 +64,9 @@ def _seed(tensor: Any, gradient: TensorBase | None, create_graph: bool) -> Tenso
                        f"{tensor.device} and its gradient on {gradient.device}", fix="gradient.to(y.device)")
     if has_nan(gradient._array):
         nan_found("the gradient to start from has nan in it", None)
-    return gradient if gradient._array.dtype == array.dtype else make(silently(gradient._array.astype, array.dtype))
+    if gradient._array.dtype != array.dtype:
+        gradient = make(silently(gradient._array.astype, array.dtype))
+    return gradient
 
 
 def _no_history(tensor: TensorBase) -> GradientError:
@@ -113,7 +117,9 @@ def _at(edge: TensorBase | GradientEdge | None) -> Any:
 
 
 def _listed(tensors: Tensors) -> list[Any]:
-    return [_at(tensors)] if isinstance(tensors, (TensorBase, GradientEdge)) else [_at(t) for t in tensors]
+    if isinstance(tensors, (TensorBase, GradientEdge)):
+        return [_at(tensors)]
+    return [_at(t) if t.__class__ is GradientEdge else t for t in tensors]
 
 
 def _pairs(tensors: Tensors, gradients: Tensors | None) -> tuple[list[Any], list[Any]]:
@@ -125,7 +131,8 @@ def _seeds(tensors: list[Any], gradients: list[Any], create_graph: bool) -> list
     if len(gradients) != len(tensors):
         raise BadArgument(f"backward: {len(tensors)} tensors but {len(gradients)} gradients")
     seeds = [_seed(t, g, create_graph) for t, g in zip(tensors, gradients)]
-    return [(t._storage.writer, window_or_none(t), g if create_graph else g._array) for t, g in zip(tensors, seeds)]
+    return [(t._storage.writer, window_or_none(t), g if create_graph or not isinstance(g, TensorBase) else g._array)
+            for t, g in zip(tensors, seeds)]
 
 
 class Run:
@@ -201,7 +208,7 @@ def backward(tensors: Tensors, grad_tensors: Tensors | None = None, retain_graph
     tensors, gradients = _pairs(tensors, grad_tensors)
     seeds = _seeds(tensors, gradients, create_graph)
     for tensor, gradient in zip(tensors, gradients):
-        if gradient is None and tensor._array.size == 1 and anywhere(np.isnan(tensor._array)):
+        if gradient is None and tensor._array.size == 1 and _is_nan(tensor._array):
             nan_found("the loss is nan", tensor._storage.writer)
     retain = create_graph if retain_graph is None else retain_graph
     if inputs is None:
@@ -215,6 +222,13 @@ def backward(tensors: Tensors, grad_tensors: Tensors | None = None, retain_graph
         if g is not None and isinstance(tensor, TensorBase):
             _add_grad(tensor, g, create_graph)
             _call_after(tensor._storage.writer, tensor)
+
+
+def _is_nan(array: Array) -> bool:
+    if type(array) is np.ndarray and array.dtype.char in "fd":
+        value = array.item()
+        return bool(value != value)
+    return anywhere(np.isnan(array))
 
 
 def grad(outputs: Tensors, inputs: Tensors, grad_outputs: Tensors | None = None, retain_graph: bool | None = None,
@@ -415,7 +429,8 @@ def _deposit(leaf: Leaf, holder: list[Any], windowed: bool) -> None:
     if IN_USE:
         g = moved(g, device_of(tensor._array))
     _add_grad(tensor, make(_shaped(g, leaf, tensor)), False)
-    _call_after(leaf, tensor)
+    if leaf.after is not None:
+        _call_after(leaf, tensor)
 
 
 def _shaped(g: Array, leaf: Leaf, tensor: TensorBase) -> Array:
@@ -424,7 +439,7 @@ def _shaped(g: Array, leaf: Leaf, tensor: TensorBase) -> Array:
                             f"of shape {leaf.shape}",
                             why="its .data was set to a tensor of another shape after it was used",
                             fix="compute again after x.data = ...")
-    return g.reshape(leaf.shape)
+    return g if g.shape == leaf.shape else g.reshape(leaf.shape)
 
 
 def _deposit_recorded(leaf: Leaf, holder: list[Any], windowed: bool) -> None:
@@ -460,8 +475,8 @@ def _add_grad(tensor: TensorBase, g: TensorBase, create_graph: bool) -> None:
         old = tensor._grad
         if old is None:
             tensor._grad = g
-        elif (create_graph or old._storage.writer is not None
-                or overlaps_itself(old._array.shape, old._array.strides, old._array.itemsize)):
+        elif (create_graph or old._storage.writer is not None or not old._array.flags.c_contiguous
+                and overlaps_itself(old._array.shape, old._array.strides, old._array.itemsize)):
             tensor._grad = old + g
         else:
             before_write(old)

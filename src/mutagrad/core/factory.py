@@ -11,7 +11,7 @@ from ..arrays import np
 from ..arrays.copies import copy_in_order
 from ..arrays.kinds import of_kind, window
 from ..base.errors import GradientError, may_need_much
-from ..base.modes import OTHER_KIND, mode
+from ..base.modes import NOT_RECORDING, OTHER_KIND, mode
 from ..base.operands import Array
 from .graph import window_of
 from .storage import (
@@ -26,6 +26,7 @@ from .storage import (
 )
 from .window import Shape, Window, overlaps_itself
 
+new_object = object.__new__
 AnyTensor = TypeVar("AnyTensor", bound=TensorBase)
 
 # What generated functions see as globals. `Tensor` is set by tensors/tensor.py, the layer above, the rest by codegen.
@@ -54,8 +55,9 @@ def make(array: Array) -> Any:
         array = in_order(array)
     if OTHER_KIND:
         array = of_kind(array)
-    tensor = object.__new__(CODEGEN_GLOBALS["Tensor"])
-    tensor._array, tensor._offset, tensor._grad = array, None, None
+    tensor = new_object(CODEGEN_GLOBALS["Tensor"])
+    tensor._array = array
+    tensor._offset = tensor._grad = None
     tensor._storage = new_storage(array)
     return tensor
 
@@ -63,10 +65,13 @@ def make(array: Array) -> Any:
 def view_of(tensor: TensorBase, array: Array, offset: int) -> Any:
     """Return another window on the storage of `tensor`. Views need no node; one made in no_grad has no history."""
     storage = tensor._storage
-    if storage.writer is not None and not mode.grad:
+    if NOT_RECORDING and storage.writer is not None and not mode.now.recorded:
         storage = unrecorded_view(storage)
-    result = object.__new__(CODEGEN_GLOBALS["Tensor"])
-    result._array, result._storage, result._offset, result._grad = array, storage, offset, None
+    result = new_object(CODEGEN_GLOBALS["Tensor"])
+    result._array = array
+    result._storage = storage
+    result._offset = offset
+    result._grad = None
     return result
 
 

@@ -20,11 +20,15 @@ from .window import Index, Shape
 
 ndarray = np.ndarray
 ALL = slice(None)
+_INT64 = np.dtype(np.int64).char
 BASIC = frozenset((int, slice, type(None), type(...)))
 
 
 def split_index(x: TensorBase, key: Any) -> tuple[TensorBase, Index | None]:
     """Return the view that the plain parts of `key` make, and the index of the picking parts into it (or None)."""
+    if isinstance(key, TensorBase) and _are_places(x, key._array):  # the commonest that picks: no looking for others
+        array = x._array
+        return view_of(x, array, x._offset or 0), (positions(key._array, array.shape[0], 0), *(ALL,) * (array.ndim - 1))
     parts = key if key.__class__ is tuple else (key,)
     if BASIC.issuperset(map(type, parts)) or not any(_picks(p) for p in parts):
         return basic_view(x, parts), None
@@ -51,6 +55,12 @@ def split_index(x: TensorBase, key: Any) -> tuple[TensorBase, Index | None]:
             and view._array.flags.c_contiguous):  # one mask for all elements
         return vector_of(view), (np.flatnonzero(first[0]),)
     return as_vector(view, _resolve(view._array.shape, index))
+
+
+def _are_places(x: TensorBase, array: Array) -> bool:
+    """Whether an array, by itself an index, is of positions along the first dimension."""
+    return (type(array) is ndarray and array.dtype.char == _INT64 and array.ndim > 0
+            and type(x._array) is ndarray and x._array.ndim > 0)
 
 
 def as_vector(x: TensorBase, index: tuple[Any, ...]) -> tuple[TensorBase, Index]:
@@ -139,7 +149,8 @@ def _resolve(shape: Shape, index: list[Any]) -> Index:
         else:
             found.append(part)
     try:
-        np.broadcast_shapes(*(p.shape for p in found if isinstance(p, ndarray)))
+        if len(found) > 1:
+            np.broadcast_shapes(*(p.shape for p in found if isinstance(p, ndarray)))
     except ValueError:
         raise BadIndex(f"index: index shapes {[p.shape for p in found if isinstance(p, ndarray)]} do not broadcast",
                        fix="x[rows[:, None], columns] picks every pair") from None

@@ -142,7 +142,7 @@ def put(target: AnyTensor, index: Index | None, value: Any, name: str, accumulat
     if v.ndim > len(shape) and v.shape[: v.ndim - len(shape)] == (1,) * (v.ndim - len(shape)):
         value = RECORDED.reshape(value, v.shape[v.ndim - len(shape):])  # NumPy and PyTorch both drop leading ones
         v = value._array
-    if v.shape != shape and not _fits(v.shape, shape):
+    if v.ndim and v.shape != shape and not _fits(v.shape, shape):
         raise ShapeError(f"{name}: a value of shape {v.shape} cannot be written into shape {shape}",
                          why="it must have that shape or broadcast to it",
                          fix="value.reshape(...), or index the part that has its shape")

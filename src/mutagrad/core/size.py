@@ -20,7 +20,10 @@ def sizes(arguments: tuple[Any, ...], name: str = "size") -> tuple[int, ...]:
     """Return sizes that are given one by one or as one sequence: `x.view(2, 3)`, `x.view((2, 3))`."""
     if len(arguments) == 1 and isinstance(arguments[0], (tuple, list)):
         arguments = tuple(arguments[0])
-    return tuple(n if n.__class__ is int else as_int(n, name) for n in arguments)
+    for n in arguments:
+        if n.__class__ is not int:
+            return tuple(as_int(n, name) for n in arguments)
+    return arguments
 
 
 whole_sizes = sizes

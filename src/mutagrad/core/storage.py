@@ -90,7 +90,8 @@ class TensorBase(Operand):
 
 def new_storage(buffer: Array, root: Storage | None = None, start: int = 0) -> Storage:
     storage = Storage() if not start else _part(start, None)
-    storage.buffer, storage.root = buffer, root
+    storage.buffer = buffer
+    storage.root = root
     storage.writer = storage.leaf = storage.ledger = None
     storage.version = 0
     return storage

@@ -26,6 +26,7 @@ from ...base.locks import new_lock
 
 CHOICES = ("numpy", "numba", "auto")
 USES = 3  # how often a kernel is asked for before it is worth compiling
+OFTEN = 300  # the same where it is asked for arrays so small that a program of a few calls would not notice
 _compiling = new_lock()
 
 
@@ -71,16 +72,16 @@ def get_kernels() -> str:
 class Kernel:
     """A function that may have been compiled. `make` compiles it, and returns what is called then."""
 
-    __slots__ = ("_made", "asked", "done", "error", "make", "name")
+    __slots__ = ("_made", "asked", "done", "error", "make", "name", "waiting")
 
     def __init__(self, name: str, make: Callable[[], Callable[..., Any]]) -> None:
-        self.name, self.make, self.asked, self.done = name, make, 0, Event()
+        self.name, self.make, self.asked, self.waiting, self.done = name, make, 0, False, Event()
         self._made: Callable[..., Any] | None = None
         self.error: BaseException | None = None
         ALL.append(self)
 
-    def get(self) -> Callable[..., Any] | None:
-        """Return the compiled function; None while there is none, or none is wanted."""
+    def get(self, uses: int = USES) -> Callable[..., Any] | None:
+        """Return the compiled function; None while there is none, or none is wanted. It is worth so many uses."""
         if not choice.on:
             return None
         if self._made is None and self.error is None and choice.compiles:
@@ -90,7 +91,8 @@ class Kernel:
                 self.done.wait()  # on the thread that waits an interrupt does no harm; on one that compiles it would
             elif not has_numba():
                 choice.on = False
-            elif self.asked == USES:
+            elif self.asked >= uses and not self.waiting:
+                self.waiting = True
                 _background().put(self)
         return self._made
 

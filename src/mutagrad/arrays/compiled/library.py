@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy
 
-from . import images, places, pools, rows, scans
-from .compiler import Kernel, choice, compiled
+from . import images, places, pools, rows, scans, steps
+from .compiler import OFTEN, USES, Kernel, choice, compiled
 
 _INT = numpy.dtype(numpy.int64).char
 _NAMES = {"f": "float32", "d": "float64", _INT: "int64"}
@@ -47,6 +47,9 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     pools.largest_between: (_W, *[_LIST] * 6, "intp[:, :, :, ::1]"),
     pools.averages: (_W, _LIST, _C, _W), pools.shares: (_W, _LIST, _C, _W),
     images.weigh: (_C, _TABLE, _M, _C), images.weigh_two: (_M, _TABLE, _M, _M),
+    steps.lstm: (_N, *[_M] * 8), steps.lstm_back: (_N, *[_M] * 6),
+    steps.attend: (_M, _N, _N, "boolean"), steps.attend_back: (_M, _M),
+    steps.gru: (_N, _M, _M, _V, *[_M] * 5), steps.gru_back: (_N, *[_M] * 7),
 }
 # Those that whole numbers have, too, and those that they alone have.
 WHOLE = {scans.along, scans.down, scans.extreme_along, scans.extreme_down, scans.differences, places.add,
@@ -61,10 +64,17 @@ def find(function: Callable[..., Any], dtype: Any) -> Callable[..., Any] | None:
     return _kernel(function, dtype.char).get() if choice.on and dtype.char in types(function) else None
 
 
+def find_for(function: Callable[..., Any], array: Any) -> Callable[..., Any] | None:
+    """Return a kernel that is worth it for an array of any size; for small ones it is compiled if it is used often."""
+    if not choice.on or array.dtype.char not in types(function):
+        return None
+    return _kernel(function, array.dtype.char).get(USES if array.size >= WORTH else OFTEN)
+
+
 def rows_of(array: Any, function: Callable[..., Any]) -> Callable[..., Any] | None:
     """Return a kernel for the rows of a matrix, if it is one that is worth it; None otherwise."""
-    plain = type(array) is numpy.ndarray and array.ndim == 2 and array.size >= WORTH and array.flags.c_contiguous
-    return find(function, array.dtype) if plain else None
+    plain = type(array) is numpy.ndarray and array.ndim == 2 and array.size and array.flags.c_contiguous
+    return find_for(function, array) if plain else None
 
 
 def types(function: Callable[..., Any]) -> str:

@@ -10,6 +10,7 @@ from math import prod, sqrt
 from typing import Any, NamedTuple
 
 from ...arrays import blas, np, parallel as large
+from ...arrays.compiled import library, steps
 from ...arrays.kinds import is_frozen
 from ...base.errors import BadArgument, BadValue, DTypeError, Mismatch, ShapeError, may_need_much
 from ...base.operands import Array
@@ -125,11 +126,33 @@ def _stripes(plan: Plan, queries: int, keys: int) -> list[Stripe]:
     return [(slice(start, end), slice(0, min(end, keys))) for start, end in ends]
 
 
-def _attend(q: Array, k: Array, v: Array, bias: Array | None, kept: Array | None, out: Array, weights: Array,
-            plan: Plan, blocked: Array | None) -> None:
+def _attend(q: Array, k: Array, v: Array, bias: Array | None, blocked: Array | None, kept: Array | None, out: Array,
+            weights: Array, plan: Plan, first: int) -> None:
+    """Some queries, of which the first has this number."""
     np.matmul(q * q.dtype.type(plan.scale), k.swapaxes(-2, -1), out=weights)
     if bias is not None:
         weights += bias
+    queries, keys = weights.shape[-2:]
+    if (loop := _loop(steps.attend, weights)) is not None:
+        if blocked is not None:
+            np.copyto(weights, -np.inf, where=blocked)
+        rows = weights.reshape(-1, keys)
+        loop(0, len(rows), rows, queries, first, plan.causal)
+    else:
+        _normalise(weights, _later(queries, max(keys - first, 0)) if plan.causal else blocked)
+    np.matmul(weights if kept is None else weights * kept, v, out=out)
+
+
+def _loop(function: Callable[..., Any], *arrays: Array) -> Callable[..., Any] | None:
+    """The compiled loop over the rows of these, if there is one."""
+    for a in arrays:
+        if type(a) is not np.ndarray or not a.size or not a.flags.c_contiguous or a.dtype is not arrays[0].dtype:
+            return None
+    return library.find_for(function, arrays[0])
+
+
+def _normalise(weights: Array, blocked: Array | None) -> None:
+    """softmax in place of what is not blocked."""
     if blocked is not None:
         np.copyto(weights[..., weights.shape[-1] - blocked.shape[-1]:], -np.inf, where=blocked)
     weights -= _top(weights)
@@ -137,7 +160,6 @@ def _attend(q: Array, k: Array, v: Array, bias: Array | None, kept: Array | None
     total = np.einsum("...ij->...i", weights)[..., None]  # in half the time of a reduction along short rows
     total[total == 0] = 1
     weights /= total
-    np.matmul(weights if kept is None else weights * kept, v, out=out)
 
 
 def _forward(q: Array, k: Array, v: Array, bias: Array, plan: Plan, weights: list[Array]) -> Any:
@@ -151,9 +173,8 @@ def _forward(q: Array, k: Array, v: Array, bias: Array, plan: Plan, weights: lis
 
     def work(q: Any, k: Any, v: Any, bias: Any, blocked: Any, kept: Any, out: Any, *weights: Any) -> None:
         for (rows, seen), w in zip(stripes, weights):
-            here = _later(rows.stop - rows.start, max(seen.stop - rows.start, 0)) if plan.causal else blocked
-            _attend(q[..., rows, :], k[..., seen, :], v[..., seen, :], bias, _cut(kept, rows, seen),
-                    out[..., rows, :], w, plan, here)
+            _attend(q[..., rows, :], k[..., seen, :], v[..., seen, :], bias, blocked, _cut(kept, rows, seen),
+                    out[..., rows, :], w, plan, rows.start)
 
     heads = _heads((q, k, v), masks, (out, *weights), (*lead, queries, keys))
     if heads is None:
@@ -170,14 +191,15 @@ def _cut(mask: Array | None, rows: slice, seen: slice) -> Any:
 
 def _heads(inputs: Sequence[Array], masks: Sequence[Array | None], results: Sequence[Array],
            scores: tuple[int, ...]) -> list[Any] | None:
-    """All with the longest dimension that heads are counted in first; None where heads are broadcast against others.
+    """All with a long dimension that heads are counted in first; None where they are broadcast, or too few to share.
 
-    No copies are made: heads that were split off the last dimension lie between each other in memory.
+    That is the first, if it is long enough: what belongs to some of it lies in one piece. No copies are made: heads
+    that were split off the last dimension lie between each other in memory.
     """
     lead = scores[:-2]
-    if not lead or any(a.shape[:-2] != lead for a in (*inputs, *results)):
+    if not lead or prod(scores) < large.SHARED or any(a.shape[:-2] != lead for a in (*inputs, *results)):
         return None
-    longest = lead.index(max(lead))
+    longest = 0 if lead[0] >= 4 else lead.index(max(lead))
 
     def mask(m: Array | None) -> Any:
         if m is None or prod(m.shape[:-2]) == 1:  # one for all heads
@@ -210,8 +232,12 @@ def _reverse_stripe(g: Array, q: Array, k: Array, v: Array, kept: Array | None, 
     slope = np.matmul(g, v.swapaxes(-2, -1), out=to_scores)
     if kept is not None:
         slope *= kept
-    slope -= np.einsum("...ij,...ij->...i", slope, weights)[..., None]
-    slope *= weights
+    if (loop := _loop(steps.attend_back, weights, slope)) is not None:
+        rows = slope.reshape(-1, slope.shape[-1])
+        loop(0, len(rows), weights.reshape(rows.shape), rows)
+    else:
+        slope -= np.einsum("...ij,...ij->...i", slope, weights)[..., None]
+        slope *= weights
     _product_into(to_query, slope, k * scale, True)
     _product_into(to_key, slope.swapaxes(-2, -1), q * scale, first)
 

@@ -7,14 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
-from ...arrays import np, parallel as large
-from ...arrays.compiled import library, rows as compiled
-from ...arrays.compiled.compiler import choice
-from ...arrays.kinds import is_plain
+from ...arrays import np
 from ...arrays.numpy import silenced, silently
-from ...arrays.sums import channel_sums, row_sums
 from ...base.errors import BadArgument, BadValue, DTypeError, ShapeError, may_need_much
 from ...base.modes import UNRECORDED, call_with
 from ...base.operands import Array
@@ -29,41 +25,15 @@ from ...core.storage import TensorBase as Tensor
 from ..math.elementwise import add_, cast, mul_
 from ..reduce.reductions import mean_dims
 from ..shape.shape import reshape, tensor_argument
+from .normal_passes import Plan, normalise_channels, normalise_groups, reverse_channels, reverse_groups
 
 FUNCTIONS = """
     _batch_norm_with_update _native_batch_norm_legit group_norm layer_norm native_batch_norm native_layer_norm
     rms_norm
 """
 
-_LONG = 8  # elements of a channel that lie side by side, from which a loop goes over them one after the other
-_WORTH = 1 << 12  # elements from which a compiled loop is worth its call
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "rms_norm"]
-
-
-class Plan(NamedTuple):
-    """Which elements are normalised together.
-
-    The input is seen in `shape`, mean and deviation are taken over the dimensions `over`, and weight and bias are seen
-    in the shape `affine`. Without `centred` the mean stays; with `given` both come from elsewhere and are constants.
-    """
-
-    shape: tuple[int, ...]
-    over: tuple[int, ...]
-    affine: tuple[int, ...]
-    eps: float
-    centred: bool = True
-    given: bool = False
-
-    @property
-    def members(self) -> int:
-        """How many elements are normalised together."""
-        return prod(self.shape[d] for d in self.over)
-
-    @property
-    def repeated(self) -> tuple[int, ...]:
-        """The dimensions in which weight and bias are the same."""
-        return tuple(d for d, n in enumerate(self.affine) if n == 1)
 
 
 # -------------------------------------------------------------------------------------- the derivative, in whole arrays
@@ -104,7 +74,8 @@ RAW.constants, RECORDED.constants = lambda values, x: values, lambda values, x: 
 
 def _declare(name: str, forward: Callable[..., Array], reverse: Callable[..., Sequence[Any]]) -> Any:
     """A normalisation: its rules are for recorded sweeps; on raw arrays one pass, `layer_norm_reverse`, serves all."""
-    setattr(RAW, f"{name}_reverse", reverse)
+    reverse_name = f"{name}_reverse"
+    setattr(RAW, reverse_name, reverse)
     function = primitive(
         name, forward, settings=("plan", "moments"),
         x=lambda xp, g, x, weight, plan, moments: _grad_input(xp, g, x, weight, plan, moments),
@@ -118,208 +89,20 @@ def _declare(name: str, forward: Callable[..., Array], reverse: Callable[..., Se
     def joint(xp: Any, g: Any, s: Any, i: Any) -> Any:
         if xp is not RAW or s[slots[0]] is None:
             return rules(xp, g, s, i)
-        x, weight, plan, moments, weight_shape, bias_shape = (s[slot] for slot in slots)
-        one_pass = getattr(RAW, f"{name}_reverse")
-        found = one_pass(g, x, weight, plan, moments, tuple(k is not None for k in i[:3]))
-        return tuple(None if f is None else f.reshape(shape).astype(g.dtype, copy=False)
-                     for f, shape in zip(found, (x.shape, weight_shape, bias_shape)))
+        x, weight, plan, moments, weight_shape, bias_shape = [s[slot] for slot in slots]
+        one_pass = getattr(RAW, reverse_name)
+        found = one_pass(g, x, weight, plan, moments, [k is not None for k in i[:3]])
+        return [None if f is None else f.reshape(shape).astype(g.dtype, copy=False)
+                for f, shape in zip(found, (x.shape, weight_shape, bias_shape))]
 
     op.reverse = joint
     return function
 
 
-# ----------------------------------------------------------------------------------------------- rows of one array: raw
-
-def _folded(plan: Plan) -> tuple[tuple[int, int, int], tuple[int, ...], tuple[int, ...]]:
-    """Of a plan over groups of channels: shapes of an item as (samples, groups, elements), by weights, and of those."""
-    samples, groups, channels, inner = plan.shape
-    wide = (samples, groups * channels, inner) if inner > 1 else (samples, groups * channels)
-    return (samples, groups, channels * inner), wide, (groups * channels, 1) if inner > 1 else (groups * channels,)
-
-
-def _normalise_groups(x: Array, weight: Array, bias: Array, plan: Plan, moments: Any) -> Any:
-    rows, wide, affine = _folded(plan)
-    groups = rows[1]
-    out = np.empty(x.shape, x.dtype)
-    source, target, final = x.reshape(rows), out.reshape(rows), out.reshape(wide)
-    mean, scale = moments.reshape(2, *rows[:2], 1)
-    w, b = (v.reshape(affine) if v.ndim else None for v in (weight, bias))
-    if _is_loop(x, weight, bias) and (loop := library.find(compiled.normalise, x.dtype)) is not None:
-        given = (*_as_rows(x, rows), *map(_vector, (weight, bias), (x, x)), plan.shape[3], plan.centred, plan.eps,
-                 *moments.reshape(2, -1), *_as_rows(out, rows))
-        large.in_shares(rows[0] * rows[1], x.size, lambda part: loop(part.start, part.stop, *given))
-        return out
-
-    def work(part: slice) -> None:
-        block = target[part]
-        if plan.centred:
-            mean[part, :, 0] = row_sums(source[part]) / rows[2]
-            np.subtract(source[part], mean[part], out=block)
-            squares = row_sums(block, block)
-        else:
-            squares = row_sums(source[part], source[part])
-        scale[part, :, 0] = 1 / np.sqrt(squares / x.dtype.type(rows[2]) + x.dtype.type(plan.eps))
-        if w is not None and len(wide) > 2:  # the same for all elements of a channel: one factor with the scale
-            factor = scale[part] * w.reshape(groups, -1)
-            np.multiply(final[part], factor.reshape(-1, *w.shape), out=final[part])
-        else:
-            np.multiply(block if plan.centred else source[part], scale[part], out=block)
-            if w is not None:
-                np.multiply(final[part], w, out=final[part])
-        if b is not None:
-            np.add(final[part], b, out=final[part])
-
-    large.in_blocks(rows[0], rows[1] * rows[2], work)
-    return out
-
-
-def _reverse_groups(g: Array, x: Array, weight: Array | None, plan: Plan, moments: Any,
-                    wanted: Sequence[bool]) -> Sequence[Any]:
-    rows, wide, affine = _folded(plan)
-    mean, scale = moments.reshape(2, *rows[:2], 1)
-    gx = np.empty(g.shape, g.dtype) if wanted[0] else None
-    target, source, incoming = None if gx is None else gx.reshape(rows), x.reshape(rows), g.reshape(wide)
-    w = weight.reshape(affine) if weight is not None and weight.ndim else None
-    if _is_loop(x, g, *(() if weight is None else (weight,))) and (
-            loop := library.find(compiled.normalise_back, g.dtype)) is not None:
-        before = *_as_rows(g, rows), *_as_rows(x, rows), _vector(weight, g), plan.shape[3], plan.centred
-        inputs = *before, *moments.reshape(2, -1), wanted[0], *_as_rows(g if gx is None else gx, rows)
-
-        def rows_of(part: slice) -> tuple[Any, Any]:
-            found = [np.zeros(wide[1] if asked else 0, g.dtype) for asked in wanted[1:3]]
-            loop(part.start, part.stop, *inputs, *found)
-            return found[0], found[1]
-
-        sums = large.in_shares(rows[0] * rows[1], x.size, rows_of)
-        return gx, *(_added([s[k] for s in sums], g, wide[1]) if wanted[k + 1] else None for k in (0, 1))
-
-    def work(part: slice) -> tuple[Any, Any]:
-        normal = source[part] - mean[part] if plan.centred else source[part].astype(g.dtype)
-        normal *= scale[part]
-        piece = incoming[part]
-        sums = (channel_sums(piece, normal.reshape(piece.shape)) if wanted[1] else None,
-                channel_sums(piece) if wanted[2] else None)
-        if target is None:
-            return sums
-        block = target[part]
-        if w is None:
-            block[...] = piece.reshape(block.shape)
-        else:
-            np.multiply(piece, w, out=block.reshape(piece.shape))
-        along = (row_sums(block, normal)[..., None] / rows[2]).astype(g.dtype, copy=False)
-        level = (row_sums(block)[..., None] / rows[2]).astype(g.dtype, copy=False) if plan.centred else None
-        normal *= along
-        block -= normal
-        if level is not None:
-            block -= level
-        block *= scale[part]
-        return sums
-
-    sums = large.in_blocks(rows[0], rows[1] * rows[2], work)
-    return gx, *(_added([s[k] for s in sums], g, wide[1]) if wanted[k + 1] else None for k in (0, 1))
-
-
-def _is_loop(*arrays: Array) -> bool:
-    """Whether these are work for a compiled loop."""
-    return (choice.on and is_plain(*arrays) and arrays[0].size >= _WORTH
-            and all(a.dtype is arrays[0].dtype and a.flags.c_contiguous for a in arrays if a.ndim))
-
-
-def _as_rows(x: Array, rows: tuple[int, int, int]) -> tuple[Array]:
-    return (x.reshape(rows[0] * rows[1], rows[2]),)
-
-
-def _vector(values: Array | None, like: Array) -> Array:
-    """A weight, which may not be there."""
-    return np.zeros(0, like.dtype) if values is None or not values.ndim else values.reshape(-1)
-
-
-def _added(parts: list[Any], g: Array, count: int) -> Any:
-    return np.add.reduce(np.stack(parts), 0).astype(g.dtype) if parts else np.zeros(count, g.dtype)
-
-
-# ------------------------------------------------------------------------------------------- channels of all items: raw
-
-def _normalise_channels(x: Array, weight: Array, bias: Array, plan: Plan, moments: Any) -> Any:
-    out = np.empty(x.shape, x.dtype)
-    source, target = x.reshape(plan.shape), out.reshape(plan.shape)
-    mean, scale = moments
-    if _is_loop(x, weight, bias, mean, scale) and plan.shape[2] >= _LONG and (
-            loop := library.find(compiled.normalise_channels, x.dtype)) is not None:
-        given = (source, *map(_vector, (weight, bias), (x, x)), plan.given, plan.eps,
-                 mean.reshape(-1), scale.reshape(-1), target)
-        large.in_shares(plan.shape[1], x.size, lambda part: loop(part.start, part.stop, *given))
-        return out
-    w, b = (v.reshape(-1, 1) if v.ndim else None for v in (weight, bias))
-
-    def work(part: slice) -> None:
-        piece, block = source[:, part], target[:, part]
-        if not plan.given:
-            mean[0, part, 0] = channel_sums(piece) / plan.members
-        np.subtract(piece, mean[:, part], out=block)
-        if not plan.given:
-            scale[0, part, 0] = 1 / np.sqrt(channel_sums(block, block) / plan.members + plan.eps)
-        np.multiply(block, scale[0, part] if w is None else scale[0, part] * w[part], out=block)
-        if b is not None:
-            np.add(block, b[part], out=block)
-
-    _by_channel(plan, work)
-    return out
-
-
-def _reverse_channels(g: Array, x: Array, weight: Array | None, plan: Plan, moments: Any,
-                      wanted: Sequence[bool]) -> Sequence[Any]:
-    mean, scale = moments
-    channels = plan.shape[1]
-    gx = np.empty(g.shape, g.dtype) if wanted[0] else None
-    along, level = np.zeros(channels, g.dtype), np.zeros(channels, g.dtype)
-    target = None if gx is None else gx.reshape(plan.shape)
-    source, incoming = x.reshape(plan.shape), g.reshape(plan.shape)
-    if _is_loop(x, g, mean, scale, *(() if weight is None else (weight,))) and plan.shape[2] >= _LONG and (
-            loop := library.find(compiled.normalise_channels_back, g.dtype)) is not None:
-        inputs = (incoming, source, _vector(weight, g), plan.given, mean.reshape(-1), scale.reshape(-1), wanted[0],
-                  incoming if target is None else target, along, level)
-        large.in_shares(channels, x.size, lambda part: loop(part.start, part.stop, *inputs))
-        return gx, along if wanted[1] else None, level if wanted[2] else None
-    slope = scale[0] if weight is None or not weight.ndim else scale[0] * weight.reshape(-1, 1)
-
-    def work(part: slice) -> None:
-        piece = incoming[:, part]
-        normal = source[:, part] - mean[:, part]
-        normal *= scale[:, part]
-        along[part] = channel_sums(piece, normal)
-        level[part] = channel_sums(piece)
-        if target is None:
-            return
-        block = target[:, part]
-        if plan.given:
-            np.multiply(piece, slope[part], out=block)
-            return
-        normal *= (along[part] / g.dtype.type(plan.members))[:, None]
-        np.subtract(piece, normal, out=block)
-        block -= (level[part] / g.dtype.type(plan.members))[:, None]
-        block *= slope[part]
-
-    _by_channel(plan, work)
-    return gx, along if wanted[1] else None, level if wanted[2] else None
-
-
-def _by_channel(plan: Plan, work: Callable[[slice], None]) -> None:
-    """A block has several channels where their elements lie side by side."""
-    samples, channels, inner = plan.shape
-    together = max(1, min(64 // max(inner, 1), channels))
-    blocks = -(-channels // together)
-
-    def block(part: slice) -> None:
-        work(slice(part.start * together, min(part.stop * together, channels)))
-
-    large.in_blocks(blocks, samples * together * inner, block)
-
-
-_layer_norm = _declare("layer_norm", _normalise_groups, _reverse_groups)
-_rms_norm = _declare("rms_norm", _normalise_groups, _reverse_groups)
-_group_norm = _declare("group_norm", _normalise_groups, _reverse_groups)
-_batch_norm = _declare("batch_norm", _normalise_channels, _reverse_channels)
+_layer_norm = _declare("layer_norm", normalise_groups, reverse_groups)
+_rms_norm = _declare("rms_norm", normalise_groups, reverse_groups)
+_group_norm = _declare("group_norm", normalise_groups, reverse_groups)
+_batch_norm = _declare("batch_norm", normalise_channels, reverse_channels)
 _ABSENT = make(np.ones(()))  # stands for a weight or bias that was not given
 
 
@@ -329,7 +112,7 @@ def _run(operation: Callable[..., Tensor], x: Tensor, weight: Tensor | None, bia
     """The result, and the mean and reciprocal deviation of what was normalised together."""
     if moments is None:
         dtype = np.dtype(np.float32) if x._array.dtype.char in "eE" else x._array.dtype
-        moments = np.zeros((2, *(1 if d in plan.over else n for d, n in enumerate(plan.shape))), dtype)
+        moments = np.zeros((2, *[1 if d in plan.over else n for d, n in enumerate(plan.shape)]), dtype)
     scale, shift = _ABSENT if weight is None else weight, _ABSENT if bias is None else bias
     return operation(x, scale, shift, plan, moments), moments
 
@@ -355,9 +138,10 @@ def _floats(name: str, x: Tensor, *others: tuple[str, Tensor | None]) -> None:
 
 def _widened(function: Callable[[Tensor], Tensor], x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Any:
     """`function` of x, in the type of the weights where that is float32 and x shorter; the result is of x's type."""
-    wide = next((v._array.dtype for v in (weight, bias) if isinstance(v, Tensor)), None)
-    if isinstance(x, Tensor) and wide == np.float32 and x._array.dtype.char in "eE":
-        return cast(function(cast(x, wide)), x._array.dtype)
+    if isinstance(x, Tensor) and x._array.dtype.char in "eE":
+        wide = next((v._array.dtype for v in (weight, bias) if isinstance(v, Tensor)), None)
+        if wide == np.float32:
+            return cast(function(cast(x, wide)), x._array.dtype)
     return function(x)
 
 

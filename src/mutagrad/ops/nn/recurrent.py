@@ -23,6 +23,7 @@ from ...core.op import RAW, RECORDED
 from ...core.storage import TensorBase as Tensor
 from ..create.create import zeros_like
 from ..shape.shape import cat, pack, reshape, stack, tensor_argument, transpose, unpack
+from . import recurrent_loops as loops
 from .dropout import dropout as drop
 from .linear import linear
 
@@ -50,8 +51,7 @@ def _plan(batch_sizes: Sequence[int], backwards: bool, hidden: int, projected: i
 
 
 def _turned(xp: Any, w: Any, plan: Plan) -> Any:
-    """A transposed matrix; laid out anew where it is multiplied with often, which halves the time of small products."""
-    return np.ascontiguousarray(w.T) if xp is RAW and len(plan.steps) > 4 else w.T
+    return loops.turned(w, plan) if xp is RAW else w.T
 
 
 # Memory whose every element will be written: zeros would be fresh pages from the system each time, which costs more
@@ -192,10 +192,14 @@ def _rnn_reverse(xp: Any, act: Any, slope: Any, g: Any, x: Any, h: Any, w: Any, 
 
 # --------------------------------------------------------------------------------------------------------- declarations
 
-def _with_memory(steps: Callable[..., tuple[Any, ...]], results: int) -> Callable[..., Any]:
-    """The forward: results in one array, and what the reverse needs in the list `memory`."""
+def _with_memory(steps: Callable[..., tuple[Any, ...]], results: int,
+                 looped: Callable[..., Any] = lambda *_: None) -> Callable[..., Any]:
+    """The forward: results in one array, and what the reverse needs in the list `memory`. `looped` may know both."""
     def forward(*arguments: Any) -> Any:
         *arrays, plan, memory = arguments
+        if (known := looped(*arrays, plan)) is not None:
+            whole, memory[:] = known
+            return whole
         found = steps(RAW, *arrays, plan)
         memory[:] = found[results:]
         return pack(found[:results])
@@ -203,10 +207,16 @@ def _with_memory(steps: Callable[..., tuple[Any, ...]], results: int) -> Callabl
     return forward
 
 
-def _all_at_once(function: Any, reverse: Callable[..., tuple[Any, ...]]) -> Any:
+def _all_at_once(function: Any, reverse: Callable[..., tuple[Any, ...]],
+                 looped: Callable[..., Any] = lambda *_: None) -> Any:
     """One pass serves all inputs; on raw arrays it is `lstm_reverse` for "lstm"."""
     name = f"{function.op.name}_reverse"
-    setattr(RAW, name, lambda *arguments: reverse(RAW, *arguments))
+
+    def on_arrays(*arguments: Any) -> Any:
+        found = looped(*arguments)
+        return reverse(RAW, *arguments) if found is None else found
+
+    setattr(RAW, name, on_arrays)
 
     def joint(xp: Any, g: Any, s: Any, i: Any) -> tuple[Any, ...]:
         found = getattr(RAW, name)(g, *s) if xp is RAW else reverse(xp, g, *s)
@@ -219,18 +229,20 @@ def _all_at_once(function: Any, reverse: Callable[..., tuple[Any, ...]]) -> Any:
 _SETTINGS = ("plan", "memory")
 
 _lstm = _all_at_once(primitive(
-    "lstm", _with_memory(_lstm_steps, 3), settings=_SETTINGS,
+    "lstm", _with_memory(_lstm_steps, 3, loops.lstm), settings=_SETTINGS,
     x=lambda xp, g, x, h, c, w, plan, memory: _lstm_reverse(xp, g, x, h, c, w, plan, memory)[0],
     h=lambda xp, g, x, h, c, w, plan, memory: _lstm_reverse(xp, g, x, h, c, w, plan, memory)[1],
     c=lambda xp, g, x, h, c, w, plan, memory: _lstm_reverse(xp, g, x, h, c, w, plan, memory)[2],
-    w=lambda xp, g, x, h, c, w, plan, memory: _lstm_reverse(xp, g, x, h, c, w, plan, memory)[3]), _lstm_reverse)
+    w=lambda xp, g, x, h, c, w, plan, memory: _lstm_reverse(xp, g, x, h, c, w, plan, memory)[3]), _lstm_reverse,
+    loops.lstm_reverse)
 
 _gru = _all_at_once(primitive(
-    "gru", _with_memory(_gru_steps, 2), settings=_SETTINGS,
+    "gru", _with_memory(_gru_steps, 2, loops.gru), settings=_SETTINGS,
     x=lambda xp, g, x, h, w, b, plan, memory: _gru_reverse(xp, g, x, h, w, b, plan, memory)[0],
     h=lambda xp, g, x, h, w, b, plan, memory: _gru_reverse(xp, g, x, h, w, b, plan, memory)[1],
     w=lambda xp, g, x, h, w, b, plan, memory: _gru_reverse(xp, g, x, h, w, b, plan, memory)[2],
-    b=lambda xp, g, x, h, w, b, plan, memory: _gru_reverse(xp, g, x, h, w, b, plan, memory)[3]), _gru_reverse)
+    b=lambda xp, g, x, h, w, b, plan, memory: _gru_reverse(xp, g, x, h, w, b, plan, memory)[3]), _gru_reverse,
+    loops.gru_reverse)
 
 
 def _simple(name: str, steps: Callable[..., tuple[Any, ...]], reverse: Callable[..., tuple[Any, ...]]) -> Any:

@@ -33,14 +33,14 @@ def _float_type(dtype: ElementType | None, settings: dict[str, Any], name: str) 
 
 
 def _draw(method: str, generator: Generator | None, shape: tuple[int, ...], to: DType) -> Any:
+    if method == "random" and not to.is_complex:
+        return uniform(generator, shape, to.array_type)
     if math.prod(shape) * to.itemsize >= allocator.least:
         keep_memory()
     if to.is_complex:
         parts = drawn(generator, method, (2, *shape)) / (math.sqrt(2) if method == "standard_normal" else 1)
         return (parts[0] + 1j * parts[1]).astype(to.array_type)
-    if method == "random":
-        return uniform(generator, shape, to.array_type)
-    if to.name in ("float32", "float64"):
+    if to.array_type.char in "fd":
         return drawn(generator, method, shape, to.array_type)
     return drawn(generator, method, shape).astype(to.array_type)
 

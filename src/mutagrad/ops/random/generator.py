@@ -197,12 +197,12 @@ def drawn(generator: Generator | None, method: str, shape: tuple[int, ...], arra
     return out.reshape(shape)
 
 
-_DIGITS = {"float16": 11, "bfloat16": 8}
+_DIGITS = {"e": 11, "E": 8}  # of float16 and bfloat16, by their characters
 
 
 def uniform(generator: Generator | None, shape: tuple[int, ...], array_type: Any = np.float64) -> Any:
     """Numbers in [0, 1). In a short type they are multiples of its precision: rounding others could give 1."""
-    digits = _DIGITS.get(np.dtype(array_type).name)
+    digits = _DIGITS.get(np.dtype(array_type).char)
     if digits is None:
         return np.asarray(source(generator).random(shape, dtype=array_type))
     return (source(generator).integers(0, 1 << digits, shape) * 0.5**digits).astype(array_type)

@@ -27,7 +27,7 @@ from .rows import by_rows, is_large, one_dim, row_extreme
 
 def kept_shape(shape: tuple[int, ...], dims: tuple[int, ...]) -> tuple[int, ...]:
     """Return the shape with the reduced dimensions kept, of size one."""
-    return tuple(1 if i in dims else n for i, n in enumerate(shape))
+    return (1,) * len(shape) if len(dims) == len(shape) else tuple([1 if i in dims else n for i, n in enumerate(shape)])
 
 
 def count(shape: tuple[int, ...], dims: tuple[int, ...]) -> int:

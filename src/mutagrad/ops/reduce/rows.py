@@ -7,7 +7,7 @@ from typing import Any
 
 from ...arrays import np, parallel as large, sums
 from ...arrays.compiled import library
-from ...arrays.kinds import is_frozen, is_plain
+from ...arrays.kinds import is_frozen
 from ...base.operands import Array
 from ...core.op import RAW
 
@@ -18,7 +18,12 @@ SHORT = 48  # elements up to which rows are worked on column by column: NumPy st
 
 def is_large(xp: Any, x: Any) -> bool:
     """Return whether a rule meets an array that is worth working on row by row."""
-    return xp is RAW and x.size >= large.LARGE and x.dtype.char in "fd" and not is_frozen(x)
+    return is_real(xp, x) and x.size >= large.LARGE
+
+
+def is_real(xp: Any, x: Any) -> bool:
+    """Return whether a rule meets an array of real numbers, whose rows a compiled loop may go over."""
+    return xp is RAW and x.dtype.char in "fd" and not is_frozen(x)
 
 
 def one_dim(dims: tuple[int, ...]) -> int | None:
@@ -33,6 +38,8 @@ def by_rows(work: Callable[..., Any], arrays: tuple[Array, ...], dim: int, dims:
     Rows along these dimensions, `dims` from `dim` on, are independent: large arrays are cut between them, into blocks
     that stay in the cache from the first step to the last, on several threads.
     """
+    if (found := _in_loop(work, arrays, dim, dims, kept)) is not None:
+        return found
     shape, end = arrays[0].shape, dim + dims
     out: Array = np.empty(shape[:dim] + (1,) * dims + shape[end:] if kept else shape, arrays[0].dtype)
     if arrays[0].size < large.LARGE:
@@ -40,15 +47,30 @@ def by_rows(work: Callable[..., Any], arrays: tuple[Array, ...], dim: int, dims:
         return out
     outer, n, inner = product(shape[:dim]), product(shape[dim:end]), product(shape[end:])
     cubes = [a.reshape(outer, product(a.shape[dim:end]), *((inner,) if inner > 1 else ())) for a in (*arrays, out)]
-    loop = COMPILED.get(work)
-    if loop is not None and inner == 1 and is_plain(*cubes) and all(c.flags.c_contiguous for c in cubes) and (
-            found := library.find(loop, out.dtype)) is not None:
-        large.in_shares(outer, out.size, lambda rows: found(rows.start, rows.stop, *cubes))
-        return out
     if inner == 1 and n <= SHORT:
         large.in_steps(outer, BLOCK // n + 1, lambda rows: _by_columns(work, [c[rows] for c in cubes]))
     else:  # rows side by side are not cut apart: NumPy takes twice as long over pieces of a row of memory
         large.in_steps(outer, BLOCK // (n * inner) + 1, lambda rows: work(1, *(c[rows] for c in cubes)))
+    return out
+
+
+def _in_loop(work: Callable[..., Any], arrays: tuple[Array, ...], dim: int, dims: int, kept: bool) -> Array | None:
+    """The same by a compiled loop, if there is one and rows lie in memory one after the other; else None."""
+    first, end = arrays[0], dim + dims
+    loop = COMPILED.get(work)
+    if loop is None or not first.size or end < first.ndim and product(first.shape[end:]) > 1:
+        return None
+    kind = first.dtype
+    if any(type(a) is not np.ndarray or a.dtype is not kind for a in arrays) or (
+            found := library.find_for(loop, first)) is None:
+        return None
+    rows = first.size // (first.shape[dim] if dims == 1 else product(first.shape[dim:end]))
+    out: Array = np.empty(first.shape[:dim] + (1,) * (first.ndim - dim) if kept else first.shape, kind)
+    matrices = [np.ascontiguousarray(a).reshape(rows, -1) for a in (*arrays, out)]
+    if first.size < large.SHARED:
+        found(0, rows, *matrices)
+    else:
+        large.in_spans(rows, lambda part: found(part.start, part.stop, *matrices))
     return out
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...arrays import np, parallel as large
+from ...arrays import np
 from ...arrays.compiled import rows
 from ...base.errors import BadArgument
 from ...base.operands import Array
@@ -15,7 +15,7 @@ from ...core.out_arg import write_out
 from ...core.storage import TensorBase as Tensor
 from ..shape.shape import Dims, reshape, tensor_argument, whole_dim, whole_dims
 from .reductions import SETTINGS, back, floating, kept_shape, numpy_names
-from .rows import COMPILED, by_rows, is_large, one_dim, row_extreme, row_sum
+from .rows import COMPILED, by_rows, is_real, one_dim, row_extreme, row_sum
 
 logsumexp_dims = primitive("logsumexp", lambda a, dims, keepdim: _log_sum_exp(a, dims, keepdim), settings=SETTINGS,
                            x=lambda xp, g, x, out, dims: _log_sum_exp_rule(xp, g, x, out, dims))
@@ -59,7 +59,7 @@ def _log_sum_exp_into(axis: int | tuple[int, ...], a: Array, out: Array) -> None
 
 def _log_sum_exp_rule(xp: Any, g: Any, x: Any, out: Any, dims: tuple[int, ...]) -> Any:
     kept = kept_shape(x.shape, dims)
-    if is_large(xp, x) and (dim := one_dim(dims)) is not None:
+    if is_real(xp, x) and (dim := one_dim(dims)) is not None:
         return by_rows(_log_sum_exp_back, (x, g.reshape(kept), out.reshape(kept)), dim, len(dims))
     return back(xp, g, x.shape, dims) * xp.exp(x - xp.reshape(out, kept))
 
@@ -79,17 +79,17 @@ def _softmax(a: Array, dim: int) -> Any:
 def _softmax_by_rows(a: Array, dim: int) -> Any:
     if not a.size:
         return a.copy()
-    return by_rows(_softmax_into, (a,), dim) if a.size >= large.LARGE else _softmax_into(dim, a, None)
+    return by_rows(_softmax_into, (a,), dim)
 
 
-def _softmax_into(axis: int, a: Array, out: Array | None) -> Any:
-    out = np.subtract(a, row_extreme(np.maximum, a, axis), out)
+def _softmax_into(axis: int, a: Array, out: Array) -> None:
+    np.subtract(a, row_extreme(np.maximum, a, axis), out)
     np.exp(out, out)
-    return np.divide(out, row_sum(out, axis), out)
+    np.divide(out, row_sum(out, axis), out)
 
 
 def _softmax_rule(xp: Any, g: Any, out: Any, dim: int) -> Any:
-    if is_large(xp, out):
+    if is_real(xp, out):
         return by_rows(_softmax_back, (out, g), dim)
     return out * (g - xp.sum(g * out, (dim,), True))
 
@@ -109,16 +109,16 @@ def _log_softmax(a: Array, dim: int) -> Any:
 def _log_softmax_by_rows(a: Array, dim: int) -> Any:
     if not a.size:
         return a.copy()
-    return by_rows(_log_softmax_into, (a,), dim) if a.size >= large.LARGE else _log_softmax_into(dim, a, None)
+    return by_rows(_log_softmax_into, (a,), dim)
 
 
-def _log_softmax_into(axis: int, a: Array, out: Array | None) -> Any:
-    out = np.subtract(a, row_extreme(np.maximum, a, axis), out)
-    return np.subtract(out, np.log(row_sum(np.exp(out), axis)), out)
+def _log_softmax_into(axis: int, a: Array, out: Array) -> None:
+    np.subtract(a, row_extreme(np.maximum, a, axis), out)
+    np.subtract(out, np.log(row_sum(np.exp(out), axis)), out)
 
 
 def _log_softmax_rule(xp: Any, g: Any, out: Any, dim: int) -> Any:
-    if is_large(xp, out):
+    if is_real(xp, out):
         return by_rows(_log_softmax_back, (out, g), dim)
     return g - xp.exp(out) * xp.sum(g, (dim,), True)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from math import prod
-from typing import Any, TypeVar
+from typing import Any
 
 from ...arrays import np
 from ...arrays.copies import copy_in_order
 from ...arrays.kinds import window
 from ...base.errors import BadArgument, BadIndex, BadValue, OutOfMemory, ShapeError
 from ...base.layout import channels_last, channels_last_3d, check_format, memory_format
-from ...base.modes import mode
+from ...base.modes import NOT_RECORDING, mode
 from ...base.operands import Array
 from ...core.codegen import primitive
 from ...core.factory import make, view, view_of
@@ -21,60 +21,24 @@ from ...core.size import as_int, sizes
 from ...core.storage import TensorBase, memory_of
 from ...core.window import dense_strides, infer_size
 from ...core.write import linked, memory_around, new_node
+from .arguments import (  # which others have from here, too
+    Dims as Dims,
+    no_tensor as no_tensor,
+    tensor_argument as tensor_argument,
+    whole_dim as whole_dim,
+    whole_dims as whole_dims,
+)
 
-Dims = int | Sequence[int] | None  # one dimension, several, or None for all
-Value = TypeVar("Value")
+ndarray = np.ndarray
 
 clone = primitive("clone", copy_in_order, warns=False, x=same)
-
-
-def tensor_argument(value: Value | None, name: str) -> Value:
-    """Return the tensor itself; raise a TypeError for what is none."""
-    if not isinstance(value, TensorBase):
-        raise no_tensor(value, name)
-    return value
-
-
-def no_tensor(value: object, name: str) -> Exception:
-    """Return the error for what has no array. The commonest views learn of it by its absence, at no cost to tensors."""
-    return BadArgument(f"{name}: expects a tensor, got {type(value).__name__}",
-                       fix=f"mutagrad.{name}(mutagrad.as_tensor(x))")
-
-
-def whole_dim(dim: Any, ndim: int, name: str) -> int:
-    """Return `dim` counted from the front."""
-    top = max(ndim, 1)
-    place: int = dim if dim.__class__ is int else as_int(dim, name)
-    if not -top <= place < top:
-        raise BadIndex(f"{name}: Dimension out of range: {place} for a tensor of {ndim} dimensions",
-                       why=f"it may be from {-top} to {top - 1}", fix="dim=-1 for the last dimension")
-    return place % top
-
-
-def whole_dims(dim: Any, ndim: int, name: str) -> tuple[int, ...]:
-    """Return a dim, several, or None or () for all, counted from the front."""
-    if dim is None or (isinstance(dim, (tuple, list)) and not dim):
-        return tuple(range(ndim))
-    if not isinstance(dim, (tuple, list)):
-        dim = (dim,)
-    dims = tuple(whole_dim(d, ndim, name) for d in dim)
-    if len(set(dims)) != len(dims):
-        repeated = max(dims, key=dims.count)
-        raise BadValue(f"{name}: dim {repeated} appears multiple times in the list of dims {tuple(dim)}",
-                       fix=f"dim={tuple(sorted(set(dims)))}")
-    return dims if ndim else ()
-
 
 _all_sizes = sizes  # for functions with an argument of that name
 
 
 # -------------------------------------------------------------------------------------------------------------- reshape
 
-def _fit(x: TensorBase, shape: tuple[int, ...], name: str) -> tuple[int, ...]:
-    try:
-        array = x._array
-    except AttributeError:
-        raise no_tensor(x, name) from None
+def _fit(array: Array, shape: tuple[int, ...], name: str) -> tuple[int, ...]:
     found = infer_size(shape, array.size)
     if found is None:
         raise ShapeError(f"{name}: shape '{list(shape)}' is invalid for input of size {array.size}, "
@@ -91,8 +55,18 @@ def _why_no_fit(shape: tuple[int, ...]) -> str:
     return f"the sizes multiply to {'a number that does not divide it' if -1 in shape else prod(shape)}"
 
 
-def _try_view(x: TensorBase, shape: tuple[int, ...]) -> Any:
-    array = x._array
+def _try_view(x: TensorBase, shape: tuple[int, ...], name: str) -> Any:
+    """A view of this shape, where one may be left to be inferred; None where only a copy could have it."""
+    try:
+        array = x._array
+    except AttributeError:
+        raise no_tensor(x, name) from None
+    if type(array) is ndarray and array.flags.c_contiguous and not (shape and min(shape) < -1):
+        try:
+            return view_of(x, array.reshape(shape), x._offset or 0)
+        except (ValueError, OverflowError):  # it does not fit
+            pass
+    shape = _fit(array, shape, name)
     try:
         reshaped = array.reshape(shape)
     except MemoryError:  # no view: a copy, for which there is no room
@@ -110,16 +84,17 @@ def reshape(input: Any, *lengths: int | Sequence[int], shape: Sequence[int] | No
     tensor([[0, 1, 2],
             [3, 4, 5]])
     """
-    wanted = _fit(input, sizes(lengths if shape is None else (shape,)), "reshape")
-    found = _try_view(input, wanted)
-    return found if found is not None else _try_view(clone(input), wanted)
+    wanted = sizes(lengths if shape is None else (shape,))
+    found = _try_view(input, wanted, "reshape")
+    return found if found is not None else _try_view(clone(input), wanted, "reshape")
 
 
 def view_as_shape(x: TensorBase, *shape: int | Sequence[int]) -> Any:
     """Return a view of another shape, `Tensor.view`; raise where only a copy could have it."""
-    wanted = _fit(x, sizes(shape), "view")
-    found = _try_view(x, wanted)
+    wanted = sizes(shape)
+    found = _try_view(x, wanted, "view")
     if found is None:
+        wanted = _fit(x._array, wanted, "view")
         raise ShapeError(f"view: view size {wanted} is not compatible with shape {x._array.shape} "
                          f"and strides {stride(x)}",
                          why="at least one dimension spans two separate pieces of memory", fix=f"x.reshape{wanted}")
@@ -136,7 +111,7 @@ def flatten(input: TensorBase, start_dim: int = 0, end_dim: int = -1) -> Any:
         raise ShapeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}", fix="x.flatten(1)")
     if start == end:
         return input
-    return reshape(input, *shape[:start], prod(shape[start:end + 1]), *shape[end + 1:])
+    return reshape(input, (*shape[:start], prod(shape[start:end + 1]), *shape[end + 1:]))
 
 
 def unflatten(input: TensorBase, dim: int, sizes: Sequence[int]) -> Any:
@@ -183,7 +158,13 @@ def permute(input: TensorBase, *axes: int | Sequence[int], dims: Sequence[int] |
         array = input._array
     except AttributeError:
         raise no_tensor(input, "permute") from None
-    order = tuple(whole_dim(d, array.ndim, "permute") for d in sizes(axes if dims is None else (dims,)))
+    order = sizes(axes if dims is None else (dims,))
+    if type(array) is ndarray:
+        try:
+            return view_of(input, array.transpose(order), input._offset or 0)
+        except ValueError:  # it is none
+            pass
+    order = tuple(whole_dim(d, array.ndim, "permute") for d in order)
     if len(set(order)) != array.ndim or len(order) != array.ndim:
         raise ShapeError(f"permute: {order} is not an order of the {array.ndim} dimensions of shape {array.shape}",
                          why="each dimension must appear once", fix=f"x.permute{tuple(reversed(range(array.ndim)))}")
@@ -222,6 +203,10 @@ def movedim(input: TensorBase, source: int | Sequence[int], destination: int | S
     n = tensor_argument(input, "movedim")._array.ndim
     if source is None or destination is None:
         raise BadArgument("movedim: needs to be told which dimensions to move, and where to", fix="x.movedim(0, 1)")
+    if source.__class__ is int and destination.__class__ is int:
+        order = list(range(n))
+        order.insert(whole_dim(destination, n, "movedim"), order.pop(whole_dim(source, n, "movedim")) if n else 0)
+        return permute(input, order) if n else input
     a, b = whole_dims(source, n, "movedim"), whole_dims(destination, n, "movedim")
     if len(a) != len(b):
         raise BadValue(f"movedim: Invalid source or destination dims: {len(a)} sources but {len(b)} destinations",
@@ -229,7 +214,7 @@ def movedim(input: TensorBase, source: int | Sequence[int], destination: int | S
     order = [d for d in range(n) if d not in a]
     for to, d in sorted(zip(b, a)):
         order.insert(to, d)
-    return permute(input, *order) if n else input
+    return permute(input, order) if n else input
 
 
 # ------------------------------------------------------------------------------------------------- number of dimensions
@@ -250,8 +235,8 @@ def squeeze(input: TensorBase, dim: Dims = None, *, axis: Dims = None) -> Any:
     """Leave out dimensions of size one: all, or those named that are of size one."""
     array, dim = tensor_argument(input, "squeeze")._array, axis if dim is None else dim
     dims = range(array.ndim) if dim is None else whole_dims(dim, array.ndim, "squeeze") if dim != () else ()
-    gone = tuple(d for d in dims if array.shape[d] == 1)
-    return view_of(input, np.squeeze(array, gone), input._offset or 0)
+    gone = tuple([d for d in dims if array.shape[d] == 1])
+    return view_of(input, array.squeeze(gone), input._offset or 0)
 
 
 def expand(x: TensorBase, *shape: int | Sequence[int], size: Sequence[int] | None = None) -> Any:
@@ -312,7 +297,8 @@ def select(input: TensorBase, dim: int, index: int) -> Any:
         raise BadIndex("select: a 0-d tensor has no dimension to select from", fix="x.item()")
     dim = whole_dim(dim, array.ndim, "select")
     n = array.shape[dim]
-    index = as_int(index, "select")
+    if index.__class__ is not int:
+        index = as_int(index, "select")
     if not -n <= index < n:
         raise BadIndex(f"select: index {index} is out of range for dimension {dim} of size {n}",
                        fix=f"an index from {-n} to {n - 1}")
@@ -334,14 +320,19 @@ def narrow(input: TensorBase, dim: int, start: TensorBase | int, length: int) ->
     if not (array.ndim and 0 <= start <= n and 0 <= length <= n - start):
         raise BadIndex(f"narrow: start ({start}) + length ({length}) exceeds dimension size ({n}) of dimension {dim}",
                        fix=f"start + length at most {n}")
-    return _slice(input, dim, start, start + length)
+    return _slices(input, dim, (length,), start)[0]
 
 
-def _slice(x: TensorBase, dim: int, start: int, stop: int) -> Any:
-    array = x._array
-    part = array[(slice(None),) * dim + (slice(start, stop),)]
-    skipped = start * array.strides[dim] if start < stop else 0  # an empty one must not begin beyond the memory
-    return view_of(x, part, (x._offset or 0) + skipped)
+def _slices(x: TensorBase, dim: int, lengths: Sequence[int], start: int = 0) -> tuple[Any, ...]:
+    """Views of so many positions each, one after the other."""
+    array, offset, found = x._array, x._offset or 0, []
+    step, before = array.strides[dim], (slice(None),) * dim
+    for length in lengths:
+        part = array[before + (slice(start, start + length),)]
+        # An empty one must not begin beyond the memory.
+        found.append(view_of(x, part, offset + start * step if length else offset))
+        start += length
+    return tuple(found)
 
 
 def split(input: TensorBase, split_size_or_sections: int | Sequence[int] | None = None, dim: int = 0, *,
@@ -359,13 +350,12 @@ def split(input: TensorBase, split_size_or_sections: int | Sequence[int] | None 
             raise ShapeError(f"split_with_sizes expects split_sizes to sum exactly to {n}, "
                              f"the size of dimension {dim}, got {lengths}", fix=f"sizes that sum to {n}")
     else:
-        step = as_int(split_size, "split")
+        step = split_size if split_size.__class__ is int else as_int(split_size, "split")
         if step <= 0 and n:
             raise BadValue(f"split expects split_size be non-negative, and 0 only for a size of 0, got {step}",
                            fix="x.split(1)")
-        lengths = tuple(min(step, n - i) for i in range(0, n, step)) if n else (0,)
-    ends = list(accumulate(lengths))
-    return tuple(_slice(input, dim, end - k, end) for end, k in zip(ends, lengths))
+        lengths = (step,) * (n // step) + ((n % step,) if n % step else ()) if n else (0,)
+    return _slices(input, dim, lengths)
 
 
 def chunk(input: TensorBase, chunks: int, dim: int = 0, *, axis: int | None = None) -> tuple[Any, ...]:
@@ -385,8 +375,10 @@ def unbind(input: TensorBase, dim: int = 0, *, axis: int | None = None) -> tuple
     dim = dim if axis is None else axis
     if not tensor_argument(input, "unbind")._array.ndim:
         raise BadIndex("unbind: a 0-d tensor has no dimension to unbind", fix="x.item()")
-    dim = whole_dim(dim, input._array.ndim, "unbind")
-    return tuple(select(input, dim, i) for i in range(input._array.shape[dim]))
+    array, offset = input._array, input._offset or 0
+    dim = whole_dim(dim, array.ndim, "unbind")
+    step, before = array.strides[dim], (slice(None),) * dim
+    return tuple([view_of(input, array[before + (i, ...)], offset + i * step) for i in range(array.shape[dim])])
 
 
 def diagonal(input: TensorBase, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
@@ -395,13 +387,14 @@ def diagonal(input: TensorBase, offset: int = 0, dim1: int = 0, dim2: int = 1) -
     a, b = whole_dim(dim1, array.ndim, "diagonal"), whole_dim(dim2, array.ndim, "diagonal")
     if a == b:
         raise BadValue(f"diagonal: dim1 and dim2 are both {dim1}", fix="x.diagonal(offset, 0, 1)")
-    start = offset * array.strides[b] if offset >= 0 else -offset * array.strides[a]
-    height, width = array.shape[a] + min(offset, 0), array.shape[b] - max(offset, 0)
-    length = max(min(height, width), 0)
-    rest = [d for d in range(array.ndim) if d not in (a, b)]
-    shape = (*(array.shape[d] for d in rest), length)
-    strides = (*(array.strides[d] for d in rest), array.strides[a] + array.strides[b])
-    return view(input, shape, strides, (input._offset or 0) + (start if length else 0))
+    shape, strides = list(array.shape), list(array.strides)
+    start = offset * strides[b] if offset >= 0 else -offset * strides[a]
+    length = max(min(shape[a] + min(offset, 0), shape[b] - max(offset, 0)), 0)
+    shape.append(length)
+    strides.append(strides[a] + strides[b])
+    for d in (a, b) if a > b else (b, a):
+        del shape[d], strides[d]
+    return view(input, tuple(shape), tuple(strides), (input._offset or 0) + (start if length else 0))
 
 
 def unfold(input: TensorBase, dimension: int, size: int, step: int) -> Any:
@@ -455,7 +448,13 @@ def variadic(name: str, forward: Callable[..., Array] | None, reverse: Callable[
     return op
 
 
+def _stack_reverse(xp: Any, g: Any, saved: Any, links: Any) -> list[Any]:
+    dim, count = saved
+    return [None if k is None else xp.select(g, dim, i) for i, k in zip(range(count), links)]
+
+
 _cat = variadic("cat", None, _join_reverse, False)
+_stack = variadic("stack", None, _stack_reverse, False)
 
 
 def cat(tensors: Sequence[TensorBase], dim: int = 0, *, axis: int | None = None, out: TensorBase | None = None) -> Any:
@@ -470,23 +469,32 @@ def cat(tensors: Sequence[TensorBase], dim: int = 0, *, axis: int | None = None,
     joined = [x for x in tensors if x._array.shape != (0,)]  # PyTorch ignores empty vectors
     if not joined:
         joined, dim, axis = tensors[:1], 0, None
-    if not joined[0]._array.ndim:
+    arrays = [x._array for x in joined]
+    if not arrays[0].ndim:
         raise ShapeError("cat: 0-d tensors cannot be concatenated", fix="mutagrad.stack(tensors)")
-    dim = whole_dim(dim if axis is None else axis, joined[0]._array.ndim, "cat")
+    dim = whole_dim(dim if axis is None else axis, arrays[0].ndim, "cat")
+    result = _joined("cat", arrays, dim)
+    if _are_recorded(joined):
+        node = new_node(_cat, *linked(joined))
+        node.saved = (dim, list(accumulate([a.shape[dim] for a in arrays], initial=0)))
+        result._storage.writer = node
+    return result if out is None else write_out("cat", result, out)
+
+
+def _are_recorded(tensors: list[Any]) -> bool:
+    writers = [x._storage.writer for x in tensors]
+    return writers.count(None) < len(writers) and (not NOT_RECORDING or mode.now.recorded)
+
+
+def _joined(name: str, arrays: Sequence[Array], dim: int) -> Any:
     try:
-        array = np.concatenate([x._array for x in joined], dim)
+        return make(np.concatenate(arrays, dim))
     except ValueError:
         raise ShapeError(f"cat: Sizes of tensors must match except in dimension {dim}, "
-                         f"got shapes {[x._array.shape for x in joined]}",
+                         f"got shapes {[a.shape for a in arrays]}",
                          fix="another dim, or x.reshape(...) first") from None
     except MemoryError as error:
-        raise OutOfMemory.found_by("cat", error) from None
-    result = make(array)
-    if mode.grad and any(x._storage.writer is not None for x in joined):
-        node = new_node(_cat, *linked(joined))
-        node.saved = (dim, [0, *np.cumsum([x._array.shape[dim] for x in joined]).tolist()])
-        result._storage.writer = node
-    return write_out("cat", result, out)
+        raise OutOfMemory.found_by(name, error) from None
 
 
 def _same_types(name: str, given: Any) -> list[TensorBase]:
@@ -500,8 +508,8 @@ def _same_types(name: str, given: Any) -> list[TensorBase]:
         if not isinstance(x, TensorBase):
             raise BadArgument(f"{name}: expects a list of tensors, but it holds {type(x).__name__}",
                               fix=f"mutagrad.{name}([x, y])")
-    kinds = {x._array.dtype for x in tensors}
-    if len(kinds) > 1:
+    kinds = [x._array.dtype for x in tensors]
+    if kinds.count(kinds[0]) < len(kinds):
         common = RECORDED.common_dtype(tensors)
         tensors = [x if x._array.dtype is common else RECORDED.cast(x, common) for x in tensors]
     return tensors
@@ -512,11 +520,19 @@ def stack(tensors: Sequence[TensorBase], dim: int = 0, *, axis: int | None = Non
     """Join tensors of one shape along a new dimension."""
     dim = dim if axis is None else axis
     tensors = _same_types("stack", tensors)
-    shapes = {x._array.shape for x in tensors}
-    if len(shapes) > 1:
-        raise ShapeError(f"stack expects each tensor to be equal size, got {sorted(shapes)}",
+    shapes = [x._array.shape for x in tensors]
+    shape = shapes[0]
+    if shapes.count(shape) < len(shapes):
+        raise ShapeError(f"stack expects each tensor to be equal size, got {sorted(set(shapes))}",
                          fix="mutagrad.cat joins different sizes")
-    return cat([unsqueeze(x, dim) for x in tensors], whole_dim(dim, tensors[0]._array.ndim + 1, "stack"), out=out)
+    dim = whole_dim(dim, len(shape) + 1, "stack")
+    longer = shape[:dim] + (1,) + shape[dim:]
+    result = _joined("stack", [x._array.reshape(longer) for x in tensors], dim)
+    if _are_recorded(tensors):
+        node = new_node(_stack, *linked(tensors))
+        node.saved = (dim, len(shapes))
+        result._storage.writer = node
+    return result if out is None else write_out("stack", result, out)
 
 
 RANKS = {channels_last: 4, channels_last_3d: 5}  # the dimensions that a tensor with channels has
@@ -557,10 +573,13 @@ RAW.unsqueeze, RECORDED.unsqueeze = np.expand_dims, unsqueeze
 RECORDED.cat, RECORDED.stack, RECORDED.expand = cat, stack, lambda x, shape: expand(x, *shape)
 RAW.narrow = lambda a, dim, start, length: a[(slice(None),) * dim + (slice(start, start + length),)]
 RECORDED.narrow = narrow
+RAW.select, RECORDED.select = lambda a, dim, i: a[(slice(None),) * dim + (i,)], select
 
 
 def _spread(a: Array, kept: tuple[int, ...], shape: tuple[int, ...]) -> Any:
     """`a`, reshaped to `kept`, seen at every position of `shape` (np.broadcast_to takes ten times as long)."""
+    if a.size == 1 and type(a) is ndarray:
+        return window(a, shape, a.dtype, 0, (0,) * len(shape))
     a = a.reshape(kept) if a.shape != kept else a
     if kept == shape:
         return a

@@ -10,7 +10,7 @@ from jax import lax
 from ...arrays.xla.memory import XArray, unwrap, wrap
 from ...arrays.xla.rules import place_among
 from ...core.op import kernel
-from ...ops.nn.normalize import Plan
+from ...ops.nn.normal_passes import Plan
 
 NAMES = ("layer_norm", "rms_norm", "group_norm", "batch_norm")
 

@@ -1,0 +1,239 @@
+"""Passes over arrays that normalise them, and the derivatives of these, on plain arrays of NumPy's.
+
+Where there is a compiled loop it goes over each row, or channel, while that lies in the cache; NumPy does so in blocks.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+from ...arrays import np, parallel as large
+from ...arrays.compiled import library, rows as compiled
+from ...arrays.compiled.compiler import choice
+from ...arrays.sums import channel_sums, row_sums
+from ...base.operands import Array
+
+_LONG = 8  # elements of a channel that lie side by side, from which a loop goes over them one after the other
+
+
+class Plan(NamedTuple):
+    """Which elements are normalised together.
+
+    The input is seen in `shape`, mean and deviation are taken over the dimensions `over`, and weight and bias are seen
+    in the shape `affine`. Without `centred` the mean stays; with `given` both come from elsewhere and are constants.
+    """
+
+    shape: tuple[int, ...]
+    over: tuple[int, ...]
+    affine: tuple[int, ...]
+    eps: float
+    centred: bool = True
+    given: bool = False
+
+    @property
+    def members(self) -> int:
+        """How many elements are normalised together."""
+        return prod(self.shape[d] for d in self.over)
+
+    @property
+    def repeated(self) -> tuple[int, ...]:
+        """The dimensions in which weight and bias are the same."""
+        return tuple(d for d, n in enumerate(self.affine) if n == 1)
+
+
+# ---------------------------------------------------------------------------------------------------- rows of one array
+
+def _folded(plan: Plan) -> tuple[tuple[int, int, int], tuple[int, ...], tuple[int, ...]]:
+    """Of a plan over groups of channels: shapes of an item as (samples, groups, elements), by weights, and of those."""
+    samples, groups, channels, inner = plan.shape
+    wide = (samples, groups * channels, inner) if inner > 1 else (samples, groups * channels)
+    return (samples, groups, channels * inner), wide, (groups * channels, 1) if inner > 1 else (groups * channels,)
+
+
+def normalise_groups(x: Array, weight: Array, bias: Array, plan: Plan, moments: Any) -> Any:
+    rows, wide, affine = _folded(plan)
+    groups = rows[1]
+    out = np.empty(x.shape, x.dtype)
+    if (loop := _loop(compiled.normalise, x, weight, bias)) is not None:
+        shape = rows[0] * groups, rows[2]
+        mean, scale = moments.reshape(2, -1)
+        given = (x.reshape(shape), _vector(weight, x), _vector(bias, x), plan.shape[3], plan.centred, plan.eps,
+                 mean, scale, out.reshape(shape))
+        large.in_shares(shape[0], x.size, lambda part: loop(part.start, part.stop, *given))
+        return out
+    source, target, final = x.reshape(rows), out.reshape(rows), out.reshape(wide)
+    mean, scale = moments.reshape(2, *rows[:2], 1)
+    w, b = (v.reshape(affine) if v.ndim else None for v in (weight, bias))
+
+    def work(part: slice) -> None:
+        block = target[part]
+        if plan.centred:
+            mean[part, :, 0] = row_sums(source[part]) / rows[2]
+            np.subtract(source[part], mean[part], out=block)
+            squares = row_sums(block, block)
+        else:
+            squares = row_sums(source[part], source[part])
+        scale[part, :, 0] = 1 / np.sqrt(squares / x.dtype.type(rows[2]) + x.dtype.type(plan.eps))
+        if w is not None and len(wide) > 2:  # the same for all elements of a channel: one factor with the scale
+            factor = scale[part] * w.reshape(groups, -1)
+            np.multiply(final[part], factor.reshape(-1, *w.shape), out=final[part])
+        else:
+            np.multiply(block if plan.centred else source[part], scale[part], out=block)
+            if w is not None:
+                np.multiply(final[part], w, out=final[part])
+        if b is not None:
+            np.add(final[part], b, out=final[part])
+
+    large.in_blocks(rows[0], rows[1] * rows[2], work)
+    return out
+
+
+def reverse_groups(g: Array, x: Array, weight: Array | None, plan: Plan, moments: Any,
+                    wanted: Sequence[bool]) -> Sequence[Any]:
+    rows, wide, affine = _folded(plan)
+    gx = np.empty(g.shape, g.dtype) if wanted[0] else None
+    if (loop := _loop(compiled.normalise_back, x, g, *(() if weight is None else (weight,)))) is not None:
+        shape = rows[0] * rows[1], rows[2]
+        inputs = (g.reshape(shape), x.reshape(shape), _vector(weight, g), plan.shape[3], plan.centred,
+                  *moments.reshape(2, -1), wanted[0], (g if gx is None else gx).reshape(shape))
+
+        def rows_of(part: slice) -> tuple[Any, Any]:
+            found = [np.zeros(wide[1] if asked else 0, g.dtype) for asked in wanted[1:3]]
+            loop(part.start, part.stop, *inputs, *found)
+            return found[0], found[1]
+
+        sums = large.in_shares(shape[0], x.size, rows_of)
+        return gx, *(_added([s[k] for s in sums], g, wide[1]) if wanted[k + 1] else None for k in (0, 1))
+    mean, scale = moments.reshape(2, *rows[:2], 1)
+    target, source, incoming = None if gx is None else gx.reshape(rows), x.reshape(rows), g.reshape(wide)
+    w = weight.reshape(affine) if weight is not None and weight.ndim else None
+
+    def work(part: slice) -> tuple[Any, Any]:
+        normal = source[part] - mean[part] if plan.centred else source[part].astype(g.dtype)
+        normal *= scale[part]
+        piece = incoming[part]
+        sums = (channel_sums(piece, normal.reshape(piece.shape)) if wanted[1] else None,
+                channel_sums(piece) if wanted[2] else None)
+        if target is None:
+            return sums
+        block = target[part]
+        if w is None:
+            block[...] = piece.reshape(block.shape)
+        else:
+            np.multiply(piece, w, out=block.reshape(piece.shape))
+        along = (row_sums(block, normal)[..., None] / rows[2]).astype(g.dtype, copy=False)
+        level = (row_sums(block)[..., None] / rows[2]).astype(g.dtype, copy=False) if plan.centred else None
+        normal *= along
+        block -= normal
+        if level is not None:
+            block -= level
+        block *= scale[part]
+        return sums
+
+    sums = large.in_blocks(rows[0], rows[1] * rows[2], work)
+    return gx, *(_added([s[k] for s in sums], g, wide[1]) if wanted[k + 1] else None for k in (0, 1))
+
+
+def _loop(function: Callable[..., Any], *arrays: Array) -> Callable[..., Any] | None:
+    """The compiled loop for these arrays, if they are work for one."""
+    kind = arrays[0].dtype
+    if not choice.on or not arrays[0].size:
+        return None
+    for a in arrays:
+        if type(a) is not np.ndarray or a.ndim and not (a.dtype is kind and a.flags.c_contiguous):
+            return None
+    return library.find_for(function, arrays[0])
+
+
+def _are_long(plan: Plan) -> bool:
+    """Whether a loop may go over the elements of a channel one after the other: they lie side by side, or are few."""
+    return plan.shape[2] >= _LONG or prod(plan.shape) < library.WORTH
+
+
+def _vector(values: Array | None, like: Array) -> Array:
+    """A weight, which may not be there."""
+    return np.zeros(0, like.dtype) if values is None or not values.ndim else values.reshape(-1)
+
+
+def _added(parts: list[Any], g: Array, count: int) -> Any:
+    if len(parts) == 1:
+        return parts[0].astype(g.dtype, copy=False)
+    return np.add.reduce(np.stack(parts), 0).astype(g.dtype) if parts else np.zeros(count, g.dtype)
+
+
+# ------------------------------------------------------------------------------------------------ channels of all items
+
+def normalise_channels(x: Array, weight: Array, bias: Array, plan: Plan, moments: Any) -> Any:
+    out = np.empty(x.shape, x.dtype)
+    source, target = x.reshape(plan.shape), out.reshape(plan.shape)
+    mean, scale = moments
+    if _are_long(plan) and (loop := _loop(compiled.normalise_channels, x, weight, bias, mean, scale)) is not None:
+        given = (source, _vector(weight, x), _vector(bias, x), plan.given, plan.eps,
+                 mean.reshape(-1), scale.reshape(-1), target)
+        large.in_shares(plan.shape[1], x.size, lambda part: loop(part.start, part.stop, *given))
+        return out
+    w, b = (v.reshape(-1, 1) if v.ndim else None for v in (weight, bias))
+
+    def work(part: slice) -> None:
+        piece, block = source[:, part], target[:, part]
+        if not plan.given:
+            mean[0, part, 0] = channel_sums(piece) / plan.members
+        np.subtract(piece, mean[:, part], out=block)
+        if not plan.given:
+            scale[0, part, 0] = 1 / np.sqrt(channel_sums(block, block) / plan.members + plan.eps)
+        np.multiply(block, scale[0, part] if w is None else scale[0, part] * w[part], out=block)
+        if b is not None:
+            np.add(block, b[part], out=block)
+
+    _by_channel(plan, work)
+    return out
+
+
+def reverse_channels(g: Array, x: Array, weight: Array | None, plan: Plan, moments: Any,
+                      wanted: Sequence[bool]) -> Sequence[Any]:
+    mean, scale = moments
+    channels = plan.shape[1]
+    gx = np.empty(g.shape, g.dtype) if wanted[0] else None
+    along, level = np.zeros(channels, g.dtype), np.zeros(channels, g.dtype)
+    target = None if gx is None else gx.reshape(plan.shape)
+    source, incoming = x.reshape(plan.shape), g.reshape(plan.shape)
+    weights = () if weight is None else (weight,)
+    if _are_long(plan) and (loop := _loop(compiled.normalise_channels_back, x, g, mean, scale, *weights)) is not None:
+        inputs = (incoming, source, _vector(weight, g), plan.given, mean.reshape(-1), scale.reshape(-1), wanted[0],
+                  incoming if target is None else target, along, level)
+        large.in_shares(channels, x.size, lambda part: loop(part.start, part.stop, *inputs))
+        return gx, along if wanted[1] else None, level if wanted[2] else None
+    slope = scale[0] if weight is None or not weight.ndim else scale[0] * weight.reshape(-1, 1)
+
+    def work(part: slice) -> None:
+        piece = incoming[:, part]
+        normal = source[:, part] - mean[:, part]
+        normal *= scale[:, part]
+        along[part] = channel_sums(piece, normal)
+        level[part] = channel_sums(piece)
+        if target is None:
+            return
+        block = target[:, part]
+        if plan.given:
+            np.multiply(piece, slope[part], out=block)
+            return
+        normal *= (along[part] / g.dtype.type(plan.members))[:, None]
+        np.subtract(piece, normal, out=block)
+        block -= (level[part] / g.dtype.type(plan.members))[:, None]
+        block *= slope[part]
+
+    _by_channel(plan, work)
+    return gx, along if wanted[1] else None, level if wanted[2] else None
+
+
+def _by_channel(plan: Plan, work: Callable[[slice], None]) -> None:
+    """A block has several channels where their elements lie side by side."""
+    samples, channels, inner = plan.shape
+    together = max(1, min(64 // max(inner, 1), channels))
+    blocks = -(-channels // together)
+
+    def block(part: slice) -> None:
+        work(slice(part.start * together, min(part.stop * together, channels)))
+
+    large.in_blocks(blocks, samples * together * inner, block)
