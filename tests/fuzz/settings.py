@@ -11,6 +11,7 @@ from unittest.mock import patch
 import mutagrad.core.backward
 import mutagrad.core.storage
 from mutagrad.arrays import bfloat16, copies, parallel as large, quotients, slices
+from mutagrad.arrays.compiled import reductions
 from mutagrad.core.factory import CODEGEN_GLOBALS
 from mutagrad.core.sweep import Sweep
 
@@ -51,6 +52,7 @@ def in_pieces(seed):
         stack.enter_context(everywhere("in_spans", large.in_spans, in_spans))
         for module in (bfloat16, copies, quotients, slices):
             stack.enter_context(patch.object(module, "MANY", 2))
+        stack.enter_context(patch.multiple(reductions, WORTH=2, SHARED=2, PIECE=3, NARROW=2, WIDE=3))
         yield sizes
 
 

@@ -80,9 +80,17 @@ def _half_to_single(a: Any) -> Any:
     return found
 
 
+# What computes short floats as they are, and gives a wider type, or None where it cannot; by the forward it stands for.
+DIRECT: dict[Any, Callable[..., Any]] = {}
+
+
 def in_single(forward: Any, dtype: Any) -> Callable[..., Any]:
     """Return `forward` for arrays of a short type: computed in float32 and rounded."""
+    direct = DIRECT.get(forward)
+
     def single(*arguments: Any) -> Any:
+        if direct is not None and (found := direct(*arguments)) is not None:
+            return found.astype(dtype)
         return rounded(forward(*map(widened, arguments)), dtype)
 
     single.of = forward  # type: ignore[attr-defined]
