@@ -13,10 +13,13 @@ from typing import Any
 
 from ..base.operands import Array
 from .blas import on_one_thread
+from .compiled import library, systems
 from .numpy import np
+from .parallel import in_shares
 from .scipy import has_scipy, lapack
 
 PAYS = 32  # rows and columns from which a call for each matrix is faster than NumPy's for all
+SMALL = 31  # rows up to which many matrices are solved by a loop of our own
 ALONE = 768  # rows or columns up to which one thread decomposes faster than several
 
 
@@ -50,6 +53,27 @@ def _numpy(work: Callable[[], Any], a: Array) -> Any:
     return _alone(work, a, "numpy") if type(a) is np.ndarray and a.ndim > 1 else work()
 
 
+# ---------------------------------------------------------------------------------------------- many small ones at once
+
+def _small(a: Array, b: Array | None) -> Any:
+    """The solutions for batches of small matrices, and determinants, by a compiled loop; None where that cannot be."""
+    n = a.shape[-1]
+    if (a.ndim < 3 or n > SMALL or a.size < library.WORTH or type(a) is not np.ndarray or a.dtype.char not in "fd"
+            or (loop := library.find(systems.solve_each, a.dtype)) is None):
+        return None
+    work = a.reshape(-1, n, n).copy()
+    right = np.empty((len(work), n, 0), a.dtype) if b is None else b.reshape(len(work), n, -1).copy()
+    dets = np.empty(len(work))
+    in_shares(len(work), a.size, lambda part: loop(part.start, part.stop, work, right, dets))
+    return right, dets
+
+
+def _small_solutions(a: Array, b: Array) -> Any:
+    """None, too, where a matrix is singular."""
+    found = _small(a, b)
+    return None if found is None or not found[1].all() else found[0].reshape(b.shape)
+
+
 # ------------------------------------------------------------------------------------------------------------------- LU
 
 def _factors(a: Array) -> tuple[Array, Array, int, int]:
@@ -66,7 +90,10 @@ def inv(a: Array) -> Any:
         _failed(info)
         return found.T if turned else np.ascontiguousarray(found)
 
-    return _each(one, a) if _usable(a) else np.linalg.inv(a)
+    if _usable(a):
+        return _each(one, a)
+    found = _small_solutions(a, np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape))
+    return np.linalg.inv(a) if found is None else found
 
 
 def solve(a: Array, b: Array) -> Any:
@@ -75,7 +102,10 @@ def solve(a: Array, b: Array) -> Any:
         _failed(info)
         return np.ascontiguousarray(lapack("getrs", a.dtype, "solve")(factors, pivots, b, trans=turned)[0])
 
-    return _each(one, a, b) if _usable(a) and type(b) is np.ndarray and b.size else np.linalg.solve(a, b)
+    if _usable(a) and type(b) is np.ndarray and b.size:
+        return _each(one, a, b)
+    found = _small_solutions(a, b) if type(b) is np.ndarray else None
+    return np.linalg.solve(a, b) if found is None else found
 
 
 def _pivots(a: Array) -> tuple[Array, int]:
@@ -90,7 +120,10 @@ def det(a: Array) -> Any:
         diagonal, sign = _pivots(a)
         return (np.multiply.reduce(diagonal) * sign).astype(a.dtype)
 
-    return _each(one, a) if _usable(a) else np.linalg.det(a)
+    if _usable(a):
+        return _each(one, a)
+    found = _small(a, None)
+    return np.linalg.det(a) if found is None else found[1].astype(a.dtype).reshape(a.shape[:-2])
 
 
 def slogdet(a: Array) -> Any:

@@ -1,0 +1,54 @@
+"""Many small systems of linear equations, each solved by one loop. As in rows.py this is for Numba to read."""
+# mypy: ignore-errors
+# ruff: noqa: F821
+from __future__ import annotations
+
+
+def solve_each(start, stop, a, b, dets):
+    """Gaussian elimination with the largest pivot of each column: both are overwritten, `b` with the solutions.
+
+    `dets` are the determinants; where one is zero for want of a pivot, the solution means nothing.
+    """
+    n, k = a.shape[1], b.shape[2]
+    for m in range(start, stop):
+        A, B = a[m], b[m]
+        det = 1.0
+        for c in range(n):
+            p, most = c, abs(A[c, c])
+            for i in range(c + 1, n):
+                size = abs(A[i, c])
+                if size > most or size != size and most == most:
+                    p, most = i, size
+            if p != c:
+                det = -det
+                for j in range(c, n):
+                    kept = A[c, j]
+                    A[c, j] = A[p, j]
+                    A[p, j] = kept
+                for j in range(k):
+                    kept = B[c, j]
+                    B[c, j] = B[p, j]
+                    B[p, j] = kept
+            pivot = A[c, c]
+            det *= pivot
+            if pivot == F(0):
+                break
+            row, right = A[c, c:], B[c]
+            for i in range(c + 1, n):
+                below, of = A[i, c:], B[i]
+                factor = below[0] / pivot
+                for j in range(1, row.size):
+                    below[j] -= factor * row[j]
+                for j in range(right.size):
+                    of[j] -= factor * right[j]
+        dets[m] = det
+        if det != 0.0 and k:
+            for c in range(n - 1, -1, -1):
+                right = B[c]
+                share = F(1) / A[c, c]
+                for j in range(right.size):
+                    right[j] *= share
+                for i in range(c):
+                    factor, of = A[i, c], B[i]
+                    for j in range(right.size):
+                        of[j] -= factor * right[j]
