@@ -1,4 +1,4 @@
-"""Many small systems of linear equations, each solved by one loop. As in rows.py this is for Numba to read."""
+"""Many small matrices and vectors: equations solved, distances, vectors in space. As rows.py, for Numba to read."""
 # mypy: ignore-errors
 # ruff: noqa: F821
 from __future__ import annotations
@@ -52,3 +52,39 @@ def solve_each(start, stop, a, b, dets):
                     factor, of = A[i, c], B[i]
                     for j in range(right.size):
                         of[j] -= factor * right[j]
+
+
+def distances(start, stop, a, b, p, out):
+    """How far the rows of `a` are from those of `b`, by the p-norm."""
+    for i in range(start, stop):
+        row = a[i]
+        for j in range(b.shape[0]):
+            other, found = b[j], F(0)
+            if p == 1.0:
+                for k in range(row.size):
+                    found += abs(row[k] - other[k])
+            elif p == 2.0:
+                for k in range(row.size):
+                    found += (row[k] - other[k]) * (row[k] - other[k])
+                found = sqrt(found)
+            elif p == np.inf:
+                for k in range(row.size):
+                    found = larger(found, abs(row[k] - other[k]))
+            elif p == 0.0:
+                for k in range(row.size):
+                    found += F(row[k] != other[k])
+            else:
+                for k in range(row.size):
+                    found += F(abs(row[k] - other[k]) ** F(p))
+                found = F(found ** F(1.0 / p))
+            out[i, j] = found
+
+
+def cross(start, stop, a, b, out):
+    """Products of vectors in space."""
+    for i in range(start, stop):
+        x, y, z = a[i, 0], a[i, 1], a[i, 2]
+        u, v, w = b[i, 0], b[i, 1], b[i, 2]
+        out[i, 0] = y * w - z * v
+        out[i, 1] = z * u - x * w
+        out[i, 2] = x * v - y * u
