@@ -171,3 +171,16 @@ def test_few_columns_and_small_arrays_are_left_to_numpy() -> None:
     assert reductions.reduce("sum", np.ones((100, 100))[:, ::2], (0,)) is None
     assert reductions.reduce("sum", np.ones((100, 100), ">f4"), (0,)) is None
     assert float(F.normalize(mg.ones(3, 4))[0, 0]) == 0.5
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 64, 1001])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_spectra_of_real_numbers(n: int, dtype: str) -> None:
+    pytest.importorskip("scipy")
+    x = data((70_000 // n, n), dtype)
+    mg.set_kernels("numba")
+    for norm in ("backward", "ortho", "forward"):
+        found = mg.fft.fft(mg.tensor(x), norm=norm).numpy()
+        expected = np.fft.fft(x, norm=norm)
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected, 1e-4, 1e-4 if dtype == "float32" else 1e-10)

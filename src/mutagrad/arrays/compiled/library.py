@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from . import rows, systems
+from . import rows, spectra, systems
 from .compiler import Kernel, choice, compiled
 
 _NAMES = {"f": "float32", "d": "float64"}
@@ -24,7 +24,7 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     rows.normalise_channels: (_C, _V, _V, "boolean", "float64", _V, _V, _C),
     rows.normalise_channels_back: (_C, _C, _V, "boolean", _V, _V, "boolean", _C, _V, _V),
     systems.solve_each: (_C, _C, "float64[::1]"), systems.distances: (_M, _M, "float64", _M),
-    systems.cross: (_M, _M, _M),
+    systems.cross: (_M, _M, _M), spectra.whole: (_M, _M),
 }
 WORTH = 1 << 12  # elements from which a kernel is worth its call
 FUNCTIONS = "exp log expm1 log1p tanh sqrt erf larger smaller"
