@@ -19,6 +19,7 @@ from ..base.operands import Array
 from ..base.provenance import describe, here, line_number
 from .graph import Leaf, Node, Writer
 
+INFINITY = {"e": 0x7C00, "E": 0x7F80}
 WALKED = 200_000  # how many nodes are looked at, at most: those nearest to the loss
 
 
@@ -48,11 +49,18 @@ def nan_found(what: str, writer: Writer | None) -> None:
 
 
 def has_nan(array: Array) -> bool:
-    """Return whether there is a nan among floats; of many, by their sum, which is finite as a rule if there is none."""
-    if array.size >= MANY and array.dtype.char in "fd" and is_plain(array) and array.flags.c_contiguous:
-        found = silently(total, array)
-        if found == found:
-            return False
+    """Return whether there is a nan among floats; of many, by their sum, which is finite as a rule if there is none.
+
+    Of short floats the bits tell: those of nan are above those of infinity.
+    """
+    if array.size >= MANY and is_plain(array) and array.flags.c_contiguous:
+        char = array.dtype.char
+        if char in INFINITY:
+            return bool((array.view(np.uint16) & np.uint16(0x7FFF)).max() > INFINITY[char])
+        if char in "fdFD":
+            found = silently(total, array if char in "fd" else array.view(array.real.dtype))
+            if found == found:
+                return False
     return anywhere(np.isnan(array))
 
 
