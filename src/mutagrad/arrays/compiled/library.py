@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from . import rows, spectra, systems
+from . import gates, rows, spectra, systems
 from .compiler import Kernel, choice, compiled
 
 _NAMES = {"f": "float32", "d": "float64"}
@@ -25,9 +25,11 @@ SIGNATURES: dict[Callable[..., Any], tuple[str, ...]] = {
     rows.normalise_channels_back: (_C, _C, _V, "boolean", _V, _V, "boolean", _C, _V, _V),
     systems.solve_each: (_C, _C, "float64[::1]"), systems.distances: (_M, _M, "float64", _M),
     systems.cross: (_M, _M, _M), spectra.whole: (_M, _M),
+    gates.gated: (_M, _M), gates.gated_back: (_M, _M, _M),
+    gates.ways_here: (_C, _M, _M, "float64", _C), gates.ways_on: (_C, _M, _M, "int64[::1]", "float64", _C),
 }
 WORTH = 1 << 12  # elements from which a kernel is worth its call
-FUNCTIONS = "exp log expm1 log1p tanh sqrt erf larger smaller"
+FUNCTIONS = "exp log expm1 log1p tanh sqrt erf larger smaller logaddexp"
 
 
 def find(function: Callable[..., Any], dtype: Any) -> Callable[..., Any] | None:

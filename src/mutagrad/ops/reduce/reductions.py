@@ -22,26 +22,8 @@ from ...core.storage import TensorBase as Tensor
 from ..math.elementwise import abs as abs_, cast, pow_values
 from ..select.selecting import gather
 from ..shape.shape import Dims, reshape, tensor_argument, whole_dim, whole_dims
-from .rows import by_rows, is_large, one_dim, row_extreme
-
-
-def kept_shape(shape: tuple[int, ...], dims: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape with the reduced dimensions kept, of size one."""
-    return tuple(1 if i in dims else n for i, n in enumerate(shape))
-
-
-def count(shape: tuple[int, ...], dims: tuple[int, ...]) -> int:
-    """Return how many elements are reduced into one."""
-    n = 1
-    for d in dims:
-        n *= shape[d]
-    return n
-
-
-def back(xp: Any, g: Any, shape: tuple[int, ...], dims: tuple[int, ...]) -> Any:
-    """Return a reduced adjoint at every position that was reduced into it."""
-    return xp.spread(g, kept_shape(shape, dims), shape)
-
+from .multiplying import product, product_rule
+from .rows import back, by_rows, count, is_large, kept_shape, one_dim, row_extreme
 
 SETTINGS = ("dims", "keepdim")
 
@@ -49,8 +31,8 @@ sum_dims = primitive("sum", lambda a, dims, keepdim: _sum(a, dims, keepdim), set
                      x=lambda xp, g, x_shape, dims: back(xp, g, x_shape, dims))
 mean_dims = primitive("mean", lambda a, dims, keepdim: _mean(a, dims, keepdim), settings=SETTINGS,
                       x=lambda xp, g, x_shape, dims: back(xp, g / count(x_shape, dims), x_shape, dims))
-prod_dims = primitive("prod", lambda a, dims, keepdim: _product(a, dims, keepdim), settings=SETTINGS,
-                      x=lambda xp, g, x, dims: back(xp, g, x.shape, dims) * _product_of_others(xp, x, dims))
+prod_dims = primitive("prod", product, settings=SETTINGS,
+                      x=product_rule)
 amax_dims = primitive("amax", lambda a, dims, keepdim: _reduced(np.maximum, a, dims, keepdim), settings=SETTINGS,
                       x=lambda xp, g, x, out, dims: to_extremes(xp, g, x, out, dims))
 amin_dims = primitive("amin", lambda a, dims, keepdim: _reduced(np.minimum, a, dims, keepdim), settings=SETTINGS,
@@ -102,24 +84,6 @@ _MANY = 4096  # elements from which a faster way is worth looking for
 _EXTREMES = {np.maximum: "largest", np.minimum: "smallest"}
 
 
-def _product(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
-    """Multiplies halves of the last dimension with each other until little is left: NumPy goes from element to element.
-
-    Many are multiplied in double: products of numbers on either side of 1 are often cut off, and that adds up.
-    """
-    dtype = a.dtype
-    if dtype.char in "fdl" and (found := compiled.reduce("product", a, dims, keepdim)) is not None:
-        return found.astype(dtype, copy=False)
-    wide = np.float64 if a.shape and a.shape[-1] >= _MANY else dtype
-    if dims == (a.ndim - 1,) and a.size >= _MANY and dtype.kind == "f" and not is_frozen(a):
-        while (n := a.shape[-1]) >= 16:
-            half = np.multiply(a[..., : n // 2], a[..., n // 2 : n // 2 * 2], dtype=wide)
-            if n % 2:
-                half[..., 0] *= a[..., -1]
-            a = half
-    return np.multiply.reduce(a, dims, a.dtype, keepdims=keepdim).astype(dtype, copy=False)
-
-
 def _reduced(ufunc: Any, a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
     if a.dtype.char != "?" and (found := compiled.reduce(_EXTREMES[ufunc], a, dims, keepdim)) is not None:
         return found
@@ -131,22 +95,6 @@ def _reduced(ufunc: Any, a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
 
     out = by_rows(work, (a,), dim, len(dims), kept=True)
     return out if keepdim else out.reshape(tuple(n for i, n in enumerate(a.shape) if i not in dims))
-
-
-def _product_of_others(xp: Any, x: Any, dims: tuple[int, ...]) -> Any:
-    """For each element the product of all the others it is multiplied with: right where some are zero, too."""
-    rest = tuple(d for d in range(len(x.shape)) if d not in dims)
-    order = rest + dims
-    moved = xp.permute(x, order)
-    rows = xp.reshape(moved, (*(x.shape[d] for d in rest), count(x.shape, dims)))
-    last = len(rest)
-    n = rows.shape[last]
-    ones = xp.narrow(rows, last, 0, 1) * 0 + 1 if n else rows
-    before = xp.cumprod(xp.join([ones, xp.narrow(rows, last, 0, n - 1)], last), last) if n else rows
-    mirrored = xp.flip(rows, (last,))
-    after = xp.cumprod(xp.join([ones, xp.narrow(mirrored, last, 0, n - 1)], last), last) if n else rows
-    others = xp.reshape(before * xp.flip(after, (last,)), moved.shape)
-    return xp.permute(others, tuple(order.index(d) for d in range(len(order))))
 
 
 def to_extremes(xp: Any, g: Any, x: Any, out: Any, dims: tuple[int, ...]) -> Any:

@@ -35,7 +35,6 @@ from ..shape.shape import (
     whole_dims,
 )
 from .reductions import (
-    back,
     floating,
     in_single,
     mean,
@@ -48,6 +47,7 @@ from .reductions import (
     summable,
     to_extremes,
 )
+from .rows import back
 
 FUNCTIONS = "nansum nanmean median nanmedian mode quantile nanquantile kthvalue cov corrcoef"
 METHODS = "nansum nanmean median nanmedian mode quantile nanquantile kthvalue cov corrcoef sum_to_size"
