@@ -114,3 +114,10 @@ def test_what_is_not_finite() -> None:
         with pytest.raises(mg.linalg.LinAlgError):
             function(mg.tensor(a))
     assert mg.linalg.det(mg.tensor(a)).isnan()
+
+
+def test_nothing_is_exchanged_in_empty_matrices() -> None:
+    for batch in ((), (2,), (0,)):
+        a = mg.zeros(*batch, 0, 0)
+        assert mg.linalg.lu(a).P.shape == a.shape and mg.linalg.inv(a).shape == a.shape
+        assert mg.linalg.det(a).tolist() == mg.ones(batch).tolist()

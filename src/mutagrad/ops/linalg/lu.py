@@ -49,10 +49,11 @@ def _exchanged(pivots: list[int], rows: int) -> list[int]:
 
 def _row_order(pivots: Array, rows: int) -> Any:
     """The order in which LAPACK's exchanges, counted from 1, leave the rows."""
-    if type(pivots) is np.ndarray and pivots.size <= _FEW * pivots.shape[-1]:
-        return np.array([_exchanged(chosen, rows) for chosen in pivots.reshape(-1, pivots.shape[-1]).tolist()],
-                        np.int64).reshape(*pivots.shape[:-1], rows)
-    each = np.arange(prod(pivots.shape[:-1]))
+    count = prod(pivots.shape[:-1])
+    if type(pivots) is np.ndarray and count <= _FEW:
+        exchanged = [_exchanged(chosen, rows) for chosen in pivots.reshape(count, pivots.shape[-1]).tolist()]
+        return np.array(exchanged, np.int64).reshape(*pivots.shape[:-1], rows)
+    each = np.arange(count)
     order = np.broadcast_to(np.arange(rows), (len(each), rows)).copy()
     for k, chosen in enumerate(pivots.reshape(len(each), pivots.shape[-1]).T - 1):
         order[each, k], order[each, chosen] = order[each, chosen], order[each, k].copy()

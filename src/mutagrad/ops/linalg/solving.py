@@ -189,7 +189,7 @@ def each_matrix(function: Callable[..., Any], a: Array, *results: tuple[tuple[in
 def _eliminate(a: Array) -> tuple[Array, Array, Array]:
     """Gaussian elimination with the largest pivot of each column, on all matrices at once."""
     m, n = a.shape[-2:]
-    work = a.reshape(-1, m, n).copy()
+    work = a.reshape(prod(a.shape[:-2]), m, n).copy()
     each = np.arange(len(work))
     pivots, info = np.zeros((len(work), min(m, n)), np.int32), np.zeros(len(work), np.int32)
     for k in range(min(m, n)):
